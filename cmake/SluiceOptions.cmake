@@ -1,0 +1,37 @@
+# Language, warnings, sanitizers and caching, in force for everything below src/, bench/ and fuzz/.
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+option(SLUICE_BUILD_TESTS "Build the unit tests" ON)
+option(SLUICE_BUILD_BENCH "Build the micro-benchmarks and the bench's floor servers" ON)
+option(SLUICE_BUILD_FUZZERS "Build the libFuzzer targets" OFF)
+option(SLUICE_WITH_LLAMA "Build the llama.cpp engine" ON)
+option(SLUICE_WERROR "Treat warnings as errors" OFF)
+set(SLUICE_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, for example address,undefined")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+
+add_library(sluice_options INTERFACE)
+target_compile_options(sluice_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
+target_include_directories(sluice_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
+
+# Sanitizers reach every target of the project, so that no object file is left uninstrumented.
+if(SLUICE_SANITIZE)
+  add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  add_link_options(-fsanitize=${SLUICE_SANITIZE})
+endif()
+add_link_options(-fuse-ld=lld)

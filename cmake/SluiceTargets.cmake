@@ -1,0 +1,38 @@
+include(GoogleTest)
+
+# sluice_module(<name> [RECURSE] [LINK <targets>...] [EXCLUDE_REGEX <re>])
+#
+# Makes the static library sluice_<name> from every src/<name>/*.cpp (with RECURSE, also its
+# folders) and, from every *_test.cpp among them, the test program sluice_<name>_test.
+function(sluice_module name)
+  cmake_parse_arguments(ARG "RECURSE" "EXCLUDE_REGEX" "LINK" ${ARGN})
+  set(dir "${CMAKE_SOURCE_DIR}/src/${name}")
+  if(ARG_RECURSE)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.cpp")
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp")
+  endif()
+  if(ARG_EXCLUDE_REGEX)
+    list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE_REGEX}")
+  endif()
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+
+  if(NOT sources AND NOT tests)
+    return()
+  endif()
+  if(sources)
+    add_library(sluice_${name} STATIC ${sources})
+    target_link_libraries(sluice_${name} PUBLIC sluice_options ${ARG_LINK})
+  else()
+    add_library(sluice_${name} INTERFACE)
+    target_link_libraries(sluice_${name} INTERFACE sluice_options ${ARG_LINK})
+  endif()
+
+  if(SLUICE_BUILD_TESTS AND tests)
+    add_executable(sluice_${name}_test ${tests})
+    target_link_libraries(sluice_${name}_test PRIVATE sluice_${name} GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(sluice_${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  endif()
+endfunction()

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sluice {
+
+/// Immutable bytes shared by reference count, so that what goes to a thousand readers is encoded
+/// once. Copying is cheap; thread-safe as std::shared_ptr is.
+class Bytes {
+ public:
+  Bytes() = default;
+  /// Takes over `data` as it is.
+  explicit Bytes(std::string data)
+      : block_(new Block{.references = {1}, .data = std::move(data)}) {}
+  Bytes(const Bytes& other) : block_(other.block_) {
+    if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  Bytes(Bytes&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Bytes& operator=(Bytes other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Bytes() {
+    if (block_ != nullptr && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete block_;
+    }
+  }
+
+  [[nodiscard]] std::string_view view() const {
+    return block_ == nullptr ? std::string_view() : std::string_view(block_->data);
+  }
+  [[nodiscard]] std::size_t size() const { return view().size(); }
+  [[nodiscard]] bool empty() const { return view().empty(); }
+
+ private:
+  struct Block {
+    std::atomic<std::uint32_t> references;
+    std::string data;
+  };
+  Block* block_ = nullptr;
+};
+
+}  // namespace sluice

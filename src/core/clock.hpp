@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+
+namespace sluice {
+
+using Duration = std::chrono::nanoseconds;
+using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+/// Where time comes from. Everything that waits or expires takes a Clock, so that tests turn the
+/// hands themselves. Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  /// Monotonic time; comparable only with times of the same clock.
+  [[nodiscard]] virtual TimePoint now() const = 0;
+};
+
+/// CLOCK_MONOTONIC.
+class SteadyClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override { return std::chrono::steady_clock::now(); }
+};
+
+/// A clock that moves only when told to. Not thread-safe.
+class ManualClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override { return now_; }
+  void advance(Duration by) { now_ += by; }
+
+ private:
+  TimePoint now_{};
+};
+
+}  // namespace sluice

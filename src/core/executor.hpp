@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/clock.hpp"
+
+namespace sluice {
+
+/// An event loop as the layers below net/ see it: a thread that runs tasks one at a time. Objects
+/// with mutable state belong to one executor and are touched only on its thread; other threads
+/// post to it.
+class Executor {
+ public:
+  using Task = std::move_only_function<void()>;
+  /// Names a scheduled task; 0 names none.
+  using TimerId = std::uint64_t;
+
+  virtual ~Executor() = default;
+
+  /// Runs `task` on the loop's thread after what is already queued, so from the loop's own thread:
+  /// at the end of this turn. Tasks of one poster run in order. Thread-safe. After the loop has
+  /// stopped, tasks are destroyed without being run.
+  virtual void post(Task task) = 0;
+
+  /// Runs `task` on the loop's thread at `when` or soon after it. Only on the loop's thread.
+  virtual TimerId schedule_at(TimePoint when, Task task) = 0;
+
+  /// Forgets a scheduled task; unknown and already run ids are ignored. Only on the loop's thread.
+  virtual void cancel(TimerId id) = 0;
+
+  [[nodiscard]] virtual const Clock& clock() const = 0;
+
+  /// Whether the caller is on the loop's thread. Thread-safe.
+  [[nodiscard]] virtual bool on_loop_thread() const = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,85 @@
+#include "core/json.hpp"
+
+#include <array>
+
+#include <boost/json/parser.hpp>
+#include <boost/json/serializer.hpp>
+
+namespace sluice {
+namespace {
+
+constexpr int kParseError = -32700;
+
+constexpr std::array<bool, 256> make_escape_table() {
+  std::array<bool, 256> table{};
+  for (std::size_t c = 0; c < 0x20; ++c) table[c] = true;
+  table['"'] = true;
+  table['\\'] = true;
+  return table;
+}
+constexpr std::array<bool, 256> kNeedsEscape = make_escape_table();
+
+}  // namespace
+
+void append_json_escaped(std::string& out, std::string_view text) {
+  std::size_t clean = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (!kNeedsEscape[c]) continue;
+    out.append(text, clean, i - clean);
+    clean = i + 1;
+    switch (c) {
+      case '"':
+        out.append("\\\"");
+        break;
+      case '\\':
+        out.append("\\\\");
+        break;
+      case '\n':
+        out.append("\\n");
+        break;
+      case '\r':
+        out.append("\\r");
+        break;
+      case '\t':
+        out.append("\\t");
+        break;
+      default: {
+        static constexpr std::string_view kHex = "0123456789abcdef";
+        out.append("\\u00");
+        out.push_back(kHex[c >> 4U]);
+        out.push_back(kHex[c & 0xFU]);
+      }
+    }
+  }
+  out.append(text, clean, text.size() - clean);
+}
+
+void append_json(std::string& out, const json::value& value) {
+  json::serializer serializer;
+  serializer.reset(&value);
+  std::array<char, 4096> buffer;
+  while (!serializer.done()) out.append(serializer.read(buffer.data(), buffer.size()));
+}
+
+std::string to_json(const json::value& value) {
+  std::string out;
+  append_json(out, value);
+  return out;
+}
+
+Result<json::value> parse_json(std::string_view text, json::storage_ptr storage) {
+  json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  json::parser parser({}, options);
+  parser.reset(std::move(storage));
+  boost::system::error_code error;
+  const std::size_t used = parser.write(text.data(), text.size(), error);
+  if (error) {
+    return fail(kParseError, "Parse error: " + error.message() + " at byte " +
+                                 std::to_string(used) + " of the JSON text");
+  }
+  return parser.release();
+}
+
+}  // namespace sluice

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <boost/json/fwd.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "core/error.hpp"
+
+namespace sluice {
+
+namespace json = boost::json;
+
+/// Nesting beyond this is refused by parse_json: no message of the protocol comes near it, and the
+/// stack of whoever walks the value stays bounded.
+inline constexpr std::size_t kMaxJsonDepth = 128;
+
+/// Appends `text` as the inside of a JSON string (no quotes): `"`, `\` and control characters
+/// escaped, everything else as it is. `text` must be valid UTF-8.
+void append_json_escaped(std::string& out, std::string_view text);
+
+/// Appends `text` as a JSON string with its quotes.
+inline void append_json_string(std::string& out, std::string_view text) {
+  out.push_back('"');
+  append_json_escaped(out, text);
+  out.push_back('"');
+}
+
+/// Appends an integer in decimal.
+template <std::integral T>
+void append_number(std::string& out, T value) {
+  char digits[24];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  out.append(digits, end);
+}
+
+/// Appends `value` as compact JSON text.
+void append_json(std::string& out, const json::value& value);
+std::string to_json(const json::value& value);
+
+/// Parses one JSON text (RFC 8259; UTF-8, no comments, nothing after it, at most kMaxJsonDepth
+/// deep) with `storage` behind the value. Errors carry JSON-RPC's -32700 and say where and why.
+Result<json::value> parse_json(std::string_view text, json::storage_ptr storage = {});
+
+}  // namespace sluice

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace sluice {
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error, off };
+enum class LogFormat : std::uint8_t { text, json };
+
+/// One named value of a log line. Secrets are never passed here.
+struct LogField {
+  std::string_view key;
+  std::variant<std::string_view, std::int64_t, double, bool> value;
+};
+
+/// Sets what is logged and how, for the whole process. Thread-safe; done once at the start.
+void set_logging(LogLevel threshold, LogFormat format, bool colour);
+bool log_enabled(LogLevel level);
+
+/// Writes one line to standard error: time, level, message, fields. Text, or one JSON object a
+/// line. Control characters in the values are escaped, so a peer cannot forge lines. Thread-safe;
+/// a line is one write(2).
+void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
+
+inline void log_debug(std::string_view m, std::initializer_list<LogField> f = {}) {
+  log(LogLevel::debug, m, f);
+}
+inline void log_info(std::string_view m, std::initializer_list<LogField> f = {}) {
+  log(LogLevel::info, m, f);
+}
+inline void log_warning(std::string_view m, std::initializer_list<LogField> f = {}) {
+  log(LogLevel::warning, m, f);
+}
+inline void log_error(std::string_view m, std::initializer_list<LogField> f = {}) {
+  log(LogLevel::error, m, f);
+}
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "core/executor.hpp"
+
+namespace sluice {
+
+/// An executor for tests: nothing runs until run() or advance() is called, on the caller's thread.
+class ManualExecutor final : public Executor {
+ public:
+  void post(Task task) override {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+
+  TimerId schedule_at(TimePoint when, Task task) override {
+    const TimerId id = ++last_timer_;
+    timers_.emplace(std::pair(when, id), std::move(task));
+    return id;
+  }
+
+  void cancel(TimerId id) override {
+    std::erase_if(timers_, [id](const auto& timer) { return timer.first.second == id; });
+  }
+
+  [[nodiscard]] const Clock& clock() const override { return clock_; }
+  [[nodiscard]] bool on_loop_thread() const override { return true; }
+
+  /// Runs posted tasks, and those that they post, until none is left. Returns how many ran.
+  std::size_t run() {
+    std::size_t ran = 0;
+    for (;;) {
+      Task task;
+      {
+        const std::lock_guard lock(mutex_);
+        if (tasks_.empty()) return ran;
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+      }
+      task();
+      ++ran;
+    }
+  }
+
+  /// Moves the clock by `by` and runs every timer and task that is due on the way, in order.
+  void advance(Duration by) {
+    const TimePoint until = clock_.now() + by;
+    run();
+    while (!timers_.empty() && timers_.begin()->first.first <= until) {
+      auto timer = timers_.extract(timers_.begin());
+      if (timer.key().first > clock_.now()) clock_.advance(timer.key().first - clock_.now());
+      timer.mapped()();
+      run();
+    }
+    clock_.advance(until - clock_.now());
+  }
+
+  [[nodiscard]] std::size_t timers() const { return timers_.size(); }
+
+ private:
+  ManualClock clock_;
+  std::mutex mutex_;
+  std::deque<Task> tasks_;
+  std::map<std::pair<TimePoint, TimerId>, Task> timers_;
+  TimerId last_timer_ = 0;
+};
+
+}  // namespace sluice

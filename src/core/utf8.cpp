@@ -1,0 +1,77 @@
+#include "core/utf8.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+/// The bytes a character that starts with `lead` has, or 0 if no character starts with it.
+std::size_t sequence_length(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return 2;
+  if (lead >= 0xE0 && lead <= 0xEF) return 3;
+  if (lead >= 0xF0 && lead <= 0xF4) return 4;
+  return 0;
+}
+
+/// Whether `second` may follow `lead` (Unicode 15, table 3-7).
+bool is_valid_second(unsigned char lead, unsigned char second) {
+  switch (lead) {
+    case 0xE0:
+      return second >= 0xA0 && second <= 0xBF;
+    case 0xED:
+      return second >= 0x80 && second <= 0x9F;
+    case 0xF0:
+      return second >= 0x90 && second <= 0xBF;
+    case 0xF4:
+      return second >= 0x80 && second <= 0x8F;
+    default:
+      return second >= 0x80 && second <= 0xBF;
+  }
+}
+
+bool is_continuation(unsigned char byte) {
+  return (byte & 0xC0) == 0x80;
+}
+
+}  // namespace
+
+bool is_valid_utf8(std::string_view text) {
+  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+  const auto* const end = at + text.size();
+  while (at < end) {
+    std::uint64_t word = 0;
+    while (end - at >= 8) {
+      std::memcpy(&word, at, sizeof word);
+      if ((word & 0x8080808080808080U) != 0) break;
+      at += 8;
+    }
+    if (at == end) break;
+    const std::size_t length = sequence_length(*at);
+    if (length == 0 || length > static_cast<std::size_t>(end - at)) return false;
+    if (length > 1 && !is_valid_second(at[0], at[1])) return false;
+    for (std::size_t i = 2; i < length; ++i) {
+      if (!is_continuation(at[i])) return false;
+    }
+    at += length;
+  }
+  return true;
+}
+
+std::size_t complete_utf8_prefix(std::string_view text) {
+  const std::size_t tail = text.size() < 3 ? text.size() : 3;
+  for (std::size_t back = 1; back <= tail; ++back) {
+    const std::size_t start = text.size() - back;
+    const auto lead = static_cast<unsigned char>(text[start]);
+    if (is_continuation(lead)) continue;
+    if (sequence_length(lead) <= back) return text.size();
+    if (back > 1 && !is_valid_second(lead, static_cast<unsigned char>(text[start + 1]))) {
+      return text.size();
+    }
+    return start;
+  }
+  return text.size();
+}
+
+}  // namespace sluice
