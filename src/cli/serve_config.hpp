@@ -1,0 +1,127 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace sluice {
+
+enum class EngineKind : std::uint8_t { llama, synthetic };
+
+/// Who may call, and the secret that proves it. `key` is never logged or printed.
+struct ApiKey {
+  std::string name;
+  std::string key;
+};
+
+/// Everything that `sluice serve` can be told. The members' defaults are the program's defaults;
+/// what each one means to the user is said once, in the table in serve_config.cpp, from which the
+/// flags, the environment variables, the file's keys and the help are made.
+struct ServeConfig {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;    // 0: any free one
+  std::uint32_t threads = 0;    // event loops; 0: one per core
+  std::string tls_certificate;  // PEM files, both or neither
+  std::string tls_key;
+  Duration shutdown_deadline = std::chrono::seconds(10);
+  std::size_t compression_threshold = std::size_t{1} << 10U;  // bytes of a reply; 0: never
+
+  struct Engine {
+    EngineKind kind = EngineKind::llama;
+    std::string model;             // GGUF file
+    std::uint32_t slots = 4;       // sequences decoded together
+    std::uint32_t context = 0;     // tokens of one sequence; 0: what the model was trained for
+    std::uint32_t threads = 0;     // of the model; 0: one per core
+    std::string backend = "auto";  // "auto", "cpu", or a device's name as the engine reports it
+    std::int32_t gpu_layers = -1;  // -1: all that fit
+    std::uint32_t queue = 256;     // requests waiting for a slot
+  } engine;
+
+  /// Of streams.
+  struct Streams {
+    std::size_t max_chunks = 65536;                         // kept, of one stream
+    std::size_t max_bytes = std::size_t{4} << 20U;          // kept, of one stream
+    std::size_t max_total_bytes = std::size_t{256} << 20U;  // kept, of all streams
+    std::uint32_t per_client = 64;
+    Duration expiry = std::chrono::minutes(5);
+    Duration tombstone = std::chrono::minutes(5);
+    Duration stall_limit = std::chrono::seconds(30);
+  } streams;
+
+  /// Of connections.
+  struct Http {
+    std::uint32_t max_connections = 10000;
+    std::size_t max_body = std::size_t{4} << 20U;
+    std::size_t max_header = std::size_t{16} << 10U;
+    Duration header_timeout = std::chrono::seconds(10);
+    Duration body_timeout = std::chrono::seconds(30);
+    Duration keep_alive = std::chrono::seconds(75);
+    Duration write_stall = std::chrono::seconds(30);
+  } http;
+
+  struct Access {
+    std::vector<ApiKey> api_keys;              // none: everybody may call
+    std::string api_key_file;                  // NAME=KEY lines, added to api_keys by the loader
+    std::vector<std::string> allowed_origins;  // beyond loopback ones; "*": all
+    std::vector<std::string> allowed_hosts;    // beyond loopback names and `host`; "*": all
+  } access;
+
+  struct Log {
+    LogLevel level = LogLevel::info;
+    LogFormat format = LogFormat::text;
+  } log;
+};
+
+/// The values of one source, by the file's key ("streams.expiry"); lists have several values.
+using SettingValues = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+/// Where load_serve_config looks. `environment` looks a variable up (normally std::getenv).
+struct ConfigSources {
+  SettingValues flags;
+  std::function<std::optional<std::string>(const std::string& name)> environment;
+  std::optional<std::string> file;  // --config; absent: ./sluice.toml if there is one
+};
+
+/// What came out, and from where: "flag", the variable's name, or "file:line"; keys that kept
+/// their default are missing.
+struct LoadedConfig {
+  ServeConfig config;
+  std::map<std::string, std::string, std::less<>> origins;
+};
+
+/// Puts the sources together: flags before SLUICE_* variables before the file before the defaults.
+/// Reads the API key file. Errors (code kExitUsage) name the flag, the variable or file:line, and
+/// what is allowed there.
+Result<LoadedConfig> load_serve_config(const ConfigSources& sources);
+
+/// Adds every setting as an option of `app`; what the user gives lands in `flags`, unchecked (the
+/// loader checks it, so that an error reads the same from every source). Both outlive the parsing.
+void add_serve_options(CLI::App& app, SettingValues& flags);
+
+/// The configuration as a sluice.toml, each value with where it came from, keys as "<redacted>".
+std::string print_config(const LoadedConfig& loaded);
+
+/// A commented sluice.toml with every setting at its default: docs/sluice.toml, kept the same by a
+/// test.
+std::string example_config();
+
+/// "500ms", "30s", "5m", "1h30m", "0": a whole number with a unit (us, ms, s, m, h), or several.
+Result<Duration> parse_duration(std::string_view text);
+/// "4096", "64KiB", "4MiB", "1GiB" and the decimal "kB", "MB", "GB".
+Result<std::size_t> parse_size(std::string_view text);
+
+}  // namespace sluice
