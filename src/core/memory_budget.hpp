@@ -18,6 +18,10 @@ class MemoryBudget {
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     return true;
   }
+  /// Takes `bytes` even if they are not there: for what must not fail.
+  void acquire_beyond_limit(std::size_t bytes) {
+    used_.fetch_add(bytes, std::memory_order_relaxed);
+  }
   void release(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   [[nodiscard]] std::size_t used() const { return used_.load(std::memory_order_relaxed); }

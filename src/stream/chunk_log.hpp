@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/memory_budget.hpp"
+
+namespace sluice {
+
+/// The number of a chunk in its stream, from 0.
+using Seq = std::uint64_t;
+
+/// What a chunk holds. `end` closes the stream and carries no text.
+enum class ChunkKind : std::uint8_t { text, reasoning, tool_call, end };
+
+/// One chunk as it is kept: its text already escaped as the inside of a JSON string, so that no
+/// reader pays for that again. Valid until the log releases the chunk.
+struct Chunk {
+  Seq seq = 0;
+  ChunkKind kind = ChunkKind::text;
+  std::string_view escaped;
+};
+
+/// The kept chunks of one stream: append at the back, release at the front, read anywhere.
+///
+/// Memory is taken from a MemoryBudget segment by segment (256 B first, then four times as much up
+/// to 16 KiB); a chunk costs its bytes and 4 more. Finding a chunk is a binary search over
+/// segments, reading on from there is sequential. Belongs to one loop.
+class ChunkLog {
+ public:
+  explicit ChunkLog(MemoryBudget& budget) : budget_(&budget) {}
+  ChunkLog(const ChunkLog&) = delete;
+  ChunkLog& operator=(const ChunkLog&) = delete;
+  ~ChunkLog();
+
+  /// Appends a chunk of at most kMaxChunkBytes of escaped text. False if it is longer or the budget
+  /// has no memory for it; then nothing has changed.
+  bool append(ChunkKind kind, std::string_view escaped);
+
+  /// Appends the chunk that closes the stream. It always finds room, if need be beyond the budget:
+  /// it is what tells readers that memory ran out.
+  void append_end();
+
+  /// Frees the memory of chunks below `seq` as far as whole segments allow; they can no longer be
+  /// read in any case.
+  void release_below(Seq seq);
+
+  /// The oldest kept chunk; equal to next() when none is kept.
+  [[nodiscard]] Seq first() const { return first_; }
+  /// The number the next chunk gets.
+  [[nodiscard]] Seq next() const { return next_; }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(next_ - first_); }
+  /// Escaped text of the kept chunks.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// Memory held for them, drawn from the budget.
+  [[nodiscard]] std::size_t memory() const { return memory_; }
+
+  /// Calls `visit(const Chunk&)` for chunks from `from` (at least first()) on until it returns
+  /// false or there is none left. Returns the number of the first chunk not accepted.
+  template <class Visit>
+  Seq read(Seq from, Visit&& visit) const {
+    for (std::size_t s = segment_of(from); s < segments_.size() && from < next_; ++s) {
+      const Segment& segment = *segments_[s];
+      for (auto i = static_cast<std::uint32_t>(from - segment.base); i < segment.count; ++i) {
+        if (!visit(segment.chunk(i))) return from;
+        ++from;
+      }
+    }
+    return from;
+  }
+
+  static constexpr std::size_t kMaxChunkBytes = std::size_t{64} << 20U;
+
+ private:
+  /// Text fills `data` from the front, one index entry a chunk fills it from the back.
+  struct Segment {
+    Seq base;
+    std::uint32_t count = 0;
+    std::uint32_t used = 0;
+    std::uint32_t capacity;
+    std::unique_ptr<char[]> data;
+
+    Segment(Seq first_seq, std::uint32_t bytes)
+        : base(first_seq), capacity(bytes), data(new char[bytes]) {}
+    [[nodiscard]] bool fits(std::size_t bytes) const;
+    void append(ChunkKind kind, std::string_view text);
+    [[nodiscard]] std::uint32_t entry(std::uint32_t index) const;
+    [[nodiscard]] Chunk chunk(std::uint32_t index) const;
+  };
+
+  [[nodiscard]] std::size_t segment_of(Seq seq) const;
+  /// The size of the segment a chunk of `bytes` needs, or 0 if the last one has room.
+  [[nodiscard]] std::size_t new_segment_for(std::size_t bytes) const;
+  void add_segment(std::size_t capacity);
+  void add(ChunkKind kind, std::string_view escaped);
+
+  MemoryBudget* budget_;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  Seq first_ = 0;
+  Seq next_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t memory_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "stream/stream.hpp"
+
+namespace sluice {
+
+/// Where a PushCursor's blocks go. Belongs to the stream's loop, like the cursor that owns it.
+class BlockSink {
+ public:
+  virtual ~BlockSink() = default;
+  /// Takes encoded chunks. False: taken, but no more until PushCursor::resume().
+  virtual bool write(std::string_view block) = 0;
+  /// The same, for a block that several readers share.
+  virtual bool write(const Bytes& block) = 0;
+  /// The last chunk has been written; nothing follows.
+  virtual void finish() = 0;
+  /// The stream let go of this reader; nothing follows.
+  virtual void drop(const Error& error) = 0;
+};
+
+/// A cursor that encodes what arrives and writes it to a sink as long as the sink takes it: every
+/// push delivery (SSE, WebSocket, progress notifications) is one of these with its own encoder and
+/// sink. Belongs to the stream's loop.
+class PushCursor final : public Cursor {
+ public:
+  struct Options {
+    Seq from = 0;
+    /// Chunks that may be delivered beyond the acknowledged ones; 0: the reader does not
+    /// acknowledge, delivery is enough.
+    std::size_t window = 0;
+    /// Whether other readers may share what `encoder` writes.
+    bool shareable = true;
+  };
+
+  /// `encoder` must outlive the cursor. Nothing is written before the first resume().
+  PushCursor(std::shared_ptr<Stream> stream, const ChunkEncoder& encoder,
+             std::unique_ptr<BlockSink> sink, Options options);
+
+  /// The sink takes blocks again, or for the first time.
+  void resume();
+  /// The reader has everything below `seq`; -32006 if that is ahead of what it was given.
+  Result<void> acknowledge(Seq seq);
+
+  /// About this many bytes go into one block, so that one long backlog does not hold up a loop.
+  static constexpr std::size_t kBlockBytes = std::size_t{32} << 10U;
+
+ private:
+  void on_chunks() override;
+  void on_dropped(const Error& error) override;
+
+  const ChunkEncoder* encoder_;
+  std::unique_ptr<BlockSink> sink_;
+  std::size_t window_;
+  bool shareable_;
+  bool open_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,246 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "stream/chunk_log.hpp"
+
+namespace sluice {
+
+class Cursor;
+class Stream;
+class StreamManager;
+
+/// What one stream may use. Reaching `max_chunks` or `max_bytes` pauses its producer.
+struct StreamLimits {
+  std::size_t max_chunks = 16384;
+  std::size_t max_bytes = std::size_t{1} << 20U;
+  /// Chunks already passed by every reader but not acknowledged stay, up to this many bytes, for a
+  /// reader that resumes.
+  std::size_t retained_bytes = std::size_t{64} << 10U;
+  Duration expiry = std::chrono::minutes(5);
+  Duration tombstone = std::chrono::minutes(5);
+  /// How long a reader may hold up a full stream before it loses it.
+  Duration stall = std::chrono::seconds(30);
+};
+
+enum class StreamState : std::uint8_t { initializing, active, finished, failed };
+
+/// "initializing", "active", "finished", "failed".
+std::string_view to_string(StreamState state);
+
+/// Whoever makes a stream's chunks, told when to go on and when to stop. Called on the stream's
+/// loop.
+class StreamProducer {
+ public:
+  virtual ~StreamProducer() = default;
+  /// There is room again after an append() that returned false.
+  virtual void on_room() = 0;
+  /// Nobody wants more: stop. Called at most once; finish() or fail() may still follow.
+  virtual void on_cancel() = 0;
+};
+
+/// Writes one or more chunks in a delivery's own form. An encoder whose blocks can be shared by
+/// several readers is one object for all of them: its address names the form.
+class ChunkEncoder {
+ public:
+  virtual ~ChunkEncoder() = default;
+  virtual void encode(std::string& out, const Stream& stream, const Chunk& chunk) const = 0;
+};
+
+/// An ordered sequence of chunks with one producer and any number of readers.
+///
+/// Chunks below hold() have been passed by every reader; they stay within `retained_bytes` until
+/// someone acknowledges them. When what is held reaches the limits, append() says so and the
+/// producer waits for on_room(). Belongs to the loop of its manager.
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  struct Options {
+    std::string id;
+    std::string principal;  // who started it; nobody else finds it
+    std::string method;     // the caller's method, repeated in pushed chunks
+    int priority = 0;
+    bool expects_poller = true;  // hold everything until the first reader comes
+  };
+
+  Stream(Options options, StreamManager& manager);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // --- the producer's side -------------------------------------------------------------------
+
+  /// The producer is not owned and must outlive the stream or be reset to null before it goes.
+  void set_producer(StreamProducer* producer) { producer_ = producer; }
+
+  /// Appends a chunk of UTF-8 text. True: there is room for another. False: this one is kept, but
+  /// the producer must wait for on_room(). Ignored once the stream has ended.
+  bool append(ChunkKind kind, std::string_view text);
+  /// Hands everything appended so far to the readers now; otherwise that happens at the end of
+  /// the loop's turn.
+  void flush();
+  /// Ends the stream. `trailer` is JSON members to stand beside the last chunk's own (no braces),
+  /// or empty.
+  void finish(std::string trailer = {});
+  /// Ends the stream with an error that its readers see after everything before it.
+  void fail(const Error& error, std::string trailer = {});
+
+  // --- the readers' side ---------------------------------------------------------------------
+
+  /// A polling reader has everything below `seq`: frees it as far as no other reader holds it,
+  /// and holds what follows until the next call.
+  void poll_from(Seq seq);
+  /// Whether a reader may start at `from`: -32006 below the oldest kept chunk (`data.oldest_seq`
+  /// names it) or ahead of the next one.
+  [[nodiscard]] Result<void> check_position(Seq from) const;
+  /// Stops the producer on a reader's behalf; the stream then ends as the producer says. False if
+  /// it had already ended.
+  bool cancel();
+  /// The chunks from `from` on in `encoder`'s form, about `max_bytes` of them, shared by readers
+  /// at the same place. Sets `next` to the first chunk not in it.
+  Bytes encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_bytes, Seq& next);
+  /// Appends the chunks in [from, limit) to `out`, stopping after about `max_bytes`. Returns the
+  /// first chunk not appended.
+  Seq encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq limit,
+             std::size_t max_bytes) const;
+  [[nodiscard]] bool has_several_readers() const;
+  /// A string of the loop to encode into; valid until the next cursor uses it.
+  std::string& block_scratch();
+
+  template <class Visit>
+  Seq read(Seq from, Visit&& visit) const {
+    return log_.read(from, static_cast<Visit&&>(visit));
+  }
+
+  [[nodiscard]] std::string_view id() const { return {id_.data(), id_.size()}; }
+  [[nodiscard]] const std::string& principal() const { return principal_; }
+  [[nodiscard]] const std::string& method() const { return method_; }
+  [[nodiscard]] int priority() const { return priority_; }
+  [[nodiscard]] StreamState state() const { return state_; }
+  [[nodiscard]] bool ended() const { return state_ >= StreamState::finished; }
+  [[nodiscard]] Seq first() const { return log_.first(); }
+  [[nodiscard]] Seq next() const { return log_.next(); }
+  [[nodiscard]] std::size_t bytes() const { return log_.bytes(); }
+  [[nodiscard]] std::size_t memory() const { return log_.memory(); }
+  /// JSON members of the last chunk beside seq, delta and end, each followed by nothing; empty
+  /// until the end.
+  [[nodiscard]] const std::string& trailer() const { return trailer_; }
+  /// Whether some reader has been given the last chunk.
+  [[nodiscard]] bool delivered() const { return delivered_; }
+  [[nodiscard]] bool paused() const { return paused_; }
+  [[nodiscard]] TimePoint last_access() const { return last_access_; }
+
+  static constexpr std::size_t kIdLength = 16;
+
+ private:
+  friend class Cursor;
+  friend class StreamManager;
+
+  /// Where a reader that comes by requests, and is not there between them, stands.
+  enum class Poller : std::uint8_t { none, expected, active };
+
+  void end(StreamState state, std::string trailer);
+  /// fail(), and the producer is told to stop.
+  void abandon(const Error& error);
+  void mark_dirty();
+  void notify_cursors();
+  /// The lowest chunk a reader still needs.
+  [[nodiscard]] Seq hold() const;
+  /// Frees what nobody holds beyond the retained bytes, and wakes the producer if it waits.
+  void make_room();
+  [[nodiscard]] bool full() const;
+  [[nodiscard]] bool roomy() const;
+  void pause();
+  void wake_producer();
+  void on_stall();
+  void touch();
+
+  struct SharedBlock {
+    const ChunkEncoder* encoder = nullptr;
+    Seq from = 0;
+    Seq next = 0;
+    Bytes bytes;
+  };
+
+  StreamManager* manager_;
+  StreamProducer* producer_ = nullptr;
+  Cursor* cursors_ = nullptr;             // intrusive list
+  std::vector<Cursor*>* walk_ = nullptr;  // the round of readers being told, if there are several
+  std::array<char, kIdLength> id_;
+  StreamState state_ = StreamState::initializing;
+  Poller poller_;
+  bool dirty_ = false;    // the readers have not been told of everything
+  bool queued_ = false;   // in the manager's list of streams to flush
+  bool telling_ = false;  // notify_cursors() is on the stack
+  bool paused_ = false;
+  bool cancelled_ = false;
+  bool delivered_ = false;
+  std::int8_t priority_;
+  Seq poller_at_ = 0;    // what the poller has acknowledged
+  Seq departed_at_ = 0;  // where the last reader stood when it left
+  ChunkLog log_;
+  std::string principal_;
+  std::string method_;
+  std::string trailer_;
+  std::unique_ptr<SharedBlock> shared_;
+  TimePoint last_access_;
+  std::uint64_t stall_timer_ = 0;
+  // Neighbours in the manager's order of last access.
+  Stream* older_ = nullptr;
+  Stream* newer_ = nullptr;
+};
+
+/// A reader's place in a stream. It holds the chunks from its position on until it has passed
+/// them. Attached from construction to destruction, or until the stream drops it. Belongs to the
+/// stream's loop.
+class Cursor {
+ public:
+  /// `from` must have passed check_position().
+  Cursor(std::shared_ptr<Stream> stream, Seq from);
+  virtual ~Cursor();
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+
+  /// Null once the stream has dropped this cursor.
+  [[nodiscard]] Stream* stream() const { return stream_.get(); }
+  /// The next chunk to read.
+  [[nodiscard]] Seq position() const { return position_; }
+
+ protected:
+  /// There are chunks at position(), or the stream has ended. May destroy the cursor.
+  virtual void on_chunks() = 0;
+  /// The stream has let go of this cursor, because it stalled or the stream expired; stream() is
+  /// null. May destroy the cursor.
+  virtual void on_dropped(const Error& error) = 0;
+
+  /// Everything below `position` has been delivered.
+  void pass(Seq position);
+  /// Everything below `seq` may be freed. Without a call to it, passing is acknowledging enough
+  /// to let the buffer move on.
+  void acknowledge(Seq seq);
+  /// Chunks are held from the acknowledged position on, not from the passed one.
+  void hold_until_acknowledged() { holds_acknowledged_ = true; }
+  [[nodiscard]] Seq acknowledged() const { return acknowledged_; }
+
+ private:
+  friend class Stream;
+  friend class StreamManager;
+  void detach();
+  [[nodiscard]] Seq held() const { return holds_acknowledged_ ? acknowledged_ : position_; }
+
+  std::shared_ptr<Stream> stream_;
+  Cursor* next_ = nullptr;
+  Seq position_;
+  Seq acknowledged_;
+  bool holds_acknowledged_ = false;
+};
+
+}  // namespace sluice

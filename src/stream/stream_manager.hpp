@@ -1,0 +1,142 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "core/memory_budget.hpp"
+#include "stream/stream.hpp"
+#include "stream/stream_store.hpp"
+
+namespace sluice {
+
+/// How many streams each client has under way, over all loops. Thread-safe; touched when a stream
+/// starts and ends, never for a chunk.
+class StreamQuota {
+ public:
+  explicit StreamQuota(std::size_t per_client) : per_client_(per_client) {}
+  bool try_acquire(const std::string& principal);
+  void release(const std::string& principal);
+  [[nodiscard]] std::size_t limit() const { return per_client_; }
+
+ private:
+  const std::size_t per_client_;
+  std::mutex mutex_;
+  std::map<std::string, std::size_t, std::less<>> in_use_;
+};
+
+/// What all loops share.
+struct StreamPolicy {
+  StreamLimits limits;
+  MemoryBudget budget;
+  StreamQuota quota;
+  std::size_t max_streams;  // of one loop, ended ones included
+
+  StreamPolicy(StreamLimits stream_limits, std::size_t memory, std::size_t per_client,
+               std::size_t streams)
+      : limits(stream_limits), budget(memory), quota(per_client), max_streams(streams) {}
+};
+
+/// Counted since the start, readable from any thread.
+struct StreamCounters {
+  std::atomic<std::uint64_t> started = 0;
+  std::atomic<std::uint64_t> ended = 0;
+  std::atomic<std::uint64_t> expired = 0;
+  std::atomic<std::uint64_t> chunks = 0;
+  std::atomic<std::uint64_t> pauses = 0;
+  std::atomic<std::uint64_t> stalled_readers = 0;
+  std::atomic<std::uint64_t> open = 0;        // now
+  std::atomic<std::uint64_t> active = 0;      // now: not ended
+  std::atomic<std::uint64_t> tombstones = 0;  // now
+};
+
+/// The streams of one loop: makes them, finds them, lets them expire and keeps them within their
+/// memory. A stream's id says by its hash which of `loops` loops it belongs to, so that no table
+/// is shared. Belongs to its executor's thread.
+class StreamManager {
+ public:
+  StreamManager(Executor& executor, StreamPolicy& policy, std::size_t loop, std::size_t loops);
+  ~StreamManager();
+  StreamManager(const StreamManager&) = delete;
+  StreamManager& operator=(const StreamManager&) = delete;
+
+  struct StartOptions {
+    std::string principal;
+    std::string method;
+    int priority = 0;  // kMinPriority..kMaxPriority; higher goes first
+    bool expects_poller = true;
+  };
+  /// Errors: -32010 when `principal` has as many streams under way as it may, or the loop is full
+  /// of streams that are still read.
+  Result<std::shared_ptr<Stream>> start(StartOptions options);
+
+  /// Errors: -32001 for an id nobody knows or of another principal, -32005 for one that expired.
+  Result<std::shared_ptr<Stream>> find(std::string_view id, std::string_view principal);
+
+  /// The streams of `principal`, oldest access first.
+  [[nodiscard]] std::vector<std::shared_ptr<Stream>> streams_of(std::string_view principal) const;
+
+  /// The streams that have not ended.
+  [[nodiscard]] std::vector<std::shared_ptr<Stream>> active() const;
+
+  /// Which loop has the stream of this id.
+  static std::size_t loop_of(std::string_view id, std::size_t loops);
+
+  Executor& executor() { return *executor_; }
+  MemoryBudget& budget() { return policy_->budget; }
+  [[nodiscard]] const StreamLimits& limits() const { return policy_->limits; }
+  StreamCounters& counters() { return counters_; }
+  [[nodiscard]] const StreamCounters& counters() const { return counters_; }
+
+  static constexpr int kMinPriority = -10;
+  static constexpr int kMaxPriority = 10;
+
+ private:
+  friend class Stream;
+  friend class Cursor;
+
+  // What streams ask of their manager.
+  void schedule_flush(std::shared_ptr<Stream> stream);
+  void on_access(Stream& stream);
+  void on_ended(Stream& stream);
+  void on_paused(Stream& stream);
+  /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it.
+  void reclaim(std::size_t bytes, const Stream* except);
+  [[nodiscard]] bool short_of_memory() const;
+  std::string& scratch() { return scratch_; }
+  std::string& block_scratch() { return block_scratch_; }
+  std::vector<Cursor*>& cursor_walk() { return cursor_walk_; }
+
+  void flush();
+  void sweep();
+  void retry_paused();
+  void remove(Stream& stream);
+  void unlink(Stream& stream);
+
+  Executor* executor_;
+  StreamPolicy* policy_;
+  std::size_t loop_;
+  std::size_t loops_;
+  StreamStore store_;
+  StreamCounters counters_;
+  Stream* oldest_ = nullptr;
+  Stream* newest_ = nullptr;
+  std::vector<std::shared_ptr<Stream>> to_flush_;
+  std::vector<std::weak_ptr<Stream>> short_streams_;
+  std::vector<Cursor*> cursor_walk_;
+  std::string scratch_;
+  std::string block_scratch_;
+  Executor::TimerId sweep_timer_ = 0;
+  Executor::TimerId retry_timer_ = 0;
+  bool flush_posted_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace sluice

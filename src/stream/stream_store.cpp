@@ -1,0 +1,87 @@
+#include "stream/stream_store.hpp"
+
+#include <span>
+#include <utility>
+
+#include "core/random.hpp"
+
+namespace sluice {
+namespace {
+
+std::uint64_t random_key() {
+  std::uint64_t key = 0;
+  random_bytes(std::as_writable_bytes(std::span(&key, 1)));
+  return key;
+}
+
+}  // namespace
+
+StreamStore::StreamStore()
+    : streams_(16, Hash{random_key()}), tombstones_(16, Hash{random_key()}) {}
+
+std::size_t StreamStore::Hash::operator()(std::string_view id) const {
+  // Keyed, so that a caller cannot choose ids that fall into one bucket.
+  std::uint64_t hash = key;
+  for (const char c : id) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x9E3779B97F4A7C15U;
+    hash ^= hash >> 32U;
+  }
+  return hash;
+}
+
+bool StreamStore::Equal::operator()(std::string_view a, std::string_view b) const {
+  return constant_time_equal(a, b);
+}
+
+bool StreamStore::contains(std::string_view id) const {
+  return streams_.contains(id) || tombstones_.contains(id);
+}
+
+void StreamStore::insert(std::shared_ptr<Stream> stream) {
+  const std::string_view id = stream->id();
+  streams_.emplace(id, std::move(stream));
+}
+
+StreamStore::Found StreamStore::find(std::string_view id, std::string_view principal) const {
+  if (const auto found = streams_.find(id); found != streams_.end()) {
+    if (found->second->principal() != principal) return {};
+    return {Presence::present, found->second};
+  }
+  if (const auto found = tombstones_.find(id); found != tombstones_.end()) {
+    if (found->second.principal != principal) return {};
+    return {Presence::expired, nullptr};
+  }
+  return {};
+}
+
+void StreamStore::erase(std::string_view id) {
+  // The key lives in the stream: keep it until the entry is gone.
+  if (const auto found = streams_.find(id); found != streams_.end()) {
+    const std::shared_ptr<Stream> keep = found->second;
+    streams_.erase(found);
+  }
+}
+
+void StreamStore::bury(const Stream& stream, TimePoint until) {
+  const std::string id(stream.id());
+  tombstones_.insert_or_assign(id, Tombstone{stream.principal(), until});
+  burial_order_.push_back(id);
+  while (burial_order_.size() > kMaxTombstones) {
+    tombstones_.erase(burial_order_.front());
+    burial_order_.pop_front();
+  }
+  erase(id);
+}
+
+void StreamStore::sweep_tombstones(TimePoint now) {
+  while (!burial_order_.empty()) {
+    const auto oldest = tombstones_.find(burial_order_.front());
+    if (oldest != tombstones_.end()) {
+      if (oldest->second.until > now) return;
+      tombstones_.erase(oldest);
+    }
+    burial_order_.pop_front();
+  }
+}
+
+}  // namespace sluice

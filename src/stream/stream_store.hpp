@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/clock.hpp"
+#include "stream/stream.hpp"
+
+namespace sluice {
+
+/// The streams of one loop by id, in memory, and the ids that have expired lately. Lookups take
+/// the time of a keyed hash and one constant-time comparison, whatever id a caller guesses.
+/// Belongs to one loop.
+class StreamStore {
+ public:
+  StreamStore();
+
+  enum class Presence : std::uint8_t { absent, present, expired };
+  struct Found {
+    Presence presence = Presence::absent;
+    std::shared_ptr<Stream> stream;  // set if present
+  };
+
+  /// Whether the id is taken, by a stream or a tombstone.
+  [[nodiscard]] bool contains(std::string_view id) const;
+  void insert(std::shared_ptr<Stream> stream);
+  /// Only streams and tombstones of `principal` are found.
+  [[nodiscard]] Found find(std::string_view id, std::string_view principal) const;
+  void erase(std::string_view id);
+  /// Replaces a stream by a tombstone that lasts until `until`. At most kMaxTombstones: the oldest
+  /// goes first.
+  void bury(const Stream& stream, TimePoint until);
+  /// Forgets tombstones that are due at `now`.
+  void sweep_tombstones(TimePoint now);
+
+  [[nodiscard]] std::size_t size() const { return streams_.size(); }
+  [[nodiscard]] std::size_t tombstones() const { return tombstones_.size(); }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [id, stream] : streams_) visit(*stream);
+  }
+
+  static constexpr std::size_t kMaxTombstones = 65536;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::uint64_t key;
+    std::size_t operator()(std::string_view id) const;
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(std::string_view a, std::string_view b) const;
+  };
+  struct Tombstone {
+    std::string principal;
+    TimePoint until;
+  };
+
+  // The key of an entry is the id inside its own stream.
+  std::unordered_map<std::string_view, std::shared_ptr<Stream>, Hash, Equal> streams_;
+  std::unordered_map<std::string, Tombstone, Hash, Equal> tombstones_;
+  std::deque<std::string> burial_order_;
+};
+
+}  // namespace sluice
