@@ -34,7 +34,6 @@ Result<void> PushCursor::acknowledge(Seq seq) {
 }
 
 void PushCursor::on_chunks() {
-  // The sink may, by failing, have this cursor destroyed by its owner only after it has returned.
   while (open_ && !finished_ && stream() != nullptr) {
     Stream& source = *stream();
     const Seq limit = window_ == 0 ? source.next() : acknowledged() + window_;
@@ -42,20 +41,19 @@ void PushCursor::on_chunks() {
     Seq reached = position();
     if (shareable_ && window_ == 0 && source.has_several_readers()) {
       const Bytes block = source.encoded(*encoder_, position(), kBlockBytes, reached);
-      pass(reached);
-      if (!sink_->write(block)) open_ = false;
+      open_ = sink_->write(block);
     } else {
       std::string& block = source.block_scratch();
       block.clear();
       reached = source.encode(block, *encoder_, position(), limit, kBlockBytes);
-      pass(reached);
-      if (!sink_->write(std::string_view(block))) open_ = false;
+      open_ = sink_->write(std::string_view(block));
     }
     if (source.ended() && reached >= source.next()) {
       finished_ = true;
       sink_->finish();
-      return;
     }
+    // Last, for it may wake the producer, which may append and come back here.
+    pass(reached);
   }
 }
 
