@@ -119,9 +119,4 @@ std::string print_config(const LoadedConfig& loaded);
 /// test.
 std::string example_config();
 
-/// "500ms", "30s", "5m", "1h30m", "0": a whole number with a unit (us, ms, s, m, h), or several.
-Result<Duration> parse_duration(std::string_view text);
-/// "4096", "64KiB", "4MiB", "1GiB" and the decimal "kB", "MB", "GB".
-Result<std::size_t> parse_size(std::string_view text);
-
 }  // namespace sluice

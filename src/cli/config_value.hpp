@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/clock.hpp"
+
+namespace sluice {
+
+// Values as people write them on the command line and in files. Parsers return nothing for text
+// that is not wholly a value, is negative or does not fit.
+
+/// A decimal number, optionally with a leading '-'.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+
+/// A non-negative decimal number, with or without a fraction: "12", "0.5".
+std::optional<double> parse_decimal(std::string_view text);
+
+/// "500ms", "30s", "5m", "1h30m": whole numbers, each with a unit (us, ms, s, m, h), the parts in
+/// any order; "0" alone needs none.
+std::optional<Duration> parse_duration(std::string_view text);
+
+/// Bytes: "4096", "64KiB", "4MiB", "1GiB", and the decimal "kB", "MB", "GB".
+std::optional<std::size_t> parse_size(std::string_view text);
+
+/// The shortest text that parse_duration reads back as `value` (rounded down to microseconds).
+std::string format_duration(Duration value);
+
+/// The shortest text that parse_size reads back as `bytes`, in binary units.
+std::string format_size(std::size_t bytes);
+
+}  // namespace sluice
