@@ -1,0 +1,187 @@
+#include "rpc/message.hpp"
+
+#include <utility>
+
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+json::parse_options bounded_options() {
+  json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  return options;
+}
+
+/// Walks well-formed JSON text without building anything, for what a number loses in a double.
+class TextWalker {
+ public:
+  explicit TextWalker(std::string_view text) : text_(text) {}
+
+  /// The text of the last member at `path`, or empty.
+  std::string_view member(std::initializer_list<std::string_view> path) {
+    std::string_view found = text_;
+    for (const std::string_view name : path) found = TextWalker(found).last_member(name);
+    return found;
+  }
+
+ private:
+  std::string_view last_member(std::string_view name) {
+    std::string_view found;
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != '{') return found;
+    ++at_;
+    for (;;) {
+      skip_space();
+      if (at_ >= text_.size() || text_[at_] == '}') return found;
+      const std::size_t key_start = at_ + 1;
+      skip_string();
+      const std::string_view key = text_.substr(key_start, at_ - key_start - 1);
+      skip_space();
+      ++at_;  // the colon
+      skip_space();
+      const std::size_t value_start = at_;
+      skip_value();
+      if (key == name) found = text_.substr(value_start, at_ - value_start);
+      skip_space();
+      if (at_ < text_.size() && text_[at_] == ',') ++at_;
+    }
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) {
+      ++at_;
+    }
+  }
+
+  void skip_string() {
+    ++at_;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    ++at_;
+  }
+
+  void skip_value() {
+    std::size_t depth = 0;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"') {
+        skip_string();
+        continue;
+      }
+      if (c == '{' || c == '[') ++depth;
+      if (c == '}' || c == ']') {
+        if (depth == 0) return;
+        --depth;
+      }
+      if (depth == 0 && (c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t')) return;
+      ++at_;
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::unexpected<MessageError> invalid(std::string why, RequestId id = {}) {
+  return std::unexpected(
+      MessageError{{kInvalidRequest, "Invalid Request: " + std::move(why), {}}, std::move(id)});
+}
+
+}  // namespace
+
+MessageParser::MessageParser()
+    : memory_(storage_.data(), storage_.size()),
+      parser_({}, bounded_options(), stack_.data(), stack_.size()) {}
+
+std::expected<Message, MessageError> MessageParser::parse(std::string_view text) {
+  root_ = json::value();
+  memory_.release();
+  parser_.reset(&memory_);
+  boost::system::error_code error;
+  const std::size_t used = parser_.write(text.data(), text.size(), error);
+  if (error) {
+    return std::unexpected(
+        MessageError{{kParseError,
+                      "Parse error: " + error.message() + " at byte " + std::to_string(used) +
+                          "; send one JSON-RPC message as UTF-8 JSON",
+                      {}},
+                     {}});
+  }
+  // Not assigned: a value keeps the memory it was made with.
+  std::destroy_at(&root_);
+  std::construct_at(&root_, parser_.release());
+
+  const json::object* const body = root_.if_object();
+  if (body == nullptr) {
+    return invalid(root_.is_array() ? "batches are not part of this protocol revision; send one "
+                                      "message at a time"
+                                    : "a message is a JSON object");
+  }
+  Message message;
+  message.body = body;
+  message.text = text;
+  if (const json::value* id = body->if_contains("id")) {
+    std::optional<std::string> exact = exact_text(*id, text, {"id"});
+    if (!exact) return invalid("\"id\" must be a string or an integer");
+    message.id = std::move(*exact);
+  }
+  const json::value* const version = body->if_contains("jsonrpc");
+  if (version == nullptr || !version->is_string() || version->get_string() != "2.0") {
+    return invalid("\"jsonrpc\" must be \"2.0\"", std::move(message.id));
+  }
+  if (const json::value* params = body->if_contains("params")) {
+    message.params = params->if_object();
+    if (message.params == nullptr) {
+      return invalid("\"params\" must be an object", std::move(message.id));
+    }
+  }
+  if (const json::value* method = body->if_contains("method")) {
+    if (!method->is_string()) return invalid("\"method\" must be a string", std::move(message.id));
+    message.method = method->get_string();
+    message.kind = message.id.empty() ? MessageKind::notification : MessageKind::request;
+    return message;
+  }
+  if (!message.id.empty() && (body->contains("result") || body->contains("error"))) {
+    message.kind = MessageKind::response;
+    return message;
+  }
+  return invalid("\"method\" is missing", std::move(message.id));
+}
+
+std::optional<std::string> exact_text(const json::value& value, std::string_view text,
+                                      std::initializer_list<std::string_view> path) {
+  std::string out;
+  if (const json::string* string = value.if_string()) {
+    append_json_string(out, *string);
+  } else if (const std::int64_t* integer = value.if_int64()) {
+    append_number(out, *integer);
+  } else if (const std::uint64_t* natural = value.if_uint64()) {
+    append_number(out, *natural);
+  } else if (value.is_double()) {
+    const std::string_view digits = TextWalker(text).member(path);
+    if (digits.empty() || digits.find_first_of(".eE") != std::string_view::npos) return {};
+    out = digits;
+  } else {
+    return {};
+  }
+  return out;
+}
+
+void append_result(std::string& out, const RequestId& id, std::string_view result) {
+  out.append(R"({"jsonrpc":"2.0","id":)").append(id).append(R"(,"result":)").append(result);
+  out.push_back('}');
+}
+
+void append_error(std::string& out, const RequestId& id, const Error& error) {
+  out.append(R"({"jsonrpc":"2.0")");
+  if (!id.empty()) out.append(R"(,"id":)").append(id);
+  out.append(R"(,"error":{"code":)");
+  append_number(out, error.code);
+  out.append(R"(,"message":)");
+  append_json_string(out, error.message);
+  if (!error.data.empty()) out.append(R"(,"data":)").append(error.data);
+  out.append("}}");
+}
+
+}  // namespace sluice

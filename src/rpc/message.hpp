@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parser.hpp>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+
+namespace sluice {
+
+/// A request's id as the JSON text it came as, so that it goes back exactly: integers of any size,
+/// strings with their quotes. Empty: no id.
+using RequestId = std::string;
+
+enum class MessageKind : std::uint8_t { request, notification, response };
+
+/// One JSON-RPC 2.0 message. The views point into the parser that made it and live until its next
+/// parse().
+struct Message {
+  MessageKind kind = MessageKind::request;
+  RequestId id;
+  std::string_view method;               // of requests and notifications
+  const json::object* params = nullptr;  // null if absent
+  const json::object* body = nullptr;    // the whole message
+  std::string_view text;                 // the JSON text it was parsed from
+};
+
+/// Why a text is no message, with the id to answer if there was a usable one.
+struct MessageError {
+  Error error;
+  RequestId id;
+};
+
+/// Parses messages into memory it uses again. One per loop; not thread-safe.
+class MessageParser {
+ public:
+  MessageParser();
+
+  /// Parses one message. Errors: -32700 for what is not JSON (RFC 8259, UTF-8, at most
+  /// kMaxJsonDepth deep), -32600 for JSON that is not a JSON-RPC 2.0 message: a batch, no
+  /// "jsonrpc":"2.0", an id that is neither string nor integer, params that are not an object.
+  std::expected<Message, MessageError> parse(std::string_view text);
+
+ private:
+  std::array<unsigned char, 8192> storage_;
+  std::array<unsigned char, 2048> stack_;
+  json::monotonic_resource memory_;
+  json::parser parser_;
+  json::value root_;
+};
+
+/// `value` (a string or a number that stands in `text` under the member names of `path`) as JSON
+/// text. Numbers that no integer type holds are taken from `text` as they stand there. Nothing if
+/// it is neither a string nor an integer.
+std::optional<std::string> exact_text(const json::value& value, std::string_view text,
+                                      std::initializer_list<std::string_view> path);
+
+/// {"jsonrpc":"2.0","id":<id>,"result":<result>}; `result` is JSON text.
+void append_result(std::string& out, const RequestId& id, std::string_view result);
+
+/// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none.
+void append_error(std::string& out, const RequestId& id, const Error& error);
+
+}  // namespace sluice
