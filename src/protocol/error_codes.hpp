@@ -1,0 +1,10 @@
+#pragma once
+
+namespace sluice {
+
+// MCP 2026-07-28, Base Protocol, Error Codes.
+inline constexpr int kHeaderMismatch = -32020;
+inline constexpr int kMissingClientCapability = -32021;
+inline constexpr int kUnsupportedProtocolVersion = -32022;
+
+}  // namespace sluice

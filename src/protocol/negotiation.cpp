@@ -1,0 +1,164 @@
+#include "protocol/negotiation.hpp"
+
+#include <algorithm>
+#include <openssl/evp.h>
+
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
+constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
+
+std::unexpected<Error> unsupported(std::string_view requested) {
+  std::string data = R"({"supported":)" + revisions_json() + R"(,"requested":)";
+  append_json_string(data, requested);
+  data.push_back('}');
+  return fail(kUnsupportedProtocolVersion, "Unsupported protocol version", std::move(data));
+}
+
+std::unexpected<Error> header_missing(std::string_view name) {
+  return fail(kHeaderMismatch,
+              "Header mismatch: the " + std::string(name) + " header is required on this request");
+}
+
+std::unexpected<Error> header_differs(std::string_view name, std::string_view header,
+                                      std::string_view body) {
+  return fail(kHeaderMismatch, "Header mismatch: " + std::string(name) + " header value '" +
+                                   std::string(header) + "' does not match body value '" +
+                                   std::string(body) + "'");
+}
+
+/// The member that Mcp-Name mirrors, for the methods that have one.
+std::optional<std::string_view> mirrored_name(std::string_view method) {
+  if (method == "tools/call" || method == "prompts/get") return "name";
+  if (method == "resources/read") return "uri";
+  return std::nullopt;
+}
+
+Result<void> check_headers(const Message& message, const MirroredHeaders& headers,
+                           std::string_view version) {
+  if (headers.protocol_version.data() == nullptr) return header_missing("MCP-Protocol-Version");
+  if (headers.protocol_version != version) {
+    return header_differs("MCP-Protocol-Version", headers.protocol_version, version);
+  }
+  if (headers.method.data() == nullptr) return header_missing("Mcp-Method");
+  if (headers.method != message.method) {
+    return header_differs("Mcp-Method", headers.method, message.method);
+  }
+  const std::optional<std::string_view> member = mirrored_name(message.method);
+  if (!member) return {};
+  const json::value* const name = message.params->if_contains(*member);
+  if (name == nullptr || !name->is_string()) return {};  // the method's own check says so
+  if (headers.name.data() == nullptr) return header_missing("Mcp-Name");
+  const std::string_view body = name->get_string();
+  if (headers.name == body && !headers.name.starts_with("=?base64?")) return {};
+  const std::optional<std::string> decoded = decode_header_value(headers.name);
+  if (!decoded) {
+    return fail(kHeaderMismatch, "Header mismatch: the Mcp-Name header has invalid characters");
+  }
+  if (*decoded != body) return header_differs("Mcp-Name", *decoded, body);
+  return {};
+}
+
+Result<RequestContext> negotiate_modern(const Message& message, const json::object& meta,
+                                        const json::value& version,
+                                        const MirroredHeaders* headers) {
+  if (!version.is_string()) {
+    return fail(kInvalidParams,
+                "Invalid params: _meta[\"" + std::string(kVersionKey) + "\"] must be a string");
+  }
+  const std::string_view name = version.get_string();
+  const Revision* const revision = find_revision(name);
+  if (revision == nullptr || revision->era != Era::modern) return unsupported(name);
+  if (headers != nullptr) {
+    if (Result<void> checked = check_headers(message, *headers, name); !checked) {
+      return std::unexpected(std::move(checked.error()));
+    }
+  }
+  const json::value* const capabilities = meta.if_contains(kCapabilitiesKey);
+  if (capabilities == nullptr || !capabilities->is_object()) {
+    return fail(kInvalidParams, "Invalid params: _meta[\"" + std::string(kCapabilitiesKey) +
+                                    "\"] is required and must be an object");
+  }
+  if (const json::value* info = meta.if_contains(kClientInfoKey)) {
+    if (!info->is_object()) {
+      return fail(kInvalidParams, "Invalid params: _meta[\"" + std::string(kClientInfoKey) +
+                                      "\"] must be an object");
+    }
+  }
+  return RequestContext{.revision = revision, .progress_token = {}};
+}
+
+}  // namespace
+
+Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers) {
+  const json::value* const meta_value =
+      message.params == nullptr ? nullptr : message.params->if_contains("_meta");
+  if (meta_value != nullptr && !meta_value->is_object()) {
+    return fail(kInvalidParams, "Invalid params: _meta must be an object");
+  }
+  const json::object* const meta = meta_value == nullptr ? nullptr : meta_value->if_object();
+  const json::value* const version = meta == nullptr ? nullptr : meta->if_contains(kVersionKey);
+
+  RequestContext context{.revision = &newest_revision(Era::legacy), .progress_token = {}};
+  if (version != nullptr) {
+    Result<RequestContext> modern = negotiate_modern(message, *meta, *version, headers);
+    if (!modern) return modern;
+    context = std::move(*modern);
+  } else if (headers != nullptr && headers->protocol_version.data() != nullptr) {
+    const Revision* const named = find_revision(headers->protocol_version);
+    if (named == nullptr) return unsupported(headers->protocol_version);
+    if (named->era == Era::modern) {
+      return fail(kInvalidParams, "Invalid params: _meta[\"" + std::string(kVersionKey) +
+                                      "\"] is required by protocol revision " +
+                                      std::string(named->name));
+    }
+    context.revision = named;
+  }
+  if (const json::value* token = meta == nullptr ? nullptr : meta->if_contains("progressToken")) {
+    std::optional<std::string> exact =
+        exact_text(*token, message.text, {"params", "_meta", "progressToken"});
+    if (!exact) {
+      return fail(kInvalidParams,
+                  "Invalid params: _meta.progressToken must be a string or an integer");
+    }
+    context.progress_token = std::move(*exact);
+  }
+  return context;
+}
+
+const Revision& negotiate_initialize(std::string_view requested) {
+  const Revision* const named = find_revision(requested);
+  return named != nullptr && named->era == Era::legacy ? *named : newest_revision(Era::legacy);
+}
+
+std::optional<std::string> decode_header_value(std::string_view value) {
+  static constexpr std::string_view kPrefix = "=?base64?";
+  static constexpr std::string_view kSuffix = "?=";
+  if (!value.starts_with(kPrefix) || !value.ends_with(kSuffix) ||
+      value.size() < kPrefix.size() + kSuffix.size()) {
+    const bool plain = std::ranges::all_of(
+        value, [](unsigned char c) { return c == '\t' || (c >= 0x20 && c < 0x7F); });
+    return plain ? std::optional(std::string(value)) : std::nullopt;
+  }
+  value.remove_prefix(kPrefix.size());
+  value.remove_suffix(kSuffix.size());
+  if (value.size() % 4 != 0) return std::nullopt;
+  std::string decoded(value.size() / 4 * 3, '\0');
+  const int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
+                                     reinterpret_cast<const unsigned char*>(value.data()),
+                                     static_cast<int>(value.size()));
+  if (length < 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && padding < value.size() && value[value.size() - 1 - padding] == '=') {
+    ++padding;
+  }
+  decoded.resize(static_cast<std::size_t>(length) - padding);
+  return decoded;
+}
+
+}  // namespace sluice

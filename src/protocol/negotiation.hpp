@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "protocol/revision.hpp"
+#include "rpc/message.hpp"
+
+namespace sluice {
+
+/// The header fields of an HTTP request that mirror its body; a view with data() == nullptr stands
+/// for an absent field. Empty on transports without headers.
+struct MirroredHeaders {
+  std::string_view protocol_version;  // MCP-Protocol-Version
+  std::string_view method;            // Mcp-Method
+  std::string_view name;              // Mcp-Name
+};
+
+/// What a request says about itself, whatever its era.
+struct RequestContext {
+  const Revision* revision = nullptr;
+  /// `_meta.progressToken` as JSON text; empty: the caller wants no progress.
+  std::string progress_token;
+};
+
+/// Finds the revision that `message` speaks and checks what that revision demands of a request.
+/// With `headers`, also that they mirror the body (2026-07-28, Streamable HTTP, Server Validation).
+///
+/// Errors: -32022 for a revision that is not served (`data.supported`, `data.requested`), -32602
+/// for missing or ill-typed `_meta` fields, -32020 for headers that are missing or do not match.
+Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers);
+
+/// The revision that answers an `initialize` request asking for `requested`: itself if it is a
+/// served legacy revision, else the newest legacy one.
+const Revision& negotiate_initialize(std::string_view requested);
+
+/// The value of a header field that may use the Base64 form `=?base64?...?=`; nothing if that form
+/// is used and broken, or the value has characters a header must not have.
+std::optional<std::string> decode_header_value(std::string_view value);
+
+}  // namespace sluice

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// How a revision conveys version, identity and capabilities (2026-07-28, Versioning, Terminology).
+enum class Era : std::uint8_t {
+  legacy,  // by an `initialize` handshake
+  modern,  // by `_meta` on every request
+};
+
+/// What is different about a revision. One row a revision, in revision.cpp: what code must know of
+/// a revision it asks its row, never its name.
+struct Revision {
+  std::string_view name;
+  Era era;
+  bool result_type;          // results carry `resultType`
+  bool cache_hints;          // list results carry `ttlMs` and `cacheScope`
+  bool server_info_in_meta;  // results carry `_meta["io.modelcontextprotocol/serverInfo"]`
+  bool routing_headers;      // HTTP requests mirror method and name in Mcp-Method and Mcp-Name
+  bool http_error_status;    // protocol errors also show in the HTTP status
+};
+
+/// Every revision served here, newest first.
+std::span<const Revision> revisions();
+
+/// The revision of that name, or null.
+const Revision* find_revision(std::string_view name);
+
+/// The newest revision of `era`.
+const Revision& newest_revision(Era era);
+
+/// The names of all revisions served, as a JSON array.
+std::string revisions_json();
+
+}  // namespace sluice

@@ -1,0 +1,117 @@
+#include "protocol/stream_params.hpp"
+
+#include <charconv>
+#include <limits>
+
+#include "rpc/error_codes.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+namespace {
+
+std::unexpected<Error> bad(std::string_view name, std::string_view expected) {
+  return fail(kInvalidParams,
+              "Invalid params: " + std::string(name) + " must be " + std::string(expected));
+}
+
+/// An integer in [low, high], or `absent` if there is none.
+Result<std::int64_t> integer(const json::object& params, std::string_view name, std::int64_t low,
+                             std::int64_t high, std::int64_t absent) {
+  const json::value* const value = params.if_contains(name);
+  if (value == nullptr) return absent;
+  const std::int64_t* const number = value->if_int64();
+  if (number == nullptr || *number < low || *number > high) {
+    return bad(name, "an integer from " + std::to_string(low) + " to " + std::to_string(high));
+  }
+  return *number;
+}
+
+constexpr std::int64_t kMaxSeq = std::numeric_limits<std::int64_t>::max();
+
+Result<Seq> sequence(const json::object& params, std::string_view name) {
+  const Result<std::int64_t> number = integer(params, name, 0, kMaxSeq, -1);
+  if (!number || *number < 0) return bad(name, "a sequence number: an integer from 0");
+  return static_cast<Seq>(*number);
+}
+
+}  // namespace
+
+bool is_poll(const json::object& params) {
+  return params.contains("stream_id");
+}
+
+Result<RunStart> decode_run_start(const json::object& params) {
+  RunStart start;
+  if (const json::value* stream = params.if_contains("stream")) {
+    if (!stream->is_bool()) return bad("stream", "true or false");
+    start.stream = stream->get_bool();
+  }
+  const Result<std::int64_t> priority =
+      integer(params, "priority", StreamManager::kMinPriority, StreamManager::kMaxPriority, 0);
+  if (!priority) return std::unexpected(priority.error());
+  start.priority = static_cast<int>(*priority);
+  const Result<std::int64_t> window =
+      integer(params, "window", 1, static_cast<std::int64_t>(kMaxWindow), 0);
+  if (!window) return std::unexpected(window.error());
+  start.window = static_cast<std::size_t>(*window);
+  return start;
+}
+
+Result<RunPoll> decode_run_poll(const json::object& params) {
+  RunPoll poll;
+  Result<std::string> id = decode_stream_id(params);
+  if (!id) return std::unexpected(std::move(id.error()));
+  poll.stream_id = std::move(*id);
+  if (params.contains("from_seq")) {
+    const Result<Seq> from = sequence(params, "from_seq");
+    if (!from) return std::unexpected(from.error());
+    poll.from = *from;
+  }
+  const Result<std::int64_t> wait = integer(params, "wait_ms", 0, kMaxPollWait.count(), 0);
+  if (!wait) return std::unexpected(wait.error());
+  poll.wait = std::chrono::milliseconds(*wait);
+  return poll;
+}
+
+Result<std::string> decode_stream_id(const json::object& params) {
+  const json::value* const id = params.if_contains("stream_id");
+  if (id == nullptr || !id->is_string()) return bad("stream_id", "the string that run returned");
+  return std::string(id->get_string());
+}
+
+Result<Subscribe> decode_subscribe(const json::object& params) {
+  Subscribe subscribe;
+  Result<std::string> id = decode_stream_id(params);
+  if (!id) return std::unexpected(std::move(id.error()));
+  subscribe.stream_id = std::move(*id);
+  if (params.contains("from_seq")) {
+    const Result<Seq> from = sequence(params, "from_seq");
+    if (!from) return std::unexpected(from.error());
+    subscribe.from = *from;
+  }
+  const Result<std::int64_t> window =
+      integer(params, "window", 1, static_cast<std::int64_t>(kMaxWindow), 0);
+  if (!window) return std::unexpected(window.error());
+  subscribe.window = static_cast<std::size_t>(*window);
+  return subscribe;
+}
+
+Result<Acknowledge> decode_ack(const json::object& params) {
+  Result<std::string> id = decode_stream_id(params);
+  if (!id) return std::unexpected(std::move(id.error()));
+  const Result<Seq> seq = sequence(params, "seq");
+  if (!seq) return std::unexpected(seq.error());
+  return Acknowledge{.stream_id = std::move(*id), .seq = *seq};
+}
+
+std::optional<Seq> parse_seq(std::string_view text) {
+  Seq seq = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seq);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() ||
+      seq > static_cast<Seq>(kMaxSeq)) {
+    return std::nullopt;
+  }
+  return seq;
+}
+
+}  // namespace sluice
