@@ -29,7 +29,7 @@ struct RunStart {
 /// `run` that reads a stream.
 struct RunPoll {
   std::string stream_id;
-  Seq from = 0;
+  std::optional<Seq> from;  // acknowledges what is below; absent: from the oldest kept chunk
   std::chrono::milliseconds wait{};
 };
 

@@ -73,6 +73,8 @@ void Stream::finish(std::string trailer) {
 }
 
 void Stream::fail(const Error& error, std::string trailer) {
+  if (ended()) return;
+  error_ = std::make_unique<Error>(error);
   std::string members = R"("error":{"code":)";
   append_number(members, error.code);
   members.append(R"(,"message":)");

@@ -133,8 +133,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// JSON members of the last chunk beside seq, delta and end, each followed by nothing; empty
   /// until the end.
   [[nodiscard]] const std::string& trailer() const { return trailer_; }
+  /// Why the stream failed; set in state `failed`.
+  [[nodiscard]] const Error& error() const { return *error_; }
   /// Whether some reader has been given the last chunk.
   [[nodiscard]] bool delivered() const { return delivered_; }
+  /// A reader without a cursor has been given the last chunk.
+  void note_delivered() { delivered_ = true; }
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] TimePoint last_access() const { return last_access_; }
 
@@ -180,6 +184,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool dirty_ = false;    // the readers have not been told of everything
   bool queued_ = false;   // in the manager's list of streams to flush
   bool telling_ = false;  // notify_cursors() is on the stack
+  bool listed_ = false;   // in the manager's store and order of access
   bool paused_ = false;
   bool cancelled_ = false;
   bool delivered_ = false;
@@ -190,6 +195,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::string principal_;
   std::string method_;
   std::string trailer_;
+  std::unique_ptr<Error> error_;
   std::unique_ptr<SharedBlock> shared_;
   TimePoint last_access_;
   std::uint64_t stall_timer_ = 0;

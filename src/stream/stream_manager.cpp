@@ -78,6 +78,7 @@ Result<std::shared_ptr<Stream>> StreamManager::start(StartOptions options) {
                       .expects_poller = options.expects_poller},
       *this);
   store_.insert(stream);
+  stream->listed_ = true;
   on_access(*stream);
   ++counters_.started;
   ++counters_.active;
@@ -104,6 +105,10 @@ Result<std::shared_ptr<Stream>> StreamManager::find(std::string_view id,
       break;
   }
   return fail(kStreamNotFound, "Stream session not found: no stream of yours has this stream_id");
+}
+
+void StreamManager::discard(Stream& stream) {
+  remove(stream);
 }
 
 std::vector<std::shared_ptr<Stream>> StreamManager::streams_of(std::string_view principal) const {
@@ -147,7 +152,7 @@ void StreamManager::flush() {
 }
 
 void StreamManager::on_access(Stream& stream) {
-  if (newest_ == &stream) return;
+  if (newest_ == &stream || !stream.listed_) return;
   unlink(stream);
   stream.older_ = newest_;
   if (newest_ != nullptr) newest_->newer_ = &stream;
@@ -246,6 +251,7 @@ void StreamManager::sweep() {
 }
 
 void StreamManager::remove(Stream& stream) {
+  if (!std::exchange(stream.listed_, false)) return;
   const std::shared_ptr<Stream> keep = stream.shared_from_this();
   unlink(stream);
   if (!stream.ended()) {
@@ -256,7 +262,6 @@ void StreamManager::remove(Stream& stream) {
     cursor->detach();
     cursor->on_dropped({.code = kStreamExpired, .message = "The stream is gone"});
   }
-  unlink(stream);
   store_.erase(stream.id());
   --counters_.open;
 }

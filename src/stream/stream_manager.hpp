@@ -80,6 +80,10 @@ class StreamManager {
   /// Errors: -32001 for an id nobody knows or of another principal, -32005 for one that expired.
   Result<std::shared_ptr<Stream>> find(std::string_view id, std::string_view principal);
 
+  /// Forgets a stream that nobody will ask for again, without a tombstone. Its producer is told to
+  /// stop if it had not ended.
+  void discard(Stream& stream);
+
   /// The streams of `principal`, oldest access first.
   [[nodiscard]] std::vector<std::shared_ptr<Stream>> streams_of(std::string_view principal) const;
 

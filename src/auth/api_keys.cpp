@@ -1,0 +1,51 @@
+#include "auth/api_keys.hpp"
+
+#include <array>
+#include <openssl/evp.h>
+#include <stdexcept>
+
+#include "core/random.hpp"
+
+namespace sluice {
+namespace {
+
+std::string sha256(std::string_view text) {
+  std::array<unsigned char, 32> digest{};
+  unsigned int length = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("SHA-256 is not available");
+  }
+  return {reinterpret_cast<const char*>(digest.data()), length};
+}
+
+}  // namespace
+
+ApiKeys::ApiKeys(const std::vector<std::pair<std::string, std::string>>& keys) {
+  entries_.reserve(keys.size());
+  for (const auto& [name, key] : keys) entries_.push_back({name, sha256(key)});
+}
+
+const std::string* ApiKeys::name_of(std::string_view key) const {
+  const std::string digest = sha256(key);
+  const std::string* name = nullptr;
+  for (const Entry& entry : entries_) {
+    if (constant_time_equal(entry.digest, digest)) name = &entry.name;
+  }
+  return name;
+}
+
+const std::string* ApiKeys::name_of_authorization(std::string_view value) const {
+  // The scheme is case-insensitive (RFC 9110, section 11.1).
+  static constexpr std::string_view kScheme = "bearer ";
+  if (value.size() <= kScheme.size()) return nullptr;
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = value[i];
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower != kScheme[i]) return nullptr;
+  }
+  value.remove_prefix(kScheme.size());
+  while (value.starts_with(' ')) value.remove_prefix(1);
+  return name_of(value);
+}
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/api_keys.hpp"
+#include "net/http_types.hpp"
+
+namespace sluice {
+
+/// Who may talk to the server: which Host names it answers to and which pages may call it (against
+/// DNS rebinding and cross-site requests; 2026-07-28, Streamable HTTP, Security), and which keys
+/// name which callers. Immutable, shared by all loops.
+class AccessPolicy {
+ public:
+  struct Options {
+    std::vector<std::pair<std::string, std::string>> api_keys;  // name, key
+    std::vector<std::string> allowed_origins;  // "https://example.com"; "*": every page
+    std::vector<std::string> allowed_hosts;    // names without port; "*": every name
+  };
+  explicit AccessPolicy(Options options);
+
+  /// Whether the request is addressed to a name that this server has: IP addresses, localhost and
+  /// the allowed hosts. A rebound DNS name is none of them.
+  [[nodiscard]] bool host_allowed(std::string_view host_header) const;
+
+  /// Whether a page of `origin` may call: pages of this server itself, of this machine, and of
+  /// allowed origins. Requests without Origin do not come from a page.
+  [[nodiscard]] bool origin_allowed(std::string_view origin, std::string_view host_header,
+                                    bool tls) const;
+
+  /// Who makes the request: the name of its key, or without keys the address it comes from.
+  /// Empty: keys are required and it has none that is known.
+  [[nodiscard]] std::string principal_of(const HttpRequest& request) const;
+
+ private:
+  ApiKeys keys_;
+  std::vector<std::string> origins_;
+  std::vector<std::string> hosts_;
+};
+
+}  // namespace sluice

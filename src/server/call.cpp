@@ -1,0 +1,156 @@
+#include "server/call.hpp"
+
+#include <utility>
+
+#include "core/json.hpp"
+#include "server/result_writer.hpp"
+
+namespace sluice {
+
+/// Chunks as notifications/progress, the last one as the response. Of one call, so never shared.
+class Call::ProgressEncoder final : public ChunkEncoder {
+ public:
+  explicit ProgressEncoder(const Call& call) : call_(&call) {}
+
+  void encode(std::string& out, const Stream& /*stream*/, const Chunk& chunk) const override {
+    const Framing& framing = call_->channel_->framing();
+    const std::size_t mark = framing.begin(out);
+    if (chunk.kind == ChunkKind::end) {
+      out.append(call_->response_);
+    } else {
+      out.append(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)")
+          .append(call_->context_.progress_token)
+          .append(R"(,"progress":)");
+      append_number(out, chunk.seq + 1);
+      out.append(R"(,"message":")").append(chunk.escaped).append("\"}}");
+    }
+    framing.end(out, mark);
+  }
+
+ private:
+  const Call* call_;
+};
+
+/// The call's channel as its cursor sees it.
+class Call::Sink final : public BlockSink {
+ public:
+  explicit Sink(Call& call) : call_(&call) {}
+  bool write(std::string_view block) override {
+    return call_->channel_ == nullptr || call_->channel_->write(block);
+  }
+  bool write(const Bytes& block) override { return write(block.view()); }
+  void finish() override {
+    if (call_->channel_ != nullptr) call_->channel_->finish();
+  }
+  void drop(const Error& error) override {
+    if (call_->channel_ != nullptr) call_->channel_->drop(error);
+  }
+
+ private:
+  Call* call_;
+};
+
+Call::Call(RequestId id, RequestContext context, std::string principal,
+           std::shared_ptr<ReplyChannel> channel, StreamManager& streams,
+           const ResultWriter& results)
+    : id_(std::move(id)),
+      context_(std::move(context)),
+      principal_(std::move(principal)),
+      channel_(std::move(channel)),
+      streams_(&streams),
+      results_(&results) {}
+
+Call::~Call() {
+  close();
+}
+
+void Call::open() {
+  channel_->on_close([weak = weak_from_this()] {
+    if (const auto call = weak.lock()) call->cancel();
+  });
+}
+
+void Call::set_producer(StreamProducer* producer) {
+  producer_ = producer;
+  if (stream_ != nullptr) stream_->set_producer(producer);
+}
+
+bool Call::emit(std::string_view text) {
+  if (channel_ == nullptr || context_.progress_token.empty() || !channel_->can_stream()) {
+    return true;
+  }
+  if (stream_ == nullptr) {
+    Result<std::shared_ptr<Stream>> stream = streams_->start(
+        {.principal = principal_, .method = "tools/call", .priority = 0, .expects_poller = false});
+    if (!stream) {
+      fail(stream.error());
+      if (producer_ != nullptr) producer_->on_cancel();
+      return true;
+    }
+    stream_ = std::move(*stream);
+    stream_->set_producer(producer_);
+    encoder_ = std::make_unique<ProgressEncoder>(*this);
+    PushCursor::Options options;
+    options.shareable = false;
+    cursor_ =
+        std::make_unique<PushCursor>(stream_, *encoder_, std::make_unique<Sink>(*this), options);
+    channel_->on_drain([weak = weak_from_this()] {
+      const auto call = weak.lock();
+      if (call != nullptr && call->cursor_ != nullptr) call->cursor_->resume();
+    });
+    cursor_->resume();
+  }
+  return stream_->append(ChunkKind::text, text);
+}
+
+void Call::flush() {
+  if (stream_ != nullptr) stream_->flush();
+}
+
+void Call::complete(const ToolResult& result) {
+  if (channel_ == nullptr) return;
+  std::string message;
+  results_->append_tool_result(message, id_, *context_.revision, result);
+  answer(200, std::move(message));
+}
+
+void Call::fail(const Error& error) {
+  if (channel_ == nullptr) return;
+  std::string message;
+  append_error(message, id_, error);
+  answer(http_status_of(error, context_.revision, true), std::move(message));
+}
+
+void Call::answer(int http_status, std::string message) {
+  if (stream_ == nullptr) {
+    channel_->on_close({});
+    channel_->reply(http_status, message);
+    close();
+    return;
+  }
+  // The end chunk carries it, behind everything emitted before; the call lives until it is out.
+  response_ = std::move(message);
+  channel_->on_close([self = shared_from_this()] { self->cancel(); });
+  stream_->set_producer(nullptr);
+  producer_ = nullptr;
+  stream_->finish();
+}
+
+void Call::cancel() {
+  const std::shared_ptr<Call> keep = shared_from_this();
+  StreamProducer* const producer = std::exchange(producer_, nullptr);
+  if (stream_ != nullptr) stream_->set_producer(nullptr);
+  close();
+  if (producer != nullptr) producer->on_cancel();
+}
+
+void Call::close() {
+  channel_ = nullptr;
+  cursor_ = nullptr;
+  if (const std::shared_ptr<Stream> stream = std::move(stream_)) {
+    stream_ = nullptr;
+    streams_->discard(*stream);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// How a transport wraps one JSON message in its byte stream: begin(), the message appended to
+/// `out` by the caller, end(). Stateless and shared by all connections.
+class Framing {
+ public:
+  virtual ~Framing() = default;
+  /// Returns what end() needs to find where the message began.
+  virtual std::size_t begin(std::string& out) const = 0;
+  virtual void end(std::string& out, std::size_t mark) const = 0;
+};
+
+/// An SSE event with the message as its data (WHATWG HTML, 9.2). JSON text has no raw newlines.
+const Framing& sse_framing();
+
+/// One unmasked, uncompressed WebSocket text frame (RFC 6455, section 5.2).
+const Framing& websocket_framing();
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/executor.hpp"
+#include "rpc/message.hpp"
+#include "server/framing.hpp"
+#include "stream/push_cursor.hpp"
+
+namespace sluice {
+
+/// The way back to the caller of one request that is answered later: either reply() once, or
+/// write() any number of times and then finish(). After the caller has gone everything does
+/// nothing. Belongs to the caller's loop.
+class ReplyChannel : public BlockSink {
+ public:
+  /// The whole answer: one JSON-RPC response. `http_status` matters on HTTP only.
+  virtual void reply(int http_status, std::string_view message) = 0;
+  /// How messages passed to write() must be framed.
+  [[nodiscard]] virtual const Framing& framing() const = 0;
+  /// Whether messages may precede the response.
+  [[nodiscard]] virtual bool can_stream() const = 0;
+  /// Called once if the caller goes away or cancels before the answer is complete. An empty task
+  /// withdraws it.
+  virtual void on_close(Executor::Task task) = 0;
+  /// Called each time the channel takes blocks again after write() returned false.
+  virtual void on_drain(Executor::Task task) = 0;
+};
+
+/// Who sent a request. Lives during the handling of it only.
+class Caller {
+ public:
+  virtual ~Caller() = default;
+  /// Who may see what this request makes.
+  [[nodiscard]] virtual const std::string& principal() const = 0;
+  /// Takes over the duty to answer request `id`. -32000 when the caller has too many unanswered
+  /// requests.
+  virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,83 @@
+#include "server/result_writer.hpp"
+
+#include "core/json.hpp"
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+// A definition does not change while it is served, so clients may keep lists for a while.
+constexpr std::string_view kCacheHints = R"("ttlMs":300000,"cacheScope":"public")";
+
+}  // namespace
+
+ResultWriter::ResultWriter(const ServerDefinition& definition) {
+  server_info_ = R"({"name":)";
+  append_json_string(server_info_, definition.name);
+  server_info_.append(R"(,"version":)");
+  append_json_string(server_info_, definition.version);
+  server_info_.push_back('}');
+  meta_member_ = R"("_meta":{"io.modelcontextprotocol/serverInfo":)" + server_info_ + "}";
+}
+
+void ResultWriter::open(std::string& out, const RequestId& id, const Revision& revision) const {
+  out.append(R"({"jsonrpc":"2.0","id":)").append(id).append(R"(,"result":{)");
+  if (revision.result_type) out.append(R"("resultType":"complete",)");
+}
+
+void ResultWriter::close(std::string& out, const Revision& revision) const {
+  if (revision.server_info_in_meta) {
+    out.append(meta_member_);
+  } else if (out.back() == ',') {
+    out.pop_back();
+  }
+  out.append("}}");
+}
+
+void ResultWriter::append(std::string& out, const RequestId& id, const Revision& revision,
+                          std::string_view members) const {
+  open(out, id, revision);
+  if (!members.empty()) out.append(members).append(",");
+  close(out, revision);
+}
+
+void ResultWriter::append_cacheable(std::string& out, const RequestId& id, const Revision& revision,
+                                    std::string_view members) const {
+  open(out, id, revision);
+  out.append(members).append(",");
+  if (revision.cache_hints) out.append(kCacheHints).append(",");
+  close(out, revision);
+}
+
+void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
+                                      const Revision& revision, const ToolResult& result) const {
+  open(out, id, revision);
+  out.append(R"("content":[{"type":"text","text":)");
+  append_json_string(out, result.text);
+  out.append("}],");
+  if (!result.structured.empty()) {
+    out.append(R"("structuredContent":)").append(result.structured).append(",");
+  }
+  if (result.is_error) out.append(R"("isError":true,)");
+  close(out, revision);
+}
+
+int http_status_of(const Error& error, const Revision* revision, bool has_id) {
+  static constexpr int kOk = 200;
+  static constexpr int kBadRequest = 400;
+  static constexpr int kNotFound = 404;
+  if (!has_id) return kBadRequest;
+  switch (error.code) {
+    case kHeaderMismatch:
+    case kMissingClientCapability:
+    case kUnsupportedProtocolVersion:
+      return kBadRequest;
+    case kMethodNotFound:
+      return revision != nullptr && revision->http_error_status ? kNotFound : kOk;
+    default:
+      return kOk;
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "protocol/revision.hpp"
+#include "rpc/message.hpp"
+#include "server/definition.hpp"
+
+namespace sluice {
+
+/// Writes JSON-RPC responses in the form of each revision: `resultType`, `_meta` and cache hints
+/// where they belong. Immutable, shared by all loops.
+class ResultWriter {
+ public:
+  explicit ResultWriter(const ServerDefinition& definition);
+
+  /// A response whose result has `members` (JSON members without braces; may be empty).
+  void append(std::string& out, const RequestId& id, const Revision& revision,
+              std::string_view members) const;
+  /// The same with `ttlMs` and `cacheScope` where the revision has them.
+  void append_cacheable(std::string& out, const RequestId& id, const Revision& revision,
+                        std::string_view members) const;
+  void append_tool_result(std::string& out, const RequestId& id, const Revision& revision,
+                          const ToolResult& result) const;
+
+  /// {"name":...,"version":...} of this server.
+  [[nodiscard]] const std::string& server_info() const { return server_info_; }
+
+ private:
+  void open(std::string& out, const RequestId& id, const Revision& revision) const;
+  void close(std::string& out, const Revision& revision) const;
+
+  std::string server_info_;
+  std::string meta_member_;
+};
+
+/// The HTTP status that an error goes with: 200 unless the revision says otherwise (2026-07-28,
+/// Streamable HTTP) or there was no request to answer.
+int http_status_of(const Error& error, const Revision* revision, bool has_id);
+
+}  // namespace sluice

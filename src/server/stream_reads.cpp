@@ -1,0 +1,178 @@
+#include "server/stream_reads.hpp"
+
+#include <utility>
+
+#include "core/json.hpp"
+#include "protocol/chunk_json.hpp"
+#include "rpc/error_codes.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+/// About this much goes into one poll's reply; the rest waits for the next.
+constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
+/// A whole answer longer than this must be streamed instead.
+constexpr std::size_t kWholeBytes = std::size_t{16} << 20U;
+
+std::string poll_result(const Stream& stream, Seq from) {
+  std::string out;
+  out.reserve(256);
+  out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
+  const std::size_t start = out.size();
+  const Seq next = stream.read(from, [&](const Chunk& chunk) {
+    if (out.size() - start >= kPollBytes) return false;
+    if (out.size() > start) out.push_back(',');
+    append_poll_chunk(out, stream, chunk);
+    return true;
+  });
+  const bool whole = stream.ended() && next >= stream.next();
+  out.append(whole ? R"(],"has_more":false})" : R"(],"has_more":true})");
+  return out;
+}
+
+}  // namespace
+
+class PendingPoll final : public Cursor {
+ public:
+  PendingPoll(std::shared_ptr<Stream> stream, Seq from, Executor& executor,
+              std::chrono::milliseconds wait, PollAnswer respond)
+      : Cursor(std::move(stream), from), executor_(&executor), respond_(std::move(respond)) {
+    timer_ = executor_->schedule_at(executor_->clock().now() + wait, [this] {
+      timer_ = 0;
+      answer();
+    });
+  }
+  ~PendingPoll() override { executor_->cancel(timer_); }
+
+ private:
+  void on_chunks() override { answer(); }
+  void on_dropped(const Error& error) override {
+    executor_->cancel(std::exchange(timer_, 0));
+    if (PollAnswer respond = std::exchange(respond_, nullptr)) respond(std::unexpected(error));
+  }
+
+  void answer() {
+    if (!respond_) return;
+    executor_->cancel(std::exchange(timer_, 0));
+    std::string result = poll_result(*stream(), position());
+    // Whoever holds this handle may let go of it in the answer.
+    PollAnswer respond = std::exchange(respond_, nullptr);
+    respond(std::move(result));
+  }
+
+  Executor* executor_;
+  PollAnswer respond_;
+  Executor::TimerId timer_ = 0;
+};
+
+std::shared_ptr<PendingPoll> poll_stream(StreamManager& streams, const RunPoll& poll,
+                                         const std::string& principal, PollAnswer respond) {
+  Result<std::shared_ptr<Stream>> found = streams.find(poll.stream_id, principal);
+  if (!found) {
+    respond(std::unexpected(std::move(found.error())));
+    return nullptr;
+  }
+  Stream& stream = **found;
+  const Seq from = poll.from.value_or(stream.first());
+  // One past the last chunk acknowledges the whole stream.
+  if (Result<void> valid = stream.check_position(from); !valid) {
+    respond(std::unexpected(std::move(valid.error())));
+    return nullptr;
+  }
+  if (poll.from) stream.poll_from(from);
+  if (from < stream.next() || stream.ended() || poll.wait.count() == 0) {
+    std::string result = poll_result(stream, from);
+    if (stream.ended()) stream.note_delivered();
+    respond(std::move(result));
+    return nullptr;
+  }
+  return std::make_shared<PendingPoll>(std::move(*found), from, streams.executor(), poll.wait,
+                                       std::move(respond));
+}
+
+class WholeRun final : public Cursor {
+ public:
+  WholeRun(StreamManager& streams, std::shared_ptr<Stream> stream, WholeAnswer respond)
+      : Cursor(stream, stream->first()), streams_(&streams), respond_(std::move(respond)) {}
+  ~WholeRun() override { leave(); }
+
+  void start() { on_chunks(); }
+
+ private:
+  void on_chunks() override {
+    if (!respond_) return;
+    const Seq next = stream()->read(position(), [&](const Chunk& chunk) {
+      switch (chunk.kind) {
+        case ChunkKind::text:
+          text_.append(chunk.escaped);
+          break;
+        case ChunkKind::reasoning:
+          reasoning_.append(chunk.escaped);
+          break;
+        case ChunkKind::tool_call:
+          if (!tool_calls_.empty()) tool_calls_.push_back(',');
+          tool_calls_.append("\"").append(chunk.escaped).append("\"");
+          break;
+        case ChunkKind::end:
+          break;
+      }
+      return true;
+    });
+    if (text_.size() + reasoning_.size() + tool_calls_.size() > kWholeBytes) {
+      answer(fail(kStreamLimit,
+                  "The answer is longer than a whole reply may be; ask for it with "
+                  "\"stream\":true"));
+      return;
+    }
+    const bool ended = stream()->ended();
+    pass(next);
+    if (ended && stream() != nullptr) answer(result());
+  }
+
+  void on_dropped(const Error& error) override { answer(std::unexpected(error)); }
+
+  Result<std::string> result() {
+    if (stream()->state() == StreamState::failed) return std::unexpected(stream()->error());
+    std::string out = R"({"status":"completed","text":")";
+    out.append(text_).append("\"");
+    if (!reasoning_.empty()) out.append(R"(,"reasoning":")").append(reasoning_).append("\"");
+    if (!tool_calls_.empty()) out.append(R"(,"tool_calls":[)").append(tool_calls_).append("]");
+    if (!stream()->trailer().empty()) out.append(",").append(stream()->trailer());
+    out.push_back('}');
+    return out;
+  }
+
+  void answer(Result<std::string> outcome) {
+    WholeAnswer respond = std::exchange(respond_, nullptr);
+    leave();
+    if (respond) respond(std::move(outcome));
+  }
+
+  void leave() {
+    if (stream() != nullptr) {
+      respond_ = nullptr;
+      const std::shared_ptr<Stream> keep = stream()->shared_from_this();
+      streams_->discard(*keep);
+    }
+  }
+
+  StreamManager* streams_;
+  WholeAnswer respond_;
+  // Escaped, as the chunks are.
+  std::string text_;
+  std::string reasoning_;
+  std::string tool_calls_;
+};
+
+std::shared_ptr<WholeRun> collect_stream(StreamManager& streams, std::shared_ptr<Stream> stream,
+                                         WholeAnswer respond) {
+  auto run = std::make_shared<WholeRun>(streams, std::move(stream), std::move(respond));
+  // The caller takes the handle before an answer can come.
+  streams.executor().post([weak = std::weak_ptr(run)] {
+    if (const auto waiting = weak.lock()) waiting->start();
+  });
+  return run;
+}
+
+}  // namespace sluice

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "protocol/stream_params.hpp"
+#include "rpc/message.hpp"
+#include "server/definition.hpp"
+#include "server/reply_channel.hpp"
+#include "stream/push_cursor.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+
+/// One loop and the streams that live on it.
+struct StreamShard {
+  Executor* executor;
+  StreamManager* streams;
+};
+
+/// A reader that is pushed to, wherever its stream lives. Belongs to the reader's loop; destroying
+/// it detaches the reader.
+class Subscription {
+ public:
+  virtual ~Subscription() = default;
+  /// The sink takes blocks again.
+  virtual void resume() = 0;
+  /// The reader has everything below `seq`. `answer` runs on the reader's loop, or never if the
+  /// subscription goes before.
+  using Answer = std::move_only_function<void(Result<void>)>;
+  virtual void acknowledge(Seq seq, Answer answer) = 0;
+};
+
+/// The stream methods of one loop (docs/streaming.md): starts streams here, and reads, stops and
+/// lists them on whichever loop they live. Belongs to its loop.
+class StreamService {
+ public:
+  StreamService(const ServerDefinition& definition, std::vector<StreamShard> shards,
+                std::size_t loop);
+
+  /// Whether `method` is one of a stream's methods: `run` and its relatives.
+  [[nodiscard]] bool serves(std::string_view method) const;
+
+  /// Starts a stream for `method`. Errors as StreamManager::start and the method's handler.
+  Result<std::shared_ptr<Stream>> start(const StreamMethod& method, const json::object& params,
+                                        const std::string& principal, const RunStart& options,
+                                        bool expects_poller);
+
+  /// Answers a request that does not push: a poll, a whole `run`, abort, is_running, streams, ack.
+  /// Appends the response to `out` and returns true, or answers later through a channel of
+  /// `caller` and returns false.
+  bool handle(const Message& message, Caller& caller, std::string& out);
+
+  /// Attaches a reader to a stream. The stream's principal must be `principal`. `answer` runs on
+  /// this loop with the subscription, from the first chunk at `from` (absent: the oldest kept) or
+  /// later; nothing is written to `sink` before its resume().
+  using Subscribed = std::move_only_function<void(Result<std::unique_ptr<Subscription>>)>;
+  void subscribe(const std::string& stream_id, const std::string& principal,
+                 std::optional<Seq> from, std::size_t window, const ChunkEncoder& encoder,
+                 bool shareable, std::unique_ptr<BlockSink> sink, Subscribed answer);
+  /// The same for a stream of this loop, at once.
+  std::unique_ptr<Subscription> subscribe_local(std::shared_ptr<Stream> stream, Seq from,
+                                                std::size_t window, const ChunkEncoder& encoder,
+                                                bool shareable, std::unique_ptr<BlockSink> sink);
+
+  /// New work is refused from now on with -32000.
+  void drain() { draining_ = true; }
+  [[nodiscard]] bool draining() const { return draining_; }
+
+  [[nodiscard]] const ServerDefinition& definition() const { return *definition_; }
+  StreamManager& streams() { return *shards_[loop_].streams; }
+  Executor& executor() { return *shards_[loop_].executor; }
+
+ private:
+  using Respond = std::move_only_function<void(std::string)>;
+  /// Runs `work` with the shard of `stream_id`, on its loop.
+  template <class Work>
+  void on_shard_of(std::string_view stream_id, Work work);
+
+  bool poll(const Message& message, Caller& caller, std::string& out);
+  bool run_whole(const Message& message, const StreamMethod& method, Caller& caller,
+                 std::string& out);
+  bool abort(const Message& message, Caller& caller, std::string& out);
+  bool is_running(const Message& message, Caller& caller, std::string& out);
+  bool acknowledge(const Message& message, Caller& caller, std::string& out);
+  bool list(const Message& message, Caller& caller, std::string& out);
+  /// Answers with what `work` returns for the stream's manager, on this loop or another.
+  template <class Work>
+  bool on_stream(const Message& message, Caller& caller, std::string& out,
+                 const std::string& stream_id, Work work);
+
+  const ServerDefinition* definition_;
+  std::vector<StreamShard> shards_;
+  std::size_t loop_;
+  bool draining_ = false;
+};
+
+/// {"stream_id":...,"status":"streaming_started"}, the result of a `run` that streams.
+std::string started_result(const Stream& stream);
+
+}  // namespace sluice
