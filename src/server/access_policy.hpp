@@ -30,6 +30,8 @@ class AccessPolicy {
   [[nodiscard]] bool origin_allowed(std::string_view origin, std::string_view host_header,
                                     bool tls) const;
 
+  [[nodiscard]] bool requires_key() const { return !keys_.empty(); }
+
   /// Who makes the request: the name of its key, or without keys the address it comes from.
   /// Empty: keys are required and it has none that is known.
   [[nodiscard]] std::string principal_of(const HttpRequest& request) const;

@@ -144,6 +144,7 @@ Bytes Stream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_byt
   if (shared_->encoder != &encoder || shared_->from != from || shared_->bytes.empty()) {
     std::string text;
     shared_->next = encode(text, encoder, from, next(), max_bytes);
+    encoder.seal(text);
     shared_->bytes = Bytes(std::move(text));
     shared_->encoder = &encoder;
     shared_->from = from;

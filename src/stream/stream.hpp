@@ -54,6 +54,8 @@ class ChunkEncoder {
  public:
   virtual ~ChunkEncoder() = default;
   virtual void encode(std::string& out, const Stream& stream, const Chunk& chunk) const = 0;
+  /// Completes a block that several readers will share, before it can no longer change.
+  virtual void seal(std::string& /*block*/) const {}
 };
 
 /// An ordered sequence of chunks with one producer and any number of readers.

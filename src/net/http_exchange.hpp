@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/bytes.hpp"
+#include "core/executor.hpp"
+#include "net/http_types.hpp"
+#include "net/ref_ptr.hpp"
+
+namespace sluice {
+
+/// Body bytes framed once as an HTTP chunk and shared by any number of streaming replies (a reply
+/// that is not chunked sends the inside only). Cheap to copy, thread-safe as Bytes.
+class ChunkBlock {
+ public:
+  ChunkBlock() = default;
+  /// Copies `body`, which must not be empty (an empty chunk would end a reply).
+  explicit ChunkBlock(std::string_view body);
+  /// Adopts bytes that are one framed chunk already, as frame_chunk() makes them.
+  static ChunkBlock from_framed(Bytes framed) {
+    ChunkBlock block;
+    block.body_at_ = framed.view().find('\n') + 1;
+    block.framed_ = std::move(framed);
+    return block;
+  }
+
+  [[nodiscard]] const Bytes& framed() const { return framed_; }
+  [[nodiscard]] std::string_view body() const {
+    return framed_.view().substr(body_at_, framed_.size() - body_at_ - 2);
+  }
+  [[nodiscard]] std::size_t body_offset() const { return body_at_; }
+
+ private:
+  Bytes framed_;
+  std::size_t body_at_ = 0;
+};
+
+/// Turns `body`, which must not be empty, into one framed HTTP chunk (RFC 9112, section 7.1).
+void frame_chunk(std::string& body);
+
+/// What happens on a WebSocket. Called on the connection's loop; owned by the connection, destroyed
+/// after on_close.
+class WebSocketHandler {
+ public:
+  virtual ~WebSocketHandler() = default;
+  /// One whole text message (valid UTF-8), valid during the call.
+  virtual void on_message(std::string_view text) = 0;
+  /// A binary message; unless overridden it closes the connection with 1003.
+  virtual bool on_binary(std::string_view /*data*/) { return false; }
+  /// The output queue has fallen below its low-water mark after send_* had returned false.
+  virtual void on_drain() {}
+  /// The connection is over, once: the peer's close code, the one that we sent after its error, or
+  /// 1006 if it was lost.
+  virtual void on_close(int /*code*/) {}
+};
+
+/// The sending side of a server's WebSocket. Only on its loop's thread; after the connection has
+/// closed every call does nothing. Messages of one turn leave in one send() at its end.
+class WebSocketSession : public RefCounted {
+ public:
+  /// Queues one text message. False when the output queue is above its high-water mark: the message
+  /// is queued, but the caller should wait for on_drain.
+  virtual bool send_text(std::string_view text) = 0;
+  /// Queues bytes that are whole frames already (websocket_text_frame()), shared, not copied.
+  virtual bool send_frames(const Bytes& frames) = 0;
+  /// The same, copied.
+  virtual bool send_frames(std::string_view frames) = 0;
+  virtual void ping(std::string_view payload = {}) = 0;
+  /// Starts the closing handshake. `code` is a code that may be sent (RFC 6455, section 7.4).
+  virtual void close(int code, std::string_view reason = {}) = 0;
+  /// Sends what is queued now instead of at the turn's end.
+  virtual void flush() = 0;
+  [[nodiscard]] virtual bool is_open() const = 0;
+  [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
+  /// How long the peer has taken nothing although there was something to send; 0 if it keeps up.
+  [[nodiscard]] virtual Duration stalled_for() const = 0;
+  [[nodiscard]] virtual Executor& executor() = 0;
+};
+using WebSocketSessionPtr = RefPtr<WebSocketSession>;
+
+struct WebSocketOptions {
+  std::size_t max_message = 4U << 20U;  // bytes, after decompression; beyond: close 1009
+  bool deflate = true;                  // offer permessage-deflate
+  std::size_t deflate_threshold = 1024;  // smaller messages are sent as they are
+  std::string_view subprotocol = {};     // to be named in the reply, or empty
+};
+
+/// The reply side of one request. Only on its loop's thread (the last handle may be dropped on any
+/// thread). When the peer has gone every call does nothing. Dropping the last handle before the
+/// reply is finished answers 500, or breaks the connection off if the reply had started.
+class HttpExchange : public RefCounted {
+ public:
+  /// The whole reply, sent at once with Content-Length, gzipped when that is configured, worth it
+  /// and accepted. `content_type` may be empty when there is no body. Copies what it must.
+  virtual void reply(int status, std::string_view content_type, std::string_view body,
+                     HeaderFields extra = {}) = 0;
+
+  /// Begins a streaming reply: chunked on HTTP/1.1, ended by close on 1.0. The header leaves with
+  /// the first bytes of the body, at the latest at the end of this turn.
+  virtual void start(int status, std::string_view content_type, HeaderFields extra = {}) = 0;
+  /// Appends to the streaming body. Writes of one turn leave in one send() at its end. False when
+  /// the output queue is above its high-water mark: the bytes are queued, but the caller should
+  /// wait for on_drain.
+  virtual bool write(std::string_view body) = 0;
+  /// The same with bytes that are shared, not copied.
+  virtual bool write(const ChunkBlock& block) = 0;
+  /// The buffer that write() appends to, for encoders that append in place. Valid until the next
+  /// call on this exchange or the end of the turn; only between start() and finish(). Append only.
+  virtual std::string& body() = 0;
+  /// Sends what is queued now instead of at the turn's end.
+  virtual void flush() = 0;
+  /// Ends a streaming reply.
+  virtual void finish() = 0;
+  /// Breaks the connection off, so that the peer sees that the reply is not whole.
+  virtual void abort() = 0;
+
+  /// Called once each time the queue falls below the low-water mark after write() returned false.
+  virtual void on_drain(Executor::Task callback) = 0;
+  /// Called once if the connection is lost before the reply is finished. Not called after finish(),
+  /// reply() or abort(). Replaces the callback set before; an empty one withdraws it.
+  virtual void on_close(Executor::Task callback) = 0;
+
+  /// Answers the request by switching to WebSocket (RFC 6455, section 4.2) and finishes the
+  /// exchange. Only during on_request, with its request. Null if the request is no valid WebSocket
+  /// handshake: then the exchange has been answered with 400 or 426.
+  virtual WebSocketSessionPtr upgrade_websocket(const HttpRequest& request,
+                                                const WebSocketOptions& options,
+                                                std::unique_ptr<WebSocketHandler> handler) = 0;
+
+  /// Whether the peer is there and the reply is not finished.
+  [[nodiscard]] virtual bool is_open() const = 0;
+  [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
+  /// How long the peer has taken nothing although there was something to send; 0 if it keeps up.
+  [[nodiscard]] virtual Duration stalled_for() const = 0;
+  [[nodiscard]] virtual Executor& executor() = 0;
+};
+using HttpExchangePtr = RefPtr<HttpExchange>;
+
+/// What answers requests. Requests of one connection come one at a time, in order: the next when
+/// the exchange of the one before is finished.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  virtual void on_request(const HttpRequest& request, HttpExchangePtr exchange) = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,205 @@
+#include "server/http_endpoint.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "rpc/error_codes.hpp"
+#include "server/http_channel.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+MirroredHeaders mirrored_headers(const HttpRequest& request) {
+  return {.protocol_version = request.header(KnownHeader::mcp_protocol_version),
+          .method = request.header(KnownHeader::mcp_method),
+          .name = request.header(KnownHeader::mcp_name)};
+}
+
+/// Whether `accept` (an Accept header, or absent) takes `type`/`subtype`.
+bool accepts(std::string_view accept, std::string_view type, std::string_view any_subtype) {
+  return accept.data() == nullptr || list_has_token(accept, type) ||
+         list_has_token(accept, any_subtype) || list_has_token(accept, "*/*");
+}
+
+/// What plain `fetch` and `curl -d` send counts as JSON too; a body of another declared type is a
+/// mistake worth naming.
+bool is_message_type(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  return content_type.empty() || list_has_token(type, "application/json") ||
+         list_has_token(type, "text/plain") ||
+         list_has_token(type, "application/x-www-form-urlencoded");
+}
+
+/// The caller of one POST. Its principal is worked out when somebody asks.
+class HttpCaller final : public Caller {
+ public:
+  HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service,
+             std::string_view cors_origin)
+      : request_(&request), exchange_(&exchange), service_(&service), cors_origin_(cors_origin) {}
+
+  [[nodiscard]] const std::string& principal() const override {
+    if (principal_.empty()) principal_ = service_->access->principal_of(*request_);
+    return principal_;
+  }
+
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& /*id*/) override {
+    const std::string_view accept = request_->header(KnownHeader::accept);
+    return std::make_shared<HttpChannel>(*exchange_, accepts(accept, "text/event-stream", "text/*"),
+                                         std::string(cors_origin_));
+  }
+
+ private:
+  const HttpRequest* request_;
+  const HttpExchangePtr* exchange_;
+  const Service* service_;
+  std::string_view cors_origin_;
+  mutable std::string principal_;
+};
+
+void refuse(const HttpExchangePtr& exchange, int status, int code, std::string message,
+            HeaderFields extra = {}) {
+  std::string body;
+  append_error(body, {}, Error{code, std::move(message), {}});
+  exchange->reply(status, kJson, body, extra);
+}
+
+}  // namespace
+
+HttpEndpoint::HttpEndpoint(Service& service, Options options)
+    : service_(&service), options_(std::move(options)), sse_(service), websocket_(service) {}
+
+void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchange) {
+  const std::string_view host = request.header(KnownHeader::host);
+  if (host.data() != nullptr && !service_->access->host_allowed(host)) {
+    refuse(exchange, 403, kInvalidRequest,
+           "Host '" + std::string(host) +
+               "' is not a name of this server; allow it with --allow-host");
+    return;
+  }
+  const std::string_view origin = request.header(KnownHeader::origin);
+  if (origin.data() != nullptr && !service_->access->origin_allowed(origin, host, request.tls)) {
+    refuse(exchange, 403, kInvalidRequest,
+           "Origin '" + std::string(origin) +
+               "' may not call this server; allow it with --allow-origin");
+    return;
+  }
+  if (request.method == Method::post && request.path == "/mcp") {
+    post_message(request, std::move(exchange));
+  } else if (request.method == Method::options) {
+    preflight(request, std::move(exchange));
+  } else if (request.method == Method::get || request.method == Method::head) {
+    get(request, std::move(exchange));
+  } else if (request.path == "/mcp") {
+    refuse(exchange, 405, kInvalidRequest, "Send JSON-RPC messages with POST",
+           {{"Allow", "POST, OPTIONS"}});
+  } else {
+    refuse(exchange, 405, kInvalidRequest, "Use GET here, or POST /mcp for messages",
+           {{"Allow", "GET, HEAD, OPTIONS"}});
+  }
+}
+
+void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exchange) {
+  const std::string_view origin = request.header(KnownHeader::origin);
+  if (!is_message_type(request.header(KnownHeader::content_type))) {
+    refuse(exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
+    return;
+  }
+  const std::string_view accept = request.header(KnownHeader::accept);
+  if (!accepts(accept, "application/json", "application/*") &&
+      !accepts(accept, "text/event-stream", "text/*")) {
+    refuse(exchange, 406, kInvalidRequest, "Accept application/json, text/event-stream, or both");
+    return;
+  }
+  HttpCaller caller(request, exchange, *service_, origin);
+  if (service_->access->requires_key() && caller.principal().empty()) {
+    refuse(exchange, 401, kInvalidRequest, "A valid API key is required: Authorization: Bearer KEY",
+           {{"WWW-Authenticate", "Bearer"}});
+    return;
+  }
+  std::string& response = service_->response;
+  response.clear();
+  Outcome outcome;
+  std::expected<Message, MessageError> message = service_->parser.parse(request.body);
+  if (message) {
+    const MirroredHeaders headers = mirrored_headers(request);
+    outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
+  } else {
+    outcome = Dispatcher::reject(message.error(), response);
+  }
+  switch (outcome.kind) {
+    case Outcome::Kind::answered:
+      if (origin.data() == nullptr) {
+        exchange->reply(outcome.http_status, kJson, response);
+      } else {
+        exchange->reply(outcome.http_status, kJson, response,
+                        {{"Access-Control-Allow-Origin", origin}, {"Vary", "Origin"}});
+      }
+      return;
+    case Outcome::Kind::accepted:
+      exchange->reply(202, {}, {});
+      return;
+    case Outcome::Kind::pending:
+      return;
+  }
+}
+
+void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
+  static constexpr std::string_view kStreams = "/streams/";
+  if (request.path == "/healthz") {
+    exchange->reply(200, kText, "ok\n");
+    return;
+  }
+  if (request.path == "/readyz") {
+    const std::string why = options_.not_ready ? options_.not_ready() : std::string();
+    exchange->reply(why.empty() ? 200 : 503, kText, why.empty() ? "ready\n" : why + "\n");
+    return;
+  }
+  const bool known =
+      request.path == "/metrics" || request.path == "/ws" || request.path.starts_with(kStreams);
+  if (request.path == "/mcp") {
+    refuse(exchange, 405, kInvalidRequest, "Send JSON-RPC messages with POST",
+           {{"Allow", "POST, OPTIONS"}});
+    return;
+  }
+  if (!known) {
+    refuse(
+        exchange, 404, kMethodNotFound,
+        "Nothing is here; POST /mcp, GET /ws, /streams/{stream_id}, /healthz, /readyz, /metrics");
+    return;
+  }
+  const std::string principal = service_->access->principal_of(request);
+  if (principal.empty()) {
+    refuse(exchange, 401, kInvalidRequest, "A valid API key is required: Authorization: Bearer KEY",
+           {{"WWW-Authenticate", "Bearer"}});
+    return;
+  }
+  if (request.path == "/metrics") {
+    exchange->reply(200, "text/plain; version=0.0.4; charset=utf-8",
+                    options_.metrics ? options_.metrics() : std::string());
+  } else if (request.path == "/ws") {
+    websocket_.open(request, *exchange, options_.websocket, principal);
+  } else {
+    sse_.open(request, std::move(exchange), request.path.substr(kStreams.size()), principal);
+  }
+}
+
+void HttpEndpoint::preflight(const HttpRequest& request, HttpExchangePtr exchange) {
+  const std::string_view origin = request.header(KnownHeader::origin);
+  std::string_view headers = request.header(KnownHeader::access_control_request_headers);
+  if (headers.data() == nullptr) headers = "Content-Type";
+  if (origin.data() == nullptr) {
+    exchange->reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, OPTIONS"}});
+    return;
+  }
+  exchange->reply(204, {}, {},
+                  {{"Access-Control-Allow-Origin", origin},
+                   {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                   {"Access-Control-Allow-Headers", headers},
+                   {"Access-Control-Max-Age", "600"},
+                   {"Vary", "Origin"}});
+}
+
+}  // namespace sluice

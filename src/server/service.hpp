@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rpc/message.hpp"
+#include "server/access_policy.hpp"
+#include "server/definition.hpp"
+#include "server/dispatcher.hpp"
+#include "server/result_writer.hpp"
+#include "server/stream_service.hpp"
+
+namespace sluice {
+
+/// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
+struct Service {
+  Service(const ServerDefinition& server, const ResultWriter& results, const AccessPolicy& policy,
+          std::vector<StreamShard> shards, std::size_t loop)
+      : definition(&server),
+        access(&policy),
+        streams(server, std::move(shards), loop),
+        dispatcher(server, results, streams) {}
+
+  const ServerDefinition* definition;
+  const AccessPolicy* access;
+  StreamService streams;
+  Dispatcher dispatcher;
+  MessageParser parser;
+  std::string response;  // used again for every immediate answer
+};
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "net/http_exchange.hpp"
+#include "server/service.hpp"
+
+namespace sluice {
+
+/// GET /ws: the same JSON-RPC over WebSocket, one message a text message, and streams pushed as
+/// they grow (docs/streaming.md). Belongs to its loop.
+class WebSocketEndpoint {
+ public:
+  explicit WebSocketEndpoint(Service& service) : service_(&service) {}
+
+  void open(const HttpRequest& request, HttpExchange& exchange, const WebSocketOptions& options,
+            const std::string& principal);
+
+ private:
+  Service* service_;
+};
+
+}  // namespace sluice
