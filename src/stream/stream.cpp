@@ -163,6 +163,10 @@ Seq Stream::encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq 
   });
 }
 
+void Stream::note_delivered() {
+  if (!std::exchange(delivered_, true)) --manager_->counters().unread;
+}
+
 bool Stream::has_several_readers() const {
   return cursors_ != nullptr && cursors_->next_ != nullptr;
 }
@@ -331,7 +335,7 @@ void Cursor::detach() {
 
 void Cursor::pass(Seq position) {
   position_ = position;
-  if (stream_->ended() && position >= stream_->next()) stream_->delivered_ = true;
+  if (stream_->ended() && position >= stream_->next()) stream_->note_delivered();
   // Within a round of readers the stream makes room once, at its end.
   if (stream_->paused_ && !stream_->telling_) stream_->make_room();
 }

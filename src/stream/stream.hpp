@@ -140,7 +140,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Whether some reader has been given the last chunk.
   [[nodiscard]] bool delivered() const { return delivered_; }
   /// A reader without a cursor has been given the last chunk.
-  void note_delivered() { delivered_ = true; }
+  void note_delivered();
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] TimePoint last_access() const { return last_access_; }
 

@@ -119,12 +119,12 @@ std::vector<std::shared_ptr<Stream>> StreamManager::streams_of(std::string_view 
   return result;
 }
 
-std::vector<std::shared_ptr<Stream>> StreamManager::active() const {
-  std::vector<std::shared_ptr<Stream>> result;
+void StreamManager::end_all(const Error& error) {
+  std::vector<std::shared_ptr<Stream>> active;
   for (Stream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
-    if (!stream->ended()) result.push_back(stream->shared_from_this());
+    if (!stream->ended()) active.push_back(stream->shared_from_this());
   }
-  return result;
+  for (const auto& stream : active) stream->abandon(error);
 }
 
 void StreamManager::schedule_flush(std::shared_ptr<Stream> stream) {
@@ -173,6 +173,7 @@ void StreamManager::on_ended(Stream& stream) {
   policy_->quota.release(stream.principal());
   ++counters_.ended;
   --counters_.active;
+  ++counters_.unread;
 }
 
 void StreamManager::on_paused(Stream& stream) {
@@ -263,6 +264,7 @@ void StreamManager::remove(Stream& stream) {
     cursor->on_dropped({.code = kStreamExpired, .message = "The stream is gone"});
   }
   store_.erase(stream.id());
+  stream.note_delivered();
   --counters_.open;
 }
 

@@ -54,6 +54,7 @@ struct StreamCounters {
   std::atomic<std::uint64_t> stalled_readers = 0;
   std::atomic<std::uint64_t> open = 0;        // now
   std::atomic<std::uint64_t> active = 0;      // now: not ended
+  std::atomic<std::uint64_t> unread = 0;      // now: ended, the last chunk not yet delivered
   std::atomic<std::uint64_t> tombstones = 0;  // now
 };
 
@@ -87,8 +88,8 @@ class StreamManager {
   /// The streams of `principal`, oldest access first.
   [[nodiscard]] std::vector<std::shared_ptr<Stream>> streams_of(std::string_view principal) const;
 
-  /// The streams that have not ended.
-  [[nodiscard]] std::vector<std::shared_ptr<Stream>> active() const;
+  /// Ends every stream that has not ended with `error`, and stops its producer.
+  void end_all(const Error& error);
 
   /// Which loop has the stream of this id.
   static std::size_t loop_of(std::string_view id, std::size_t loops);

@@ -1,0 +1,234 @@
+#include "server/server_host.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/http_endpoint.hpp"
+#include "server/metrics_text.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How often a shutdown looks whether streams have finished.
+constexpr auto kDrainPoll = 10ms;
+/// How long ended streams wait for their readers during a shutdown.
+constexpr auto kReadGrace = 2s;
+/// How long the last bytes may take to leave after the deadline.
+constexpr auto kCloseGrace = 1s;
+
+struct Gauge {
+  std::string_view name;
+  std::string_view help;
+  std::atomic<std::uint64_t> StreamCounters::* value;
+};
+constexpr Gauge kStreamGauges[] = {
+    {"sluice_streams_open", "Streams held, ended ones included.", &StreamCounters::open},
+    {"sluice_streams_active", "Streams that have not ended.", &StreamCounters::active},
+    {"sluice_streams_unread", "Ended streams whose last chunk nobody has read.",
+     &StreamCounters::unread},
+    {"sluice_stream_tombstones", "Expired stream ids still remembered.",
+     &StreamCounters::tombstones},
+};
+constexpr Gauge kStreamTotals[] = {
+    {"sluice_streams_started_total", "Streams started.", &StreamCounters::started},
+    {"sluice_streams_ended_total", "Streams ended.", &StreamCounters::ended},
+    {"sluice_streams_expired_total", "Streams that expired unread.", &StreamCounters::expired},
+    {"sluice_chunks_total", "Chunks appended to streams.", &StreamCounters::chunks},
+    {"sluice_stream_pauses_total", "Times a producer was paused by a full stream.",
+     &StreamCounters::pauses},
+    {"sluice_readers_stalled_total", "Readers that lost a stream by stalling.",
+     &StreamCounters::stalled_readers},
+};
+
+}  // namespace
+
+/// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
+struct ServerHost::Loop {
+  Loop(const ServerDefinition& definition, const ResultWriter& results, const AccessPolicy& access,
+       StreamManager& manager, std::vector<StreamShard> shards, std::size_t index,
+       HttpEndpoint::Options options)
+      : streams(&manager),
+        service(definition, results, access, std::move(shards), index),
+        endpoint(service, std::move(options)) {}
+
+  StreamManager* streams;
+  Service service;
+  HttpEndpoint endpoint;
+};
+
+struct ServerHost::State {
+  State(const ServerDefinition& served, ServerHostOptions& options)
+      : definition(&served),
+        results(served),
+        access(std::move(options.access)),
+        pool(options.threads),
+        policy(options.limits, options.stream_memory, options.streams_per_client,
+               options.max_streams / pool.size() + 1) {}
+
+  const ServerDefinition* definition;
+  ResultWriter results;
+  AccessPolicy access;
+  LoopPool pool;
+  StreamPolicy policy;
+  std::vector<std::unique_ptr<StreamManager>> managers;
+  std::vector<std::unique_ptr<Loop>> loops;
+  std::unique_ptr<HttpServer> http;
+  std::atomic<bool> draining = false;
+  std::uint16_t port = 0;
+  bool stopped = false;
+
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> StreamCounters::* counter) const {
+    std::uint64_t total = 0;
+    for (const auto& manager : managers) {
+      total += (manager->counters().*counter).load(std::memory_order_relaxed);
+    }
+    return total;
+  }
+};
+
+ServerHost::ServerHost(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& definition,
+                                                      ServerHostOptions options) {
+  auto state = std::make_unique<State>(definition, options);
+  State& server = *state;
+  const std::size_t count = server.pool.size();
+  std::vector<StreamShard> shards;
+  for (std::size_t i = 0; i < count; ++i) {
+    server.managers.push_back(
+        std::make_unique<StreamManager>(server.pool.loop(i), server.policy, i, count));
+    shards.push_back({&server.pool.loop(i), server.managers[i].get()});
+  }
+  std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
+  HttpEndpoint::Options endpoint;
+  endpoint.websocket.max_message = options.max_message;
+  endpoint.metrics = [&server_host = *host] { return server_host.metrics(); };
+  endpoint.not_ready = [&server] {
+    if (server.draining.load(std::memory_order_relaxed)) return std::string("shutting down");
+    return server.definition->not_ready ? server.definition->not_ready() : std::string();
+  };
+  std::vector<HttpHandler*> handlers;
+  for (std::size_t i = 0; i < count; ++i) {
+    server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.access,
+                                                  *server.managers[i], shards, i, endpoint));
+    handlers.push_back(&server.loops[i]->endpoint);
+  }
+  options.http.max_body = options.max_message;
+  server.http = std::make_unique<HttpServer>(server.pool.loops(), handlers, options.http);
+  Result<std::uint16_t> port = server.http->listen(options.host, options.port, options.tls);
+  if (!port) return std::unexpected(std::move(port.error()));
+  server.port = *port;
+  server.pool.start();
+  return host;
+}
+
+ServerHost::~ServerHost() {
+  state_->pool.stop();
+  state_->http.reset();
+  state_->loops.clear();
+}
+
+std::uint16_t ServerHost::port() const {
+  return state_->port;
+}
+
+LoopPool& ServerHost::loops() {
+  return state_->pool;
+}
+
+void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {
+  if (std::exchange(state_->stopped, true)) return;
+  State& server = *state_;
+  const TimePoint until = std::chrono::steady_clock::now() + deadline;
+  server.draining = true;
+  for (std::size_t i = 0; i < server.loops.size(); ++i) {
+    server.pool.loop(i).post([&loop = *server.loops[i]] { loop.service.streams.drain(); });
+  }
+  const auto hurried = [&] { return hurry && hurry(); };
+  TimePoint readers_until = until;
+  bool finished = false;
+  while (!hurried()) {
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (server.sum(&StreamCounters::active) == 0) {
+      if (!std::exchange(finished, true)) readers_until = std::min(until, now + kReadGrace);
+      if (server.sum(&StreamCounters::unread) == 0) break;
+    }
+    if (now >= readers_until) break;
+    std::this_thread::sleep_for(kDrainPoll);
+  }
+  for (std::size_t i = 0; i < server.loops.size(); ++i) {
+    server.pool.loop(i).post([streams = server.managers[i].get()] {
+      streams->end_all({.code = kStreamInvalidState, .message = "The server is shutting down"});
+    });
+  }
+  // On the heap: the callback may come after the wait has been given up.
+  struct Closed {
+    std::mutex mutex;
+    std::condition_variable condition;
+    bool done = false;
+  };
+  const auto closed = std::make_shared<Closed>();
+  server.http->shutdown(std::chrono::steady_clock::now() + kCloseGrace / 2, [closed] {
+    const std::lock_guard lock(closed->mutex);
+    closed->done = true;
+    closed->condition.notify_all();
+  });
+  std::unique_lock lock(closed->mutex);
+  closed->condition.wait_for(lock, kCloseGrace, [&] { return closed->done; });
+  lock.unlock();
+  server.pool.stop();
+}
+
+std::string ServerHost::metrics() const {
+  const State& server = *state_;
+  std::string out;
+  out.reserve(4096);
+  const HttpServerStats http = server.http->stats();
+  append_metric(out, "sluice_connections", "gauge", "Open connections.", http.connections);
+  append_metric(out, "sluice_connections_parked", "gauge",
+                "Open connections that are idle and hold no buffers.", http.parked);
+  append_metric(out, "sluice_websockets", "gauge", "Open WebSocket connections.", http.websockets);
+  append_metric(out, "sluice_streaming_replies", "gauge", "HTTP replies being streamed.",
+                http.streaming_replies);
+  append_metric(out, "sluice_output_queued_bytes", "gauge", "Output waiting for slow peers.",
+                http.queued_bytes);
+  append_metric(out, "sluice_connections_total", "counter", "Connections accepted.",
+                http.connections_total);
+  append_metric(out, "sluice_connections_rejected_total", "counter",
+                "Connections refused at the limit.", http.connections_rejected);
+  append_metric(out, "sluice_requests_total", "counter", "HTTP requests.", http.requests_total);
+  append_metric(out, "sluice_received_bytes_total", "counter", "Bytes received.", http.bytes_in);
+  append_metric(out, "sluice_sent_bytes_total", "counter", "Bytes sent.", http.bytes_out);
+  append_metric(out, "sluice_timeouts_total", "counter", "Connections closed by a timeout.",
+                http.timeouts);
+  append_metric(out, "sluice_connections_stalled_total", "counter",
+                "Connections dropped because their peer did not read.", http.stalled);
+  out.append("# HELP sluice_responses_total HTTP replies by status class.\n");
+  out.append("# TYPE sluice_responses_total counter\n");
+  for (std::size_t i = 0; i < std::size(http.responses); ++i) {
+    out.append("sluice_responses_total{class=\"").append(std::to_string(i + 1)).append("xx\"} ");
+    append_number(out, http.responses[i]);
+    out.push_back('\n');
+  }
+  for (const Gauge& gauge : kStreamGauges) {
+    append_metric(out, gauge.name, "gauge", gauge.help, server.sum(gauge.value));
+  }
+  for (const Gauge& total : kStreamTotals) {
+    append_metric(out, total.name, "counter", total.help, server.sum(total.value));
+  }
+  append_metric(out, "sluice_stream_memory_bytes", "gauge", "Memory held for chunks.",
+                server.policy.budget.used());
+  append_metric(out, "sluice_stream_memory_limit_bytes", "gauge", "Memory chunks may hold.",
+                server.policy.budget.limit());
+  if (server.definition->metrics) out.append(server.definition->metrics());
+  return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/error.hpp"
+#include "net/http_server.hpp"
+#include "server/access_policy.hpp"
+#include "server/definition.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+
+struct ServerHostOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;   // 0: any free one
+  std::size_t threads = 0;  // event loops; 0: one per core
+  std::shared_ptr<TlsContext> tls;
+
+  StreamLimits limits;
+  std::size_t stream_memory = std::size_t{256} << 20U;  // chunks of all streams
+  std::size_t streams_per_client = 64;
+  std::size_t max_streams = 100'000;                // of all loops, ended ones included
+  std::size_t max_message = std::size_t{4} << 20U;  // bytes of a request's body or message
+  HttpServerOptions http;
+  AccessPolicy::Options access;
+};
+
+/// A server definition being served: the event loops, their streams and the HTTP server in front
+/// of them. All members are for the thread that made it.
+class ServerHost {
+ public:
+  /// Binds and starts serving. `definition` outlives the host. Errors say what is in the way.
+  static Result<std::unique_ptr<ServerHost>> start(const ServerDefinition& definition,
+                                                   ServerHostOptions options);
+  /// Stops at once if shutdown() has not been called.
+  ~ServerHost();
+  ServerHost(const ServerHost&) = delete;
+  ServerHost& operator=(const ServerHost&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  /// The loops, for engines that need a home and for tests.
+  [[nodiscard]] LoopPool& loops();
+
+  /// Refuses new work, lets streams finish and be read, ends with an error what is left when
+  /// `deadline` has passed, and closes all connections. Blocks until that is done: at most the
+  /// deadline and a second more. `hurry` is asked now and then whether to stop waiting.
+  void shutdown(Duration deadline, const std::function<bool()>& hurry = {});
+
+  /// Prometheus text (exposition format 0.0.4).
+  [[nodiscard]] std::string metrics() const;
+
+ private:
+  struct Loop;
+  struct State;
+  explicit ServerHost(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice
