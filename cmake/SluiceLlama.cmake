@@ -1,0 +1,30 @@
+# llama.cpp as the target sluice_llama_cpp: llama, ggml and llama.cpp's `common` library (chat
+# templates, JSON Schema to GBNF), static. scripts/llama-cpp builds it once per machine, outside the
+# build tree and without sanitizers, so that every preset shares one build.
+
+set(SLUICE_LLAMA_PREFIX "" CACHE PATH "An installed llama.cpp (default: what scripts/llama-cpp built)")
+
+set(llama_prefix "${SLUICE_LLAMA_PREFIX}")
+if(NOT llama_prefix)
+  execute_process(
+    COMMAND "${CMAKE_SOURCE_DIR}/scripts/llama-cpp" prefix
+    OUTPUT_VARIABLE llama_prefix OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+endif()
+if(NOT EXISTS "${llama_prefix}/.complete")
+  message(FATAL_ERROR
+    "llama.cpp is not built yet: run scripts/setup (or scripts/llama-cpp build), point "
+    "-DSLUICE_LLAMA_PREFIX at an installation, or leave it out with -DSLUICE_WITH_LLAMA=OFF.")
+endif()
+
+# In link order: each library before those it needs.
+set(llama_libraries "")
+foreach(name llama-common llama-common-base cpp-httplib llama ggml ggml-cpu ggml-base)
+  list(APPEND llama_libraries "${llama_prefix}/lib/lib${name}.a")
+endforeach()
+
+add_library(sluice_llama_cpp INTERFACE)
+# SYSTEM: its headers do not answer for our warnings.
+target_include_directories(sluice_llama_cpp SYSTEM INTERFACE
+  "${llama_prefix}/include" "${llama_prefix}/include/common")
+target_link_libraries(sluice_llama_cpp INTERFACE
+  ${llama_libraries} Threads::Threads ${CMAKE_DL_LIBS} m)
