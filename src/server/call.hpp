@@ -44,6 +44,8 @@ class Call : public std::enable_shared_from_this<Call> {
   void fail(const Error& error);
 
   [[nodiscard]] bool cancelled() const { return channel_ == nullptr; }
+  /// The loop this call belongs to.
+  [[nodiscard]] Executor& executor() const { return streams_->executor(); }
 
  private:
   class Sink;

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sluice {
 namespace {
 
 constexpr std::size_t kEntryBytes = sizeof(std::uint32_t);
-constexpr std::size_t kFirstSegment = 256;
-constexpr std::size_t kLargestSegment = std::size_t{16} << 10U;
-constexpr std::size_t kReusedSegment = 4096;
-constexpr std::size_t kGrowth = 4;
+/// An emptied segment up to this size waits for the next chunks.
+constexpr std::size_t kReusedSegment = 2048;
+/// Room for later chunks: this much for each one there is, so that what is wasted is in proportion
+/// to their number, however long they are.
+constexpr std::size_t kSlackPerChunk = 8;
+constexpr std::size_t kLeastSlack = 96;
 
 // An index entry: the end of the chunk's text in the low bits, its kind above them.
 constexpr std::uint32_t kKindShift = 30;
@@ -30,17 +33,32 @@ void ChunkLog::Segment::append(ChunkKind kind, std::string_view text) {
   std::memcpy(data.get() + capacity - count * kEntryBytes, &packed, kEntryBytes);
 }
 
+void ChunkLog::Segment::grow(std::size_t new_capacity) {
+  std::unique_ptr<char[]> grown(new char[new_capacity]);
+  const std::size_t index = count * kEntryBytes;
+  if (used > 0) std::memcpy(grown.get(), data.get(), used);
+  if (index > 0) {
+    std::memcpy(grown.get() + new_capacity - index, data.get() + capacity - index, index);
+  }
+  data = std::move(grown);
+  capacity = static_cast<std::uint32_t>(new_capacity);
+}
+
 std::uint32_t ChunkLog::Segment::entry(std::uint32_t index) const {
   std::uint32_t packed = 0;
   std::memcpy(&packed, data.get() + capacity - (index + std::size_t{1}) * kEntryBytes, kEntryBytes);
   return packed;
 }
 
+std::uint32_t ChunkLog::Segment::start(std::uint32_t index) const {
+  return index == 0 ? 0 : entry(index - 1) & kEndMask;
+}
+
 Chunk ChunkLog::Segment::chunk(std::uint32_t index) const {
-  const std::uint32_t start = index == 0 ? 0 : entry(index - 1) & kEndMask;
+  const std::uint32_t begin = start(index);
   const std::uint32_t packed = entry(index);
   return {base + index, static_cast<ChunkKind>(packed >> kKindShift),
-          std::string_view(data.get() + start, (packed & kEndMask) - start)};
+          std::string_view(data.get() + begin, (packed & kEndMask) - begin)};
 }
 
 ChunkLog::~ChunkLog() {
@@ -49,36 +67,47 @@ ChunkLog::~ChunkLog() {
 
 bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
   if (escaped.size() > kMaxChunkBytes) return false;
-  if (const std::size_t capacity = new_segment_for(escaped.size()); capacity > 0) {
-    if (!budget_->try_acquire(capacity + sizeof(Segment))) return false;
-    add_segment(capacity);
+  if (const Need need = need_for(escaped.size()); need.capacity > 0) {
+    if (!budget_->try_acquire(need.memory)) return false;
+    provide(need);
   }
   add(kind, escaped);
   return true;
 }
 
 void ChunkLog::append_end() {
-  if (const std::size_t capacity = new_segment_for(0); capacity > 0) {
-    budget_->acquire_beyond_limit(capacity + sizeof(Segment));
-    add_segment(capacity);
+  if (const Need need = need_for(0); need.capacity > 0) {
+    budget_->acquire_beyond_limit(need.memory);
+    provide(need);
   }
   add(ChunkKind::end, {});
 }
 
-std::size_t ChunkLog::new_segment_for(std::size_t bytes) const {
-  if (segments_.empty()) return std::max(kFirstSegment, bytes + kEntryBytes);
-  if (segments_.back()->fits(bytes)) return 0;
-  return std::max(std::min<std::size_t>(segments_.back()->capacity * kGrowth, kLargestSegment),
-                  bytes + kEntryBytes);
+ChunkLog::Need ChunkLog::need_for(std::size_t bytes) const {
+  const std::size_t slack = std::clamp(size() * kSlackPerChunk, kLeastSlack, kLargestSegment);
+  if (!segments_.empty()) {
+    const Segment& last = segments_.back();
+    if (last.fits(bytes)) return {};
+    const std::size_t needed = last.used + bytes + (last.count + std::size_t{1}) * kEntryBytes;
+    if (needed <= kLargestSegment) {
+      const std::size_t capacity = std::min(needed + slack, kLargestSegment);
+      return {.memory = capacity - last.capacity, .capacity = capacity, .new_segment = false};
+    }
+  }
+  const std::size_t needed = bytes + kEntryBytes;
+  const std::size_t capacity = std::max(needed, std::min(needed + slack, kLargestSegment));
+  return {.memory = capacity + sizeof(Segment), .capacity = capacity, .new_segment = true};
 }
 
-void ChunkLog::add_segment(std::size_t capacity) {
-  segments_.push_back(std::make_unique<Segment>(next_, static_cast<std::uint32_t>(capacity)));
-  memory_ += capacity + sizeof(Segment);
+void ChunkLog::provide(const Need& need) {
+  // Counted first: the destructor gives it back if an allocation throws.
+  memory_ += need.memory;
+  if (need.new_segment) segments_.push_back(Segment{.base = next_, .data = {}});
+  segments_.back().grow(need.capacity);
 }
 
 void ChunkLog::add(ChunkKind kind, std::string_view escaped) {
-  segments_.back()->append(kind, escaped);
+  segments_.back().append(kind, escaped);
   bytes_ += escaped.size();
   ++next_;
 }
@@ -86,36 +115,38 @@ void ChunkLog::add(ChunkKind kind, std::string_view escaped) {
 void ChunkLog::release_below(Seq seq) {
   seq = std::min(seq, next_);
   if (seq <= first_) return;
-  read(first_, [&](const Chunk& chunk) {
-    if (chunk.seq >= seq) return false;
-    bytes_ -= chunk.escaped.size();
-    return true;
-  });
-  first_ = seq;
-  std::size_t gone = 0;
-  while (gone < segments_.size() && segments_[gone]->base + segments_[gone]->count <= first_) {
-    ++gone;
-  }
-  // A small last segment is used again: a reader that keeps up costs its writer no allocation.
-  if (gone == segments_.size() && gone > 0 && segments_.back()->capacity <= kReusedSegment) {
-    Segment& last = *segments_.back();
-    last.base = next_;
-    last.count = 0;
-    last.used = 0;
-    --gone;
-  }
   std::size_t freed = 0;
-  for (std::size_t i = 0; i < gone; ++i) freed += segments_[i]->capacity + sizeof(Segment);
-  // Erasing moves one pointer for every 16 KiB that stay, once for every 16 KiB that go.
-  segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(gone));
+  while (head_ < segments_.size()) {
+    Segment& segment = segments_[head_];
+    const auto from = static_cast<std::uint32_t>(first_ - segment.base);
+    const auto to = static_cast<std::uint32_t>(std::min<Seq>(seq - segment.base, segment.count));
+    bytes_ -= segment.start(to) - segment.start(from);
+    first_ = segment.base + to;
+    if (to < segment.count) break;
+    if (head_ + 1 == segments_.size() && segment.capacity <= kReusedSegment) {
+      // A reader that keeps up costs its writer no allocation.
+      segment.base = next_;
+      segment.count = 0;
+      segment.used = 0;
+      break;
+    }
+    freed += segment.capacity + sizeof(Segment);
+    segment.data.reset();
+    ++head_;
+  }
+  // Shells go when they are half of the vector, so that each is moved over about once.
+  if (head_ * 2 >= segments_.size()) {
+    segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
   memory_ -= freed;
   budget_->release(freed);
 }
 
 std::size_t ChunkLog::segment_of(Seq seq) const {
-  const auto after = std::ranges::upper_bound(
-      segments_, seq, {}, [](const std::unique_ptr<Segment>& segment) { return segment->base; });
-  return after == segments_.begin() ? 0 : static_cast<std::size_t>(after - segments_.begin()) - 1;
+  const auto live = segments_.begin() + static_cast<std::ptrdiff_t>(head_);
+  const auto after = std::ranges::upper_bound(live, segments_.end(), seq, {}, &Segment::base);
+  return static_cast<std::size_t>((after == live ? live : after - 1) - segments_.begin());
 }
 
 }  // namespace sluice

@@ -17,7 +17,7 @@ using Seq = std::uint64_t;
 enum class ChunkKind : std::uint8_t { text, reasoning, tool_call, end };
 
 /// One chunk as it is kept: its text already escaped as the inside of a JSON string, so that no
-/// reader pays for that again. Valid until the log releases the chunk.
+/// reader pays for that again. Valid until the log is next changed.
 struct Chunk {
   Seq seq = 0;
   ChunkKind kind = ChunkKind::text;
@@ -26,8 +26,9 @@ struct Chunk {
 
 /// The kept chunks of one stream: append at the back, release at the front, read anywhere.
 ///
-/// Memory is taken from a MemoryBudget segment by segment (256 B first, then four times as much up
-/// to 16 KiB); a chunk costs its bytes and 4 more. Finding a chunk is a binary search over
+/// Text lies in segments of up to 16 KiB, each with an index that grows towards it from the far end;
+/// a chunk costs its bytes and 4 more, and the room kept for later ones is at most 8 bytes for each
+/// one there is. Memory is taken from a MemoryBudget. Finding a chunk is a binary search over
 /// segments, reading on from there is sequential. Belongs to one loop.
 class ChunkLog {
  public:
@@ -63,7 +64,7 @@ class ChunkLog {
   template <class Visit>
   Seq read(Seq from, Visit&& visit) const {
     for (std::size_t s = segment_of(from); s < segments_.size() && from < next_; ++s) {
-      const Segment& segment = *segments_[s];
+      const Segment& segment = segments_[s];
       for (auto i = static_cast<std::uint32_t>(from - segment.base); i < segment.count; ++i) {
         if (!visit(segment.chunk(i))) return from;
         ++from;
@@ -73,32 +74,44 @@ class ChunkLog {
   }
 
   static constexpr std::size_t kMaxChunkBytes = std::size_t{64} << 20U;
+  /// The most memory that one append() of `bytes` may ask of the budget.
+  static constexpr std::size_t memory_for(std::size_t bytes) { return bytes + kLargestSegment; }
 
  private:
+  static constexpr std::size_t kLargestSegment = std::size_t{16} << 10U;
+
   /// Text fills `data` from the front, one index entry a chunk fills it from the back.
   struct Segment {
-    Seq base;
+    Seq base = 0;
     std::uint32_t count = 0;
     std::uint32_t used = 0;
-    std::uint32_t capacity;
+    std::uint32_t capacity = 0;
     std::unique_ptr<char[]> data;
 
-    Segment(Seq first_seq, std::uint32_t bytes)
-        : base(first_seq), capacity(bytes), data(new char[bytes]) {}
     [[nodiscard]] bool fits(std::size_t bytes) const;
     void append(ChunkKind kind, std::string_view text);
+    void grow(std::size_t new_capacity);
     [[nodiscard]] std::uint32_t entry(std::uint32_t index) const;
+    /// Where the text of chunk `index` starts; with `count`, where the last one ends.
+    [[nodiscard]] std::uint32_t start(std::uint32_t index) const;
     [[nodiscard]] Chunk chunk(std::uint32_t index) const;
   };
 
-  [[nodiscard]] std::size_t segment_of(Seq seq) const;
-  /// The size of the segment a chunk of `bytes` needs, or 0 if the last one has room.
-  [[nodiscard]] std::size_t new_segment_for(std::size_t bytes) const;
-  void add_segment(std::size_t capacity);
+  /// What has to be allocated before a chunk of `bytes` can be added.
+  struct Need {
+    std::size_t memory = 0;    // more than now, from the budget
+    std::size_t capacity = 0;  // of the last segment afterwards; 0: it has room
+    bool new_segment = false;
+  };
+
+  [[nodiscard]] Need need_for(std::size_t bytes) const;
+  void provide(const Need& need);
   void add(ChunkKind kind, std::string_view escaped);
+  [[nodiscard]] std::size_t segment_of(Seq seq) const;
 
   MemoryBudget* budget_;
-  std::vector<std::unique_ptr<Segment>> segments_;
+  std::vector<Segment> segments_;
+  std::size_t head_ = 0;  // segments before it are empty shells
   Seq first_ = 0;
   Seq next_ = 0;
   std::size_t bytes_ = 0;

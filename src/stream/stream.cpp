@@ -163,6 +163,10 @@ Seq Stream::encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq 
   });
 }
 
+Executor& Stream::executor() const {
+  return manager_->executor();
+}
+
 void Stream::note_delivered() {
   if (!std::exchange(delivered_, true)) --manager_->counters().unread;
 }

@@ -16,6 +16,7 @@
 namespace sluice {
 
 class Cursor;
+class Executor;
 class Stream;
 class StreamManager;
 
@@ -82,6 +83,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   /// The producer is not owned and must outlive the stream or be reset to null before it goes.
   void set_producer(StreamProducer* producer) { producer_ = producer; }
+  [[nodiscard]] const StreamProducer* producer() const { return producer_; }
+  /// The loop this stream belongs to.
+  [[nodiscard]] Executor& executor() const;
 
   /// Appends a chunk of UTF-8 text. True: there is room for another. False: this one is kept, but
   /// the producer must wait for on_room(). Ignored once the stream has ended.

@@ -1,0 +1,213 @@
+#include "engine/engine_methods.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "engine/generation_params.hpp"
+#include "engine/generation_producer.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/call.hpp"
+#include "server/metrics_text.hpp"
+
+namespace sluice {
+namespace {
+
+/// A tool's whole answer is kept until its end; beyond this it is cut off with an error.
+constexpr std::size_t kMaxToolText = std::size_t{16} << 20U;
+
+ChunkKind chunk_kind(Delta::Kind kind) {
+  switch (kind) {
+    case Delta::Kind::text:
+      return ChunkKind::text;
+    case Delta::Kind::reasoning:
+      return ChunkKind::reasoning;
+    case Delta::Kind::tool_call:
+      return ChunkKind::tool_call;
+  }
+  return ChunkKind::text;
+}
+
+/// A generation's output as the chunks of a stream.
+class StreamOutput final : public GenerationOutput {
+ public:
+  explicit StreamOutput(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  ~StreamOutput() override {
+    if (!stream_->ended()) stream_->set_producer(nullptr);
+  }
+  StreamOutput(const StreamOutput&) = delete;
+  StreamOutput& operator=(const StreamOutput&) = delete;
+  bool append(const Delta& delta) override {
+    return stream_->append(chunk_kind(delta.kind), delta.text) || stream_->ended();
+  }
+  void flush() override { stream_->flush(); }
+  void complete(const Completion& completion) override {
+    if (completion.error) {
+      stream_->fail(*completion.error, completion_members(completion));
+    } else {
+      stream_->finish(completion_members(completion));
+    }
+  }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+};
+
+/// A generation's output as a tool call's progress and result.
+class CallOutput final : public GenerationOutput {
+ public:
+  /// `keep_text`: the result repeats what progress has shown.
+  CallOutput(std::shared_ptr<Call> call, bool keep_text)
+      : call_(std::move(call)), keep_text_(keep_text) {}
+
+  bool append(const Delta& delta) override {
+    if (delta.kind == Delta::Kind::text) {
+      if (keep_text_ && text_.size() < kMaxToolText) text_.append(delta.text);
+      return call_->emit(delta.text);
+    }
+    std::string& aside = delta.kind == Delta::Kind::reasoning ? reasoning_ : tool_calls_;
+    if (aside.size() < kMaxToolText) {
+      if (delta.kind == Delta::Kind::tool_call && !aside.empty()) aside.push_back(',');
+      aside.append(delta.text);
+    }
+    return true;
+  }
+  void flush() override { call_->flush(); }
+
+  void complete(const Completion& completion) override {
+    call_->set_producer(nullptr);
+    if (completion.error) {
+      call_->complete({.text = completion.error->message, .is_error = true});
+      return;
+    }
+    if (text_.size() >= kMaxToolText) {
+      call_->complete({.text = "The answer is too long for a tool's result; ask for it with run",
+                       .is_error = true});
+      return;
+    }
+    std::string structured = "{";
+    structured.append(completion_members(completion));
+    if (!reasoning_.empty()) {
+      structured.append(R"(,"reasoning":)");
+      append_json_string(structured, reasoning_);
+    }
+    if (!tool_calls_.empty())
+      structured.append(R"(,"tool_calls":[)").append(tool_calls_).append("]");
+    structured.push_back('}');
+    call_->complete({.text = std::move(text_), .structured = std::move(structured)});
+  }
+
+ private:
+  std::shared_ptr<Call> call_;
+  bool keep_text_;
+  std::string text_;
+  std::string reasoning_;
+  std::string tool_calls_;
+};
+
+Result<void> run(Engine& engine, const json::object& params, const std::shared_ptr<Stream>& stream,
+                 Executor& home) {
+  Result<GenerationRequest> request = decode_generation(params);
+  if (!request) return std::unexpected(std::move(request.error()));
+  const auto producer =
+      std::make_shared<GenerationProducer>(home, std::make_unique<StreamOutput>(stream));
+  stream->set_producer(producer.get());
+  return producer->start(engine, std::move(*request));
+}
+
+Result<void> generate(Engine& engine, GenerationRequest request, std::shared_ptr<Call> call,
+                      bool keep_text) {
+  Executor& home = call->executor();
+  const auto producer =
+      std::make_shared<GenerationProducer>(home, std::make_unique<CallOutput>(call, keep_text));
+  call->set_producer(producer.get());
+  Result<void> started = producer->start(engine, std::move(request));
+  if (!started) call->set_producer(nullptr);
+  return started;
+}
+
+std::string engine_metrics(const Engine& engine) {
+  const EngineStats stats = engine.stats();
+  std::string out;
+  append_metric(out, "sluice_engine_slots", "gauge", "Sequences the engine decodes together.",
+                engine.info().slots);
+  append_metric(out, "sluice_engine_slots_busy", "gauge", "Slots that are generating.",
+                stats.slots_busy);
+  append_metric(out, "sluice_engine_requests_queued", "gauge", "Generations waiting for a slot.",
+                stats.requests_queued);
+  append_metric(out, "sluice_engine_requests_total", "counter", "Generations asked for.",
+                stats.requests);
+  append_metric(out, "sluice_engine_cancelled_total", "counter", "Generations cancelled.",
+                stats.cancelled);
+  append_metric(out, "sluice_engine_prompt_tokens_total", "counter", "Prompt tokens.",
+                stats.prompt_tokens);
+  append_metric(out, "sluice_engine_cached_tokens_total", "counter",
+                "Prompt tokens taken from an earlier sequence.", stats.cached_tokens);
+  append_metric(out, "sluice_engine_completion_tokens_total", "counter", "Tokens generated.",
+                stats.completion_tokens);
+  return out;
+}
+
+}  // namespace
+
+void add_engine_methods(ServerDefinition& definition, Engine& engine) {
+  definition.stream_methods.push_back(
+      {.name = "run",
+       .handler =
+           [&engine](const json::object& params, const std::shared_ptr<Stream>& stream) {
+             return run(engine, params, stream, stream->executor());
+           },
+       .status = [](const Stream& stream) -> std::string {
+         const auto* const producer = dynamic_cast<const GenerationProducer*>(stream.producer());
+         return producer == nullptr ? std::string() : status_members(producer->status());
+       }});
+  definition.tools.push_back(
+      {.name = "generate",
+       .description = "Answers a prompt with the model, streaming its text as progress messages",
+       .input_schema = generation_schema(),
+       .handler = Tool::Deferred(
+           [&engine](const json::object& arguments, std::shared_ptr<Call> call) -> Result<void> {
+             Result<GenerationRequest> request = decode_generation(arguments);
+             if (!request) return std::unexpected(std::move(request.error()));
+             return generate(engine, std::move(*request), std::move(call), true);
+           })});
+  definition.metrics = [&engine] { return engine_metrics(engine); };
+}
+
+void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
+  definition.tools.push_back(
+      {.name = "echo",
+       .description = "Returns its text",
+       .input_schema = R"({"type":"object","properties":{"text":{"type":"string"}},)"
+                       R"("required":["text"]})",
+       .handler = Tool::Immediate([](const json::object& arguments) -> Result<ToolResult> {
+         const json::value* const text = arguments.if_contains("text");
+         if (text == nullptr || !text->is_string()) {
+           return fail(kInvalidParams, "Invalid params: arguments.text must be a string");
+         }
+         return ToolResult{.text = std::string(text->get_string())};
+       })});
+  definition.tools.push_back(
+      {.name = "stream_numbers",
+       .description = "Emits numbered progress messages with the time each was made",
+       .input_schema = R"({"type":"object","properties":{)"
+                       R"("count":{"type":"integer","minimum":0},)"
+                       R"("interval_ms":{"type":"integer","minimum":-1},)"
+                       R"("interval_us":{"type":"integer","minimum":-1}}})",
+       .handler = Tool::Deferred(
+           [&engine](const json::object& arguments, std::shared_ptr<Call> call) -> Result<void> {
+             json::object params = arguments;
+             if (const json::value* interval = params.if_contains("interval_ms")) {
+               const std::int64_t* const ms = interval->if_int64();
+               if (ms == nullptr || *ms < -1 || *ms > 3'600'000) {
+                 return fail(kInvalidParams,
+                             "Invalid params: interval_ms must be an integer from -1 to 3600000");
+               }
+               params["interval_us"] = *ms < 0 ? -1 : *ms * 1000;
+             }
+             Result<GenerationRequest> request = decode_generation(params);
+             if (!request) return std::unexpected(std::move(request.error()));
+             return generate(engine, std::move(*request), std::move(call), false);
+           })});
+}
+
+}  // namespace sluice

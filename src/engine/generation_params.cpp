@@ -1,0 +1,255 @@
+#include "engine/generation_params.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMaxMessages = 4096;
+constexpr std::size_t kMaxStops = 16;
+constexpr std::size_t kMaxStopBytes = 1024;
+constexpr double kMaxCount = 1e9;
+constexpr double kMaxIntervalUs = 3.6e9;
+
+struct FloatField {
+  const char* name;
+  float SamplingParams::* field;
+  double low;
+  double high;
+};
+constexpr std::array<FloatField, 6> kFloats = {
+    {{"temperature", &SamplingParams::temperature, 0, 10},
+     {"top_p", &SamplingParams::top_p, 0, 1},
+     {"min_p", &SamplingParams::min_p, 0, 1},
+     {"repeat_penalty", &SamplingParams::repeat_penalty, 0, 10},
+     {"frequency_penalty", &SamplingParams::frequency_penalty, -2, 2},
+     {"presence_penalty", &SamplingParams::presence_penalty, -2, 2}}};
+
+std::unexpected<Error> bad(std::string_view name, std::string_view expected) {
+  return fail(kInvalidParams,
+              "Invalid params: " + std::string(name) + " must be " + std::string(expected));
+}
+
+std::string range(double low, double high) {
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), " from %.10g to %.10g", low, high);
+  return text.data();
+}
+
+/// Reads the integer `name` into `set`, if it is there.
+template <class Set>
+Result<void> read_integer(const json::object& params, std::string_view name, double low,
+                          double high, Set&& set) {
+  const json::value* const value = params.if_contains(name);
+  if (value == nullptr || value->is_null()) return {};
+  const std::int64_t* const number = value->if_int64();
+  if (number == nullptr || static_cast<double>(*number) < low ||
+      static_cast<double>(*number) > high) {
+    return bad(name, "an integer" + range(low, high));
+  }
+  set(*number);
+  return {};
+}
+
+Result<void> read_text(const json::object& params, std::string_view name, std::string& into) {
+  const json::value* const value = params.if_contains(name);
+  if (value == nullptr || value->is_null()) return {};
+  if (!value->is_string()) return bad(name, "a string");
+  into = value->get_string();
+  return {};
+}
+
+Result<void> read_messages(const json::object& params, GenerationRequest& request) {
+  const json::value* const value = params.if_contains("messages");
+  if (value == nullptr) return {};
+  const json::array* const messages = value->if_array();
+  if (messages == nullptr || messages->empty() || messages->size() > kMaxMessages) {
+    return bad("messages", "an array of 1 to 4096 messages");
+  }
+  for (std::size_t i = 0; i < messages->size(); ++i) {
+    const std::string at = "messages[" + std::to_string(i) + "]";
+    const json::object* const message = (*messages)[i].if_object();
+    if (message == nullptr) return bad(at, "an object with role and content");
+    ChatMessage chat;
+    const json::value* const role = message->if_contains("role");
+    if (role == nullptr || !role->is_string()) return bad(at + ".role", "a string");
+    chat.role = role->get_string();
+    if (chat.role != "system" && chat.role != "user" && chat.role != "assistant" &&
+        chat.role != "tool") {
+      return bad(at + ".role", "\"system\", \"user\", \"assistant\" or \"tool\"");
+    }
+    const json::value* const content = message->if_contains("content");
+    if (content == nullptr || !content->is_string()) return bad(at + ".content", "a string");
+    chat.content = content->get_string();
+    request.messages.push_back(std::move(chat));
+  }
+  return {};
+}
+
+Result<void> read_stop(const json::object& params, GenerationRequest& request) {
+  const json::value* const value = params.if_contains("stop");
+  if (value == nullptr || value->is_null()) return {};
+  const std::string expected = "a string, or an array of at most 16, of 1 to 1024 bytes each";
+  const auto add = [&](const json::value& stop) -> bool {
+    if (!stop.is_string() || stop.get_string().empty() ||
+        stop.get_string().size() > kMaxStopBytes) {
+      return false;
+    }
+    request.stop.emplace_back(stop.get_string());
+    return true;
+  };
+  if (const json::array* stops = value->if_array()) {
+    if (stops->size() > kMaxStops) return bad("stop", expected);
+    for (const json::value& stop : *stops) {
+      if (!add(stop)) return bad("stop", expected);
+    }
+    return {};
+  }
+  if (!add(*value)) return bad("stop", expected);
+  return {};
+}
+
+Result<void> read_sampling(const json::object& params, SamplingParams& sampling) {
+  for (const FloatField& field : kFloats) {
+    const json::value* const value = params.if_contains(field.name);
+    if (value == nullptr || value->is_null()) continue;
+    if (!value->is_number()) return bad(field.name, "a number" + range(field.low, field.high));
+    const double number = value->to_number<double>();
+    if (!(number >= field.low && number <= field.high)) {
+      return bad(field.name, "a number" + range(field.low, field.high));
+    }
+    sampling.*field.field = static_cast<float>(number);
+  }
+  const auto set_int = [](int& into) {
+    return [&into](std::int64_t number) { into = static_cast<int>(number); };
+  };
+  Result<void> read = read_integer(params, "top_k", 0, 1e6, set_int(sampling.top_k));
+  if (!read) return read;
+  read = read_integer(params, "penalty_last_n", -1, 1e6, set_int(sampling.penalty_last_n));
+  if (!read) return read;
+  return read_integer(params, "seed", 0, std::numeric_limits<std::uint32_t>::max(),
+                      [&](std::int64_t seed) { sampling.seed = static_cast<std::uint32_t>(seed); });
+}
+
+}  // namespace
+
+Result<GenerationRequest> decode_generation(const json::object& params) {
+  GenerationRequest request;
+  const auto failed = [](Result<void> result) {
+    return std::unexpected(std::move(result.error()));
+  };
+  if (Result<void> r = read_text(params, "prompt", request.prompt); !r) return failed(r);
+  if (Result<void> r = read_messages(params, request); !r) return failed(r);
+  if (params.contains("prompt") && !request.messages.empty()) {
+    return fail(kInvalidParams, "Invalid params: give either prompt or messages, not both");
+  }
+  if (Result<void> r = read_sampling(params, request.sampling); !r) return failed(r);
+  if (Result<void> r = read_stop(params, request); !r) return failed(r);
+  if (Result<void> r = read_text(params, "grammar", request.grammar); !r) return failed(r);
+  if (const json::value* schema = params.if_contains("json_schema");
+      schema != nullptr && !schema->is_null()) {
+    if (!schema->is_object()) return bad("json_schema", "a JSON Schema object");
+    request.json_schema = to_json(*schema);
+  }
+  if (const json::value* tools = params.if_contains("tools");
+      tools != nullptr && !tools->is_null()) {
+    if (!tools->is_array()) return bad("tools", "an array of tool definitions");
+    request.tools = to_json(*tools);
+  }
+  if (!request.grammar.empty() && !request.json_schema.empty()) {
+    return fail(kInvalidParams, "Invalid params: give either json_schema or grammar, not both");
+  }
+  Result<void> r = read_integer(params, "max_tokens", 1, 1e9, [&](std::int64_t tokens) {
+    request.max_tokens = static_cast<int>(tokens);
+  });
+  if (!r) return failed(r);
+  r = read_integer(params, "priority", -10, 10,
+                   [&](std::int64_t priority) { request.priority = static_cast<int>(priority); });
+  if (!r) return failed(r);
+  r = read_integer(params, "count", 0, kMaxCount,
+                   [&](std::int64_t count) { request.count = count; });
+  if (!r) return failed(r);
+  r = read_integer(params, "interval_us", -1, kMaxIntervalUs,
+                   [&](std::int64_t interval) { request.interval_us = interval; });
+  if (!r) return failed(r);
+  return request;
+}
+
+std::string generation_schema() {
+  return R"({"type":"object","properties":{)"
+         R"("prompt":{"type":"string","description":"What to answer"},)"
+         R"("messages":{"type":"array","description":"A conversation, instead of prompt",)"
+         R"("items":{"type":"object","properties":{"role":{"type":"string",)"
+         R"("enum":["system","user","assistant","tool"]},"content":{"type":"string"}},)"
+         R"("required":["role","content"]}},)"
+         R"("max_tokens":{"type":"integer","minimum":1},)"
+         R"("temperature":{"type":"number","minimum":0,"maximum":10},)"
+         R"("top_k":{"type":"integer","minimum":0},)"
+         R"("top_p":{"type":"number","minimum":0,"maximum":1},)"
+         R"("min_p":{"type":"number","minimum":0,"maximum":1},)"
+         R"("repeat_penalty":{"type":"number","minimum":0,"maximum":10},)"
+         R"("frequency_penalty":{"type":"number","minimum":-2,"maximum":2},)"
+         R"("presence_penalty":{"type":"number","minimum":-2,"maximum":2},)"
+         R"("penalty_last_n":{"type":"integer","minimum":-1},)"
+         R"("seed":{"type":"integer","minimum":0},)"
+         R"("stop":{"type":"array","items":{"type":"string"},"maxItems":16},)"
+         R"("json_schema":{"type":"object","description":"The answer must satisfy it"},)"
+         R"("grammar":{"type":"string","description":"GBNF that the answer must satisfy"},)"
+         R"("tools":{"type":"array","items":{"type":"object"}},)"
+         R"("priority":{"type":"integer","minimum":-10,"maximum":10},)"
+         R"("count":{"type":"integer","minimum":0,"description":"Synthetic engine: chunks"},)"
+         R"("interval_us":{"type":"integer","minimum":-1,)"
+         R"("description":"Synthetic engine: pause between chunks; -1 sends each by itself"}}})";
+}
+
+std::string completion_members(const Completion& completion) {
+  std::string out = R"("finish_reason":")";
+  out.append(to_string(completion.reason)).append(R"(","usage":{"prompt_tokens":)");
+  append_number(out, completion.usage.prompt_tokens);
+  out.append(R"(,"cached_tokens":)");
+  append_number(out, completion.usage.cached_tokens);
+  out.append(R"(,"completion_tokens":)");
+  append_number(out, completion.usage.completion_tokens);
+  const auto milliseconds = [&out](std::string_view name, std::chrono::microseconds time) {
+    std::array<char, 32> digits{};
+    std::snprintf(digits.data(), digits.size(), "%.3f", static_cast<double>(time.count()) / 1000.0);
+    out.append(name).append(digits.data());
+  };
+  milliseconds(R"(},"timings":{"queue_ms":)", completion.timings.queue);
+  milliseconds(R"(,"prefill_ms":)", completion.timings.prefill);
+  milliseconds(R"(,"decode_ms":)", completion.timings.decode);
+  out.push_back('}');
+  return out;
+}
+
+std::string status_members(const GenerationStatus& status) {
+  std::string out = R"("phase":")";
+  switch (status.phase) {
+    case GenerationStatus::Phase::queued:
+      out.append(R"(queued","queue_position":)");
+      append_number(out, status.queue_position);
+      break;
+    case GenerationStatus::Phase::prefill:
+      out.append(R"(prefill","prefill":{"done":)");
+      append_number(out, status.prefill_done);
+      out.append(R"(,"total":)");
+      append_number(out, status.prefill_total);
+      out.push_back('}');
+      break;
+    case GenerationStatus::Phase::decode:
+      out.append(R"(decode","completion_tokens":)");
+      append_number(out, status.completion_tokens);
+      break;
+    case GenerationStatus::Phase::done:
+      out.append("done\"");
+      break;
+  }
+  return out;
+}
+
+}  // namespace sluice

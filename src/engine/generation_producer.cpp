@@ -1,0 +1,99 @@
+#include "engine/generation_producer.hpp"
+
+#include <utility>
+
+namespace sluice {
+
+Result<void> GenerationProducer::start(Engine& engine, GenerationRequest request) {
+  Result<std::unique_ptr<Generation>> generation =
+      engine.start(std::move(request), shared_from_this(), *home_);
+  if (!generation) return std::unexpected(std::move(generation.error()));
+  // An engine on this loop may have completed before start() returned.
+  if (output_ != nullptr) generation_ = std::move(*generation);
+  return {};
+}
+
+bool GenerationProducer::on_delta(Delta delta) {
+  if (home_->on_loop_thread()) return take(delta);
+  if (queue_ == nullptr) {
+    queue_ = std::make_unique<Queue>();
+    threaded_.store(true, std::memory_order_release);
+  }
+  // The engine stops at half a queue, so that what it had in hand always fits.
+  if (!queue_->push(std::move(delta))) return false;
+  const bool room = queue_->size() < kQueued / 2;
+  if (!room) engine_waits_.store(true);
+  schedule();
+  return room;
+}
+
+void GenerationProducer::on_complete(Completion completion) {
+  if (home_->on_loop_thread()) {
+    finish(completion);
+    return;
+  }
+  completion_ = std::make_unique<Completion>(std::move(completion));
+  completed_.store(true, std::memory_order_release);
+  schedule();
+}
+
+void GenerationProducer::schedule() {
+  if (scheduled_.exchange(true)) return;
+  home_->post([self = shared_from_this()] { self->drain(); });
+}
+
+void GenerationProducer::drain() {
+  scheduled_.store(false);
+  if (output_ == nullptr) return;
+  const bool queued = threaded_.load(std::memory_order_acquire);
+  while (!output_full_ && queued) {
+    const std::optional<Delta> delta = queue_->pop();
+    if (!delta) break;
+    take(*delta);
+    if (output_ == nullptr) return;
+  }
+  if (output_full_) return;
+  if (completed_.load(std::memory_order_acquire) && (!queued || queue_->size() == 0)) {
+    finish(*completion_);
+    return;
+  }
+  if (engine_waits_.exchange(false) && generation_ != nullptr) generation_->resume();
+}
+
+bool GenerationProducer::take(const Delta& delta) {
+  if (output_ == nullptr) return true;
+  output_full_ = !output_->append(delta);
+  if (delta.flush && output_ != nullptr) output_->flush();
+  if (output_full_) engine_waits_.store(true);
+  return !output_full_;
+}
+
+void GenerationProducer::on_room() {
+  output_full_ = false;
+  if (threaded_.load(std::memory_order_acquire) || completed_.load(std::memory_order_acquire)) {
+    schedule();
+  } else if (engine_waits_.exchange(false) && generation_ != nullptr) {
+    generation_->resume();
+  }
+}
+
+void GenerationProducer::on_cancel() {
+  output_full_ = false;
+  if (generation_ != nullptr) generation_->cancel();
+  if (threaded_.load(std::memory_order_acquire)) schedule();
+}
+
+GenerationStatus GenerationProducer::status() const {
+  return generation_ == nullptr ? GenerationStatus{} : generation_->status();
+}
+
+void GenerationProducer::finish(const Completion& completion) {
+  const std::shared_ptr<GenerationProducer> keep = shared_from_this();
+  if (const std::unique_ptr<GenerationOutput> output = std::move(output_)) {
+    output->complete(completion);
+  }
+  // Not under the engine's feet: it may be the one that called.
+  home_->post([generation = std::move(generation_)] {});
+}
+
+}  // namespace sluice

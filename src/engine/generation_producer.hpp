@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "engine/engine.hpp"
+#include "engine/spsc_queue.hpp"
+#include "stream/stream.hpp"
+
+namespace sluice {
+
+/// Where a generation's output goes, on the loop it belongs to.
+class GenerationOutput {
+ public:
+  virtual ~GenerationOutput() = default;
+  /// Takes a delta; false: taken, but wait for GenerationProducer::on_room().
+  virtual bool append(const Delta& delta) = 0;
+  virtual void flush() = 0;
+  virtual void complete(const Completion& completion) = 0;
+};
+
+/// Carries deltas from an engine, on whatever thread it runs, to an output on its loop, and room
+/// and cancellation back. The engine keeps it until the generation has completed. start() and the
+/// StreamProducer side belong to the loop.
+class GenerationProducer final : public GenerationSink,
+                                 public StreamProducer,
+                                 public std::enable_shared_from_this<GenerationProducer> {
+ public:
+  GenerationProducer(Executor& home, std::unique_ptr<GenerationOutput> output)
+      : home_(&home), output_(std::move(output)) {}
+
+  /// Starts generating. Errors as Engine::start.
+  Result<void> start(Engine& engine, GenerationRequest request);
+
+  void on_room() override;
+  void on_cancel() override;
+
+  [[nodiscard]] GenerationStatus status() const;
+
+ private:
+  bool on_delta(Delta delta) override;
+  void on_complete(Completion completion) override;
+
+  bool take(const Delta& delta);
+  void schedule();
+  void drain();
+  void finish(const Completion& completion);
+
+  /// Deltas between the threads: enough for the loop to be late, little enough to stay bounded.
+  static constexpr std::size_t kQueued = 64;
+  using Queue = SpscQueue<Delta, kQueued>;
+
+  Executor* home_;
+  std::unique_ptr<GenerationOutput> output_;
+  std::unique_ptr<Generation> generation_;
+  std::unique_ptr<Queue> queue_;  // made when the first delta comes from another thread
+  std::unique_ptr<Completion> completion_;
+  std::atomic<bool> threaded_ = false;  // queue_ is set
+  std::atomic<bool> scheduled_ = false;
+  std::atomic<bool> completed_ = false;  // completion_ is set
+  std::atomic<bool> engine_waits_ = false;
+  bool output_full_ = false;
+};
+
+}  // namespace sluice
