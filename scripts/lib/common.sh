@@ -1,0 +1,17 @@
+# Shared by the scripts beside this folder: sourced, never run. Leaves the caller in the repository.
+
+caller_dir="$PWD"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+root="$PWD"
+name="$(basename "$0")"
+cache="${SLUICE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice}"
+jobs="${SLUICE_JOBS:-$(nproc)}"
+
+say() { echo "$name: $*" >&2; }
+die() {
+  say "$@"
+  exit 1
+}
+
+# Prints the comment at the head of the script itself.
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$root/scripts/$name"; }
