@@ -134,6 +134,9 @@ struct EngineStats {
   std::uint64_t completion_tokens = 0;
 };
 
+/// The engine cannot take the request now: its queue is full, or it is not ready or shutting down.
+inline constexpr int kEngineBusy = -32000;
+
 /// A model as the rest of the system sees it. Thread-safe. Must outlive its generations.
 class Engine {
  public:

@@ -1,0 +1,252 @@
+#include "engine/synthetic_engine.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/json.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+Result<std::int64_t> in_range(std::optional<std::int64_t> value, std::int64_t absent,
+                              std::int64_t low, std::int64_t high, std::string_view name) {
+  const std::int64_t given = value.value_or(absent);
+  if (given >= low && given <= high) return given;
+  std::string message(name);
+  message += " must be from ";
+  append_number(message, low);
+  message += " to ";
+  append_number(message, high);
+  return fail(kInvalidParams, std::move(message));
+}
+
+}  // namespace
+
+/// What runs share: who is running, and the counts.
+struct SyntheticEngine::Registry {
+  explicit Registry(std::uint32_t max) : max_generations(max) {}
+
+  const std::uint32_t max_generations;
+  std::mutex mutex;  // guards `runs` and `closed`
+  std::unordered_map<const Run*, std::shared_ptr<Run>> runs;
+  bool closed = false;
+  std::atomic<std::uint64_t> requests = 0;
+  std::atomic<std::uint64_t> cancelled = 0;
+  std::atomic<std::uint64_t> chunks = 0;
+};
+
+/// One generation. Steps run on the home loop; `mutex_` is contended only by shutdown().
+class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
+ public:
+  Run(std::shared_ptr<Registry> registry, std::shared_ptr<GenerationSink> sink, Executor& home,
+      std::int64_t count, std::int64_t interval_us)
+      : registry_(std::move(registry)),
+        home_(home),
+        count_(count),
+        interval_(std::chrono::microseconds(std::max<std::int64_t>(interval_us, 0))),
+        flush_(interval_us < 0),
+        queued_at_(home.clock().now()),
+        sink_(std::move(sink)) {}
+
+  // Thread-safe.
+  void cancel() {
+    if (!cancelled_.exchange(true)) post_step();
+  }
+  void resume() {
+    resumed_ = true;
+    post_step();
+  }
+  void post_step() {
+    if (done_) return;
+    home_.post([self = shared_from_this()] { self->step(); });
+  }
+  [[nodiscard]] GenerationStatus status() const {
+    using Phase = GenerationStatus::Phase;
+    const std::int64_t made = made_.load(std::memory_order_relaxed);
+    return {.phase = done_ ? Phase::done : Phase::decode,
+            .completion_tokens = static_cast<std::uint32_t>(made)};
+  }
+
+  /// Ends the run on the caller's thread.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    finish(Completion::Reason::cancelled);
+  }
+
+ private:
+  void step() {
+    const std::lock_guard lock(mutex_);
+    if (done_) return;
+    if (timer_ != 0) home_.cancel(std::exchange(timer_, 0));
+    if (cancelled_) {
+      finish(Completion::Reason::cancelled);
+      return;
+    }
+    if (paused_ && !resumed_.exchange(false)) return;
+    paused_ = false;
+
+    TimePoint now = home_.clock().now();
+    if (!started_) {
+      started_ = true;
+      started_at_ = now;
+    }
+    std::int64_t n = made_.load(std::memory_order_relaxed);
+    for (int batch = 0; n < count_; ++batch) {
+      const TimePoint due = started_at_ + n * interval_;
+      if (due > now) {
+        timer_ = home_.schedule_at(due, [self = shared_from_this()] {
+          self->timer_ = 0;
+          self->step();
+        });
+        return;
+      }
+      if (batch == kMaxBatch) {
+        post_step();
+        return;
+      }
+      resumed_.store(false, std::memory_order_relaxed);
+      const bool more =
+          sink_->on_delta({.kind = Delta::Kind::text, .text = chunk(n, now), .flush = flush_});
+      made_.store(++n, std::memory_order_relaxed);
+      registry_->chunks.fetch_add(1, std::memory_order_relaxed);
+      if (cancelled_.load(std::memory_order_relaxed)) return;  // the posted step ends it
+      if (!more && n < count_ && !resumed_.exchange(false)) {
+        paused_ = true;
+        return;
+      }
+      now = home_.clock().now();
+    }
+    finish(Completion::Reason::stop);
+  }
+
+  static std::string chunk(std::int64_t n, TimePoint now) {
+    std::string text;
+    text.reserve(48);
+    text += R"({"n":)";
+    append_number(text, n);
+    text += R"(,"t_ns":)";
+    append_number(text, now.time_since_epoch().count());
+    text += "}\n";
+    return text;
+  }
+
+  void finish(Completion::Reason reason) {
+    if (done_) return;
+    done_ = true;
+    const auto sink = std::move(sink_);
+    Completion completion;
+    completion.reason = reason;
+    completion.usage.completion_tokens = static_cast<std::uint32_t>(made_.load());
+    if (started_) {
+      using std::chrono::duration_cast;
+      using std::chrono::microseconds;
+      completion.timings.queue = duration_cast<microseconds>(started_at_ - queued_at_);
+      completion.timings.decode = duration_cast<microseconds>(home_.clock().now() - started_at_);
+    }
+    if (reason == Completion::Reason::cancelled) ++registry_->cancelled;
+    {
+      const std::lock_guard lock(registry_->mutex);
+      registry_->runs.erase(this);
+    }
+    sink->on_complete(std::move(completion));
+  }
+
+  const std::shared_ptr<Registry> registry_;
+  Executor& home_;
+  const std::int64_t count_;
+  const Duration interval_;
+  const bool flush_;
+  const TimePoint queued_at_;
+
+  std::mutex mutex_;  // held while the sink is called; guards what follows
+  std::shared_ptr<GenerationSink> sink_;
+  TimePoint started_at_{};
+  Executor::TimerId timer_ = 0;
+  bool started_ = false;
+  bool paused_ = false;
+
+  std::atomic<std::int64_t> made_ = 0;
+  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> resumed_ = false;  // since the last delta was handed over
+  std::atomic<bool> done_ = false;
+};
+
+class SyntheticEngine::Handle final : public Generation {
+ public:
+  explicit Handle(std::shared_ptr<Run> run) : run_(std::move(run)) {}
+  ~Handle() override { run_->cancel(); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  void cancel() override { run_->cancel(); }
+  void resume() override { run_->resume(); }
+  [[nodiscard]] GenerationStatus status() const override { return run_->status(); }
+
+ private:
+  const std::shared_ptr<Run> run_;
+};
+
+SyntheticEngine::SyntheticEngine(std::uint32_t max_generations)
+    : registry_(std::make_shared<Registry>(max_generations)) {}
+
+SyntheticEngine::~SyntheticEngine() {
+  shutdown();
+}
+
+Result<std::unique_ptr<Generation>> SyntheticEngine::start(GenerationRequest request,
+                                                           std::shared_ptr<GenerationSink> sink,
+                                                           Executor& home) {
+  const auto count = in_range(request.count, kDefaultCount, 0, kMaxCount, "count");
+  if (!count) return std::unexpected(count.error());
+  const auto interval =
+      in_range(request.interval_us, kDefaultIntervalUs, -1, kMaxIntervalUs, "interval_us");
+  if (!interval) return std::unexpected(interval.error());
+
+  auto run = std::make_shared<Run>(registry_, std::move(sink), home, *count, *interval);
+  {
+    const std::lock_guard lock(registry_->mutex);
+    if (registry_->closed) return fail(kEngineBusy, "the engine is shutting down");
+    if (registry_->runs.size() >= registry_->max_generations) {
+      return fail(kEngineBusy, "too many generations are running; try again later");
+    }
+    registry_->runs.emplace(run.get(), run);
+  }
+  ++registry_->requests;
+  run->post_step();
+  return std::make_unique<Handle>(std::move(run));
+}
+
+EngineInfo SyntheticEngine::info() const {
+  return {.engine = "synthetic",
+          .model = "numbered chunks for load tests",
+          .slots = registry_->max_generations};
+}
+
+EngineStats SyntheticEngine::stats() const {
+  EngineStats stats;
+  {
+    const std::lock_guard lock(registry_->mutex);
+    stats.slots_busy = static_cast<std::uint32_t>(registry_->runs.size());
+  }
+  stats.requests = registry_->requests;
+  stats.cancelled = registry_->cancelled;
+  stats.completion_tokens = registry_->chunks;
+  return stats;
+}
+
+void SyntheticEngine::shutdown() {
+  std::vector<std::shared_ptr<Run>> runs;
+  {
+    const std::lock_guard lock(registry_->mutex);
+    registry_->closed = true;
+    runs.reserve(registry_->runs.size());
+    for (const auto& [key, run] : registry_->runs) runs.push_back(run);
+  }
+  for (const auto& run : runs) run->stop();
+}
+
+}  // namespace sluice
