@@ -1,0 +1,115 @@
+#include "options.hpp"
+
+#include <charconv>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string_view>
+
+namespace sluice::bench {
+
+const char* const kUsage = R"(sluice_bench_load MODE --port N [OPTION...]
+
+Modes; each prints one JSON object:
+  echo       tools/call echo on keep-alive connections, the next when the last is answered
+  stream     one stream of --count chunks after the other on each connection (--via says how)
+  poll       the same, polled: `run` with from_seq and wait_ms
+  fanout     one stream, --connections readers of GET /streams/{id}; or, with --subscribe and
+             --publish, readers and one publisher of a message broker
+  paced      one endless stream on each connection, a chunk each --interval-us; latencies
+  idle       opens --connections quiet streams and reports the server's memory before and after
+  sessions   starts --connections streams that nobody reads and reports the same
+Options:
+  --host ADDRESS       127.0.0.1
+  --connections N      64
+  --seconds S          measured time, 3; --warmup S before it, 1
+  --via call|get|ws    how chunks are delivered: progress of tools/call stream_numbers (default),
+                       GET /streams/{id}, or /ws
+  --count N            chunks of a stream, 1000
+  --interval-us N      pause between chunks; 0 none; -1 none, and each flushed by itself
+  --wait-ms N          a long poll's limit, 10000
+  --stagger            spread the starts of paced streams over one interval
+  --text-bytes N       the echoed text, 32
+  --lazy-us N          sleep so long before each look at the sockets: the reader is never woken
+  --settle-ms N        wait so long before reading the server's memory, 300
+  --subscribe PATH --publish PATH --publish-window N --message-bytes N
+                       a broker's fan-out: at most N messages ahead of the readers on average
+  --server-pid PID     whose CPU time and memory to report
+  --hold               after an idle or sessions report, keep everything open until stdin closes
+)";
+
+namespace {
+
+template <class T>
+T parse_number(std::string_view flag, std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw std::runtime_error(std::string(flag) + ": not a number in range: " + std::string(text));
+  }
+  return value;
+}
+
+Delivery parse_delivery(std::string_view text) {
+  if (text == "call") return Delivery::call;
+  if (text == "get") return Delivery::get;
+  if (text == "ws") return Delivery::websocket;
+  throw std::runtime_error("--via: give call, get or ws");
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  if (argc < 2) throw std::runtime_error("no mode given; see --help");
+  Options options;
+  options.mode = argv[1];
+
+  using Store = std::function<void(std::string_view flag, std::string_view value)>;
+  const auto number = [](auto& member) -> Store {
+    return [&member](std::string_view flag, std::string_view value) {
+      member = parse_number<std::remove_reference_t<decltype(member)>>(flag, value);
+    };
+  };
+  const auto text = [](std::string& member) -> Store {
+    return [&member](std::string_view, std::string_view value) { member = value; };
+  };
+  const std::map<std::string_view, Store> valued = {
+      {"--host", text(options.host)},
+      {"--port", number(options.port)},
+      {"--connections", number(options.connections)},
+      {"--warmup", number(options.warmup_s)},
+      {"--seconds", number(options.seconds)},
+      {"--count", number(options.count)},
+      {"--interval-us", number(options.interval_us)},
+      {"--wait-ms", number(options.wait_ms)},
+      {"--settle-ms", number(options.settle_ms)},
+      {"--text-bytes", number(options.text_bytes)},
+      {"--lazy-us", number(options.lazy_us)},
+      {"--subscribe", text(options.subscribe_path)},
+      {"--publish", text(options.publish_path)},
+      {"--publish-window", number(options.publish_window)},
+      {"--message-bytes", number(options.message_bytes)},
+      {"--server-pid", number(options.server_pid)},
+      {"--via",
+       [&](std::string_view, std::string_view value) { options.delivery = parse_delivery(value); }},
+  };
+  const std::map<std::string_view, bool*> switches = {{"--stagger", &options.stagger},
+                                                      {"--hold", &options.hold}};
+
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    if (const auto found = switches.find(flag); found != switches.end()) {
+      *found->second = true;
+      continue;
+    }
+    const auto found = valued.find(flag);
+    if (found == valued.end()) throw std::runtime_error("unknown option " + std::string(flag));
+    if (++i == argc) throw std::runtime_error(std::string(flag) + " needs a value");
+    found->second(flag, argv[i]);
+  }
+  if (options.port == 0) throw std::runtime_error("--port is missing");
+  if (options.connections == 0) throw std::runtime_error("--connections: give at least 1");
+  return options;
+}
+
+}  // namespace sluice::bench
