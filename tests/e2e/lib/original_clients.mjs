@@ -1,0 +1,40 @@
+// The two clients of the first design text (fixtures/), made to run against a given server.
+
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { root } from './server.mjs';
+
+const fixture = (name) => readFileSync(path.join(root, 'tests/e2e/fixtures', name), 'utf8');
+
+export const http_client = fixture('original_http_client.mjs');
+export const ws_client = fixture('original_ws_client.mjs');
+
+// The source with another host and port. Outside a page a relative address needs them too.
+export function with_address(source, server, { relative_works = false } = {}) {
+  const there = source.replaceAll('ws://localhost:8080/', `ws://${server.host}:${server.port}/`);
+  return relative_works ? there : there.replaceAll("'/mcp'", `'${server.mcp_url}'`);
+}
+
+// What the sources take for granted, as text to be run before them.
+export const surroundings = `
+globalThis.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+globalThis.process ??= { stdout: { write: (text) => globalThis.written(text) } };
+globalThis.WebSocket = class extends WebSocket {
+  send(data) {
+    if (this.readyState === WebSocket.CONNECTING) {
+      this.addEventListener('open', () => super.send(data), { once: true });
+    } else {
+      super.send(data);
+    }
+  }
+};
+`;
+
+// The text between the WebSocket client's first and last line.
+export function between_its_lines(output) {
+  const match = /^Stream started: ([a-z0-9]{16})\n([^]*)\\nStream complete\n$/.exec(output);
+  if (!match) throw new Error(`not the WebSocket client's output: ${JSON.stringify(output)}`);
+  return { stream_id: match[1], text: match[2] };
+}
+
+export const ws_client_is_done = (output) => output.endsWith('\\nStream complete\n');

@@ -1,0 +1,238 @@
+// Starts and stops the program under test, and asks it how it is.
+
+import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
+export const program = path.resolve(root, process.env.SLUICE_BIN ?? 'build/release/bin/sluice');
+
+const kStartDeadline = 60_000;
+const kStopDeadline = 20_000;
+// The longest that a connection may be silent while an answer is awaited.
+const kSilence = 60_000;
+
+// The environment without the settings a developer may have: tests see the program's defaults.
+export function clean_environment(extra = {}) {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('SLUICE_') && name !== 'NODE_OPTIONS',
+  );
+  return { ...Object.fromEntries(kept), NO_COLOR: '1', ...extra };
+}
+
+// A running `sluice serve`. Text that it printed is in `output`.
+export class Server {
+  constructor(child) {
+    this.child = child;
+    this.output = '';
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }));
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8');
+      stream.on('data', (text) => {
+        this.output += text;
+      });
+    }
+  }
+
+  get pid() {
+    return this.child.pid;
+  }
+
+  // The one place that knows how the program tells its address.
+  async wait_for_address() {
+    const found = await new Promise((resolve, reject) => {
+      const look = () => {
+        const match = /(https?):\/\/(127\.0\.0\.1|localhost|\[::1\]):(\d+)\/mcp/.exec(this.output);
+        if (match && match[3] !== '0') resolve(match);
+      };
+      const late = setTimeout(
+        () => reject(new Error(`the server printed no address:\n${this.output}`)),
+        kStartDeadline,
+      );
+      late.unref();
+      this.child.stdout.on('data', look);
+      this.child.stderr.on('data', look);
+      this.exited.then(({ code, signal }) =>
+        reject(new Error(`the server ended (${code ?? signal}):\n${this.output}`)),
+      );
+      look();
+    });
+    this.tls = found[1] === 'https';
+    this.host = found[2];
+    this.port = Number(found[3]);
+    const transport = this.tls ? https : http;
+    this.agent = new transport.Agent({ keepAlive: true, maxSockets: 64, rejectUnauthorized: false });
+  }
+
+  get base() {
+    return `${this.tls ? 'https' : 'http'}://${this.host}:${this.port}`;
+  }
+  get mcp_url() {
+    return `${this.base}/mcp`;
+  }
+  get ws_url() {
+    return `${this.tls ? 'wss' : 'ws'}://${this.host}:${this.port}/ws`;
+  }
+
+  // One HTTP exchange: {status, headers, body: Buffer}.
+  request({ method = 'GET', path: target = '/', headers = {}, body, local_address, agent, signal }) {
+    return new Promise((resolve, reject) => {
+      const transport = this.tls ? https : http;
+      const request = transport.request(
+        {
+          host: this.host,
+          port: this.port,
+          method,
+          path: target,
+          headers: body === undefined ? headers : { 'Content-Length': Buffer.byteLength(body), ...headers },
+          localAddress: local_address,
+          // Connections that come from elsewhere must not be mixed with the others.
+          agent: agent ?? (local_address === undefined ? this.agent : false),
+          rejectUnauthorized: false,
+          signal,
+        },
+        (response) => {
+          const parts = [];
+          response.on('data', (part) => parts.push(part));
+          response.on('error', reject);
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode,
+              headers: response.headers,
+              body: Buffer.concat(parts),
+            }),
+          );
+        },
+      );
+      request.on('error', reject);
+      request.setTimeout(kSilence, () => request.destroy(new Error(`no answer to ${method} ${target}`)));
+      request.end(body);
+    });
+  }
+
+  // The samples of /metrics, without letting the question itself count as a connection that
+  // stays: [{name, labels, value}].
+  async metrics() {
+    const { status, body } = await this.request({ path: '/metrics', agent: false });
+    if (status !== 200) throw new Error(`/metrics answered ${status}`);
+    return parse_metrics(body.toString());
+  }
+
+  async metric(name, labels = {}) {
+    const samples = (await this.metrics()).filter(
+      (sample) =>
+        sample.name === name &&
+        Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
+    );
+    if (samples.length === 0) throw new Error(`no metric ${name}`);
+    return samples.reduce((sum, sample) => sum + sample.value, 0);
+  }
+
+  // Open descriptors of the process.
+  descriptors() {
+    return readdirSync(`/proc/${this.pid}/fd`).length;
+  }
+
+  signal(name) {
+    this.child.kill(name);
+  }
+
+  async stop() {
+    this.agent?.destroy();
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill('SIGTERM');
+      const late = setTimeout(() => this.child.kill('SIGKILL'), kStopDeadline);
+      await this.exited;
+      clearTimeout(late);
+    }
+    return this.exited;
+  }
+}
+
+export function parse_metrics(text) {
+  const samples = [];
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('#')) continue;
+    const match = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/.exec(line);
+    if (!match) throw new Error(`not a metric: ${line}`);
+    const labels = {};
+    for (const [, key, value] of (match[2] ?? '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) {
+      labels[key] = value;
+    }
+    samples.push({ name: match[1], labels, value: Number(match[3]) });
+  }
+  return samples;
+}
+
+// Starts `sluice serve` on a port of its own with the flags given; the test `t` stops it. A flag
+// given twice overrides the default here.
+export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
+  const has = (flag) => flags.some((given) => given === flag || given.startsWith(`${flag}=`));
+  const defaults = [
+    ['--engine', 'synthetic'],
+    ['--host', '127.0.0.1'],
+    ['--port', '0'],
+    ['--threads', '2'],
+  ].filter(([flag]) => !has(flag));
+  const child = spawn(program, ['serve', ...defaults.flat(), ...flags], {
+    cwd: cwd ?? root,
+    env: clean_environment(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const server = new Server(child);
+  t.after(async () => {
+    const ended = await server.stop();
+    const sane = ended.signal === null && ended.code === 0;
+    if (!sane && !server.may_die) {
+      throw new Error(`the server ended badly (${ended.code ?? ended.signal}):\n${server.output}`);
+    }
+  });
+  await new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  await server.wait_for_address();
+  return server;
+}
+
+// Runs the program to its end: {code, signal, stdout, stderr}. `deadline` in ms.
+export function run_program(args, { input, env, cwd, deadline = 60_000, command = program } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: cwd ?? root,
+      env: clean_environment(env),
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+    const out = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr']) {
+      child[name].setEncoding('utf8');
+      child[name].on('data', (text) => {
+        out[name] += text;
+      });
+    }
+    const late = setTimeout(() => child.kill('SIGKILL'), deadline);
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      clearTimeout(late);
+      resolve({ code, signal, ...out });
+    });
+    if (input !== undefined) child.stdin.end(input);
+  });
+}
+
+// Asks `probe` again and again until it answers something true, and returns that. The pause only
+// spares the machine; nothing depends on its length.
+export async function until(probe, what, deadline = 30_000) {
+  const end = performance.now() + deadline;
+  for (;;) {
+    const answer = await probe();
+    if (answer) return answer;
+    if (performance.now() > end) throw new Error(`waited ${deadline} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

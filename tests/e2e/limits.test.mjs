@@ -1,0 +1,184 @@
+// Every limit, at the limit.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { event_stream, poll_stream, push_stream } from './lib/readers.mjs';
+import { HttpClient, WsClient } from './lib/rpc.mjs';
+import { start_server, until } from './lib/server.mjs';
+import * as wire from './lib/wire.mjs';
+
+// Waits until the stream's producer has paused: `pauses` counted and nothing more is appended.
+async function paused(server, times = 1) {
+  await until(async () => (await server.metric(wire.metric.pauses)) >= times, 'the producer paused');
+}
+
+test('chunks per stream: the producer pauses at the limit and goes on when there is room', async (t) => {
+  const limit = 50;
+  const server = await start_server(t, [wire.flag.max_chunks, String(limit)]);
+  const client = new HttpClient(server);
+  const count = 400;
+  const { stream_id } = await client.call(...wire.start({ count }));
+  await paused(server);
+  const first = await client.call(...wire.poll(stream_id, 0));
+  assert.equal(first.chunks.length, limit, 'as many chunks as allowed and not one more');
+  assert.equal(first.has_more, true);
+  const again = await client.call(...wire.poll(stream_id, 0));
+  assert.deepEqual(again.chunks, first.chunks, 'asking again makes no room');
+  const rest = await poll_stream(client, stream_id, { from: limit, wait_ms: 5000 });
+  const text = first.chunks.map((chunk) => chunk.delta).join('') + wire.checked_text(rest, limit);
+  assert.equal(wire.count_numbers(text), count, 'nothing is lost by pausing');
+});
+
+test('bytes per stream: the producer pauses at the limit and goes on when there is room', async (t) => {
+  const limit = 4096;
+  const server = await start_server(t, [wire.flag.max_bytes, String(limit)]);
+  const client = new HttpClient(server);
+  const count = 2000;
+  const { stream_id } = await client.call(...wire.start({ count }));
+  await paused(server);
+  const first = await client.call(...wire.poll(stream_id, 0));
+  const bytes = first.chunks.reduce((sum, chunk) => sum + JSON.stringify(chunk.delta).length - 2, 0);
+  const largest = Math.max(...first.chunks.map((chunk) => JSON.stringify(chunk.delta).length));
+  assert.ok(bytes <= limit + largest, `${bytes} bytes kept`);
+  assert.ok(bytes > limit - 2 * largest, `only ${bytes} bytes kept`);
+  const rest = await poll_stream(client, stream_id, { from: first.chunks.length, wait_ms: 5000 });
+  const text = first.chunks.map((chunk) => chunk.delta).join('') + wire.checked_text(rest, first.chunks.length);
+  assert.equal(wire.count_numbers(text), count);
+});
+
+test('bytes over all streams: producers pause, and all of them finish once read', async (t) => {
+  const total = 256 * 1024;
+  const server = await start_server(t, [wire.flag.max_total_bytes, String(total)]);
+  const client = new HttpClient(server);
+  const count = 4000;
+  const started = await Promise.all(
+    Array.from({ length: 6 }, () => client.call(...wire.start({ count }))),
+  );
+  await paused(server);
+  assert.ok((await server.metric(wire.metric.stream_bytes)) <= total, 'the budget holds');
+  const texts = await Promise.all(
+    started.map(async ({ stream_id }) =>
+      wire.checked_text(await poll_stream(client, stream_id, { wait_ms: 5000 })),
+    ),
+  );
+  for (const text of texts) assert.equal(wire.count_numbers(text), count);
+});
+
+test('streams per client: one too many is refused, others are not concerned', async (t) => {
+  const server = await start_server(t, [wire.flag.per_client, '3']);
+  const client = new HttpClient(server);
+  const long = wire.start({ count: 1_000_000, interval_us: 1000 });
+  const started = [];
+  for (let n = 0; n < 3; ++n) started.push(await client.call(...long));
+  assert.equal(await client.code_of(...long), wire.codes.limit);
+  const socket = await WsClient.connect(server);
+  t.after(() => socket.close());
+  assert.equal((await socket.reply(...long)).error?.code, wire.codes.limit, 'over /ws too');
+
+  const other = new HttpClient(server, { local_address: '127.0.0.2' });
+  const theirs = await other.call(...wire.start({ count: 10 }));
+  assert.equal(wire.count_numbers(wire.checked_text(await poll_stream(other, theirs.stream_id))), 10);
+
+  await client.call(...wire.abort(started[0].stream_id));
+  await poll_stream(client, started[0].stream_id, { wait_ms: 5000 });
+  await until(async () => !(await client.reply(...long)).error, 'the ended stream made room');
+});
+
+test('expiry: unread streams expire, their tombstone says so, then nobody knows them', async (t) => {
+  const server = await start_server(t, [wire.flag.expiry, '500ms', wire.flag.tombstone, '1500ms']);
+  const client = new HttpClient(server);
+  const { stream_id } = await client.call(...wire.start({ count: 1_000_000, interval_us: 1000 }));
+  // Looking at the metrics does not touch the stream; asking for it would.
+  await until(async () => (await server.metric(wire.metric.streams)) === 0, 'the stream expired');
+  assert.equal(await client.code_of(...wire.poll(stream_id, 0)), wire.codes.expired);
+  const foreign = new HttpClient(server, { local_address: '127.0.0.2' });
+  assert.equal(await foreign.code_of(...wire.poll(stream_id, 0)), wire.codes.not_found, "only its owner is told");
+  await until(
+    async () => (await client.code_of(...wire.poll(stream_id, 0))) === wire.codes.not_found,
+    'the tombstone is gone',
+  );
+  assert.equal(await server.metric(wire.metric.slots_busy), 0, 'the expired stream freed its slot');
+  assert.equal(await server.metric(wire.metric.stream_bytes), 0);
+});
+
+test('a stream that is asked for does not expire', async (t) => {
+  const server = await start_server(t, [wire.flag.expiry, '400ms']);
+  const client = new HttpClient(server);
+  // Lives for about five times the expiry, and is polled all the time.
+  const { stream_id } = await client.call(...wire.start({ count: 400, interval_us: 5000 }));
+  const chunks = await poll_stream(client, stream_id, { wait_ms: 100 });
+  assert.equal(wire.count_numbers(wire.checked_text(chunks)), 400);
+});
+
+test('stall limit: a reader that holds a full stream up loses it with an error, others do not', async (t) => {
+  const server = await start_server(t, [
+    wire.flag.max_chunks, '100',
+    wire.flag.stall_limit, '500ms',
+  ]);
+  const client = new HttpClient(server);
+  const count = 1000;
+  const { stream_id } = await client.call(...wire.start({ count, interval_us: 200 }));
+  const stalled = await WsClient.connect(server);
+  t.after(() => stalled.close());
+  await stalled.call(...wire.subscribe(stream_id, 0, 10));
+  const chunks = await push_stream(server, stream_id);
+  assert.equal(wire.count_numbers(wire.checked_text(chunks)), count, 'the other reader has it all');
+  assert.equal(await server.metric(wire.metric.stalled), 1);
+  const last = await stalled.when(() => stalled.chunks(stream_id).at(-1)?.error, 'the clear error');
+  assert.equal(last.code, wire.codes.invalid_state);
+  assert.ok(last.message.length > 0);
+  assert.equal((await stalled.reply(...wire.streams())).error, undefined, 'the connection stays');
+});
+
+test('priorities: the higher one is admitted to the model first', async (t) => {
+  // One slot, taken by the first; then the order of finishing is the order of admission.
+  const server = await start_server(t, ['--slots', '1']);
+  const client = new HttpClient(server);
+  const socket = await WsClient.connect(server);
+  t.after(() => socket.close());
+  const first = await client.call(...wire.start({ count: 1_000_000, interval_us: 1000 }));
+  await client.call(...wire.poll(first.stream_id, 0, 10_000));
+  const order = [];
+  const waiting = [];
+  for (const priority of [0, -5, 5, 10, 5]) {
+    const { stream_id } = await socket.call(...wire.start({ count: 20, priority }));
+    waiting.push(socket.whole(stream_id).then(() => order.push(priority)));
+  }
+  assert.equal(await server.metric(wire.metric.requests_queued), 5);
+  await client.call(...wire.abort(first.stream_id));
+  await Promise.all(waiting);
+  assert.deepEqual(order, [10, 5, 5, 0, -5]);
+});
+
+test('connections: one too many is turned away, and there is room again after', async (t) => {
+  const server = await start_server(t, [wire.flag.max_connections, '4']);
+  const sockets = await Promise.all(Array.from({ length: 4 }, () => WsClient.connect(server)));
+  t.after(() => Promise.all(sockets.map((socket) => socket.close())));
+  const refused = await server
+    .request({ path: '/healthz', agent: false })
+    .then(({ status }) => status, (error) => error.code);
+  assert.ok(refused === 503 || refused === 'ECONNRESET', `${refused}`);
+  await sockets.pop().close();
+  await until(
+    async () =>
+      (await server.request({ path: '/healthz', agent: false }).catch(() => ({}))).status === 200,
+    'there is room again',
+  );
+});
+
+test('a slow reader does not slow the others or the model', async (t) => {
+  const server = await start_server(t);
+  const client = new HttpClient(server);
+  const { stream_id } = await client.call(...wire.start({ count: 3000, interval_us: 300 }));
+  const slow = await WsClient.connect(server);
+  t.after(() => slow.socket.terminate());
+  await slow.call(...wire.subscribe(stream_id, 0));
+  slow.socket.pause();
+  const texts = await Promise.all([
+    push_stream(server, stream_id).then((chunks) => wire.checked_text(chunks)),
+    event_stream(server, stream_id).then((chunks) => wire.checked_text(chunks)),
+  ]);
+  for (const text of texts) assert.equal(wire.count_numbers(text), 3000);
+  slow.socket.resume();
+  assert.equal(wire.checked_text(await slow.whole(stream_id)), texts[0], 'and has it all in the end');
+});

@@ -1,0 +1,95 @@
+// The two clients printed in the first design text, word for word, print the whole answer.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { test } from 'node:test';
+import { open_page } from './lib/browser.mjs';
+import { between_its_lines, http_client, surroundings, with_address, ws_client, ws_client_is_done } from './lib/original_clients.mjs';
+import { HttpClient } from './lib/rpc.mjs';
+import { clean_environment, start_server } from './lib/server.mjs';
+import * as wire from './lib/wire.mjs';
+
+// Runs a source in a Node of its own until it ends or `done(output)`; returns what it printed.
+function run_in_node(source, done = () => false) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', surroundings + source], {
+      env: clean_environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    let errors = '';
+    let killed = false;
+    child.stdout.setEncoding('utf8');
+    child.stdout.on('data', (text) => {
+      output += text;
+      if (done(output)) {
+        killed = true;
+        child.kill('SIGKILL');
+      }
+    });
+    child.stderr.on('data', (text) => {
+      errors += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0 || killed) resolve(output);
+      else reject(new Error(`the client ended with ${code}:\n${errors}`));
+    });
+  });
+}
+
+async function whole_answer(server) {
+  const result = await new HttpClient(server).call(...wire.whole());
+  const text = wire.whole_text(result);
+  assert.ok(wire.count_numbers(text) > 1, 'an answer of several chunks');
+  return wire.without_clock(text);
+}
+
+test('the fetch loop under Node prints the whole answer', async (t) => {
+  const server = await start_server(t);
+  const printed = await run_in_node(with_address(http_client, server));
+  assert.equal(wire.without_clock(printed), await whole_answer(server));
+});
+
+test('the WebSocket client under Node prints the whole answer', async (t) => {
+  const server = await start_server(t);
+  const printed = await run_in_node(with_address(ws_client, server), ws_client_is_done);
+  const { text } = between_its_lines(printed);
+  assert.equal(wire.without_clock(text), await whole_answer(server));
+});
+
+test('both clients in Chromium print the whole answer', async (t) => {
+  const server = await start_server(t);
+  const page = await open_page(t, server);
+  const expected = await whole_answer(server);
+
+  // Runs a source as a module of the page; resolves with what it printed when it is done.
+  const run = (source, ends_by_itself) =>
+    page.evaluate(
+      async ([before, module, by_itself]) => {
+        let output = '';
+        let complete;
+        const completed = new Promise((resolve) => {
+          complete = resolve;
+        });
+        globalThis.written = (text) => {
+          output += text;
+        };
+        console.log = (...words) => {
+          output += `${words.join(' ')}\n`;
+          if (words[0] === '\\nStream complete') complete();
+        };
+        await import(URL.createObjectURL(new Blob([before], { type: 'text/javascript' })));
+        await import(URL.createObjectURL(new Blob([module], { type: 'text/javascript' })));
+        if (!by_itself) await completed;
+        return output;
+      },
+      [surroundings, source, ends_by_itself],
+    );
+
+  const polled = await run(with_address(http_client, server, { relative_works: true }), true);
+  assert.equal(wire.without_clock(polled), expected, 'the fetch loop');
+
+  const pushed = between_its_lines(await run(with_address(ws_client, server), false));
+  assert.equal(wire.without_clock(pushed.text), expected, 'the WebSocket client');
+});
