@@ -214,6 +214,30 @@ std::string default_text(const Setting& setting) {
   return out;
 }
 
+void add_options(CLI::App& app, SettingValues& flags, std::optional<std::string_view> section) {
+  for (const Setting& setting : serve_settings()) {
+    if (section && section_of(setting) != *section) continue;
+    std::string help(setting.help);
+    help.append(". ").append(environment_name(setting));
+    if (const std::string value = default_text(setting); !value.empty()) {
+      help.append(", default ").append(value);
+    }
+    auto* option = app.add_option_function<std::vector<std::string>>(
+        std::string(setting.flag),
+        [&flags, &setting](const std::vector<std::string>& values) {
+          flags.insert_or_assign(std::string(setting.key), values);
+        },
+        help);
+    option->type_name(std::string(setting.operand))
+        ->group(group_name(section_of(setting)))
+        ->expected(1)
+        ->allow_extra_args(false);
+    option->multi_option_policy(setting.kind == Setting::Kind::list
+                                    ? CLI::MultiOptionPolicy::TakeAll
+                                    : CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
 }  // namespace
 
 Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
@@ -234,26 +258,11 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
 }
 
 void add_serve_options(CLI::App& app, SettingValues& flags) {
-  for (const Setting& setting : serve_settings()) {
-    std::string help(setting.help);
-    help.append(". ").append(environment_name(setting));
-    if (const std::string value = default_text(setting); !value.empty()) {
-      help.append(", default ").append(value);
-    }
-    auto* option = app.add_option_function<std::vector<std::string>>(
-        std::string(setting.flag),
-        [&flags, &setting](const std::vector<std::string>& values) {
-          flags.insert_or_assign(std::string(setting.key), values);
-        },
-        help);
-    option->type_name(std::string(setting.operand))
-        ->group(group_name(section_of(setting)))
-        ->expected(1)
-        ->allow_extra_args(false);
-    option->multi_option_policy(setting.kind == Setting::Kind::list
-                                    ? CLI::MultiOptionPolicy::TakeAll
-                                    : CLI::MultiOptionPolicy::TakeLast);
-  }
+  add_options(app, flags, std::nullopt);
+}
+
+void add_engine_options(CLI::App& app, SettingValues& flags) {
+  add_options(app, flags, "engine");
 }
 
 std::string print_config(const LoadedConfig& loaded) {

@@ -38,7 +38,7 @@ struct ServeConfig {
   std::string tls_certificate;  // PEM files, both or neither
   std::string tls_key;
   Duration shutdown_deadline = std::chrono::seconds(10);
-  std::size_t compression_threshold = std::size_t{1} << 10U;  // bytes of a reply; 0: never
+  std::size_t compression_threshold = std::size_t{4} << 10U;  // bytes of a reply; 0: never
 
   struct Engine {
     EngineKind kind = EngineKind::llama;
@@ -53,9 +53,10 @@ struct ServeConfig {
 
   /// Of streams.
   struct Streams {
-    std::size_t max_chunks = 65536;                         // kept, of one stream
-    std::size_t max_bytes = std::size_t{4} << 20U;          // kept, of one stream
+    std::size_t max_chunks = 16384;                         // kept, of one stream
+    std::size_t max_bytes = std::size_t{1} << 20U;          // kept, of one stream
     std::size_t max_total_bytes = std::size_t{256} << 20U;  // kept, of all streams
+    std::size_t retained_bytes = std::size_t{64} << 10U;    // passed by all readers, of one stream
     std::uint32_t per_client = 64;
     Duration expiry = std::chrono::minutes(5);
     Duration tombstone = std::chrono::minutes(5);
@@ -67,8 +68,7 @@ struct ServeConfig {
     std::uint32_t max_connections = 10000;
     std::size_t max_body = std::size_t{4} << 20U;
     std::size_t max_header = std::size_t{16} << 10U;
-    Duration header_timeout = std::chrono::seconds(10);
-    Duration body_timeout = std::chrono::seconds(30);
+    Duration request_timeout = std::chrono::seconds(30);
     Duration keep_alive = std::chrono::seconds(75);
     Duration write_stall = std::chrono::seconds(30);
   } http;
@@ -111,6 +111,8 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources);
 /// Adds every setting as an option of `app`; what the user gives lands in `flags`, unchecked (the
 /// loader checks it, so that an error reads the same from every source). Both outlive the parsing.
 void add_serve_options(CLI::App& app, SettingValues& flags);
+/// The same for the settings of the model only.
+void add_engine_options(CLI::App& app, SettingValues& flags);
 
 /// The configuration as a sluice.toml, each value with where it came from, keys as "<redacted>".
 std::string print_config(const LoadedConfig& loaded);

@@ -186,7 +186,7 @@ TEST(ServeConfig, TlsNeedsBothFiles) {
 }
 
 TEST(ServeConfig, OneStreamCannotBeAllowedMoreThanAllTogether) {
-  EXPECT_THAT(error_of(sources({{"streams.max_total_bytes", {"1MiB"}}}, {}, "")),
+  EXPECT_THAT(error_of(sources({{"streams.max_total_bytes", {"512KiB"}}}, {}, "")),
               HasSubstr("--max-stream-bytes"));
 }
 

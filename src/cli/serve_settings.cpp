@@ -234,6 +234,9 @@ std::vector<Setting> make_settings() {
            "Text kept of one stream until its readers have it", SLUICE_AT(streams.max_bytes)));
   add(size("streams.max_total_bytes", "--max-total-bytes", 1024, "Memory of all streams together",
            SLUICE_AT(streams.max_total_bytes)));
+  add(size("streams.retained_bytes", "--retained-bytes", 0,
+           "Text of one stream kept for a reader that resumes, once every reader had it",
+           SLUICE_AT(streams.retained_bytes)));
   add(number("streams.per_client", "--streams-per-client", 1, 1'000'000,
              "Streams that one client may have open", SLUICE_AT(streams.per_client)));
   add(duration("streams.expiry", "--stream-expiry", "A stream nobody asked for this long is gone",
@@ -251,10 +254,9 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(http.max_body)));
   add(size("http.max_header", "--max-header", 1024, "Largest request head",
            SLUICE_AT(http.max_header)));
-  add(duration("http.header_timeout", "--header-timeout", "Time to send a request's head",
-               SLUICE_AT(http.header_timeout)));
-  add(duration("http.body_timeout", "--body-timeout", "Time to send a request's body",
-               SLUICE_AT(http.body_timeout)));
+  add(duration("http.request_timeout", "--request-timeout",
+               "Time for a request to arrive, from its first byte to its last",
+               SLUICE_AT(http.request_timeout)));
   add(duration("http.keep_alive", "--keep-alive", "Connections idle for this long are closed",
                SLUICE_AT(http.keep_alive)));
   add(duration("http.write_stall", "--write-stall",

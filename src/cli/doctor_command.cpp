@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.hpp"
+#include "cli/doctor_checks.hpp"
+#include "cli/doctor_report.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/machine.hpp"
+#include "cli/process_environment.hpp"
+#include "cli/serve_config.hpp"
+#include "cli/terminal.hpp"
+
+namespace sluice {
+namespace {
+
+struct DoctorArguments {
+  SettingValues flags;
+  std::string file;
+  bool as_json = false;
+};
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  sluice doctor                          # as `sluice serve` would start\n"
+    "  sluice doctor --model model.gguf --port 80\n"
+    "  sluice doctor --json | jq '.checks[] | select(.status != \"ok\")'\n"
+    "\nEnds with 1 if a check fails; warnings do not count.\n";
+
+/// The checks, in the order in which a server would trip over them.
+Checks examine(const DoctorArguments& arguments) {
+  Checks checks;
+  auto loaded = load_serve_config(process_sources(arguments.flags, arguments.file));
+  if (loaded) {
+    const auto count = loaded->origins.size();
+    checks.push_back({Check::Status::ok, "settings",
+                      std::to_string(count) + " given, the rest at their defaults", ""});
+  } else {
+    // The other checks are still worth something with the defaults.
+    checks.push_back({Check::Status::fail, "settings", loaded.error().message,
+                      "Correct it; sluice serve --example-config explains every setting"});
+    loaded = LoadedConfig();
+  }
+  const ServeConfig& config = loaded->config;
+  const MachineFacts machine = read_machine();
+  check_machine(checks, machine, config);
+  check_limits(checks, machine, config);
+  check_model(checks, machine, config);
+  check_port(checks, config);
+  check_tls(checks, config, std::chrono::system_clock::now());
+  check_access(checks, config);
+  return checks;
+}
+
+int run_doctor(const DoctorArguments& arguments) {
+  const Checks checks = examine(arguments);
+  const std::string report =
+      arguments.as_json ? json_report(checks) : text_report(checks, Style::of(STDOUT_FILENO));
+  const bool written = write_all(STDOUT_FILENO, report);
+  return written && !any_failed(checks) ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& program, Command& chosen) {
+  const auto arguments = std::make_shared<DoctorArguments>();
+  CLI::App* command = program.add_subcommand(
+      "doctor", "Check machine, model, port, TLS files and limits, and say how to fix each");
+  command->add_flag("--json", arguments->as_json, "Print the checks as JSON");
+  command
+      ->add_option("--config", arguments->file,
+                   "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one")
+      ->type_name("FILE");
+  add_serve_options(*command, arguments->flags);
+  command->footer(kExamples);
+  command->callback(
+      [arguments, &chosen] { chosen = [arguments] { return run_doctor(*arguments); }; });
+}
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// Colours for one output stream: the sequences, or nothing when the stream is no terminal, TERM is
+/// "dumb", or NO_COLOR is set and not empty (no-color.org).
+class Style {
+ public:
+  /// For the file descriptor `fd`.
+  static Style of(int fd);
+  static Style plain() { return Style(false); }
+
+  [[nodiscard]] std::string_view bold() const { return code("\x1b[1m"); }
+  [[nodiscard]] std::string_view dim() const { return code("\x1b[2m"); }
+  [[nodiscard]] std::string_view red() const { return code("\x1b[31m"); }
+  [[nodiscard]] std::string_view green() const { return code("\x1b[32m"); }
+  [[nodiscard]] std::string_view yellow() const { return code("\x1b[33m"); }
+  [[nodiscard]] std::string_view cyan() const { return code("\x1b[36m"); }
+  [[nodiscard]] std::string_view reset() const { return code("\x1b[0m"); }
+  [[nodiscard]] bool coloured() const { return coloured_; }
+
+ private:
+  explicit Style(bool coloured) : coloured_(coloured) {}
+  [[nodiscard]] std::string_view code(std::string_view sequence) const {
+    return coloured_ ? sequence : std::string_view();
+  }
+  bool coloured_;
+};
+
+bool is_terminal(int fd);
+
+/// Writes all of `text` to `fd` at once. False if the reader has gone or the disk is full.
+bool write_all(int fd, std::string_view text);
+
+/// Writes "sluice: <message>" to standard error.
+void complain(std::string_view message);
+
+/// `text` from a peer with control characters other than line feed and tab taken out, so that it
+/// cannot move the cursor or change the terminal.
+std::string printable(std::string_view text);
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/terminal.hpp"
+#include "core/json.hpp"
+#include "core/version.hpp"
+#include "protocol/revision.hpp"
+
+namespace sluice {
+namespace {
+
+int run_version(bool as_json) {
+  std::string out;
+  if (as_json) {
+    json::array names;
+    for (const Revision& revision : revisions()) names.emplace_back(revision.name);
+    out = to_json(json::object{{"version", kVersion}, {"mcp_revisions", std::move(names)}});
+  } else {
+    out.append("sluice ").append(kVersion).append("\nMCP");
+    for (const Revision& revision : revisions()) out.append(" ").append(revision.name);
+  }
+  out.push_back('\n');
+  return write_all(STDOUT_FILENO, out) ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+void add_version_command(CLI::App& program, Command& chosen) {
+  const auto as_json = std::make_shared<bool>(false);
+  CLI::App* command =
+      program.add_subcommand("version", "Print the version and the MCP revisions it speaks");
+  command->add_flag("--json", *as_json, "Print them as JSON");
+  command->footer("Examples:\n  sluice version\n  sluice version --json | jq -r .version\n");
+  command->callback([as_json, &chosen] { chosen = [as_json] { return run_version(*as_json); }; });
+}
+
+}  // namespace sluice
