@@ -18,7 +18,7 @@ void append_text(std::string& out, std::int64_t number) {
   append_number(out, number);
   out.append(R"(,\"t_ns\":)");
   append_number(out, monotonic_ns());
-  out.append("}");
+  out.append(R"(}\n)");
 }
 
 void append_members(std::string& out, std::int64_t number, std::int64_t count) {

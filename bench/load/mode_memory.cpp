@@ -14,8 +14,8 @@ namespace sluice::bench {
 namespace {
 
 constexpr std::int64_t kOpenDeadlineNs = 60'000'000'000;
-/// So long between two chunks of an idle stream that none comes.
-constexpr std::int64_t kIdleIntervalUs = 3'600'000'000;
+/// Between two chunks of an idle stream: the longest that the synthetic engine takes.
+constexpr std::int64_t kIdleIntervalUs = 60'000'000;
 
 /// Opens one stream and leaves it.
 class IdleReader final : public StreamEvents {
@@ -100,7 +100,7 @@ void need_server(const Options& options) {
 std::uint64_t run_idle(const Options& given) {
   need_server(given);
   Options options = given;
-  options.count = 2;
+  options.count = 1000;
   options.interval_us = kIdleIntervalUs;
   Loop loop(options);
   auto tally = std::make_unique<Tally>();
