@@ -15,3 +15,13 @@ die() {
 
 # Prints the comment at the head of the script itself.
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$root/scripts/$name"; }
+
+# cpp_files <name pattern> <folder...>: the files below those of the folders that exist.
+cpp_files() {
+  local pattern="$1" folder folders=()
+  shift
+  for folder in "$@"; do
+    [[ -d $folder ]] && folders+=("$folder")
+  done
+  find "${folders[@]}" -name node_modules -prune -o -type f -name "$pattern" -print | sort
+}
