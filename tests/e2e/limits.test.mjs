@@ -130,26 +130,6 @@ test('stall limit: a reader that holds a full stream up loses it with an error, 
   assert.equal((await stalled.reply(...wire.streams())).error, undefined, 'the connection stays');
 });
 
-test('priorities: the higher one is admitted to the model first', async (t) => {
-  // One slot, taken by the first; then the order of finishing is the order of admission.
-  const server = await start_server(t, ['--slots', '1']);
-  const client = new HttpClient(server);
-  const socket = await WsClient.connect(server);
-  t.after(() => socket.close());
-  const first = await client.call(...wire.start({ count: 1_000_000, interval_us: 1000 }));
-  await client.call(...wire.poll(first.stream_id, 0, 10_000));
-  const order = [];
-  const waiting = [];
-  for (const priority of [0, -5, 5, 10, 5]) {
-    const { stream_id } = await socket.call(...wire.start({ count: 20, priority }));
-    waiting.push(socket.whole(stream_id).then(() => order.push(priority)));
-  }
-  assert.equal(await server.metric(wire.metric.requests_queued), 5);
-  await client.call(...wire.abort(first.stream_id));
-  await Promise.all(waiting);
-  assert.deepEqual(order, [10, 5, 5, 0, -5]);
-});
-
 test('connections: one too many is turned away, and there is room again after', async (t) => {
   const server = await start_server(t, [wire.flag.max_connections, '4']);
   const sockets = await Promise.all(Array.from({ length: 4 }, () => WsClient.connect(server)));

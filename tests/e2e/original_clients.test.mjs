@@ -1,42 +1,12 @@
 // The two clients printed in the first design text, word for word, print the whole answer.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { open_page } from './lib/browser.mjs';
-import { between_its_lines, http_client, surroundings, with_address, ws_client, ws_client_is_done } from './lib/original_clients.mjs';
+import { between_its_lines, http_client, run_in_node, surroundings, with_address, ws_client, ws_client_is_done } from './lib/original_clients.mjs';
 import { HttpClient } from './lib/rpc.mjs';
-import { clean_environment, start_server } from './lib/server.mjs';
+import { start_server } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
-
-// Runs a source in a Node of its own until it ends or `done(output)`; returns what it printed.
-function run_in_node(source, done = () => false) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', surroundings + source], {
-      env: clean_environment(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let output = '';
-    let errors = '';
-    let killed = false;
-    child.stdout.setEncoding('utf8');
-    child.stdout.on('data', (text) => {
-      output += text;
-      if (done(output)) {
-        killed = true;
-        child.kill('SIGKILL');
-      }
-    });
-    child.stderr.on('data', (text) => {
-      errors += text;
-    });
-    child.once('error', reject);
-    child.once('close', (code) => {
-      if (code === 0 || killed) resolve(output);
-      else reject(new Error(`the client ended with ${code}:\n${errors}`));
-    });
-  });
-}
 
 async function whole_answer(server) {
   const result = await new HttpClient(server).call(...wire.whole());

@@ -6,7 +6,7 @@ import { open_page } from './lib/browser.mjs';
 import * as mcp from './lib/mcp.mjs';
 import { curl_stream, event_stream, parse_events, poll_stream, push_stream } from './lib/readers.mjs';
 import { HttpClient, RpcError, WsClient } from './lib/rpc.mjs';
-import { start_server } from './lib/server.mjs';
+import { start_server, until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
 const fails_with = (code) => (error) => error instanceof RpcError && error.code === code;
@@ -316,4 +316,76 @@ test('request ids come back exactly as they came, over both transports', async (
       else assert.ok(new RegExp(`"id":${id}[,}]`).test(reply), `${id} in ${reply}`);
     }
   }
+});
+
+test('reading without from_seq acknowledges nothing; ack over HTTP frees without reading', async (t) => {
+  const server = await start_server(t);
+  const client = new HttpClient(server);
+  const { stream_id } = await client.call(...wire.start({ count: 20 }));
+  const all = await poll_stream(client, stream_id, { acknowledge: false, wait_ms: 5000 });
+  const { chunks } = await client.call('run', { stream_id });
+  assert.deepEqual(chunks, all);
+  assert.deepEqual((await client.call('run', { stream_id })).chunks, all, 'nothing was acknowledged');
+  await client.call(...wire.ack(stream_id, 12));
+  assert.deepEqual((await client.call('run', { stream_id })).chunks, all.slice(12));
+  assert.equal(await client.code_of(...wire.poll(stream_id, 11)), wire.codes.invalid_state);
+  assert.equal(await client.code_of(...wire.ack(stream_id, 1000)), wire.codes.invalid_state);
+});
+
+test('cancel is abort; both say so of a stream that had ended', async (t) => {
+  const server = await start_server(t);
+  const client = new HttpClient(server);
+  const { stream_id } = await client.call(...wire.start({ count: 100_000_000, interval_us: 1000 }));
+  assert.equal((await client.call('cancel', { stream_id })).status, 'aborted');
+  const chunks = await poll_stream(client, stream_id, { wait_ms: 5000 });
+  assert.equal(chunks.at(-1).finish_reason, 'cancelled');
+  assert.equal((await client.call('abort', { stream_id })).status, 'finished');
+});
+
+test('unsubscribe stops the push and leaves the stream', async (t) => {
+  const server = await start_server(t);
+  const socket = await WsClient.connect(server);
+  t.after(() => socket.close());
+  const { stream_id } = await socket.call(...wire.start({ count: 100_000_000, interval_us: 1000 }));
+  await socket.when(() => socket.chunks(stream_id).length > 3, 'some chunks');
+  await socket.call('unsubscribe', { stream_id });
+  const had = socket.chunks(stream_id).length;
+  const { status, next_seq } = await socket.call(...wire.is_running(stream_id));
+  assert.equal(status, 'running');
+  await until(async () => (await socket.call(...wire.is_running(stream_id))).next_seq > next_seq + 20, 'it goes on');
+  assert.equal(socket.chunks(stream_id).length, had, 'nothing more is pushed');
+  await socket.call(...wire.abort(stream_id));
+});
+
+test('the streaming extension is announced in every era', async (t) => {
+  const server = await start_server(t);
+  const client = new HttpClient(server);
+  const legacy = await client.call('initialize', {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'e2e', version: '1' },
+  });
+  assert.equal(legacy.protocolVersion, '2025-11-25');
+  assert.equal(legacy.capabilities.streaming, true);
+  assert.ok(legacy.capabilities.extensions['dev.sluice/streams']);
+  const body = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'server/discover',
+    params: {
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'e2e', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+  };
+  const headers = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'server/discover' };
+  const modern = JSON.parse((await client.exchange(JSON.stringify(body), headers)).body.toString());
+  assert.ok(modern.result.supportedVersions.includes('2026-07-28'));
+  assert.ok(modern.result.capabilities.extensions['dev.sluice/streams']);
+  // Headers that contradict the body are refused (2026-07-28, Server Validation).
+  const mismatch = await client.exchange(JSON.stringify(body), { ...headers, 'Mcp-Method': 'tools/list' });
+  assert.equal(mismatch.status, 400);
+  assert.equal(JSON.parse(mismatch.body.toString()).error.code, -32020);
 });

@@ -1,8 +1,9 @@
 // The two clients of the first design text (fixtures/), made to run against a given server.
 
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { root } from './server.mjs';
+import { clean_environment, root } from './server.mjs';
 
 const fixture = (name) => readFileSync(path.join(root, 'tests/e2e/fixtures', name), 'utf8');
 
@@ -38,3 +39,32 @@ export function between_its_lines(output) {
 }
 
 export const ws_client_is_done = (output) => output.endsWith('\\nStream complete\n');
+
+// Runs a source in a Node of its own until it ends or `done(output)`; returns what it printed.
+export function run_in_node(source, done = () => false) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', surroundings + source], {
+      env: clean_environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    let errors = '';
+    let killed = false;
+    child.stdout.setEncoding('utf8');
+    child.stdout.on('data', (text) => {
+      output += text;
+      if (done(output)) {
+        killed = true;
+        child.kill('SIGKILL');
+      }
+    });
+    child.stderr.on('data', (text) => {
+      errors += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0 || killed) resolve(output);
+      else reject(new Error(`the client ended with ${code}:\n${errors}`));
+    });
+  });
+}

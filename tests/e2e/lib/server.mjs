@@ -197,6 +197,12 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
     child.once('error', reject);
   });
   await server.wait_for_address();
+  // It listens while a model loads.
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`the server ended:\n${server.output}`);
+    const { status } = await server.request({ path: '/readyz' });
+    return status === 200;
+  }, 'the server is ready');
   return server;
 }
 

@@ -1,0 +1,194 @@
+// The program as people use it: chat by every way, doctor, bench, help, and on a terminal.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { model_file } from './lib/model.mjs';
+import { HttpClient } from './lib/rpc.mjs';
+import { program, root, run_program, start_server, until } from './lib/server.mjs';
+import { Terminal } from './lib/terminal.mjs';
+import * as wire from './lib/wire.mjs';
+
+const kWays = ['poll', 'sse', 'ws', 'mcp'];
+
+// A home of its own, so that no history or settings come from or go to the real one.
+function home(t) {
+  const directory = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-home-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return { HOME: directory, XDG_STATE_HOME: directory, XDG_CONFIG_HOME: directory };
+}
+
+const model_flags = (file) => ['--model', file, '--model-threads', '1', '--context', '512'];
+
+test('chat prints the same answer by poll, SSE, WebSocket and MCP, and nothing else', async (t) => {
+  const env = home(t);
+  const server = await start_server(t, ['--engine', 'llama', ...model_flags(model_file(t))]);
+  const expected = wire.whole_text(
+    await new HttpClient(server).call('run', { messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 150 }),
+  );
+  for (const via of kWays) {
+    const outcome = await run_program(
+      ['chat', '--url', server.base, '--via', via, '--max-tokens', '150', 'Hello there'],
+      { env },
+    );
+    assert.equal(outcome.code, 0, `${via}: ${outcome.stderr}`);
+    assert.equal(outcome.stdout.replace(/\n$/, ''), expected.replace(/\n$/, ''), via);
+    assert.match(outcome.stderr, /tokens\/s/, `${via}: the speed stands on standard error`);
+  }
+});
+
+test('chat takes its prompt from a pipe', async (t) => {
+  const env = home(t);
+  const server = await start_server(t);
+  const outcome = await run_program(['chat', '--url', server.base], { env, input: 'Hello from a pipe\n' });
+  assert.equal(outcome.code, 0, outcome.stderr);
+  assert.equal(wire.count_numbers(outcome.stdout), 16);
+});
+
+test('chat says when nobody is there: exit code 3', async (t) => {
+  const env = home(t);
+  const server = await start_server(t);
+  const { base } = server;
+  await server.stop();
+  for (const via of kWays) {
+    const outcome = await run_program(['chat', '--url', base, '--via', via, 'Hello'], { env });
+    assert.equal(outcome.code, 3, `${via}: ${outcome.code} ${outcome.stderr}`);
+    assert.equal(outcome.stdout, '', via);
+    assert.ok(outcome.stderr.includes(String(server.port)), outcome.stderr);
+  }
+});
+
+test('chat with a model of its own needs no server', async (t) => {
+  const outcome = await run_program(['chat', ...model_flags(model_file(t)), '--max-tokens', '20', 'Hello'], { env: home(t) });
+  assert.equal(outcome.code, 0, outcome.stderr);
+  assert.ok(outcome.stdout.length > 10, outcome.stdout);
+});
+
+test('help: every command has one with examples, wrong usage is exit code 2', async () => {
+  const main = await run_program(['--help']);
+  assert.equal(main.code, 0);
+  for (const command of ['serve', 'chat', 'doctor', 'bench']) {
+    assert.match(main.stdout, new RegExp(`\\b${command}\\b`));
+    const help = await run_program([command, '--help']);
+    assert.equal(help.code, 0, command);
+    assert.match(help.stdout, /Examples:/, command);
+    assert.equal(help.stderr, '', command);
+    const wrong = await run_program([command, '--no-such-flag']);
+    assert.equal(wrong.code, 2, command);
+    assert.match(wrong.stderr, /no-such-flag/, command);
+  }
+  assert.equal((await run_program([])).code, 2);
+  assert.equal((await run_program(['no-such-command'])).code, 2);
+  const version = await run_program(['--version']);
+  assert.equal(version.code, 0);
+  assert.match(version.stdout, /^sluice \d+\.\d+\.\d+/);
+});
+
+test('every setting of serve is in its help', async () => {
+  const { stdout } = await run_program(['serve', '--help']);
+  for (const flag of Object.values(wire.flag)) assert.ok(stdout.includes(flag), flag);
+});
+
+test('doctor: 0 when all is well, 1 with the fix when something is not', async (t) => {
+  const file = model_file(t);
+  const well = await run_program(['doctor', '--json', '--port', '0', ...model_flags(file)]);
+  const report = JSON.parse(well.stdout);
+  assert.equal(well.code, 0, well.stdout);
+  assert.equal(report.ok, true);
+  const subjects = report.checks.map(({ subject }) => subject);
+  assert.ok(new Set(subjects).size >= 5, `${subjects}`);
+
+  const server = await start_server(t);
+  const ill = await run_program([
+    'doctor', '--json', '--port', String(server.port), '--model', '/no/such/model.gguf',
+    '--tls-cert', '/no/such/cert.pem', '--tls-key', '/no/such/key.pem',
+  ]);
+  assert.equal(ill.code, 1);
+  const failed = JSON.parse(ill.stdout).checks.filter(({ status }) => status === 'fail');
+  assert.ok(failed.length >= 3, ill.stdout);
+  for (const { finding, fix } of failed) assert.ok(finding.length > 0 && fix.length > 0, ill.stdout);
+  const text = await run_program(['doctor', '--port', String(server.port), '--model', '/no/such/model.gguf']);
+  assert.equal(text.code, 1);
+  assert.ok(text.stdout.includes('/no/such/model.gguf') && text.stdout.includes(String(server.port)), text.stdout);
+});
+
+for (const mode of ['poll', 'sse', 'ws', 'call']) {
+  test(`bench: ${mode} for a moment, and its report is JSON`, async (t) => {
+    const server = await start_server(t);
+    const outcome = await run_program([
+      'bench', '--url', server.base, '--mode', mode, '--connections', '4', '--duration', '1s', '--json',
+    ]);
+    assert.equal(outcome.code, 0, outcome.stderr);
+    const report = JSON.parse(outcome.stdout);
+    assert.equal(typeof report, 'object');
+    const text = JSON.stringify(report);
+    for (const name of ['p50', 'p99']) assert.ok(text.includes(name), text);
+    assert.ok(!/"errors":[1-9]/.test(text), text);
+    await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'the load is gone');
+  });
+}
+
+test('scripts/run away from a terminal answers a default prompt and ends with 0', async (t) => {
+  const outcome = await run_program([], {
+    command: path.join(root, 'scripts/run'),
+    env: home(t),
+    deadline: 170_000,
+  });
+  assert.equal(outcome.code, 0, outcome.stderr);
+  assert.ok(outcome.stdout.trim().length > 0, 'it printed an answer');
+});
+
+// Until the answer has begun: something stands below the line that was typed.
+const answering = (text) => /water|stream|stone|sea|\{"n":\d+/.test(text);
+
+test('on a terminal: Ctrl-C stops the answer, a second one leaves', async (t) => {
+  const env = home(t);
+  const server = await start_server(t, ['--engine', 'llama', '--model', model_file(t), '--model-threads', '1', '--context', '65536']);
+  const terminal = new Terminal(t, [program, 'chat', '--url', server.base], { env });
+  await terminal.until((text) => /[>›❯:] ?(\x1b\[[^m]*m)*\s*$/.test(text), 'it prompts');
+  const typed = terminal.seen.length;
+  terminal.type('Hello there\r');
+  await terminal.until(answering, 'it answers', { from: typed });
+  assert.ok((await server.metric(wire.metric.slots_busy)) > 0);
+  terminal.interrupt();
+  await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'the answer stopped');
+  const stopped = terminal.seen.length;
+  // It is still there and answers again.
+  terminal.type('Once more\r');
+  await terminal.until((text) => answering(text.replace('Once more', '')), 'it answers again', { from: stopped });
+  terminal.interrupt();
+  await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'the second answer stopped');
+  terminal.interrupt();
+  const code = await terminal.exited;
+  assert.ok(code === 0 || code === 130, `${code}`);
+});
+
+test('on a terminal: history and end of input', async (t) => {
+  const env = home(t);
+  const server = await start_server(t);
+  const first = new Terminal(t, [program, 'chat', '--url', server.base], { env });
+  first.type('remember me\r');
+  await first.until((text) => text.includes('"n":15'), 'the whole answer');
+  first.type('\x04');
+  assert.equal(await first.exited, 0);
+  const second = new Terminal(t, [program, 'chat', '--url', server.base], { env });
+  // Arrow up brings back what was typed in the session before.
+  second.type('\x1b[A');
+  await second.until((text) => text.includes('remember me'), 'the history is back');
+  second.type('\r');
+  await second.until((text) => text.includes('"n":15'), 'the whole answer');
+  second.type('\x04');
+  assert.equal(await second.exited, 0);
+});
+
+test('the flags in the documentation of settings are those of the program', async () => {
+  const example = await run_program(['serve', '--example-config']);
+  assert.equal(example.code, 0);
+  assert.match(example.stdout, /\[streams\]/);
+  const printed = await run_program(['serve', '--print-config', '--port', '1234', '--api-key', 'alice=alice-key-0123456789']);
+  assert.equal(printed.code, 0);
+  assert.match(printed.stdout, /1234/);
+  assert.ok(!printed.stdout.includes('alice-key-0123456789'), 'keys are not shown');
+});
