@@ -33,14 +33,14 @@ void ChunkLog::Segment::append(ChunkKind kind, std::string_view text) {
   std::memcpy(data.get() + capacity - count * kEntryBytes, &packed, kEntryBytes);
 }
 
-void ChunkLog::Segment::grow(std::size_t new_capacity) {
-  std::unique_ptr<char[]> grown(new char[new_capacity]);
+void ChunkLog::Segment::resize(std::size_t new_capacity) {
+  std::unique_ptr<char[]> moved(new char[new_capacity]);
   const std::size_t index = count * kEntryBytes;
-  if (used > 0) std::memcpy(grown.get(), data.get(), used);
+  if (used > 0) std::memcpy(moved.get(), data.get(), used);
   if (index > 0) {
-    std::memcpy(grown.get() + new_capacity - index, data.get() + capacity - index, index);
+    std::memcpy(moved.get() + new_capacity - index, data.get() + capacity - index, index);
   }
-  data = std::move(grown);
+  data = std::move(moved);
   capacity = static_cast<std::uint32_t>(new_capacity);
 }
 
@@ -102,8 +102,23 @@ ChunkLog::Need ChunkLog::need_for(std::size_t bytes) const {
 void ChunkLog::provide(const Need& need) {
   // Counted first: the destructor gives it back if an allocation throws.
   memory_ += need.memory;
-  if (need.new_segment) segments_.push_back(Segment{.base = next_, .data = {}});
-  segments_.back().grow(need.capacity);
+  if (need.new_segment) {
+    trim_last();
+    segments_.push_back(Segment{.base = next_, .data = {}});
+  }
+  segments_.back().resize(need.capacity);
+}
+
+void ChunkLog::trim_last() {
+  if (segments_.empty()) return;
+  Segment& last = segments_.back();
+  const std::size_t needed = last.used + last.count * kEntryBytes;
+  const std::size_t unused = last.capacity - needed;
+  // The end of a segment is too short for a long chunk: worth a copy if that is much for each.
+  if (unused <= last.count * kSlackPerChunk) return;
+  last.resize(needed);
+  memory_ -= unused;
+  budget_->release(unused);
 }
 
 void ChunkLog::add(ChunkKind kind, std::string_view escaped) {
@@ -138,6 +153,7 @@ void ChunkLog::release_below(Seq seq) {
   if (head_ * 2 >= segments_.size()) {
     segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;
+    if (segments_.empty()) segments_.shrink_to_fit();
   }
   memory_ -= freed;
   budget_->release(freed);

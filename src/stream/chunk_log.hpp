@@ -26,9 +26,9 @@ struct Chunk {
 
 /// The kept chunks of one stream: append at the back, release at the front, read anywhere.
 ///
-/// Text lies in segments of up to 16 KiB, each with an index that grows towards it from the far end;
-/// a chunk costs its bytes and 4 more, and the room kept for later ones is at most 8 bytes for each
-/// one there is. Memory is taken from a MemoryBudget. Finding a chunk is a binary search over
+/// Text lies in segments of up to 16 KiB, each with an index that grows towards it from the far
+/// end; a chunk costs its bytes and 4 more, and the room kept for later ones is at most 8 bytes for
+/// each one there is. Memory is taken from a MemoryBudget. Finding a chunk is a binary search over
 /// segments, reading on from there is sequential. Belongs to one loop.
 class ChunkLog {
  public:
@@ -90,7 +90,7 @@ class ChunkLog {
 
     [[nodiscard]] bool fits(std::size_t bytes) const;
     void append(ChunkKind kind, std::string_view text);
-    void grow(std::size_t new_capacity);
+    void resize(std::size_t new_capacity);
     [[nodiscard]] std::uint32_t entry(std::uint32_t index) const;
     /// Where the text of chunk `index` starts; with `count`, where the last one ends.
     [[nodiscard]] std::uint32_t start(std::uint32_t index) const;
@@ -106,6 +106,7 @@ class ChunkLog {
 
   [[nodiscard]] Need need_for(std::size_t bytes) const;
   void provide(const Need& need);
+  void trim_last();
   void add(ChunkKind kind, std::string_view escaped);
   [[nodiscard]] std::size_t segment_of(Seq seq) const;
 

@@ -16,8 +16,13 @@ PushCursor::PushCursor(std::shared_ptr<Stream> stream, const ChunkEncoder& encod
   if (window_ > 0) hold_until_acknowledged();
 }
 
+PushCursor::~PushCursor() {
+  if (writing_ != nullptr) writing_->destroyed = true;
+}
+
 void PushCursor::resume() {
   open_ = true;
+  if (writing_ != nullptr) writing_->resumed = true;
   if (stream() != nullptr) on_chunks();
 }
 
@@ -34,31 +39,39 @@ Result<void> PushCursor::acknowledge(Seq seq) {
 }
 
 void PushCursor::on_chunks() {
+  // A sink that resumes from within write() is served by the loop that called it.
+  if (writing_ != nullptr) return;
   while (open_ && !finished_ && stream() != nullptr) {
     Stream& source = *stream();
     const Seq limit = window_ == 0 ? source.next() : acknowledged() + window_;
     if (position() >= source.next() || position() >= limit) return;
     Seq reached = position();
+    Writing writing;
+    writing_ = &writing;
+    bool more = false;
     if (shareable_ && window_ == 0 && source.has_several_readers()) {
       const Bytes block = source.encoded(*encoder_, position(), kBlockBytes, reached);
-      open_ = sink_->write(block);
+      more = sink_->write(block);
     } else {
       std::string& block = source.block_scratch();
-      block.clear();
       reached = source.encode(block, *encoder_, position(), limit, kBlockBytes);
-      open_ = sink_->write(std::string_view(block));
+      more = sink_->write(std::string_view(block));
     }
-    if (source.ended() && reached >= source.next()) {
-      finished_ = true;
-      sink_->finish();
-    }
-    // Last, for it may wake the producer, which may append and come back here.
+    if (writing.destroyed) return;
+    writing_ = nullptr;
+    open_ = more || writing.resumed;
+    if (stream() == nullptr) return;
+    finished_ = source.ended() && reached >= source.next();
     pass(reached);
+    if (finished_) {
+      sink_->finish();
+      return;
+    }
   }
 }
 
 void PushCursor::on_dropped(const Error& error) {
-  finished_ = true;
+  if (std::exchange(finished_, true)) return;
   sink_->drop(error);
 }
 

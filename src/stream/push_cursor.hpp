@@ -9,7 +9,8 @@
 
 namespace sluice {
 
-/// Where a PushCursor's blocks go. Belongs to the stream's loop, like the cursor that owns it.
+/// Where a PushCursor's blocks go. Belongs to the stream's loop, like the cursor that owns it. Each
+/// call may destroy that cursor, and so this sink, as the last thing it does.
 class BlockSink {
  public:
   virtual ~BlockSink() = default;
@@ -19,7 +20,7 @@ class BlockSink {
   virtual bool write(const Bytes& block) = 0;
   /// The last chunk has been written; nothing follows.
   virtual void finish() = 0;
-  /// The stream let go of this reader; nothing follows.
+  /// The stream let go of this reader before its end; nothing follows.
   virtual void drop(const Error& error) = 0;
 };
 
@@ -40,6 +41,7 @@ class PushCursor final : public Cursor {
   /// `encoder` must outlive the cursor. Nothing is written before the first resume().
   PushCursor(std::shared_ptr<Stream> stream, const ChunkEncoder& encoder,
              std::unique_ptr<BlockSink> sink, Options options);
+  ~PushCursor() override;
 
   /// The sink takes blocks again, or for the first time.
   void resume();
@@ -50,6 +52,12 @@ class PushCursor final : public Cursor {
   static constexpr std::size_t kBlockBytes = std::size_t{32} << 10U;
 
  private:
+  /// A call to the sink that is on the stack, and what it did to this cursor.
+  struct Writing {
+    bool destroyed = false;
+    bool resumed = false;
+  };
+
   void on_chunks() override;
   void on_dropped(const Error& error) override;
 
@@ -57,6 +65,7 @@ class PushCursor final : public Cursor {
   std::unique_ptr<BlockSink> sink_;
   std::size_t window_;
   bool shareable_;
+  Writing* writing_ = nullptr;
   bool open_ = false;
   bool finished_ = false;
 };

@@ -9,6 +9,13 @@
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
+namespace {
+
+std::size_t three_quarters(std::size_t limit) {
+  return limit / 4 * 3 + limit % 4 * 3 / 4;
+}
+
+}  // namespace
 
 std::string_view to_string(StreamState state) {
   switch (state) {
@@ -44,10 +51,10 @@ bool Stream::append(ChunkKind kind, std::string_view text) {
   if (ended()) return false;
   if (state_ == StreamState::initializing) state_ = StreamState::active;
   std::string& escaped = manager_->scratch();
-  escaped.clear();
   append_json_escaped(escaped, text);
   if (!log_.append(kind, escaped)) {
-    manager_->reclaim(escaped.size(), this);
+    log_.release_below(hold());
+    manager_->reclaim(ChunkLog::memory_for(escaped.size()), this);
     if (!log_.append(kind, escaped)) {
       abandon({.code = kStreamLimit,
                .message = "The memory for all streams is used up; read or abort some, or raise "
@@ -55,13 +62,13 @@ bool Stream::append(ChunkKind kind, std::string_view text) {
       return false;
     }
   }
-  ++manager_->counters().chunks;
+  manager_->count_chunk();
   mark_dirty();
-  if (!full() && !manager_->short_of_memory()) return true;
-  make_room();
-  if (!full() && !manager_->short_of_memory()) return true;
-  pause();
-  return false;
+  if (full() || manager_->short_of_memory()) {
+    make_room();
+    if (full() || manager_->short_of_memory()) pause();
+  }
+  return !paused_;
 }
 
 void Stream::flush() {
@@ -104,15 +111,22 @@ void Stream::abandon(const Error& error) {
 }
 
 void Stream::poll_from(Seq seq) {
+  if (!listed_) return;
   touch();
   poller_ = Poller::active;
-  poller_at_ = std::max(poller_at_, seq);
+  if (seq > poller_at_) {
+    poller_at_ = std::min(seq, next());
+    poller_moved_ = true;
+  }
   departed_at_ = poller_at_;
-  log_.release_below(std::min(poller_at_, hold()));
-  make_room();
+  log_.release_below(hold());
+  if (paused_) queue();
 }
 
 Result<void> Stream::check_position(Seq from) const {
+  if (!listed_) {
+    return std::unexpected(Error{kStreamExpired, "Stream session expired: the stream is gone"});
+  }
   if (from >= first() && from <= next()) return {};
   std::string data = R"({"oldest_seq":)";
   append_number(data, first());
@@ -149,6 +163,8 @@ Bytes Stream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_byt
     shared_->encoder = &encoder;
     shared_->from = from;
   }
+  // Outside a round of readers nothing else lets go of it.
+  if (!telling_) queue();
   next_seq = shared_->next;
   return shared_->bytes;
 }
@@ -168,7 +184,13 @@ Executor& Stream::executor() const {
 }
 
 void Stream::note_delivered() {
+  poller_done_ = true;
+  mark_delivered();
+}
+
+void Stream::mark_delivered() {
   if (!std::exchange(delivered_, true)) --manager_->counters().unread;
+  manager_->note_evictable();
 }
 
 bool Stream::has_several_readers() const {
@@ -182,12 +204,17 @@ std::string& Stream::block_scratch() {
 void Stream::mark_dirty() {
   if (shared_ != nullptr) shared_->bytes = Bytes();
   dirty_ = true;
-  if (!std::exchange(queued_, true)) manager_->schedule_flush(shared_from_this());
+  queue();
+}
+
+void Stream::queue() {
+  if (listed_ && !std::exchange(queued_, true)) manager_->schedule_flush(shared_from_this());
 }
 
 void Stream::notify_cursors() {
+  if (telling_) return;
   dirty_ = false;
-  if (cursors_ == nullptr || telling_) return;
+  if (cursors_ == nullptr) return;
   const std::shared_ptr<Stream> keep = shared_from_this();
   telling_ = true;
   if (cursors_->next_ == nullptr) {
@@ -208,9 +235,22 @@ void Stream::notify_cursors() {
     walk.swap(manager_->cursor_walk());
   }
   telling_ = false;
-  // What was encoded for these readers is of no use to later ones.
+  queue();
+}
+
+void Stream::settle() {
+  // What was encoded for this turn's readers is of no use to later ones.
   shared_.reset();
+  if (!listed_) return;
   make_room();
+  if (!paused_) return;
+  if (!roomy()) {
+    manager_->on_paused(*this);
+    return;
+  }
+  paused_ = false;
+  manager_->executor().cancel(std::exchange(stall_timer_, 0));
+  if (producer_ != nullptr) producer_->on_room();
 }
 
 Seq Stream::hold() const {
@@ -226,6 +266,11 @@ Seq Stream::hold() const {
   return lowest;
 }
 
+std::size_t Stream::retained_bytes() const {
+  const StreamLimits& limits = manager_->limits();
+  return std::min(limits.retained_bytes, limits.max_bytes / 2);
+}
+
 bool Stream::full() const {
   const StreamLimits& limits = manager_->limits();
   return log_.size() >= limits.max_chunks || log_.bytes() >= limits.max_bytes;
@@ -233,44 +278,46 @@ bool Stream::full() const {
 
 bool Stream::roomy() const {
   const StreamLimits& limits = manager_->limits();
-  return log_.size() <= limits.max_chunks / 4 * 3 && log_.bytes() <= limits.max_bytes / 4 * 3 &&
-         !manager_->short_of_memory();
+  return log_.size() <= three_quarters(limits.max_chunks) &&
+         log_.bytes() <= three_quarters(limits.max_bytes) && !manager_->short_of_memory();
 }
 
 void Stream::make_room() {
-  const StreamLimits& limits = manager_->limits();
-  const std::size_t retained = std::min(limits.retained_bytes, limits.max_bytes / 2);
-  if (log_.bytes() > retained || log_.size() >= limits.max_chunks || paused_) {
-    const Seq passed = hold();
-    Seq keep_from = passed;
-    // Passed chunks go from the oldest on until what is left fits; all of them if space is short.
-    if (log_.size() < limits.max_chunks && !manager_->short_of_memory()) {
-      std::size_t excess = log_.bytes() > retained ? log_.bytes() - retained : 0;
-      keep_from = log_.read(first(), [&](const Chunk& chunk) {
-        if (chunk.seq >= passed || excess == 0) return false;
-        excess -= std::min(excess, chunk.escaped.size());
-        return true;
-      });
-    }
-    log_.release_below(std::min(keep_from, passed));
+  std::size_t bytes = log_.bytes();
+  std::size_t chunks = log_.size();
+  const std::size_t keep_bytes = retained_bytes();
+  const std::size_t keep_chunks = manager_->limits().max_chunks / 2;
+  const bool keep_any = !manager_->short_of_memory();
+  if (keep_any && bytes <= keep_bytes && chunks <= keep_chunks) return;
+  const Seq passed = hold();
+  if (!keep_any) {
+    log_.release_below(passed);
+    return;
   }
-  if (paused_ && roomy()) wake_producer();
+  log_.release_below(log_.read(first(), [&](const Chunk& chunk) {
+    if (chunk.seq >= passed || (bytes <= keep_bytes && chunks <= keep_chunks)) return false;
+    bytes -= chunk.escaped.size();
+    --chunks;
+    return true;
+  }));
 }
 
 void Stream::pause() {
   if (std::exchange(paused_, true)) return;
   ++manager_->counters().pauses;
+  arm_stall_timer();
+  manager_->on_paused(*this);
+}
+
+void Stream::arm_stall_timer() {
+  poller_moved_ = false;
+  for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
+    cursor->moved_ = false;
+  }
   stall_timer_ = manager_->executor().schedule_at(
       manager_->executor().clock().now() + manager_->limits().stall, [weak = weak_from_this()] {
         if (const auto stream = weak.lock()) stream->on_stall();
       });
-  manager_->on_paused(*this);
-}
-
-void Stream::wake_producer() {
-  paused_ = false;
-  manager_->executor().cancel(std::exchange(stall_timer_, 0));
-  if (producer_ != nullptr) producer_->on_room();
 }
 
 void Stream::on_stall() {
@@ -279,38 +326,69 @@ void Stream::on_stall() {
   const std::shared_ptr<Stream> keep = shared_from_this();
   const Error error{kStreamInvalidState,
                     "The reader stalled: it held up a full stream for longer than stall-limit"};
-  ++manager_->counters().stalled_readers;
-  const Seq stalled_at = hold();
-  if (poller_ != Poller::none && poller_at_ == stalled_at) poller_ = Poller::none;
-  std::vector<Cursor*> stalled;
-  for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
-    if (cursor->held() == stalled_at) stalled.push_back(cursor);
+  // A stream that nobody is attached to waits for a reader as long as its expiry lets it.
+  bool dropped = false;
+  while (cursors_ != nullptr || poller_ != Poller::none) {
+    const Seq lowest = hold();
+    // Whoever has passed everything waits for memory that others have.
+    if (lowest == next() || drop_stalled(lowest, error) == 0) break;
+    if (ended()) return;
+    dropped = true;
+    departed_at_ = lowest;
+    make_room();
+    if (roomy()) break;
   }
-  for (Cursor* cursor : stalled) {
-    cursor->detach();
-    cursor->on_dropped(error);
-  }
-  if (cursors_ == nullptr && poller_ == Poller::none) {
+  if (dropped && cursors_ == nullptr && poller_ == Poller::none) {
     // Nobody is left to read it: what is kept stays readable, the producer stops.
-    departed_at_ = stalled_at;
     abandon(error);
     return;
   }
-  make_room();
-  if (paused_) {
-    paused_ = false;
-    pause();
+  arm_stall_timer();
+  queue();
+}
+
+std::size_t Stream::drop_stalled(Seq lowest, const Error& error) {
+  std::size_t dropped = 0;
+  if (poller_ != Poller::none && poller_at_ == lowest && !poller_moved_) {
+    poller_ = Poller::none;
+    ++dropped;
   }
+  // One that is dropped may destroy others, which blanks them in the list.
+  std::vector<Cursor*> stalled;
+  for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
+    if (cursor->held() == lowest && !cursor->moved_) stalled.push_back(cursor);
+  }
+  telling_ = true;
+  walk_ = &stalled;
+  for (std::size_t i = 0; i < stalled.size(); ++i) {
+    Cursor* const cursor = stalled[i];
+    if (cursor == nullptr) continue;
+    ++dropped;
+    cursor->detach();
+    cursor->on_dropped(error);
+  }
+  walk_ = nullptr;
+  telling_ = false;
+  manager_->counters().stalled_readers += dropped;
+  return dropped;
+}
+
+bool Stream::evictable() const {
+  return delivered_ && cursors_ == nullptr && (poller_ != Poller::active || poller_done_);
 }
 
 void Stream::touch() {
+  if (!listed_) return;
   last_access_ = manager_->executor().clock().now();
   manager_->on_access(*this);
 }
 
-Cursor::Cursor(std::shared_ptr<Stream> stream, Seq from)
-    : stream_(std::move(stream)), position_(from), acknowledged_(from) {
+Cursor::Cursor(std::shared_ptr<Stream> stream, Seq from) : position_(from), acknowledged_(from) {
+  if (!stream->listed_) return;
+  stream_ = std::move(stream);
   next_ = std::exchange(stream_->cursors_, this);
+  link_ = &stream_->cursors_;
+  if (next_ != nullptr) next_->link_ = &next_;
   if (stream_->poller_ == Stream::Poller::expected) stream_->poller_ = Stream::Poller::none;
   stream_->touch();
 }
@@ -320,35 +398,40 @@ Cursor::~Cursor() {
 }
 
 void Cursor::detach() {
-  if (stream_ == nullptr) return;
-  const std::shared_ptr<Stream> stream = std::move(stream_);
-  stream_ = nullptr;
-  Cursor** link = &stream->cursors_;
-  while (*link != this) link = &(*link)->next_;
-  *link = next_;
+  const std::shared_ptr<Stream> stream = std::exchange(stream_, nullptr);
+  if (stream == nullptr) return;
+  *link_ = next_;
+  if (next_ != nullptr) next_->link_ = link_;
   next_ = nullptr;
-  if (stream->walk_ != nullptr) {
-    for (Cursor*& walked : *stream->walk_) {
-      if (walked == this) walked = nullptr;
-    }
+  if (stream->walk_ != nullptr) std::ranges::replace(*stream->walk_, this, nullptr);
+  if (!stream->listed_) return;
+  if (stream->cursors_ == nullptr) {
+    stream->departed_at_ = held();
+    stream->manager_->note_evictable();
   }
-  if (stream->cursors_ == nullptr) stream->departed_at_ = held();
   stream->touch();
-  if (stream->paused_ && !stream->telling_) stream->make_room();
+  if (stream->paused_) stream->queue();
 }
 
 void Cursor::pass(Seq position) {
+  if (position > position_ && !holds_acknowledged_) moved_ = true;
   position_ = position;
-  if (stream_->ended() && position >= stream_->next()) stream_->note_delivered();
-  // Within a round of readers the stream makes room once, at its end.
-  if (stream_->paused_ && !stream_->telling_) stream_->make_room();
+  if (stream_->ended() && position >= stream_->next()) stream_->mark_delivered();
+  // A round of readers settles at its end anyway.
+  if (!stream_->telling_ &&
+      (stream_->paused_ || stream_->log_.bytes() > stream_->retained_bytes())) {
+    stream_->queue();
+  }
 }
 
 void Cursor::acknowledge(Seq seq) {
-  acknowledged_ = std::max(acknowledged_, seq);
+  if (seq > acknowledged_) {
+    acknowledged_ = seq;
+    if (holds_acknowledged_) moved_ = true;
+  }
   stream_->touch();
   stream_->log_.release_below(std::min(acknowledged_, stream_->hold()));
-  stream_->make_room();
+  if (stream_->paused_) stream_->queue();
 }
 
 }  // namespace sluice

@@ -29,7 +29,7 @@ struct StreamLimits {
   std::size_t retained_bytes = std::size_t{64} << 10U;
   Duration expiry = std::chrono::minutes(5);
   Duration tombstone = std::chrono::minutes(5);
-  /// How long a reader may hold up a full stream before it loses it.
+  /// A reader that holds up a full stream and does not move for this long loses it.
   Duration stall = std::chrono::seconds(30);
 };
 
@@ -39,7 +39,7 @@ enum class StreamState : std::uint8_t { initializing, active, finished, failed }
 std::string_view to_string(StreamState state);
 
 /// Whoever makes a stream's chunks, told when to go on and when to stop. Called on the stream's
-/// loop.
+/// loop, on_room() only at the end of its turn: never from within a call to the stream.
 class StreamProducer {
  public:
   virtual ~StreamProducer() = default;
@@ -61,9 +61,10 @@ class ChunkEncoder {
 
 /// An ordered sequence of chunks with one producer and any number of readers.
 ///
-/// Chunks below hold() have been passed by every reader; they stay within `retained_bytes` until
-/// someone acknowledges them. When what is held reaches the limits, append() says so and the
-/// producer waits for on_room(). Belongs to the loop of its manager.
+/// Chunks that every reader has passed stay within `retained_bytes` and half of `max_chunks` until
+/// someone acknowledges them. When what is kept reaches the limits, append() says so and the
+/// producer waits for on_room(), which comes when a quarter is free. A stream that its manager has
+/// removed is ended, has no readers and takes none. Belongs to the loop of its manager.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   struct Options {
@@ -88,7 +89,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   [[nodiscard]] Executor& executor() const;
 
   /// Appends a chunk of UTF-8 text. True: there is room for another. False: this one is kept, but
-  /// the producer must wait for on_room(). Ignored once the stream has ended.
+  /// the producer must wait for on_room(); it stays false until then. Ignored, and false, once the
+  /// stream has ended. If there is no memory for it at all, the stream fails.
   bool append(ChunkKind kind, std::string_view text);
   /// Hands everything appended so far to the readers now; otherwise that happens at the end of
   /// the loop's turn.
@@ -102,16 +104,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // --- the readers' side ---------------------------------------------------------------------
 
   /// A polling reader has everything below `seq`: frees it as far as no other reader holds it,
-  /// and holds what follows until the next call.
+  /// and holds what follows until the next call. `seq` must have passed check_position().
   void poll_from(Seq seq);
   /// Whether a reader may start at `from`: -32006 below the oldest kept chunk (`data.oldest_seq`
-  /// names it) or ahead of the next one.
+  /// names it) or ahead of the next one, -32005 if the stream has been removed.
   [[nodiscard]] Result<void> check_position(Seq from) const;
   /// Stops the producer on a reader's behalf; the stream then ends as the producer says. False if
   /// it had already ended.
   bool cancel();
   /// The chunks from `from` on in `encoder`'s form, about `max_bytes` of them, shared by readers
-  /// at the same place. Sets `next` to the first chunk not in it.
+  /// at the same place within one turn. Sets `next` to the first chunk not in it.
   Bytes encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_bytes, Seq& next);
   /// Appends the chunks in [from, limit) to `out`, stopping after about `max_bytes`. Returns the
   /// first chunk not appended.
@@ -164,14 +166,24 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void notify_cursors();
   /// The lowest chunk a reader still needs.
   [[nodiscard]] Seq hold() const;
-  /// Frees what nobody holds beyond the retained bytes, and wakes the producer if it waits.
+  /// Frees what every reader has passed beyond what is retained for one that resumes.
   void make_room();
+  [[nodiscard]] std::size_t retained_bytes() const;
   [[nodiscard]] bool full() const;
   [[nodiscard]] bool roomy() const;
   void pause();
-  void wake_producer();
+  void arm_stall_timer();
   void on_stall();
+  /// Lets go of the readers that stand at `lowest` and have not moved. Returns how many they were.
+  std::size_t drop_stalled(Seq lowest, const Error& error);
+  /// Has settle() called at the end of the turn.
+  void queue();
+  /// Makes room and, if there is enough of it, wakes the producer.
+  void settle();
   void touch();
+  void mark_delivered();
+  /// Whether nobody would miss the stream: a reader has had all of it and none is at it.
+  [[nodiscard]] bool evictable() const;
 
   struct SharedBlock {
     const ChunkEncoder* encoder = nullptr;
@@ -187,13 +199,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::array<char, kIdLength> id_;
   StreamState state_ = StreamState::initializing;
   Poller poller_;
-  bool dirty_ = false;    // the readers have not been told of everything
-  bool queued_ = false;   // in the manager's list of streams to flush
-  bool telling_ = false;  // notify_cursors() is on the stack
-  bool listed_ = false;   // in the manager's store and order of access
+  bool poller_moved_ = false;  // since the stall timer was armed
+  bool poller_done_ = false;   // it has been given the last chunk
+  bool dirty_ = false;         // the readers have not been told of everything
+  bool queued_ = false;        // in the manager's list of streams to flush
+  bool telling_ = false;       // readers are being told something, which nests no further
   bool paused_ = false;
+  bool awaits_memory_ = false;  // in the manager's list of streams to wake when there is some
   bool cancelled_ = false;
   bool delivered_ = false;
+  bool listed_ = false;  // by the manager, until it removes the stream
   std::int8_t priority_;
   Seq poller_at_ = 0;    // what the poller has acknowledged
   Seq departed_at_ = 0;  // where the last reader stood when it left
@@ -215,7 +230,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 /// stream's loop.
 class Cursor {
  public:
-  /// `from` must have passed check_position().
+  /// `from` must have passed check_position(). On a removed stream the cursor is not attached.
   Cursor(std::shared_ptr<Stream> stream, Seq from);
   virtual ~Cursor();
   Cursor(const Cursor&) = delete;
@@ -250,9 +265,11 @@ class Cursor {
 
   std::shared_ptr<Stream> stream_;
   Cursor* next_ = nullptr;
+  Cursor** link_ = nullptr;  // what points to this one in the stream's list
   Seq position_;
   Seq acknowledged_;
   bool holds_acknowledged_ = false;
+  bool moved_ = true;  // since the stream's stall timer was armed
 };
 
 }  // namespace sluice

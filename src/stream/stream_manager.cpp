@@ -11,10 +11,30 @@ namespace {
 
 constexpr Duration kSweepInterval = std::chrono::seconds(1);
 constexpr Duration kMemoryRetry = std::chrono::milliseconds(50);
+/// One huge chunk does not keep its memory for ever.
+constexpr std::size_t kKeptScratch = std::size_t{128} << 10U;
+
+const Error& shutting_down() {
+  static const Error error{kStreamInvalidState, "The server is shutting down"};
+  return error;
+}
+const Error& gone() {
+  static const Error error{kStreamExpired, "The stream is gone"};
+  return error;
+}
+const Error& expired() {
+  static const Error error{kStreamExpired, "Stream session expired: nobody read it"};
+  return error;
+}
+
+bool by_priority(const std::shared_ptr<Stream>& a, const std::shared_ptr<Stream>& b) {
+  return a->priority() > b->priority();
+}
 
 }  // namespace
 
 bool StreamQuota::try_acquire(const std::string& principal) {
+  if (per_client_ == 0) return false;
   const std::lock_guard lock(mutex_);
   std::size_t& count = in_use_[principal];
   if (count >= per_client_) return false;
@@ -34,10 +54,9 @@ StreamManager::StreamManager(Executor& executor, StreamPolicy& policy, std::size
 
 StreamManager::~StreamManager() {
   *alive_ = false;
+  while (oldest_ != nullptr) remove(*oldest_, shutting_down());
   executor_->cancel(sweep_timer_);
   executor_->cancel(retry_timer_);
-  to_flush_.clear();
-  while (oldest_ != nullptr) remove(*oldest_);
 }
 
 std::size_t StreamManager::loop_of(std::string_view id, std::size_t loops) {
@@ -47,24 +66,16 @@ std::size_t StreamManager::loop_of(std::string_view id, std::size_t loops) {
 }
 
 Result<std::shared_ptr<Stream>> StreamManager::start(StartOptions options) {
-  if (store_.size() >= policy_->max_streams) {
-    for (Stream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
-      if (stream->delivered() && stream->cursors_ == nullptr) {
-        store_.bury(*stream, executor_->clock().now() + limits().tombstone);
-        remove(*stream);
-        break;
-      }
-    }
-    if (store_.size() >= policy_->max_streams) {
-      return fail(kStreamLimit, "The server holds as many streams as it may (max-streams, " +
-                                    std::to_string(policy_->max_streams) +
-                                    " a loop); read or abort some");
-    }
-  }
   if (!policy_->quota.try_acquire(options.principal)) {
     return fail(kStreamLimit, "You have " + std::to_string(policy_->quota.limit()) +
                                   " streams under way, the most one client may "
                                   "(streams-per-client); read or abort some");
+  }
+  if (store_.size() >= policy_->max_streams && !evict_one()) {
+    policy_->quota.release(options.principal);
+    return fail(kStreamLimit, "The server holds as many streams as it may (max-streams, " +
+                                  std::to_string(policy_->max_streams) +
+                                  " a loop); read or abort some");
   }
   std::string id;
   do {
@@ -83,12 +94,7 @@ Result<std::shared_ptr<Stream>> StreamManager::start(StartOptions options) {
   ++counters_.started;
   ++counters_.active;
   ++counters_.open;
-  if (sweep_timer_ == 0) {
-    sweep_timer_ = executor_->schedule_at(executor_->clock().now() + kSweepInterval, [this] {
-      sweep_timer_ = 0;
-      sweep();
-    });
-  }
+  schedule_sweep();
   return stream;
 }
 
@@ -108,7 +114,7 @@ Result<std::shared_ptr<Stream>> StreamManager::find(std::string_view id,
 }
 
 void StreamManager::discard(Stream& stream) {
-  remove(stream);
+  remove(stream, gone());
 }
 
 std::vector<std::shared_ptr<Stream>> StreamManager::streams_of(std::string_view principal) const {
@@ -139,16 +145,33 @@ void StreamManager::flush() {
   flush_posted_ = false;
   std::vector<std::shared_ptr<Stream>> turn;
   turn.swap(to_flush_);
-  const auto before = [](const auto& a, const auto& b) { return a->priority() > b->priority(); };
-  if (!std::ranges::is_sorted(turn, before)) std::ranges::sort(turn, before);
+  if (!std::ranges::is_sorted(turn, by_priority)) std::ranges::sort(turn, by_priority);
   for (const std::shared_ptr<Stream>& stream : turn) {
-    stream->queued_ = false;
     if (stream->dirty_) stream->notify_cursors();
+    // Only now: what readers do within their round needs no other turn.
+    stream->queued_ = false;
+    stream->settle();
+    if (stream->dirty_) stream->queue();
   }
   if (to_flush_.empty()) {
     turn.clear();
     to_flush_.swap(turn);
   }
+}
+
+void StreamManager::count_chunk() {
+  // Only this thread writes it.
+  counters_.chunks.store(counters_.chunks.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_relaxed);
+}
+
+std::string& StreamManager::emptied(std::string& text) {
+  if (text.capacity() > kKeptScratch) {
+    text = std::string();
+  } else {
+    text.clear();
+  }
+  return text;
 }
 
 void StreamManager::on_access(Stream& stream) {
@@ -177,8 +200,8 @@ void StreamManager::on_ended(Stream& stream) {
 }
 
 void StreamManager::on_paused(Stream& stream) {
-  if (!short_of_memory()) return;
-  short_streams_.push_back(stream.weak_from_this());
+  if (!short_of_memory() || std::exchange(stream.awaits_memory_, true)) return;
+  await_memory_.push_back(stream.weak_from_this());
   if (retry_timer_ != 0) return;
   retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
     retry_timer_ = 0;
@@ -188,30 +211,24 @@ void StreamManager::on_paused(Stream& stream) {
 
 void StreamManager::retry_paused() {
   std::vector<std::weak_ptr<Stream>> waiting;
-  waiting.swap(short_streams_);
+  waiting.swap(await_memory_);
   if (short_of_memory()) reclaim(policy_->budget.limit() / 8, nullptr);
-  std::vector<std::shared_ptr<Stream>> streams;
+  // The end of this turn wakes them, or has them wait again.
   for (const auto& weak : waiting) {
-    if (auto stream = weak.lock()) streams.push_back(std::move(stream));
-  }
-  std::ranges::sort(streams,
-                    [](const auto& a, const auto& b) { return a->priority() > b->priority(); });
-  for (const auto& stream : streams) {
-    if (!stream->paused_ || stream->ended()) continue;
-    stream->make_room();
-    if (stream->paused_) on_paused(*stream);
+    const auto stream = weak.lock();
+    if (stream == nullptr) continue;
+    stream->awaits_memory_ = false;
+    if (stream->paused_) stream->queue();
   }
 }
 
 void StreamManager::reclaim(std::size_t bytes, const Stream* except) {
   const std::size_t target = policy_->budget.used() > bytes ? policy_->budget.used() - bytes : 0;
-  const TimePoint buried_until = executor_->clock().now() + limits().tombstone;
   for (Stream* stream = oldest_; stream != nullptr && policy_->budget.used() > target;) {
     Stream* const next = stream->newer_;
     if (stream != except) {
-      if (stream->delivered() && stream->cursors_ == nullptr) {
-        store_.bury(*stream, buried_until);
-        remove(*stream);
+      if (stream->evictable()) {
+        bury(*stream, gone());
       } else {
         stream->log_.release_below(stream->hold());
       }
@@ -220,52 +237,69 @@ void StreamManager::reclaim(std::size_t bytes, const Stream* except) {
   }
 }
 
+bool StreamManager::evict_one() {
+  if (!std::exchange(may_evict_, false)) return false;
+  for (Stream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
+    if (!stream->evictable()) continue;
+    may_evict_ = true;
+    bury(*stream, gone());
+    return true;
+  }
+  return false;
+}
+
 bool StreamManager::short_of_memory() const {
   return policy_->budget.used() > policy_->budget.limit() / 16 * 15;
 }
 
+void StreamManager::schedule_sweep() {
+  if (sweep_timer_ != 0) return;
+  sweep_timer_ = executor_->schedule_at(executor_->clock().now() + kSweepInterval, [this] {
+    sweep_timer_ = 0;
+    sweep();
+  });
+}
+
 void StreamManager::sweep() {
   const TimePoint now = executor_->clock().now();
-  for (Stream* stream = oldest_; stream != nullptr;) {
-    Stream* const next = stream->newer_;
-    if (stream->last_access_ + limits().expiry > now) break;
-    if (stream->cursors_ != nullptr) {
+  // Each one looked at leaves the front of the list. What producers and readers do when they are
+  // told may change the rest of it.
+  for (std::size_t left = store_.size(); left > 0 && oldest_ != nullptr; --left) {
+    Stream& stream = *oldest_;
+    if (stream.last_access_ + limits().expiry > now) break;
+    if (stream.cursors_ != nullptr) {
       // Somebody is attached, which is access enough.
-      stream->touch();
+      stream.touch();
     } else {
-      const std::shared_ptr<Stream> keep = stream->shared_from_this();
       ++counters_.expired;
-      keep->abandon({.code = kStreamExpired, .message = "Stream session expired: nobody read it"});
-      store_.bury(*keep, now + limits().tombstone);
-      remove(*keep);
+      bury(stream, expired());
     }
-    stream = next;
   }
   store_.sweep_tombstones(now);
   counters_.tombstones = store_.tombstones();
-  if (store_.size() > 0 || store_.tombstones() > 0) {
-    sweep_timer_ = executor_->schedule_at(now + kSweepInterval, [this] {
-      sweep_timer_ = 0;
-      sweep();
-    });
-  }
+  if (store_.size() > 0 || store_.tombstones() > 0) schedule_sweep();
 }
 
-void StreamManager::remove(Stream& stream) {
+void StreamManager::bury(Stream& stream, const Error& reason) {
+  const std::shared_ptr<Stream> keep = stream.shared_from_this();
+  store_.bury(stream, executor_->clock().now() + limits().tombstone);
+  counters_.tombstones = store_.tombstones();
+  remove(stream, reason);
+}
+
+void StreamManager::remove(Stream& stream, const Error& reason) {
   if (!std::exchange(stream.listed_, false)) return;
   const std::shared_ptr<Stream> keep = stream.shared_from_this();
   unlink(stream);
-  if (!stream.ended()) {
-    stream.abandon({.code = kStreamInvalidState, .message = "The server is shutting down"});
-  }
+  store_.erase(stream.id());
+  --counters_.open;
+  stream.abandon(reason);
+  stream.mark_delivered();
   while (stream.cursors_ != nullptr) {
     Cursor* const cursor = stream.cursors_;
     cursor->detach();
-    cursor->on_dropped({.code = kStreamExpired, .message = "The stream is gone"});
+    cursor->on_dropped(reason);
   }
-  store_.erase(stream.id());
-  stream.note_delivered();
-  --counters_.open;
 }
 
 }  // namespace sluice

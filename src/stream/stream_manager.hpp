@@ -82,7 +82,7 @@ class StreamManager {
   Result<std::shared_ptr<Stream>> find(std::string_view id, std::string_view principal);
 
   /// Forgets a stream that nobody will ask for again, without a tombstone. Its producer is told to
-  /// stop if it had not ended.
+  /// stop if it had not ended. Nothing happens if it has been removed already.
   void discard(Stream& stream);
 
   /// The streams of `principal`, oldest access first.
@@ -111,18 +111,29 @@ class StreamManager {
   void schedule_flush(std::shared_ptr<Stream> stream);
   void on_access(Stream& stream);
   void on_ended(Stream& stream);
+  /// A paused stream found no room; if that is for want of memory, it is asked again soon.
   void on_paused(Stream& stream);
+  /// Some stream may have become one that can be evicted.
+  void note_evictable() { may_evict_ = true; }
+  void count_chunk();
   /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it.
   void reclaim(std::size_t bytes, const Stream* except);
   [[nodiscard]] bool short_of_memory() const;
-  std::string& scratch() { return scratch_; }
-  std::string& block_scratch() { return block_scratch_; }
+  /// Empty strings of the loop to escape and to encode into.
+  std::string& scratch() { return emptied(scratch_); }
+  std::string& block_scratch() { return emptied(block_scratch_); }
+  static std::string& emptied(std::string& text);
   std::vector<Cursor*>& cursor_walk() { return cursor_walk_; }
 
   void flush();
   void sweep();
+  void schedule_sweep();
   void retry_paused();
-  void remove(Stream& stream);
+  /// Removes the stream that was read to its end and not accessed for longest. False if there is
+  /// none.
+  bool evict_one();
+  void bury(Stream& stream, const Error& reason);
+  void remove(Stream& stream, const Error& reason);
   void unlink(Stream& stream);
 
   Executor* executor_;
@@ -134,13 +145,14 @@ class StreamManager {
   Stream* oldest_ = nullptr;
   Stream* newest_ = nullptr;
   std::vector<std::shared_ptr<Stream>> to_flush_;
-  std::vector<std::weak_ptr<Stream>> short_streams_;
+  std::vector<std::weak_ptr<Stream>> await_memory_;
   std::vector<Cursor*> cursor_walk_;
   std::string scratch_;
   std::string block_scratch_;
   Executor::TimerId sweep_timer_ = 0;
   Executor::TimerId retry_timer_ = 0;
   bool flush_posted_ = false;
+  bool may_evict_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

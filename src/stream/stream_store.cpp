@@ -1,5 +1,6 @@
 #include "stream/stream_store.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -15,6 +16,10 @@ std::uint64_t random_key() {
 }
 
 }  // namespace
+
+StreamStore::Id::Id(const Stream& stream) {
+  std::ranges::copy(stream.id(), text.begin());
+}
 
 StreamStore::StreamStore()
     : streams_(16, Hash{random_key()}), tombstones_(16, Hash{random_key()}) {}
@@ -63,7 +68,7 @@ void StreamStore::erase(std::string_view id) {
 }
 
 void StreamStore::bury(const Stream& stream, TimePoint until) {
-  const std::string id(stream.id());
+  const Id id(stream);
   tombstones_.insert_or_assign(id, Tombstone{stream.principal(), until});
   burial_order_.push_back(id);
   while (burial_order_.size() > kMaxTombstones) {

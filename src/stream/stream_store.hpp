@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -48,6 +49,13 @@ class StreamStore {
   static constexpr std::size_t kMaxTombstones = 65536;
 
  private:
+  /// An id by value: 16 characters, where a string would need memory of its own.
+  struct Id {
+    std::array<char, Stream::kIdLength> text;
+    explicit Id(const Stream& stream);
+    // Implicit, so that a lookup by text needs no copy of it.
+    operator std::string_view() const { return {text.data(), text.size()}; }  // NOLINT
+  };
   struct Hash {
     using is_transparent = void;
     std::uint64_t key;
@@ -64,8 +72,8 @@ class StreamStore {
 
   // The key of an entry is the id inside its own stream.
   std::unordered_map<std::string_view, std::shared_ptr<Stream>, Hash, Equal> streams_;
-  std::unordered_map<std::string, Tombstone, Hash, Equal> tombstones_;
-  std::deque<std::string> burial_order_;
+  std::unordered_map<Id, Tombstone, Hash, Equal> tombstones_;
+  std::deque<Id> burial_order_;
 };
 
 }  // namespace sluice

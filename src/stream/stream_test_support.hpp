@@ -1,0 +1,175 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/manual_executor.hpp"
+#include "stream/push_cursor.hpp"
+#include "stream/stream.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+
+// What the tests of this folder share.
+
+/// A manager on a loop whose clock stands still, with limits that a test can reach.
+struct StreamBench {
+  struct Setup {
+    StreamLimits limits = {};
+    std::size_t memory = std::size_t{64} << 20U;
+    std::size_t per_client = 1000;
+    std::size_t max_streams = 100000;
+  };
+
+  explicit StreamBench(const Setup& setup)
+      : policy(setup.limits, setup.memory, setup.per_client, setup.max_streams),
+        streams(std::make_unique<StreamManager>(executor, policy, 0, 1)) {}
+  StreamBench() : StreamBench(Setup{}) {}
+
+  std::shared_ptr<Stream> start(StreamManager::StartOptions options = {.principal = "alice",
+                                                                       .method = "run"}) {
+    Result<std::shared_ptr<Stream>> stream = streams->start(std::move(options));
+    return stream ? std::move(*stream) : nullptr;
+  }
+  std::shared_ptr<Stream> start_pushed() {
+    return start({.principal = "alice", .method = "run", .expects_poller = false});
+  }
+
+  ManualExecutor executor;
+  StreamPolicy policy;
+  std::unique_ptr<StreamManager> streams;
+};
+
+/// A producer that counts what it is told.
+struct CountingProducer final : StreamProducer {
+  void on_room() override {
+    ++rooms;
+    if (when_room) when_room();
+  }
+  void on_cancel() override {
+    ++cancels;
+    if (when_cancelled) when_cancelled();
+  }
+  int rooms = 0;
+  int cancels = 0;
+  std::function<void()> when_room;
+  std::function<void()> when_cancelled;
+};
+
+/// A cursor that keeps what it reads and passes it unless it is told to be slow.
+class ReadingCursor : public Cursor {
+ public:
+  using Cursor::acknowledge;
+  using Cursor::hold_until_acknowledged;
+  using Cursor::pass;
+
+  ReadingCursor(std::shared_ptr<Stream> stream, Seq from) : Cursor(std::move(stream), from) {}
+
+  void read_all() {
+    if (stream() == nullptr) return;
+    const Seq next = stream()->read(position(), [this](const Chunk& chunk) {
+      text.append(chunk.escaped);
+      ended = ended || chunk.kind == ChunkKind::end;
+      return true;
+    });
+    pass(next);
+  }
+
+  std::string text;
+  bool slow = false;
+  bool ended = false;
+  int told = 0;
+  std::optional<Error> dropped;
+  std::function<void()> when_told;
+  std::function<void()> when_dropped;
+
+ private:
+  void on_chunks() override {
+    ++told;
+    if (!slow) read_all();
+    if (when_told) when_told();
+  }
+  void on_dropped(const Error& error) override {
+    dropped = error;
+    if (when_dropped) when_dropped();
+  }
+};
+
+/// `[seq]text`, and `[seq]$` for the last chunk.
+struct PlainEncoder final : ChunkEncoder {
+  void encode(std::string& out, const Stream& /*stream*/, const Chunk& chunk) const override {
+    ++encoded;
+    out.push_back('[');
+    append_number(out, chunk.seq);
+    out.push_back(']');
+    out.append(chunk.kind == ChunkKind::end ? "$" : chunk.escaped);
+  }
+  mutable int encoded = 0;
+};
+
+/// What a sink was given; outlives it.
+struct Written {
+  std::string text;
+  std::vector<std::size_t> blocks;
+  std::vector<const char*> shared;  // where blocks that several readers share lie
+  int finishes = 0;
+  int drops = 0;
+  Error drop_error;
+  /// Blocks it takes before it says no.
+  std::size_t credit = 1U << 30U;
+  std::function<void()> in_write;
+  std::function<void()> in_finish;
+  std::function<void()> in_drop;
+};
+
+class RecordingSink final : public BlockSink {
+ public:
+  explicit RecordingSink(std::shared_ptr<Written> written) : written_(std::move(written)) {}
+  bool write(std::string_view block) override {
+    // The sink may be destroyed by what follows.
+    const std::shared_ptr<Written> written = written_;
+    written->text.append(block);
+    written->blocks.push_back(block.size());
+    if (written->credit > 0) --written->credit;
+    const bool more = written->credit > 0;
+    if (written->in_write) written->in_write();
+    return more;
+  }
+  bool write(const Bytes& block) override {
+    written_->shared.push_back(block.view().data());
+    return write(block.view());
+  }
+  void finish() override {
+    const std::shared_ptr<Written> written = written_;
+    ++written->finishes;
+    if (written->in_finish) written->in_finish();
+  }
+  void drop(const Error& error) override {
+    const std::shared_ptr<Written> written = written_;
+    ++written->drops;
+    written->drop_error = error;
+    if (written->in_drop) written->in_drop();
+  }
+
+ private:
+  std::shared_ptr<Written> written_;
+};
+
+/// The kept text of a stream from `from` on, as a poller reads it.
+inline std::string kept_text(const Stream& stream, Seq from) {
+  std::string text;
+  stream.read(from, [&](const Chunk& chunk) {
+    text.append(chunk.escaped);
+    return true;
+  });
+  return text;
+}
+
+}  // namespace sluice
