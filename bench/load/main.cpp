@@ -10,7 +10,8 @@
 
 namespace sluice::bench {
 
-void measure(Loop& loop, Tally& tally, const Options& options) {
+void measure(Loop& loop, Tally& tally, const Options& options,
+             const std::function<void()>& before_report) {
   const auto nanoseconds = [](double seconds) { return static_cast<std::int64_t>(seconds * 1e9); };
   loop.run_until(now_ns() + nanoseconds(options.warmup_s));
   tally.restart();
@@ -18,7 +19,9 @@ void measure(Loop& loop, Tally& tally, const Options& options) {
   const std::int64_t started = now_ns();
   if (tally.errors < kTooManyErrors) loop.run_until(started + nanoseconds(options.seconds));
   const double elapsed = static_cast<double>(now_ns() - started) / 1e9;
-  print_report(options, tally, elapsed, begin, cpu_times(options.server_pid), nullptr);
+  const CpuTimes end = cpu_times(options.server_pid);
+  if (before_report) before_report();
+  print_report(options, tally, elapsed, begin, end, nullptr);
 }
 
 void report_error(Loop& loop, Tally& tally, std::string_view what) {
@@ -41,23 +44,19 @@ void raise_descriptor_limit() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace sluice::bench;
+  namespace bench = sluice::bench;
   if (argc >= 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h")) {
-    std::fputs(kUsage, stdout);
+    std::fputs(bench::kUsage, stdout);
     return 0;
   }
   try {
-    const Options options = parse_options(argc, argv);
+    const bench::Options options = bench::parse_options(argc, argv);
     raise_descriptor_limit();
-    const std::map<std::string_view, std::function<std::uint64_t(const Options&)>> modes = {
-        {"echo", run_echo},
-        {"stream", run_streams},
-        {"paced", run_streams},
-        {"poll", run_poll},
-        {"idle", run_idle},
-        {"sessions", run_sessions},
-        {"fanout",
-         [](const Options& o) { return o.subscribe_path.empty() ? run_fanout(o) : run_broker(o); }},
+    const std::map<std::string_view, std::function<std::uint64_t(const bench::Options&)>> modes = {
+        {"echo", bench::run_echo},     {"stream", bench::run_streams},
+        {"paced", bench::run_streams}, {"poll", bench::run_poll},
+        {"idle", bench::run_idle},     {"sessions", bench::run_sessions},
+        {"fanout", bench::run_fanout},
     };
     const auto mode = modes.find(options.mode);
     if (mode == modes.end()) throw std::runtime_error("unknown mode; see --help");

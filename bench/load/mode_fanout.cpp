@@ -154,9 +154,8 @@ Subscribers subscribe(Loop& loop, Tally& tally, const Options& options, const st
   return subscribers;
 }
 
-}  // namespace
-
-std::uint64_t run_fanout(const Options& options) {
+/// Readers of one of the server's own streams.
+std::uint64_t run_stream_fanout(const Options& options) {
   Loop loop(options);
   auto tally = std::make_unique<Tally>();
   Requester starter(loop, *tally);
@@ -171,7 +170,8 @@ std::uint64_t run_fanout(const Options& options) {
   return tally->errors;
 }
 
-std::uint64_t run_broker(const Options& options) {
+/// Readers of a message broker, and a publisher.
+std::uint64_t run_broker_fanout(const Options& options) {
   Loop loop(options);
   auto tally = std::make_unique<Tally>();
   Publisher publisher(loop, *tally, options);
@@ -182,6 +182,12 @@ std::uint64_t run_broker(const Options& options) {
   publisher.begin();
   measure(loop, *tally, options);
   return tally->errors;
+}
+
+}  // namespace
+
+std::uint64_t run_fanout(const Options& options) {
+  return options.subscribe_path.empty() ? run_stream_fanout(options) : run_broker_fanout(options);
 }
 
 }  // namespace sluice::bench

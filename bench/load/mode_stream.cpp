@@ -114,17 +114,14 @@ std::uint64_t run_streams(const Options& given) {
   }
   if (options.mode == "paced") start_paced(loop, options, readers);
 
-  // A stream that stands still would otherwise only lower the rate.
-  const double measured_s = options.seconds;
-  loop.at(now_ns() + static_cast<std::int64_t>((options.warmup_s + measured_s * 0.5) * 1e9), [&] {
-    for (const auto& reader : readers) reader->take_progressed();
+  // A stream that stands still for the second half would otherwise only lower the rate.
+  loop.at(now_ns() + static_cast<std::int64_t>((options.warmup_s + options.seconds / 2) * 1e9),
+          [&] {
+            for (const auto& reader : readers) reader->take_progressed();
+          });
+  measure(loop, *tally, options, [&] {
+    for (const auto& reader : readers) tally->stalled += reader->take_progressed() ? 0U : 1U;
   });
-  measure(loop, *tally, options);
-  std::uint64_t stalled = 0;
-  for (const auto& reader : readers) stalled += reader->take_progressed() ? 0U : 1U;
-  if (stalled != 0) {
-    throw std::runtime_error(std::to_string(stalled) + " streams stood still for half the run");
-  }
   return tally->errors;
 }
 

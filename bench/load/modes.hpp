@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "loop.hpp"
 #include "options.hpp"
 #include "tally.hpp"
@@ -13,15 +15,16 @@ std::uint64_t run_echo(const Options& options);
 std::uint64_t run_streams(const Options& options);  // stream and paced
 std::uint64_t run_poll(const Options& options);
 std::uint64_t run_fanout(const Options& options);
-std::uint64_t run_broker(const Options& options);  // fanout with --subscribe
 std::uint64_t run_idle(const Options& options);
 std::uint64_t run_sessions(const Options& options);
 
 /// So many errors end a run.
 inline constexpr std::uint64_t kTooManyErrors = 100;
 
-/// Runs the loop for the warm-up, then for the measured time, and reports it.
-void measure(Loop& loop, Tally& tally, const Options& options);
+/// Runs the loop for the warm-up, then for the measured time, and reports it; `before_report` may
+/// complete the tally.
+void measure(Loop& loop, Tally& tally, const Options& options,
+             const std::function<void()>& before_report = {});
 
 /// Counts an error; kTooManyErrors of them end the run.
 void report_error(Loop& loop, Tally& tally, std::string_view what);

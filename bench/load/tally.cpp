@@ -44,8 +44,9 @@ void print_report(const Options& options, const Tally& tally, double elapsed_s,
               json_text(options.mode).c_str(), options.connections, elapsed_s,
               static_cast<unsigned long long>(tally.units),
               static_cast<unsigned long long>(tally.replies));
-  std::printf(R"(,"units_per_s":%.1f,"bytes":%llu,"errors":%llu,"first_error":%s)",
+  std::printf(R"(,"units_per_s":%.1f,"bytes":%llu,"stalled":%llu,"errors":%llu,"first_error":%s)",
               elapsed_s > 0 ? units / elapsed_s : 0.0, static_cast<unsigned long long>(tally.bytes),
+              static_cast<unsigned long long>(tally.stalled),
               static_cast<unsigned long long>(tally.errors), json_text(tally.first_error).c_str());
   std::printf(R"(,"load_cores":%.3f,"foreign_cores":%.3f)", load / elapsed_s, foreign / elapsed_s);
   if (options.server_pid != 0) {

@@ -15,6 +15,7 @@ struct Tally {
   std::uint64_t units = 0;
   std::uint64_t replies = 0;  // HTTP replies and streams that came to their end
   std::uint64_t bytes = 0;
+  std::uint64_t stalled = 0;  // streams that stood still for the second half
   std::uint64_t errors = 0;
   std::string first_error;
   Histogram round_trip;  // request sent to reply complete

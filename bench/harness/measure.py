@@ -1,0 +1,96 @@
+"""Alternating rounds and their medians."""
+
+import dataclasses
+import os
+import statistics
+import sys
+from collections.abc import Callable
+
+from . import processes, servers
+from .processes import Cores, Paths
+
+# Above so much CPU time of other processes, in cores, a run is repeated once and the quieter kept.
+_NOISE = 0.25
+
+
+@dataclasses.dataclass
+class Bench:
+    """What every row needs to know. `rounds` alternate between a row's targets."""
+
+    paths: Paths
+    cores: Cores
+    rounds: int = 3
+    seconds: float = 3.0
+    quick: bool = False
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One line of a comparison: `start` makes the server, `load` are the generator's arguments."""
+
+    label: str
+    start: Callable[[], servers.Server]
+    load: list[str]
+
+
+def run_once(bench: Bench, target: Target) -> dict:
+    server = target.start()
+    log = os.path.join(bench.paths.scratch, "server.log")
+    with processes.running(bench.cores.server, server.command, server.port, log) as process:
+        arguments = [
+            *target.load,
+            "--port", str(server.port),
+            "--server-pid", str(process.pid),
+            "--seconds", str(bench.seconds),
+            "--warmup", str(min(server.warmup_s, 1.0) if bench.quick else server.warmup_s),
+        ]  # fmt: skip
+        report = processes.load(bench.paths, bench.cores, arguments)
+    if report["errors"]:
+        bench.say(f"  {target.label}: {report['errors']} errors, first: {report['first_error']}")
+    return report
+
+
+def run_quietly(bench: Bench, target: Target) -> dict:
+    report = run_once(bench, target)
+    if report["foreign_cores"] > _NOISE and not bench.quick:
+        again = run_once(bench, target)
+        report = min(report, again, key=lambda run: run["foreign_cores"])
+    return report
+
+
+def compare(bench: Bench, targets: list[Target]) -> dict[str, dict]:
+    """Measures each target once a round. Returns the medians of every figure by label."""
+    runs: dict[str, list[dict]] = {target.label: [] for target in targets}
+    for _ in range(bench.rounds):
+        for target in targets:
+            report = run_quietly(bench, target)
+            bench.say(f"  {target.label}: {summary(report)}")
+            runs[target.label].append(report)
+    return {label: medians(reports) for label, reports in runs.items()}
+
+
+def summary(report: dict) -> str:
+    parts = [f"{report['units_per_s']:,.0f}/s"]
+    if "server_us_per_unit" in report:
+        parts.append(f"{report['server_us_per_unit']:.2f} us CPU")
+    parts.append(f"{report['foreign_cores']:.2f} cores foreign")
+    return ", ".join(parts)
+
+
+def medians(reports: list[dict]) -> dict:
+    """The median of each number, also of nested ones; errors add up. Texts come from the first."""
+    merged: dict = {}
+    for key, value in reports[0].items():
+        values = [report[key] for report in reports if key in report]
+        if key == "errors":
+            merged[key] = sum(values)
+        elif isinstance(value, dict):
+            merged[key] = medians(values)
+        elif isinstance(value, (int, float)):
+            merged[key] = statistics.median(values)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,134 @@
+"""Servers and the load generator as child processes, each pinned to its core."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import resource
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+
+class BenchError(Exception):
+    """Something could not be measured; the text says what and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Paths:
+    """Where the programs are. `scratch` is emptied by whoever made it."""
+
+    sluice: str
+    floor: str
+    load: str
+    peers: str
+    scratch: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Cores:
+    server: int
+    load: int
+
+
+def raise_descriptor_limit() -> int:
+    """Children inherit it. Returns how many descriptors each may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def pinned(core: int, command: list[str]) -> list[str]:
+    return ["taskset", "-c", str(core), *command]
+
+
+def wait_until_open(port: int, process: subprocess.Popen, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise BenchError(f"{process.args[3]} ended with status {process.returncode}")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.005)
+    raise BenchError(f"{process.args[3]} does not listen after {seconds} s")
+
+
+def stop(process: subprocess.Popen) -> None:
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def running(core: int, command: list[str], port: int, log: str) -> Iterator[subprocess.Popen]:
+    """The server, listening; its output goes to the file `log`."""
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            pinned(core, command), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+    try:
+        wait_until_open(port, process)
+        yield process
+        if process.poll() is not None:
+            raise BenchError(f"{command[0]} died under load; see {log}")
+    finally:
+        stop(process)
+
+
+def load(paths: Paths, cores: Cores, arguments: list[str], timeout: float = 300) -> dict:
+    """One run of the load generator: its report, which may count errors."""
+    command = pinned(cores.load, [paths.load, *arguments])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    if not done.stdout.startswith("{"):
+        raise BenchError(done.stderr.strip() or f"the load ended with status {done.returncode}")
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def holding(paths: Paths, cores: Cores, arguments: list[str]) -> Iterator[dict]:
+    """A run of the load generator that keeps its connections open for as long as the context."""
+    command = pinned(cores.load, [paths.load, *arguments, "--hold"])
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        if not line.startswith("{"):
+            raise BenchError(f"{' '.join(arguments)}: nothing to hold")
+        yield json.loads(line)
+    finally:
+        process.stdin.close()
+        process.wait(60)
+
+
+def resident_bytes(pid: int) -> int:
+    with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def exchange(port: int, request: bytes, timeout: float = 10) -> bytes:
+    """Sends one HTTP request and returns its reply: head and Content-Length body, as they came."""
+    with socket.create_connection(("127.0.0.1", port), timeout) as connection:
+        connection.sendall(request)
+        reply = b""
+        while True:
+            head, separator, body = reply.partition(b"\r\n\r\n")
+            if separator:
+                fields = dict(
+                    line.lower().split(b":", 1) for line in head.split(b"\r\n")[1:] if b":" in line
+                )
+                if len(body) >= int(fields.get(b"content-length", b"0")):
+                    return reply
+            piece = connection.recv(65536)
+            if not piece:
+                return reply
+            reply += piece

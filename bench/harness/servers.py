@@ -1,0 +1,87 @@
+"""The servers under test and how each is started."""
+
+import dataclasses
+import glob
+import os
+
+from .processes import BenchError, Paths, free_port
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A command that listens on `port`. `warmup_s` is what its run-time needs to reach its speed."""
+
+    name: str
+    command: list[str]
+    port: int
+    warmup_s: float = 1.0
+
+
+# What sluice would otherwise refuse to one client at these loads.
+_SLUICE_LIMITS = [
+    "--streams-per-client", "1000000",
+    "--max-connections", "19500",
+    "--queue", "1000000",
+    "--max-total-bytes", "1g",
+]  # fmt: skip
+
+
+def sluice(paths: Paths, *options: str) -> Server:
+    port = free_port()
+    command = [
+        paths.sluice, "serve", "--engine", "synthetic", "--host", "127.0.0.1",
+        "--port", str(port), "--threads", "1", "--log-level", "error",
+    ]  # fmt: skip
+    return Server("sluice", [*command, *_SLUICE_LIMITS, *options], port)
+
+
+def bare(paths: Paths, *options: str) -> Server:
+    port = free_port()
+    return Server("bare epoll", [paths.floor, "--port", str(port), *options], port)
+
+
+def _node(paths: Paths, name: str, script: str, *options: str) -> Server:
+    if not os.path.isdir(os.path.join(paths.peers, "node_modules")):
+        raise BenchError("bench/peers/node_modules is missing: run scripts/setup --bench")
+    port = free_port()
+    command = ["node", os.path.join(paths.peers, script), str(port), *options]
+    return Server(name, command, port, warmup_s=5.0)
+
+
+def typescript(paths: Paths) -> Server:
+    return _node(paths, "TypeScript SDK", "mcp.mjs")
+
+
+def npm_ws(paths: Paths) -> Server:
+    return _node(paths, "npm ws", "ws.mjs")
+
+
+def node_poll(paths: Paths, chunks_per_reply: int) -> Server:
+    return _node(paths, "node poll", "poll.mjs", str(chunks_per_reply))
+
+
+def _nginx(paths: Paths, name: str, template: str, values: dict[str, str]) -> Server:
+    port = free_port()
+    directory = os.path.join(paths.scratch, f"{template}.{port}")
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(paths.peers, template), encoding="utf-8") as source:
+        text = source.read()
+    for key, value in {"DIR": directory, "PORT": str(port), **values}.items():
+        text = text.replace(f"@{key}@", value)
+    conf = os.path.join(directory, "nginx.conf")
+    with open(conf, "w", encoding="utf-8") as target:
+        target.write(text)
+    return Server(name, ["nginx", "-p", directory, "-c", conf], port)
+
+
+def nginx(paths: Paths, body: str) -> Server:
+    if "'" in body or "$" in body or "\\" in body:
+        raise BenchError("nginx cannot return a body with quotes, dollars or backslashes")
+    return _nginx(paths, "nginx", "nginx.conf.in", {"BODY": body})
+
+
+def nchan(paths: Paths) -> Server:
+    modules = glob.glob("/usr/lib/nginx/modules/ngx_nchan_module.so")
+    if not modules:
+        raise BenchError("nchan is missing: run scripts/setup --bench")
+    return _nginx(paths, "nchan", "nchan.conf.in", {"MODULE": modules[0]})
