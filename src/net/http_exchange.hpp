@@ -83,8 +83,8 @@ class WebSocketSession : public RefCounted {
 using WebSocketSessionPtr = RefPtr<WebSocketSession>;
 
 struct WebSocketOptions {
-  std::size_t max_message = 4U << 20U;  // bytes, after decompression; beyond: close 1009
-  bool deflate = true;                  // offer permessage-deflate
+  std::size_t max_message = 4U << 20U;   // bytes, after decompression; beyond: close 1009
+  bool deflate = true;                   // offer permessage-deflate
   std::size_t deflate_threshold = 1024;  // smaller messages are sent as they are
   std::string_view subprotocol = {};     // to be named in the reply, or empty
 };
@@ -108,9 +108,6 @@ class HttpExchange : public RefCounted {
   virtual bool write(std::string_view body) = 0;
   /// The same with bytes that are shared, not copied.
   virtual bool write(const ChunkBlock& block) = 0;
-  /// The buffer that write() appends to, for encoders that append in place. Valid until the next
-  /// call on this exchange or the end of the turn; only between start() and finish(). Append only.
-  virtual std::string& body() = 0;
   /// Sends what is queued now instead of at the turn's end.
   virtual void flush() = 0;
   /// Ends a streaming reply.

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "net/http_types.hpp"
+
+namespace sluice {
+
+struct HttpParserLimits {
+  std::size_t header_bytes = 16U << 10U;
+  std::size_t headers = 100;
+  std::size_t uri = 8U << 10U;
+  std::size_t body = 4U << 20U;
+};
+
+/// How a request's body is delimited (RFC 9112, section 6.3).
+enum class BodyFraming : std::uint8_t { none, length, chunked };
+
+/// A request's head as found at the start of a buffer. The views point into that buffer and into
+/// the parser that found them, until its next parse.
+struct HttpRequestHead {
+  HttpRequest request;   // without its body and peer
+  std::size_t size = 0;  // bytes of the head
+  BodyFraming framing = BodyFraming::none;
+  std::size_t content_length = 0;
+  bool keep_alive = true;
+  bool expects_continue = false;
+};
+
+/// Parses request heads (RFC 9112) from a buffer that holds them whole. Keeps no state between
+/// calls, so one parser serves all connections of a loop. Not thread-safe.
+class HttpHeadParser {
+ public:
+  explicit HttpHeadParser(HttpParserLimits limits) : limits_(limits) {}
+
+  /// The head at the start of `input`; `found` false if it is not there whole yet. The error's code
+  /// is the HTTP status: 400, 413, 414, 431, 501 or 505.
+  Result<void> parse(std::string_view input, bool& found, HttpRequestHead& head);
+
+  [[nodiscard]] const HttpParserLimits& limits() const { return limits_; }
+
+  static constexpr std::size_t kMaxHeaders = 250;
+
+ private:
+  HttpParserLimits limits_;
+  std::array<HeaderField, kMaxHeaders> fields_;
+};
+
+/// Undoes the chunked coding of one request's body (RFC 9112, section 7.1) as it comes in.
+class ChunkedBodyReader {
+ public:
+  explicit ChunkedBodyReader(std::size_t max_body);
+  ~ChunkedBodyReader();
+
+  /// Takes bytes that follow the head. Returns how many it used; the rest wants more behind it, or
+  /// belongs to the next request once done(). The error's code is 400 or 413.
+  Result<std::size_t> feed(std::string_view input);
+  [[nodiscard]] bool done() const;
+  [[nodiscard]] const std::string& body() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,207 @@
+#include "net/http_types.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+struct KnownName {
+  std::string_view name;
+  KnownHeader header;
+};
+constexpr std::array<KnownName, kKnownHeaders> kKnownNames = {{
+    {"accept", KnownHeader::accept},
+    {"accept-encoding", KnownHeader::accept_encoding},
+    {"access-control-request-headers", KnownHeader::access_control_request_headers},
+    {"access-control-request-method", KnownHeader::access_control_request_method},
+    {"authorization", KnownHeader::authorization},
+    {"connection", KnownHeader::connection},
+    {"content-encoding", KnownHeader::content_encoding},
+    {"content-length", KnownHeader::content_length},
+    {"content-type", KnownHeader::content_type},
+    {"cookie", KnownHeader::cookie},
+    {"expect", KnownHeader::expect},
+    {"host", KnownHeader::host},
+    {"last-event-id", KnownHeader::last_event_id},
+    {"mcp-method", KnownHeader::mcp_method},
+    {"mcp-name", KnownHeader::mcp_name},
+    {"mcp-protocol-version", KnownHeader::mcp_protocol_version},
+    {"mcp-session-id", KnownHeader::mcp_session_id},
+    {"origin", KnownHeader::origin},
+    {"sec-websocket-extensions", KnownHeader::sec_websocket_extensions},
+    {"sec-websocket-key", KnownHeader::sec_websocket_key},
+    {"sec-websocket-protocol", KnownHeader::sec_websocket_protocol},
+    {"sec-websocket-version", KnownHeader::sec_websocket_version},
+    {"transfer-encoding", KnownHeader::transfer_encoding},
+    {"upgrade", KnownHeader::upgrade},
+    {"user-agent", KnownHeader::user_agent},
+    {"x-api-key", KnownHeader::x_api_key},
+}};
+
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+constexpr std::size_t kLongestKnown = 30;
+
+/// A perfect enough hash of a name: its length and two of its characters.
+constexpr std::size_t bucket_of(std::string_view name) {
+  return (name.size() * 31 + static_cast<unsigned char>(lower(name[0])) * 7 +
+          static_cast<unsigned char>(lower(name[name.size() / 2])) * 3 +
+          static_cast<unsigned char>(lower(name.back()))) %
+         256;
+}
+
+constexpr std::array<std::uint8_t, 256> make_buckets() {
+  // The first name in each bucket; names that share one are found by walking on.
+  std::array<std::uint8_t, 256> buckets{};
+  for (std::size_t i = kKnownHeaders; i-- > 0;) {
+    buckets[bucket_of(kKnownNames[i].name)] = static_cast<std::uint8_t>(i + 1);
+  }
+  return buckets;
+}
+constexpr std::array<std::uint8_t, 256> kBuckets = make_buckets();
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
+}  // namespace
+
+KnownHeader known_header(std::string_view name) {
+  if (name.empty() || name.size() > kLongestKnown) return KnownHeader::unknown;
+  const std::size_t bucket = bucket_of(name);
+  for (std::size_t at = kBuckets[bucket]; at != 0 && at <= kKnownHeaders; ++at) {
+    const KnownName& known = kKnownNames[at - 1];
+    if (equals_ignoring_case(known.name, name)) return known.header;
+  }
+  return KnownHeader::unknown;
+}
+
+bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+bool list_has_token(std::string_view list, std::string_view token) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view item = list.substr(0, comma);
+    if (equals_ignoring_case(trim(item.substr(0, item.find(';'))), token)) return true;
+    if (comma == std::string_view::npos) return false;
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+bool PeerAddress::is_v4() const {
+  return std::equal(kMappedPrefix.begin(), kMappedPrefix.end(), ip.begin());
+}
+
+bool PeerAddress::is_loopback() const {
+  if (is_v4()) return ip[12] == 127;
+  return std::all_of(ip.begin(), ip.end() - 1, [](std::uint8_t byte) { return byte == 0; }) &&
+         ip[15] == 1;
+}
+
+std::string PeerAddress::to_string() const {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (is_v4()) {
+    inet_ntop(AF_INET, ip.data() + kMappedPrefix.size(), text.data(), text.size());
+  } else {
+    inet_ntop(AF_INET6, ip.data(), text.data(), text.size());
+  }
+  return text.data();
+}
+
+std::string_view HttpRequest::header(std::string_view name) const {
+  for (const HeaderField& field : headers) {
+    if (equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return {};
+}
+
+std::string_view HttpRequest::query_parameter(std::string_view name) const {
+  std::string_view rest = query;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('&');
+    const std::string_view pair = rest.substr(0, end);
+    const std::size_t equals = pair.find('=');
+    if (pair.substr(0, equals) == name) {
+      return equals == std::string_view::npos ? pair.substr(pair.size()) : pair.substr(equals + 1);
+    }
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return {};
+}
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 100:
+      return "Continue";
+    case 101:
+      return "Switching Protocols";
+    case 200:
+      return "OK";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 411:
+      return "Length Required";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 426:
+      return "Upgrade Required";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Unknown";
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,287 @@
+#include "net/server_exchange.hpp"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "core/json.hpp"
+#include "net/compression.hpp"
+#include "net/server_websocket.hpp"
+#include "net/websocket.hpp"
+
+namespace sluice {
+namespace {
+
+void append_hex(std::string& out, std::size_t value) {
+  std::array<char, 16> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  out.append(digits.data(), end);
+}
+
+void append_chunk_head(std::string& out, std::size_t size) {
+  append_hex(out, size);
+  out.append("\r\n");
+}
+
+}  // namespace
+
+ChunkBlock::ChunkBlock(std::string_view body) {
+  std::string framed;
+  framed.reserve(body.size() + 16);
+  append_chunk_head(framed, body.size());
+  body_at_ = framed.size();
+  framed.append(body).append("\r\n");
+  framed_ = Bytes(std::move(framed));
+}
+
+void frame_chunk(std::string& body) {
+  std::string head;
+  append_chunk_head(head, body.size());
+  body.insert(0, head);
+  body.append("\r\n");
+}
+
+void append_reply_head(std::string& out, const ReplyHead& head) {
+  if (head.status == 200) {
+    out.append("HTTP/1.1 200 OK\r\n");
+  } else {
+    out.append("HTTP/1.1 ");
+    append_number(out, head.status);
+    out.append(" ").append(reason_phrase(head.status)).append("\r\n");
+  }
+  if (!head.content_type.empty()) {
+    out.append("Content-Type: ").append(head.content_type).append("\r\n");
+  }
+  if (head.content_length == ReplyHead::kChunked) {
+    out.append("Transfer-Encoding: chunked\r\n");
+  } else if (head.content_length != ReplyHead::kUntilClose && head.status != 204) {
+    out.append("Content-Length: ");
+    append_number(out, head.content_length);
+    out.append("\r\n");
+  }
+  if (head.gzip) out.append("Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n");
+  if (!head.keep_alive) {
+    out.append("Connection: close\r\n");
+  } else if (head.minor_version == 0) {
+    out.append("Connection: keep-alive\r\n");
+  }
+  for (const HeaderField& field : head.extra) {
+    out.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  out.append("\r\n");
+}
+
+void ServerExchange::open(Connection& connection, const HttpRequest& request, bool keep_alive) {
+  connection_ = RefPtr<Connection>(&connection);
+  executor_ = &connection.worker().loop;
+  state_ = State::unanswered;
+  keep_alive_ = keep_alive;
+  is_head_ = request.method == Method::head;
+  minor_version_ = static_cast<std::uint8_t>(request.minor_version);
+  const std::string_view coding = request.header(KnownHeader::accept_encoding);
+  accepts_gzip_ = coding.data() != nullptr && connection.worker().options.gzip_threshold > 0 &&
+                  accepts_gzip(coding);
+}
+
+void ServerExchange::reply(int status, std::string_view content_type, std::string_view body,
+                           HeaderFields extra) {
+  if (state_ != State::unanswered) return;
+  Connection& connection = *connection_;
+  ServerCounters& counters = connection.worker().counters;
+  ServerCounters::add(counters.responses[status / 100 - 1]);
+  std::string compressed;
+  const bool gzipped = accepts_gzip_ && body.size() >= connection.worker().options.gzip_threshold;
+  if (gzipped) {
+    gzip(body, compressed);
+    body = compressed;
+  }
+  std::string& out = connection.output();
+  append_reply_head(out, {.status = status,
+                          .content_type = content_type,
+                          .content_length = body.size(),
+                          .keep_alive = keep_alive_,
+                          .minor_version = minor_version_,
+                          .gzip = gzipped,
+                          .extra = extra});
+  if (!is_head_) out.append(body);
+  connection.flush();
+  done();
+}
+
+void ServerExchange::start(int status, std::string_view content_type, HeaderFields extra) {
+  if (state_ != State::unanswered) return;
+  Connection& connection = *connection_;
+  ServerCounters& counters = connection.worker().counters;
+  ServerCounters::add(counters.responses[status / 100 - 1]);
+  ServerCounters::add(counters.streaming_replies);
+  state_ = State::streaming;
+  if (minor_version_ == 0) keep_alive_ = false;
+  append_reply_head(
+      connection.output(),
+      {.status = status,
+       .content_type = content_type,
+       .content_length = minor_version_ == 0 ? ReplyHead::kUntilClose : ReplyHead::kChunked,
+       .keep_alive = keep_alive_,
+       .minor_version = minor_version_,
+       .gzip = false,
+       .extra = extra});
+  connection.output_changed();
+}
+
+bool ServerExchange::write(std::string_view body) {
+  if (state_ != State::streaming || body.empty() || is_head_) return true;
+  std::string& out = connection_->output();
+  if (minor_version_ == 0) {
+    out.append(body);
+  } else {
+    append_chunk_head(out, body.size());
+    out.append(body).append("\r\n");
+  }
+  connection_->output_changed();
+  return connection_->check_room();
+}
+
+bool ServerExchange::write(const ChunkBlock& block) {
+  if (state_ != State::streaming || is_head_) return true;
+  if (minor_version_ == 0) {
+    connection_->queue(block.framed(), block.body_offset(), block.body().size());
+  } else {
+    connection_->queue(block.framed(), 0, block.framed().size());
+  }
+  return connection_->check_room();
+}
+
+void ServerExchange::flush() {
+  if (state_ != State::closed) connection_->flush();
+}
+
+void ServerExchange::finish() {
+  if (state_ != State::streaming) return;
+  if (minor_version_ != 0 && !is_head_) connection_->output().append("0\r\n\r\n");
+  ServerCounters::subtract(connection_->worker().counters.streaming_replies);
+  connection_->flush();
+  if (state_ != State::closed) done();
+}
+
+void ServerExchange::abort() {
+  if (state_ == State::closed) return;
+  close_callback_ = {};
+  const RefPtr<Connection> connection = connection_;
+  connection->drop();
+}
+
+void ServerExchange::on_close(Executor::Task callback) {
+  // What the old callback holds may hold this exchange.
+  const Executor::Task old = std::exchange(close_callback_, {});
+  if (state_ != State::closed) {
+    close_callback_ = std::move(callback);
+  } else if (callback) {
+    callback();
+  }
+}
+
+/// The reply is whole: the connection goes on to its next request.
+void ServerExchange::done() {
+  state_ = State::closed;
+  const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
+  const Executor::Task close = std::exchange(close_callback_, {});
+  const Executor::Task drain = std::exchange(drain_callback_, {});
+  if (connection) connection->request_finished(keep_alive_);
+}
+
+void ServerExchange::lost() {
+  if (state_ == State::closed) return;
+  if (state_ == State::streaming) {
+    ServerCounters::subtract(connection_->worker().counters.streaming_replies);
+  }
+  state_ = State::closed;
+  // The callbacks may hold the last handles of this exchange and of the connection.
+  const HttpExchangePtr keep(this);
+  const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
+  const Executor::Task drain = std::exchange(drain_callback_, {});
+  if (Executor::Task close = std::exchange(close_callback_, {})) close();
+}
+
+void ServerExchange::drained() {
+  if (drain_callback_ && state_ == State::streaming) {
+    const HttpExchangePtr keep(this);
+    Executor::Task callback = std::exchange(drain_callback_, {});
+    callback();
+    if (!drain_callback_ && state_ == State::streaming) drain_callback_ = std::move(callback);
+  }
+}
+
+void ServerExchange::on_unreferenced() {
+  if (executor_ != nullptr && !executor_->on_loop_thread() && state_ != State::closed) {
+    // Back to its loop, where it can be answered.
+    executor_->post([self = HttpExchangePtr(this)] {});
+    return;
+  }
+  std::unique_ptr<ServerExchange> self(this);
+  if (state_ == State::unanswered) {
+    // The handler has forgotten it.
+    add_reference();
+    reply(500, "text/plain; charset=utf-8", "The server gave no answer\n", {});
+  } else if (state_ == State::streaming) {
+    add_reference();
+    abort();
+  }
+}
+
+std::size_t ServerExchange::queued_bytes() const {
+  return state_ == State::closed ? 0 : connection_->queued_bytes();
+}
+
+Duration ServerExchange::stalled_for() const {
+  return state_ == State::closed ? Duration{} : connection_->stalled_for();
+}
+
+void ServerExchange::reject_upgrade(int status, std::string_view why, HeaderFields extra) {
+  reply(status, "text/plain; charset=utf-8", why, extra);
+}
+
+WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request,
+                                                      const WebSocketOptions& options,
+                                                      std::unique_ptr<WebSocketHandler> handler) {
+  if (state_ != State::unanswered) return nullptr;
+  const std::string_view upgrade = request.header(KnownHeader::upgrade);
+  if (!list_has_token(upgrade, "websocket") ||
+      !list_has_token(request.header(KnownHeader::connection), "upgrade")) {
+    reject_upgrade(426, "Connect with WebSocket here\n",
+                   {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}});
+    return nullptr;
+  }
+  const std::string_view key = request.header(KnownHeader::sec_websocket_key);
+  static constexpr std::size_t kKeyLength = 24;  // 16 bytes in Base64
+  if (request.method != Method::get || request.minor_version < 1 || key.size() != kKeyLength) {
+    reject_upgrade(400, "Not a WebSocket handshake (RFC 6455, section 4.2.1)\n", {});
+    return nullptr;
+  }
+  if (request.header(KnownHeader::sec_websocket_version) != "13") {
+    reject_upgrade(426, "Only WebSocket version 13 is spoken here\n",
+                   {{"Sec-WebSocket-Version", "13"}});
+    return nullptr;
+  }
+  std::optional<std::string> deflate;
+  if (options.deflate) {
+    deflate = negotiate_deflate(request.header(KnownHeader::sec_websocket_extensions));
+  }
+  std::string& out = connection_->output();
+  out.append("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n");
+  out.append("Sec-WebSocket-Accept: ").append(websocket_accept_key(key)).append("\r\n");
+  if (deflate) out.append("Sec-WebSocket-Extensions: ").append(*deflate).append("\r\n");
+  if (!options.subprotocol.empty()) {
+    out.append("Sec-WebSocket-Protocol: ").append(options.subprotocol).append("\r\n");
+  }
+  out.append("\r\n");
+  ServerCounters::add(connection_->worker().counters.responses[0]);
+  const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
+  state_ = State::closed;
+  RefPtr<ServerWebSocket> session(
+      new ServerWebSocket(*connection, options, deflate.has_value(), std::move(handler)));
+  connection->become_websocket(session);
+  connection->output_changed();
+  return session;
+}
+
+}  // namespace sluice

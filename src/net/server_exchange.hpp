@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/connection.hpp"
+#include "net/http_exchange.hpp"
+
+namespace sluice {
+
+/// What a reply's head says.
+struct ReplyHead {
+  int status = 200;
+  std::string_view content_type;
+  std::size_t content_length = 0;  // kChunked, kUntilClose, or the body's
+  bool keep_alive = true;
+  int minor_version = 1;
+  bool gzip = false;
+  HeaderFields extra;
+
+  static constexpr std::size_t kChunked = ~std::size_t{0};
+  static constexpr std::size_t kUntilClose = kChunked - 1;
+};
+void append_reply_head(std::string& out, const ReplyHead& head);
+
+/// The reply side of the request that a connection is at. Used again for the connection's next
+/// request when nobody holds it any more.
+class ServerExchange final : public HttpExchange {
+ public:
+  void open(Connection& connection, const HttpRequest& request, bool keep_alive);
+  /// The connection has gone.
+  void lost();
+  /// The output queue is below its low-water mark again.
+  void drained();
+
+  void reply(int status, std::string_view content_type, std::string_view body,
+             HeaderFields extra) override;
+  void start(int status, std::string_view content_type, HeaderFields extra) override;
+  bool write(std::string_view body) override;
+  bool write(const ChunkBlock& block) override;
+  void flush() override;
+  void finish() override;
+  void abort() override;
+  void on_drain(Executor::Task callback) override { drain_callback_ = std::move(callback); }
+  void on_close(Executor::Task callback) override;
+  WebSocketSessionPtr upgrade_websocket(const HttpRequest& request, const WebSocketOptions& options,
+                                        std::unique_ptr<WebSocketHandler> handler) override;
+  [[nodiscard]] bool is_open() const override { return state_ != State::closed; }
+  [[nodiscard]] std::size_t queued_bytes() const override;
+  [[nodiscard]] Duration stalled_for() const override;
+  [[nodiscard]] Executor& executor() override { return *executor_; }
+
+ private:
+  enum class State : std::uint8_t { unanswered, streaming, closed };
+
+  void on_unreferenced() override;
+  void done();
+  void reject_upgrade(int status, std::string_view why, HeaderFields extra);
+
+  RefPtr<Connection> connection_;  // null once closed
+  Executor* executor_ = nullptr;
+  Executor::Task drain_callback_;
+  Executor::Task close_callback_;
+  State state_ = State::closed;
+  bool keep_alive_ = true;
+  bool is_head_ = false;
+  bool accepts_gzip_ = false;
+  std::uint8_t minor_version_ = 1;
+};
+
+}  // namespace sluice

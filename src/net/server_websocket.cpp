@@ -1,0 +1,147 @@
+#include "net/server_websocket.hpp"
+
+#include <utility>
+
+#include "net/compression.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr int kLost = 1006;
+constexpr int kUnsupportedData = 1003;
+constexpr std::uint8_t kMaxUnansweredPings = 2;
+
+}  // namespace
+
+ServerWebSocket::ServerWebSocket(Connection& connection, const WebSocketOptions& options,
+                                 bool deflate, std::unique_ptr<WebSocketHandler> handler)
+    : connection_(&connection),
+      executor_(&connection.worker().loop),
+      handler_(std::move(handler)),
+      decoder_(WebSocketDecoder::Role::server, options.max_message, deflate),
+      deflate_threshold_(deflate ? options.deflate_threshold : 0),
+      heard_at_(connection.worker().coarse_now()) {}
+
+void ServerWebSocket::feed(std::span<char> bytes) {
+  if (!connection_) return;
+  heard_at_ = connection_->worker().coarse_now();
+  unanswered_pings_ = 0;
+  const RefPtr<ServerWebSocket> keep(this);
+  if (const Result<void> fed = decoder_.feed(bytes, *this); !fed) {
+    close(fed.error().code, fed.error().message);
+    if (connection_) connection_->close_after_flush();
+  }
+}
+
+void ServerWebSocket::drained() {
+  if (handler_ != nullptr && !close_sent_) handler_->on_drain();
+}
+
+void ServerWebSocket::lost() {
+  connection_ = nullptr;
+  tell_closed(close_code_);
+}
+
+void ServerWebSocket::tell_closed(int code) {
+  if (const std::unique_ptr<WebSocketHandler> handler = std::move(handler_)) {
+    handler->on_close(code);
+  }
+}
+
+bool ServerWebSocket::tick(TimePoint now) {
+  const Duration interval = connection_->worker().options.ping_interval;
+  if (interval == Duration{} || now - heard_at_ < interval * (unanswered_pings_ + 1)) return false;
+  if (close_sent_ || unanswered_pings_ >= kMaxUnansweredPings) {
+    ServerCounters::add(connection_->worker().counters.timeouts);
+    const RefPtr<Connection> connection = connection_;
+    connection->drop();
+    return true;
+  }
+  ++unanswered_pings_;
+  ping({});
+  return false;
+}
+
+bool ServerWebSocket::send_text(std::string_view text) {
+  if (!is_open()) return true;
+  if (deflate_threshold_ > 0 && text.size() >= deflate_threshold_) {
+    std::string compressed;
+    deflate_message(text, compressed);
+    if (compressed.size() < text.size()) {
+      send_frame(WebSocketOpcode::text, compressed, true);
+      return connection_->check_room();
+    }
+  }
+  send_frame(WebSocketOpcode::text, text, false);
+  return connection_->check_room();
+}
+
+bool ServerWebSocket::send_frames(const Bytes& frames) {
+  if (!is_open()) return true;
+  connection_->queue(frames, 0, frames.size());
+  return connection_->check_room();
+}
+
+bool ServerWebSocket::send_frames(std::string_view frames) {
+  if (!is_open()) return true;
+  connection_->output().append(frames);
+  connection_->output_changed();
+  return connection_->check_room();
+}
+
+void ServerWebSocket::ping(std::string_view payload) {
+  if (is_open()) send_frame(WebSocketOpcode::ping, payload, false);
+}
+
+void ServerWebSocket::close(int code, std::string_view reason) {
+  if (!is_open()) return;
+  append_websocket_close(connection_->output(), code, reason);
+  connection_->output_changed();
+  close_sent_ = true;
+  if (close_code_ == kLost) close_code_ = code;
+}
+
+void ServerWebSocket::flush() {
+  if (connection_) connection_->flush();
+}
+
+std::size_t ServerWebSocket::queued_bytes() const {
+  return connection_ ? connection_->queued_bytes() : 0;
+}
+
+Duration ServerWebSocket::stalled_for() const {
+  return connection_ ? connection_->stalled_for() : Duration{};
+}
+
+void ServerWebSocket::send_frame(WebSocketOpcode opcode, std::string_view payload,
+                                 bool compressed) {
+  append_websocket_frame(connection_->output(), opcode, payload, compressed);
+  connection_->output_changed();
+}
+
+void ServerWebSocket::on_message(WebSocketOpcode opcode, std::string_view payload) {
+  if (close_sent_ || handler_ == nullptr) return;
+  if (opcode == WebSocketOpcode::text) {
+    handler_->on_message(payload);
+  } else if (!handler_->on_binary(payload)) {
+    close(kUnsupportedData, "Send text messages");
+  }
+}
+
+void ServerWebSocket::on_ping(std::string_view payload) {
+  // Pongs answer pings one for one, so a peer that floods and does not read runs into the limit.
+  if (is_open()) {
+    send_frame(WebSocketOpcode::pong, payload, false);
+    connection_->check_room();
+  }
+}
+
+void ServerWebSocket::on_pong(std::string_view /*payload*/) {}
+
+void ServerWebSocket::on_close(int code, std::string_view /*reason*/) {
+  close_code_ = code;
+  close(code, {});
+  if (connection_) connection_->close_after_flush();
+}
+
+}  // namespace sluice

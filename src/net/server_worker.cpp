@@ -1,0 +1,93 @@
+#include "net/server_worker.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "net/connection.hpp"
+
+namespace sluice {
+namespace {
+
+/// How often timeouts are looked at, and so how exact they are.
+constexpr Duration kTick = std::chrono::milliseconds(250);
+
+}  // namespace
+
+ServerWorker::ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
+                           const HttpServerOptions& server_options, std::atomic<std::size_t>& total)
+    : loop(event_loop),
+      handler(http_handler),
+      options(server_options),
+      parser({.header_bytes = server_options.max_header_bytes,
+              .headers = server_options.max_headers,
+              .uri = server_options.max_uri,
+              .body = server_options.max_body}),
+      clock_(server_options.clock != nullptr ? server_options.clock : &event_loop.clock()),
+      total_(total),
+      coarse_now_(clock_->now()) {}
+
+ServerWorker::~ServerWorker() {
+  loop.cancel(tick_timer_);
+  drop_all();
+}
+
+void ServerWorker::adopt(Socket socket, std::shared_ptr<TlsContext> tls) {
+  coarse_now_ = clock_->now();
+  ServerCounters::add(counters.connections_total);
+  const RefPtr<Connection> connection(new Connection(*this, std::move(socket), std::move(tls)));
+  connection->start();
+}
+
+void ServerWorker::add(Connection& connection) {
+  connection.next_ = connections_;
+  if (connections_ != nullptr) connections_->previous_ = &connection;
+  connections_ = &connection;
+  // The list's reference; remove() gives it back.
+  connection.add_reference();
+  ServerCounters::add(counters.connections);
+  if (tick_timer_ == 0) schedule_tick();
+}
+
+void ServerWorker::remove(Connection& connection) {
+  if (connection.previous_ != nullptr) connection.previous_->next_ = connection.next_;
+  if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
+  if (connections_ == &connection) connections_ = connection.next_;
+  connection.previous_ = nullptr;
+  connection.next_ = nullptr;
+  ServerCounters::subtract(counters.connections);
+  total_.fetch_sub(1, std::memory_order_relaxed);
+  connection.release_reference();
+}
+
+void ServerWorker::schedule_tick() {
+  tick_timer_ = loop.schedule_at(loop.clock().now() + kTick, [this] { tick(); });
+}
+
+void ServerWorker::tick() {
+  tick_timer_ = 0;
+  coarse_now_ = clock_->now();
+  std::uint64_t queued = 0;
+  for (Connection* connection = connections_; connection != nullptr;) {
+    Connection* const next = connection->next_;
+    queued += connection->queued_bytes();
+    // A connection may go, but only itself: callbacks of its going are not run here for others.
+    const RefPtr<Connection> keep_next(next);
+    connection->tick(coarse_now_);
+    connection = next != nullptr && next->is_listed() ? next : nullptr;
+  }
+  counters.queued_bytes.store(queued, std::memory_order_relaxed);
+  if (connections_ != nullptr) schedule_tick();
+}
+
+void ServerWorker::drain() {
+  draining_ = true;
+  std::vector<RefPtr<Connection>> all;
+  for (Connection* c = connections_; c != nullptr; c = c->next_) all.emplace_back(c);
+  for (const RefPtr<Connection>& connection : all) connection->drain();
+}
+
+void ServerWorker::drop_all() {
+  while (connections_ != nullptr) connections_->drop();
+}
+
+}  // namespace sluice

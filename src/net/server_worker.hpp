@@ -1,0 +1,90 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "net/event_loop.hpp"
+#include "net/http_exchange.hpp"
+#include "net/http_parser.hpp"
+#include "net/http_server.hpp"
+
+namespace sluice {
+
+class Connection;
+
+/// Counted on one loop, readable from any thread.
+struct ServerCounters {
+  std::atomic<std::uint64_t> connections = 0;
+  std::atomic<std::uint64_t> parked = 0;
+  std::atomic<std::uint64_t> websockets = 0;
+  std::atomic<std::uint64_t> streaming_replies = 0;
+  std::atomic<std::uint64_t> connections_total = 0;
+  std::atomic<std::uint64_t> requests_total = 0;
+  std::atomic<std::uint64_t> bytes_in = 0;
+  std::atomic<std::uint64_t> bytes_out = 0;
+  std::atomic<std::uint64_t> responses[5] = {};
+  std::atomic<std::uint64_t> timeouts = 0;
+  std::atomic<std::uint64_t> stalled = 0;
+  std::atomic<std::uint64_t> queued_bytes = 0;
+
+  /// Counters have one writer: a plain add is enough.
+  static void add(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  static void subtract(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
+    counter.store(counter.load(std::memory_order_relaxed) - by, std::memory_order_relaxed);
+  }
+};
+
+/// One loop's share of an HTTP server: its connections, and what they all use. Belongs to its
+/// loop.
+class ServerWorker {
+ public:
+  ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
+               const HttpServerOptions& server_options, std::atomic<std::size_t>& total);
+  ~ServerWorker();
+  ServerWorker(const ServerWorker&) = delete;
+  ServerWorker& operator=(const ServerWorker&) = delete;
+
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp,
+                                                  boost::asio::io_context::executor_type>;
+  /// Takes over an accepted socket.
+  void adopt(Socket socket, std::shared_ptr<TlsContext> tls);
+
+  /// Closes what is idle and lets the rest finish.
+  void drain();
+  void drop_all();
+  [[nodiscard]] bool draining() const { return draining_; }
+
+  // For connections.
+  void add(Connection& connection);
+  void remove(Connection& connection);
+  [[nodiscard]] TimePoint now() const { return clock_->now(); }
+  /// The time of the last tick: good enough for timeouts, free to ask.
+  [[nodiscard]] TimePoint coarse_now() const { return coarse_now_; }
+
+  EventLoop& loop;
+  HttpHandler& handler;
+  const HttpServerOptions& options;
+  HttpHeadParser parser;
+  ServerCounters counters;
+  std::string reply;  // to compose a reply in
+  std::string body;   // to decode a body into
+
+ private:
+  void tick();
+  void schedule_tick();
+
+  const Clock* clock_;
+  std::atomic<std::size_t>& total_;
+  Connection* connections_ = nullptr;  // intrusive list
+  TimePoint coarse_now_;
+  Executor::TimerId tick_timer_ = 0;
+  bool draining_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <sys/uio.h>
+
+#include "net/tls.hpp"
+
+namespace sluice {
+
+/// What a non-blocking transfer came to.
+enum class IoStatus : std::uint8_t {
+  ok,          // `bytes` were moved
+  want_read,   // nothing more until the socket is readable
+  want_write,  // nothing more until the socket is writable
+  closed,      // the peer has ended its side
+  failed,
+};
+struct IoResult {
+  IoStatus status = IoStatus::ok;
+  std::size_t bytes = 0;
+};
+
+/// Moves bytes over a connected non-blocking socket that it does not own, with TLS on top if a
+/// context is given (as the server's side; the handshake happens within the transfers). Belongs to
+/// the connection's loop.
+class Transport {
+ public:
+  Transport(int socket, TlsContext* tls);
+  ~Transport();
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  [[nodiscard]] bool is_tls() const { return ssl_ != nullptr; }
+  IoResult read(std::span<char> into);
+  /// Sends as much of the parts as goes in one call.
+  IoResult write(std::span<const iovec> parts);
+  /// Tells the peer that nothing follows.
+  void shutdown_send();
+
+ private:
+  IoResult tls_result(int returned);
+
+  int socket_;
+  ssl_st* ssl_ = nullptr;
+};
+
+}  // namespace sluice

@@ -1,0 +1,320 @@
+#include "net/websocket.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <openssl/evp.h>
+#include <stdexcept>
+#include <utility>
+
+#include "core/utf8.hpp"
+#include "net/compression.hpp"
+#include "net/http_types.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr int kProtocolError = 1002;
+constexpr int kNoStatus = 1005;
+constexpr int kInvalidData = 1007;
+constexpr int kTooBig = 1009;
+constexpr std::size_t kMaxControl = 125;
+constexpr std::size_t kMaxHeader = 14;
+
+bool is_control(WebSocketOpcode opcode) {
+  return static_cast<std::uint8_t>(opcode) >= 8;
+}
+
+void unmask(std::span<char> payload, const std::uint8_t (&mask)[4]) {
+  std::uint64_t wide = 0;
+  std::memcpy(&wide, mask, 4);
+  std::memcpy(reinterpret_cast<char*>(&wide) + 4, mask, 4);
+  std::size_t i = 0;
+  for (; i + 8 <= payload.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, payload.data() + i, 8);
+    word ^= wide;
+    std::memcpy(payload.data() + i, &word, 8);
+  }
+  for (; i < payload.size(); ++i) {
+    payload[i] = static_cast<char>(static_cast<std::uint8_t>(payload[i]) ^ mask[i % 4]);
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// Whether we can do what one offer of permessage-deflate asks for (RFC 7692, section 7.1).
+bool can_meet(std::string_view offer) {
+  std::size_t end = offer.find(';');
+  if (!equals_ignoring_case(trimmed(offer.substr(0, end)), "permessage-deflate")) return false;
+  while (end != std::string_view::npos) {
+    offer.remove_prefix(end + 1);
+    end = offer.find(';');
+    const std::string_view parameter = trimmed(offer.substr(0, end));
+    const std::size_t equals = parameter.find('=');
+    const std::string_view name = trimmed(parameter.substr(0, equals));
+    const std::string_view value = equals == std::string_view::npos
+                                       ? std::string_view()
+                                       : trimmed(parameter.substr(equals + 1));
+    if (equals_ignoring_case(name, "server_no_context_takeover") ||
+        equals_ignoring_case(name, "client_no_context_takeover") ||
+        equals_ignoring_case(name, "client_max_window_bits")) {
+      continue;
+    }
+    // We compress with the full window only.
+    if (equals_ignoring_case(name, "server_max_window_bits") &&
+        (value == "15" || value == "\"15\"")) {
+      continue;
+    }
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string websocket_accept_key(std::string_view key) {
+  static constexpr std::string_view kGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+  const std::string text = std::string(key).append(kGuid);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int length = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha1(), nullptr) != 1) {
+    throw std::runtime_error("SHA-1 is not available");
+  }
+  std::array<unsigned char, 64> base64{};
+  const int size = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(length));
+  return {reinterpret_cast<const char*>(base64.data()), static_cast<std::size_t>(size)};
+}
+
+std::optional<std::string> negotiate_deflate(std::string_view offers) {
+  while (!offers.empty()) {
+    const std::size_t comma = offers.find(',');
+    if (can_meet(offers.substr(0, comma))) {
+      return "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
+    }
+    if (comma == std::string_view::npos) break;
+    offers.remove_prefix(comma + 1);
+  }
+  return std::nullopt;
+}
+
+void append_websocket_frame(std::string& out, WebSocketOpcode opcode, std::string_view payload,
+                            bool compressed, std::optional<std::uint32_t> mask) {
+  static constexpr unsigned kFinal = 0x80;
+  static constexpr unsigned kCompressed = 0x40;
+  const std::uint8_t mask_bit = mask ? 0x80 : 0;
+  out.push_back(
+      static_cast<char>(kFinal | (compressed ? kCompressed : 0U) | static_cast<unsigned>(opcode)));
+  if (payload.size() < 126) {
+    out.push_back(static_cast<char>(mask_bit | payload.size()));
+  } else if (payload.size() < 65536) {
+    out.push_back(static_cast<char>(mask_bit | 126U));
+    out.push_back(static_cast<char>(payload.size() >> 8U));
+    out.push_back(static_cast<char>(payload.size()));
+  } else {
+    out.push_back(static_cast<char>(mask_bit | 127U));
+    for (int shift = 56; shift >= 0; shift -= 8) {
+      out.push_back(static_cast<char>(payload.size() >> static_cast<unsigned>(shift)));
+    }
+  }
+  std::uint8_t key[4] = {};
+  if (mask) {
+    for (std::size_t i = 0; i < 4; ++i) key[i] = static_cast<std::uint8_t>(*mask >> (24 - 8 * i));
+    out.append(reinterpret_cast<const char*>(key), 4);
+  }
+  const std::size_t start = out.size();
+  out.append(payload);
+  if (mask) unmask(std::span(out).subspan(start), key);
+}
+
+void append_websocket_close(std::string& out, int code, std::string_view reason,
+                            std::optional<std::uint32_t> mask) {
+  std::string payload;
+  if (code != kNoStatus) {
+    payload.push_back(static_cast<char>(static_cast<unsigned>(code) >> 8U));
+    payload.push_back(static_cast<char>(code));
+    reason = reason.substr(0, kMaxControl - 2);
+    payload.append(reason.substr(0, complete_utf8_prefix(reason)));
+  }
+  append_websocket_frame(out, WebSocketOpcode::close, payload, false, mask);
+}
+
+bool is_sendable_close_code(int code) {
+  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+         (code >= 3000 && code <= 4999);
+}
+
+Result<std::optional<WebSocketDecoder::Header>> WebSocketDecoder::parse_header(
+    std::string_view bytes) const {
+  if (bytes.size() < 2) return std::nullopt;
+  const auto byte = [bytes](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
+  Header header;
+  header.final = (byte(0) & 0x80U) != 0;
+  header.compressed = (byte(0) & 0x40U) != 0;
+  header.masked = (byte(1) & 0x80U) != 0;
+  header.opcode = static_cast<WebSocketOpcode>(byte(0) & 0x0FU);
+  if ((byte(0) & 0x30U) != 0) return fail(kProtocolError, "A reserved bit is set");
+  const std::uint8_t short_length = byte(1) & 0x7FU;
+  std::size_t length_bytes = 0;
+  if (short_length == 126) length_bytes = 2;
+  if (short_length == 127) length_bytes = 8;
+  header.size = 2 + length_bytes + (header.masked ? 4 : 0);
+  header.length = short_length;
+  if (bytes.size() >= 2 + length_bytes && length_bytes > 0) {
+    header.length = 0;
+    for (std::size_t i = 0; i < length_bytes; ++i)
+      header.length = header.length << 8U | byte(2 + i);
+    if ((length_bytes == 2 && header.length < 126) ||
+        (length_bytes == 8 && (header.length < 65536 || header.length >> 63U != 0))) {
+      return fail(kProtocolError, "A frame's length is not in its shortest form");
+    }
+  }
+  // What can be refused early is not waited for.
+  if (Result<void> checked = check_header(header); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (bytes.size() < header.size) return std::nullopt;
+  if (header.masked) {
+    for (std::size_t i = 0; i < 4; ++i) header.mask[i] = byte(header.size - 4 + i);
+  }
+  return header;
+}
+
+Result<void> WebSocketDecoder::check_header(const Header& header) const {
+  if (header.masked != (role_ == Role::server)) {
+    return fail(kProtocolError, role_ == Role::server ? "A client's frame must be masked"
+                                                      : "A server's frame must not be masked");
+  }
+  switch (header.opcode) {
+    case WebSocketOpcode::continuation:
+      if (!fragmented_) return fail(kProtocolError, "A continuation without a message to continue");
+      if (header.compressed) return fail(kProtocolError, "RSV1 on a continuation");
+      break;
+    case WebSocketOpcode::text:
+    case WebSocketOpcode::binary:
+      if (fragmented_) return fail(kProtocolError, "A new message within a fragmented one");
+      if (header.compressed && !deflate_) {
+        return fail(kProtocolError, "RSV1 without permessage-deflate");
+      }
+      break;
+    case WebSocketOpcode::close:
+    case WebSocketOpcode::ping:
+    case WebSocketOpcode::pong:
+      if (!header.final) return fail(kProtocolError, "A control frame must not be fragmented");
+      if (header.compressed) return fail(kProtocolError, "RSV1 on a control frame");
+      if (header.length > kMaxControl) {
+        return fail(kProtocolError, "A control frame's payload is longer than 125 bytes");
+      }
+      return {};
+    default:
+      return fail(kProtocolError, "An unknown opcode");
+  }
+  if (header.length > max_message_ || message_.size() + header.length > max_message_) {
+    return fail(kTooBig,
+                "A message is longer than " + std::to_string(max_message_) + " bytes (max-body)");
+  }
+  return {};
+}
+
+Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& events) {
+  std::string joined;
+  if (!pending_.empty() && !ended_) {
+    pending_.append(bytes.data(), bytes.size());
+    joined = std::exchange(pending_, {});
+    bytes = joined;
+  }
+  while (!ended_ && !bytes.empty()) {
+    const Result<std::optional<Header>> header =
+        parse_header({bytes.data(), std::min(bytes.size(), kMaxHeader)});
+    if (!header) {
+      ended_ = true;
+      return std::unexpected(header.error());
+    }
+    if (!*header || bytes.size() - (*header)->size < (*header)->length) {
+      if (joined.empty()) {
+        pending_.assign(bytes.data(), bytes.size());
+      } else {
+        joined.erase(0, joined.size() - bytes.size());
+        pending_ = std::move(joined);
+      }
+      // Room for the whole frame, which the limit has been held against.
+      if (*header) pending_.reserve((*header)->size + static_cast<std::size_t>((*header)->length));
+      return {};
+    }
+    const std::size_t length = static_cast<std::size_t>((*header)->length);
+    const std::span<char> payload = bytes.subspan((*header)->size, length);
+    if (Result<void> taken = take_frame(**header, payload, events); !taken) {
+      ended_ = true;
+      return taken;
+    }
+    bytes = bytes.subspan((*header)->size + length);
+  }
+  return {};
+}
+
+Result<void> WebSocketDecoder::take_frame(const Header& header, std::span<char> payload,
+                                          WebSocketEvents& events) {
+  if (header.masked) unmask(payload, header.mask);
+  const std::string_view view(payload.data(), payload.size());
+  if (is_control(header.opcode)) return take_control(header, view, events);
+  if (header.final && !fragmented_) {
+    return take_message(header.opcode, header.compressed, view, events);
+  }
+  if (!fragmented_) {
+    fragmented_ = true;
+    fragments_opcode_ = header.opcode;
+    fragments_compressed_ = header.compressed;
+  }
+  message_.append(view);
+  if (!header.final) return {};
+  fragmented_ = false;
+  const std::string whole = std::exchange(message_, {});
+  return take_message(fragments_opcode_, fragments_compressed_, whole, events);
+}
+
+Result<void> WebSocketDecoder::take_control(const Header& header, std::string_view payload,
+                                            WebSocketEvents& events) {
+  if (header.opcode == WebSocketOpcode::ping) {
+    events.on_ping(payload);
+    return {};
+  }
+  if (header.opcode == WebSocketOpcode::pong) {
+    events.on_pong(payload);
+    return {};
+  }
+  if (payload.size() == 1) return fail(kProtocolError, "A close frame with half a code");
+  int code = kNoStatus;
+  if (payload.size() >= 2) {
+    code = static_cast<std::uint8_t>(payload[0]) << 8 | static_cast<std::uint8_t>(payload[1]);
+    if (!is_sendable_close_code(code)) {
+      return fail(kProtocolError, "A close code that must not be sent: " + std::to_string(code));
+    }
+    payload.remove_prefix(2);
+    if (!is_valid_utf8(payload)) {
+      return fail(kInvalidData, "A close reason that is not valid UTF-8");
+    }
+  }
+  ended_ = true;
+  events.on_close(code, payload);
+  return {};
+}
+
+Result<void> WebSocketDecoder::take_message(WebSocketOpcode opcode, bool compressed,
+                                            std::string_view payload, WebSocketEvents& events) {
+  std::string inflated;
+  if (compressed) {
+    if (Result<void> done = inflate_message(payload, max_message_, inflated); !done) return done;
+    payload = inflated;
+  }
+  if (opcode == WebSocketOpcode::text && !is_valid_utf8(payload)) {
+    return fail(kInvalidData, "A text message that is not valid UTF-8");
+  }
+  events.on_message(opcode, payload);
+  return {};
+}
+
+}  // namespace sluice

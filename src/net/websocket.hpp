@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace sluice {
+
+// The WebSocket protocol (RFC 6455) without I/O, for both ends.
+
+enum class WebSocketOpcode : std::uint8_t {
+  continuation = 0,
+  text = 1,
+  binary = 2,
+  close = 8,
+  ping = 9,
+  pong = 10,
+};
+
+/// Sec-WebSocket-Accept for a Sec-WebSocket-Key (section 4.2.2).
+std::string websocket_accept_key(std::string_view key);
+
+/// The Sec-WebSocket-Extensions value to answer an offer of permessage-deflate with (RFC 7692):
+/// without context takeover on either side. Nothing if the client offers none that can be met.
+std::optional<std::string> negotiate_deflate(std::string_view offers);
+
+/// Appends one final frame. A client gives the key to mask it with.
+void append_websocket_frame(std::string& out, WebSocketOpcode opcode, std::string_view payload,
+                            bool compressed = false, std::optional<std::uint32_t> mask = {});
+
+/// Appends a close frame; `reason` is cut to the 123 bytes it may have.
+void append_websocket_close(std::string& out, int code, std::string_view reason,
+                            std::optional<std::uint32_t> mask = {});
+
+/// Whether a close frame may carry `code` (section 7.4 and the IANA registry).
+bool is_sendable_close_code(int code);
+
+/// What a decoder finds.
+class WebSocketEvents {
+ public:
+  virtual ~WebSocketEvents() = default;
+  /// A whole message; text is valid UTF-8. The view is valid during the call.
+  virtual void on_message(WebSocketOpcode opcode, std::string_view payload) = 0;
+  virtual void on_ping(std::string_view payload) = 0;
+  virtual void on_pong(std::string_view payload) = 0;
+  /// The peer closes, with 1005 if it gave no code.
+  virtual void on_close(int code, std::string_view reason) = 0;
+};
+
+/// Decodes frames that come in pieces of any size. Bounded by `max_message`; keeps no memory
+/// between messages. After an error or a close frame it ignores what follows.
+class WebSocketDecoder {
+ public:
+  enum class Role : std::uint8_t { server, client };
+  WebSocketDecoder(Role role, std::size_t max_message, bool deflate)
+      : max_message_(max_message), role_(role), deflate_(deflate) {}
+
+  /// Takes bytes, which it unmasks in place, and reports what they complete. The error's code is
+  /// the close code to send: 1002 for a broken protocol, 1007 for broken data, 1009 for a message
+  /// beyond the limit.
+  Result<void> feed(std::span<char> bytes, WebSocketEvents& events);
+
+ private:
+  struct Header {
+    bool final = false;
+    bool compressed = false;
+    WebSocketOpcode opcode = WebSocketOpcode::continuation;
+    bool masked = false;
+    std::uint8_t mask[4] = {};
+    std::size_t size = 0;      // of the header
+    std::uint64_t length = 0;  // of the payload
+  };
+  /// The header at the start of `bytes`; nothing if it is not there whole.
+  Result<std::optional<Header>> parse_header(std::string_view bytes) const;
+  Result<void> check_header(const Header& header) const;
+  Result<void> take_frame(const Header& header, std::span<char> payload, WebSocketEvents& events);
+  Result<void> take_control(const Header& header, std::string_view payload,
+                            WebSocketEvents& events);
+  Result<void> take_message(WebSocketOpcode opcode, bool compressed, std::string_view payload,
+                            WebSocketEvents& events);
+
+  std::string pending_;  // a frame that is not there whole
+  std::string message_;  // fragments so far
+  std::size_t max_message_;
+  Role role_;
+  bool deflate_;
+  bool fragmented_ = false;
+  bool fragments_compressed_ = false;
+  bool ended_ = false;
+  WebSocketOpcode fragments_opcode_ = WebSocketOpcode::text;
+};
+
+}  // namespace sluice
