@@ -13,7 +13,7 @@ constexpr std::array<HeaderField, 2> kEventStreamHeaders = {
 }  // namespace
 
 HeaderFields event_stream_headers() {
-  return kEventStreamHeaders;
+  return HeaderFields(std::span<const HeaderField>(kEventStreamHeaders));
 }
 
 HttpChannel::HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string cors_origin)

@@ -15,7 +15,8 @@ constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
 /// A whole answer longer than this must be streamed instead.
 constexpr std::size_t kWholeBytes = std::size_t{16} << 20U;
 
-std::string poll_result(const Stream& stream, Seq from) {
+/// The result of a poll from `from`; notes when that has the last chunk in it.
+std::string poll_result(Stream& stream, Seq from) {
   std::string out;
   out.reserve(256);
   out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
@@ -27,6 +28,7 @@ std::string poll_result(const Stream& stream, Seq from) {
     return true;
   });
   const bool whole = stream.ended() && next >= stream.next();
+  if (whole) stream.note_delivered();
   out.append(whole ? R"(],"has_more":false})" : R"(],"has_more":true})");
   return out;
 }
@@ -82,9 +84,7 @@ std::shared_ptr<PendingPoll> poll_stream(StreamManager& streams, const RunPoll& 
   }
   if (poll.from) stream.poll_from(from);
   if (from < stream.next() || stream.ended() || poll.wait.count() == 0) {
-    std::string result = poll_result(stream, from);
-    if (stream.ended()) stream.note_delivered();
-    respond(std::move(result));
+    respond(poll_result(stream, from));
     return nullptr;
   }
   return std::make_shared<PendingPoll>(std::move(*found), from, streams.executor(), poll.wait,

@@ -140,6 +140,13 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
     return channel;
   }
 
+  /// Sends a stream's frames. The streams of a turn leave together, but one alone need not wait.
+  bool push(auto frames) {
+    const bool room = send_frames(frames);
+    if (subscriptions_.size() == 1 && session_) session_->flush();
+    return room;
+  }
+
   // For channels and sinks.
   void forget(const RequestId& id) { pending_.erase(id); }
   void send(std::string_view message) {
