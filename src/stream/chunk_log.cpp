@@ -159,6 +159,14 @@ void ChunkLog::release_below(Seq seq) {
   budget_->release(freed);
 }
 
+void ChunkLog::clear() {
+  first_ = next_;
+  bytes_ = 0;
+  head_ = 0;
+  segments_ = {};
+  budget_->release(std::exchange(memory_, 0));
+}
+
 std::size_t ChunkLog::segment_of(Seq seq) const {
   const auto live = segments_.begin() + static_cast<std::ptrdiff_t>(head_);
   const auto after = std::ranges::upper_bound(live, segments_.end(), seq, {}, &Segment::base);

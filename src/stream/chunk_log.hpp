@@ -48,6 +48,8 @@ class ChunkLog {
   /// Frees the memory of chunks below `seq` as far as whole segments allow; they can no longer be
   /// read in any case.
   void release_below(Seq seq);
+  /// Releases every chunk and all memory.
+  void clear();
 
   /// The oldest kept chunk; equal to next() when none is kept.
   [[nodiscard]] Seq first() const { return first_; }

@@ -157,6 +157,20 @@ TEST(ChunkLog, LetsGoOfTheMemoryOfABacklog) {
   EXPECT_LE(budget.used(), 2048U + 64U);
 }
 
+TEST(ChunkLog, ClearsEverythingButItsNumbers) {
+  MemoryBudget budget(1 << 20);
+  ChunkLog log(budget);
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(log.append(ChunkKind::text, "text"));
+  log.clear();
+  EXPECT_EQ(budget.used(), 0U);
+  EXPECT_EQ(log.memory(), 0U);
+  EXPECT_EQ(log.bytes(), 0U);
+  EXPECT_EQ(log.first(), 1000U);
+  EXPECT_TRUE(read_all(log, 1000).empty());
+  ASSERT_TRUE(log.append(ChunkKind::text, "more"));
+  EXPECT_EQ(read_all(log, 1000), (std::vector<Kept>{{.text = "more"}}));
+}
+
 // payload + 16 bytes is what a kept chunk may cost; malloc's own share is measured in
 // stream_memory_test.cpp.
 TEST(ChunkLog, AChunkCostsAtMostSixteenBytesBesideItsText) {

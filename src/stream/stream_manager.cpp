@@ -300,6 +300,8 @@ void StreamManager::remove(Stream& stream, const Error& reason) {
     cursor->detach();
     cursor->on_dropped(reason);
   }
+  // Its memory is free at once, however long somebody keeps a handle.
+  stream.log_.clear();
 }
 
 }  // namespace sluice

@@ -69,8 +69,8 @@ class StreamManager {
   StreamManager& operator=(const StreamManager&) = delete;
 
   struct StartOptions {
-    std::string principal;
-    std::string method;
+    std::string principal = {};
+    std::string method = {};
     int priority = 0;  // kMinPriority..kMaxPriority; higher goes first
     bool expects_poller = true;
   };

@@ -168,7 +168,7 @@ TEST(StreamLimit, WakesTheProducerWhenAQuarterIsFreeAtTheEndOfTheTurn) {
   StreamBench bench(small(8));
   const auto stream = bench.start();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   EXPECT_EQ(fill(*stream), 8);
   stream->poll_from(1);
   bench.executor.run();
@@ -192,7 +192,7 @@ TEST(StreamLimit, TheSmallestLimitsStillMoveOn) {
       StreamBench bench(small(chunks, 1 << 20, retained));
       const auto stream = bench.start_pushed();
       CountingProducer producer;
-      stream->set_producer(&producer);
+      producer.drive(stream);
       ReadingCursor reader(stream, 0);
       int made = 0;
       const auto produce = [&] {
@@ -215,7 +215,7 @@ TEST(StreamLimit, RetainedChunksNeverHoldUpTheProducer) {
   StreamBench bench(small(64, 1 << 20, 64 << 10));
   const auto stream = bench.start_pushed();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   ReadingCursor reader(stream, 0);
   reader.slow = true;
   EXPECT_EQ(fill(*stream), 64);
@@ -240,7 +240,7 @@ TEST(StreamLimit, AProducerMayAppendFromOnRoomAndEndThere) {
   StreamBench bench(small(4));
   const auto stream = bench.start_pushed();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   ReadingCursor reader(stream, 0);
   producer.when_room = [&] {
     stream->append(ChunkKind::text, "y");
@@ -446,7 +446,7 @@ TEST(StreamCancel, TellsTheProducerOnce) {
   StreamBench bench;
   const auto stream = bench.start();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   EXPECT_TRUE(stream->cancel());
   EXPECT_FALSE(stream->cancel());
   EXPECT_EQ(producer.cancels, 1);
@@ -461,7 +461,7 @@ TEST(StreamCancel, MayEndTheStreamAtOnce) {
   const auto stream = bench.start();
   CountingProducer producer;
   producer.when_cancelled = [&] { stream->fail({.code = -32000, .message = "cancelled"}); };
-  stream->set_producer(&producer);
+  producer.drive(stream);
   EXPECT_TRUE(stream->cancel());
   EXPECT_EQ(stream->state(), StreamState::failed);
 }
@@ -472,7 +472,7 @@ TEST(StreamStall, ASlowCursorLosesTheStreamAndTheOthersGoOn) {
   StreamBench bench(small(8));
   const auto stream = bench.start_pushed();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   ReadingCursor slow(stream, 0);
   ReadingCursor quick(stream, 0);
   slow.slow = true;
@@ -499,7 +499,7 @@ TEST(StreamStall, ASlowPollerMakesWayForACursor) {
   StreamBench bench(small(8));
   const auto stream = bench.start();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   stream->poll_from(0);
   ReadingCursor quick(stream, 0);
   fill(*stream);
@@ -519,7 +519,7 @@ TEST(StreamStall, TheLastReaderToStallEndsTheStream) {
     StreamBench bench(small(8));
     const auto stream = bench.start();
     CountingProducer producer;
-    stream->set_producer(&producer);
+    producer.drive(stream);
     if (polled) stream->poll_from(0);
     fill(*stream);
     bench.executor.run();
@@ -538,7 +538,7 @@ TEST(StreamStall, AReaderThatMovesKeepsTheStream) {
   StreamBench bench(small(1000));
   const auto stream = bench.start();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   fill(*stream);
   for (Seq seq = 1; seq < 100; ++seq) {
     bench.executor.advance(seconds(20));
@@ -564,7 +564,7 @@ TEST(StreamStall, AStreamThatItsReadersLeftWaitsForItsExpiry) {
   StreamBench bench(small(8));
   const auto stream = bench.start_pushed();
   CountingProducer producer;
-  stream->set_producer(&producer);
+  producer.drive(stream);
   {
     const ReadingCursor reader(stream, 0);
   }

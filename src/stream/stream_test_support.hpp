@@ -48,7 +48,19 @@ struct StreamBench {
 };
 
 /// A producer that counts what it is told.
-struct CountingProducer final : StreamProducer {
+class CountingProducer final : public StreamProducer {
+ public:
+  ~CountingProducer() override {
+    for (const auto& weak : streams_) {
+      const auto stream = weak.lock();
+      if (stream != nullptr && stream->producer() == this) stream->set_producer(nullptr);
+    }
+  }
+  void drive(const std::shared_ptr<Stream>& stream) {
+    stream->set_producer(this);
+    streams_.push_back(stream);
+  }
+
   void on_room() override {
     ++rooms;
     if (when_room) when_room();
@@ -61,6 +73,9 @@ struct CountingProducer final : StreamProducer {
   int cancels = 0;
   std::function<void()> when_room;
   std::function<void()> when_cancelled;
+
+ private:
+  std::vector<std::weak_ptr<Stream>> streams_;
 };
 
 /// A cursor that keeps what it reads and passes it unless it is told to be slow.

@@ -1,0 +1,655 @@
+#include "stream/stream_manager.hpp"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stream/stream_error.hpp"
+#include "stream/stream_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+/// Every "now" counter and pot is empty again.
+void expect_nothing_left(StreamBench& bench) {
+  EXPECT_EQ(bench.policy.budget.used(), 0U);
+  EXPECT_EQ(bench.streams->counters().open, 0U);
+  EXPECT_EQ(bench.streams->counters().active, 0U);
+  EXPECT_EQ(bench.streams->counters().unread, 0U);
+  EXPECT_EQ(bench.streams->counters().started, bench.streams->counters().ended);
+  EXPECT_TRUE(bench.streams->streams_of("alice").empty());
+}
+
+/// A stream that has been read to its end.
+void finish_and_read(StreamBench& bench, const std::shared_ptr<Stream>& stream) {
+  stream->finish();
+  ReadingCursor reader(stream, stream->first());
+  bench.executor.run();
+  ASSERT_TRUE(stream->delivered());
+}
+
+// --- ids ------------------------------------------------------------------------------------
+
+TEST(StreamManager, MakesIdsOfSixteenLettersAndDigits) {
+  StreamBench bench;
+  std::set<std::string> ids;
+  for (int i = 0; i < 1000; ++i) ids.insert(std::string(bench.start()->id()));
+  EXPECT_EQ(ids.size(), 1000U);
+  for (const std::string& id : ids) {
+    EXPECT_EQ(id.size(), 16U);
+    EXPECT_EQ(id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789"), std::string::npos);
+  }
+}
+
+TEST(StreamManager, IdsSayWhichLoopTheyBelongTo) {
+  ManualExecutor executor;
+  StreamPolicy policy(StreamLimits{}, 1 << 20, 1000, 1000);
+  for (std::size_t loop = 0; loop < 4; ++loop) {
+    StreamManager streams(executor, policy, loop, 4);
+    for (int i = 0; i < 50; ++i) {
+      const auto stream = streams.start({.principal = "a", .method = "run"});
+      EXPECT_EQ(StreamManager::loop_of((*stream)->id(), 4), loop);
+    }
+  }
+  EXPECT_EQ(StreamManager::loop_of("anything at all", 1), 0U);
+}
+
+TEST(StreamManager, FindsAStreamForItsPrincipalOnly) {
+  StreamBench bench;
+  const auto stream = bench.start();
+  const std::string id(stream->id());
+  const auto found = bench.streams->find(id, "alice");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->get(), stream.get());
+  for (const auto& missing :
+       {bench.streams->find(id, "bob"), bench.streams->find(id, ""),
+        bench.streams->find("", "alice"), bench.streams->find(id.substr(1), "alice"),
+        bench.streams->find(id + "x", "alice"), bench.streams->find(std::string(16, '0'), "alice"),
+        bench.streams->find(std::string(1 << 20, 'a'), "alice")}) {
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, kStreamNotFound);
+  }
+}
+
+TEST(StreamManager, ClampsPriorities) {
+  StreamBench bench;
+  EXPECT_EQ(bench.start({.principal = "a", .priority = 1000000})->priority(),
+            StreamManager::kMaxPriority);
+  EXPECT_EQ(bench.start({.principal = "a", .priority = -1000000})->priority(),
+            StreamManager::kMinPriority);
+}
+
+// --- expiry ---------------------------------------------------------------------------------
+
+TEST(StreamExpiry, EndsAStreamThatNobodyReadsAndRemembersItForAWhile) {
+  StreamBench bench;
+  auto stream = bench.start();
+  const std::string id(stream->id());
+  CountingProducer producer;
+  producer.drive(stream);
+  stream->append(ChunkKind::text, "unread");
+  bench.executor.advance(minutes(5) - milliseconds(1));
+  EXPECT_TRUE(bench.streams->find(id, "alice"));
+  bench.executor.advance(seconds(1));
+  EXPECT_EQ(producer.cancels, 1);
+  EXPECT_EQ(stream->state(), StreamState::failed);
+  EXPECT_EQ(stream->error().code, kStreamExpired);
+  stream.reset();
+  EXPECT_EQ(bench.streams->find(id, "alice").error().code, kStreamExpired);
+  EXPECT_EQ(bench.streams->find(id, "bob").error().code, kStreamNotFound)
+      << "a tombstone is as private as the stream was";
+  EXPECT_EQ(bench.streams->counters().expired, 1U);
+  EXPECT_EQ(bench.streams->counters().tombstones, 1U);
+  bench.executor.advance(minutes(5) - seconds(2));
+  EXPECT_EQ(bench.streams->find(id, "alice").error().code, kStreamExpired);
+  bench.executor.advance(seconds(3));
+  EXPECT_EQ(bench.streams->find(id, "alice").error().code, kStreamNotFound);
+  EXPECT_EQ(bench.streams->counters().tombstones, 0U);
+  expect_nothing_left(bench);
+  EXPECT_EQ(bench.executor.timers(), 0U) << "an idle manager wakes nobody";
+}
+
+TEST(StreamExpiry, IsPutOffByEveryAccess) {
+  StreamBench bench;
+  const auto stream = bench.start();
+  const std::string id(stream->id());
+  for (int i = 0; i < 5; ++i) {
+    bench.executor.advance(minutes(4));
+    stream->poll_from(0);
+  }
+  bench.executor.advance(minutes(4));
+  {
+    const ReadingCursor reader(stream, 0);
+  }
+  bench.executor.advance(minutes(4));
+  EXPECT_TRUE(bench.streams->find(id, "alice"));
+  // Making chunks is not reading them.
+  stream->append(ChunkKind::text, "x");
+  bench.executor.advance(seconds(62));
+  EXPECT_FALSE(bench.streams->find(id, "alice"));
+}
+
+TEST(StreamExpiry, NeverComesWhileSomebodyIsAttached) {
+  StreamBench bench;
+  const auto stream = bench.start_pushed();
+  {
+    ReadingCursor reader(stream, 0);
+    bench.executor.advance(minutes(60));
+    EXPECT_FALSE(reader.dropped);
+    EXPECT_FALSE(stream->ended());
+  }
+  bench.executor.advance(minutes(5) + seconds(1));
+  EXPECT_TRUE(stream->ended());
+}
+
+TEST(StreamExpiry, TakesOnlyTheStreamsThatAreDue) {
+  StreamBench bench;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 10; ++i) {
+    ids.emplace_back(bench.start()->id());
+    bench.executor.advance(seconds(30));
+  }
+  bench.executor.advance(seconds(2));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(bench.streams->find(ids[i], "alice").has_value(), i > 0) << i;
+  }
+}
+
+TEST(StreamExpiry, AProducerThatIsStoppedMayRemoveOtherStreams) {
+  StreamBench bench;
+  std::vector<std::shared_ptr<Stream>> streams;
+  CountingProducer producer;
+  for (int i = 0; i < 6; ++i) streams.push_back(bench.start());
+  producer.when_cancelled = [&] {
+    if (producer.cancels > 1) return;
+    for (std::size_t i = 1; i < 5; ++i) bench.streams->discard(*streams[i]);
+    bench.start();
+  };
+  for (const auto& stream : streams) producer.drive(stream);
+  bench.executor.advance(minutes(5) + seconds(1));
+  EXPECT_EQ(producer.cancels, 6);
+  EXPECT_EQ(bench.streams->counters().open, 1U);
+  bench.executor.advance(minutes(5) + seconds(1));
+  EXPECT_EQ(bench.streams->counters().open, 0U);
+}
+
+TEST(StreamExpiry, OfNoTimeAtAllStillEnds) {
+  StreamBench::Setup setup;
+  setup.limits.expiry = Duration::zero();
+  StreamBench bench(setup);
+  const auto attached = bench.start_pushed();
+  ReadingCursor reader(attached, 0);
+  bench.start();
+  bench.executor.advance(seconds(1));
+  EXPECT_EQ(bench.streams->counters().open, 1U);
+  EXPECT_FALSE(reader.dropped);
+}
+
+// --- quota and number -----------------------------------------------------------------------
+
+TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
+  StreamBench::Setup setup;
+  setup.per_client = 3;
+  StreamBench bench(setup);
+  std::vector<std::shared_ptr<Stream>> streams;
+  for (int i = 0; i < 3; ++i) streams.push_back(bench.start());
+  const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, kStreamLimit);
+  EXPECT_NE(refused.error().message.find("streams-per-client"), std::string::npos);
+  EXPECT_TRUE(bench.start({.principal = "bob"}));
+  // An ended stream makes room, though it is still there to read.
+  streams[1]->finish();
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_EQ(bench.start(), nullptr);
+  streams[0]->fail({.code = 1, .message = "x"});
+  bench.streams->discard(*streams[2]);
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_EQ(bench.start(), nullptr);
+}
+
+TEST(StreamQuota, OfNoneRefusesAll) {
+  StreamQuota quota(0);
+  EXPECT_FALSE(quota.try_acquire("a"));
+  quota.release("a");
+  EXPECT_FALSE(quota.try_acquire("a"));
+}
+
+TEST(StreamQuota, IsSharedByLoops) {
+  StreamQuota quota(64);
+  std::vector<std::thread> threads;
+  std::atomic<int> acquired = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        if (!quota.try_acquire("a")) continue;
+        ++acquired;
+        if (i % 2 == 0) {
+          quota.release("a");
+          --acquired;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(acquired, 64);
+  for (int i = 0; i < 64; ++i) quota.release("a");
+  EXPECT_TRUE(quota.try_acquire("a"));
+}
+
+TEST(StreamNumber, IsLimitedAndMakesRoomOnlyByWhatHasBeenRead) {
+  StreamBench::Setup setup;
+  setup.max_streams = 4;
+  StreamBench bench(setup);
+  std::vector<std::shared_ptr<Stream>> streams;
+  for (int i = 0; i < 4; ++i) streams.push_back(bench.start());
+  // Ended, but nobody has read it: it stays.
+  streams[0]->append(ChunkKind::text, "unread");
+  streams[0]->finish();
+  const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, kStreamLimit);
+  EXPECT_NE(refused.error().message.find("max-streams"), std::string::npos);
+
+  finish_and_read(bench, streams[2]);
+  finish_and_read(bench, streams[1]);
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_EQ(bench.streams->find(streams[2]->id(), "alice").error().code, kStreamExpired)
+      << "the one not accessed for longest";
+  EXPECT_TRUE(bench.streams->find(streams[1]->id(), "alice"));
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_FALSE(bench.streams->find(streams[1]->id(), "alice"));
+  EXPECT_EQ(bench.start(), nullptr);
+  EXPECT_TRUE(bench.streams->find(streams[0]->id(), "alice"));
+  EXPECT_EQ(bench.streams->counters().open, 4U);
+}
+
+TEST(StreamNumber, ARefusedStartTakesNothingFromTheQuota) {
+  StreamBench::Setup setup;
+  setup.max_streams = 1;
+  setup.per_client = 2;
+  StreamBench bench(setup);
+  const auto stream = bench.start();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(bench.start(), nullptr);
+  finish_and_read(bench, stream);
+  EXPECT_NE(bench.start(), nullptr);
+}
+
+TEST(StreamNumber, APollerInTheMiddleKeepsItsStream) {
+  StreamBench::Setup setup;
+  setup.max_streams = 1;
+  StreamBench bench(setup);
+  const auto stream = bench.start();
+  stream->append(ChunkKind::text, "x");
+  stream->poll_from(0);
+  finish_and_read(bench, stream);
+  EXPECT_EQ(bench.start(), nullptr) << "a cursor has read it, but the poller has not";
+  stream->note_delivered();
+  EXPECT_NE(bench.start(), nullptr);
+}
+
+TEST(StreamNumber, EvictedStreamsAreFreedAtOnce) {
+  StreamBench::Setup setup;
+  setup.max_streams = 8;
+  StreamBench bench(setup);
+  // Nobody but the manager holds them.
+  for (int i = 0; i < 100; ++i) {
+    const auto stream = bench.start();
+    ASSERT_NE(stream, nullptr);
+    stream->append(ChunkKind::text, "x");
+    finish_and_read(bench, stream);
+  }
+  EXPECT_EQ(bench.streams->counters().open, 8U);
+  EXPECT_EQ(bench.streams->counters().tombstones, 92U);
+}
+
+// --- memory over all streams ----------------------------------------------------------------
+
+TEST(StreamMemory, PausesEveryoneWhenItIsShortAndWakesThemByPriority) {
+  StreamBench::Setup setup;
+  setup.memory = 64 << 10;
+  setup.limits.retained_bytes = 0;
+  StreamBench bench(setup);
+  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<CountingProducer>> producers;
+  std::vector<int> woken;
+  for (int i = 0; i < 4; ++i) {
+    streams.push_back(bench.start({.principal = "alice", .priority = i % 2 == 0 ? i : -i}));
+    producers.push_back(std::make_unique<CountingProducer>());
+    producers.back()->when_room = [&woken, i] { woken.push_back(i); };
+    producers.back()->drive(streams.back());
+    streams.back()->poll_from(0);
+  }
+  const std::string text(500, 'x');
+  // The first takes nearly everything, so that the others are told to wait.
+  while (streams[0]->append(ChunkKind::text, text)) {
+  }
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_FALSE(streams[i]->append(ChunkKind::text, text));
+  EXPECT_LE(bench.policy.budget.used(), bench.policy.budget.limit());
+  bench.executor.advance(seconds(1));
+  EXPECT_TRUE(woken.empty());
+  streams[0]->poll_from(streams[0]->next());
+  EXPECT_TRUE(woken.empty());
+  bench.executor.advance(milliseconds(100));
+  // The first one's own reader made room; the others are asked again.
+  EXPECT_EQ(woken, (std::vector<int>{0, 2, 1, 3}));
+}
+
+TEST(StreamMemory, TakesBackWhatIsOnlyRetainedOrHasBeenRead) {
+  StreamBench::Setup setup;
+  setup.memory = 64 << 10;
+  setup.limits.retained_bytes = 30 << 10;
+  setup.limits.max_bytes = 60 << 10;
+  StreamBench bench(setup);
+  const auto finished = bench.start_pushed();
+  const auto retaining = bench.start_pushed();
+  ReadingCursor reader(retaining, 0);
+  {
+    ReadingCursor done(finished, 0);
+    for (int i = 0; i < 40; ++i) finished->append(ChunkKind::text, std::string(500, 'f'));
+    finished->finish();
+    for (int i = 0; i < 40; ++i) retaining->append(ChunkKind::text, std::string(500, 'r'));
+    bench.executor.run();
+  }
+  EXPECT_EQ(finished->first(), 0U);
+  EXPECT_EQ(retaining->first(), 0U);
+  // A third stream needs the memory now: it waits, and then it has what nobody else needs.
+  const auto third = bench.start();
+  CountingProducer producer;
+  producer.drive(third);
+  const auto produce = [&] {
+    while (third->append(ChunkKind::text, std::string(500, 't'))) {
+    }
+  };
+  producer.when_room = produce;
+  produce();
+  EXPECT_TRUE(third->paused());
+  EXPECT_LT(third->bytes(), std::size_t{25} << 10U);
+  bench.executor.advance(seconds(1));
+  EXPECT_GT(third->bytes(), std::size_t{50} << 10U);
+  EXPECT_FALSE(third->ended());
+  EXPECT_EQ(bench.streams->find(finished->id(), "alice").error().code, kStreamExpired);
+  EXPECT_EQ(retaining->first(), retaining->next());
+  EXPECT_FALSE(reader.dropped);
+}
+
+TEST(StreamMemory, FailsOnlyTheStreamForWhichThereIsNone) {
+  StreamBench::Setup setup;
+  setup.memory = 8 << 10;
+  StreamBench bench(setup);
+  const auto first = bench.start();
+  const auto second = bench.start();
+  CountingProducer producer;
+  producer.drive(second);
+  while (first->append(ChunkKind::text, std::string(500, 'x'))) {
+  }
+  EXPECT_FALSE(second->append(ChunkKind::text, std::string(4000, 'y')));
+  EXPECT_EQ(second->state(), StreamState::failed);
+  EXPECT_EQ(second->error().code, kStreamLimit);
+  EXPECT_NE(second->error().message.find("stream-memory"), std::string::npos);
+  EXPECT_EQ(producer.cancels, 1);
+  EXPECT_FALSE(first->ended());
+  // Even so its end is there to read.
+  EXPECT_EQ(second->next(), 1U);
+}
+
+TEST(StreamMemory, AShortageThatOthersMakeDropsNobodyWhoKeepsUp) {
+  StreamBench::Setup setup;
+  setup.memory = 64 << 10;
+  setup.limits.retained_bytes = 0;
+  setup.limits.expiry = minutes(60);
+  StreamBench bench(setup);
+  const auto hog = bench.start({.principal = "mallory", .expects_poller = false});
+  hog->append(ChunkKind::text, std::string(61 << 10, 'x'));
+  const auto stream = bench.start_pushed();
+  CountingProducer producer;
+  producer.drive(stream);
+  ReadingCursor reader(stream, 0);
+  EXPECT_FALSE(stream->append(ChunkKind::text, "a"));
+  bench.executor.run();
+  EXPECT_EQ(reader.text, "a");
+  bench.executor.advance(minutes(10));
+  EXPECT_FALSE(reader.dropped);
+  EXPECT_FALSE(stream->ended());
+  EXPECT_EQ(producer.rooms, 0);
+  bench.streams->discard(*hog);
+  EXPECT_LT(bench.policy.budget.used(), 4096U) << "at once, whoever still has a handle";
+  bench.executor.advance(milliseconds(60));
+  EXPECT_EQ(producer.rooms, 1);
+}
+
+TEST(StreamMemory, IsAskedForAgainByAStreamThatWasFullFirst) {
+  StreamBench::Setup setup;
+  setup.memory = 64 << 10;
+  setup.limits.max_bytes = 30 << 10;
+  setup.limits.retained_bytes = 0;
+  StreamBench bench(setup);
+  const auto stream = bench.start_pushed();
+  CountingProducer producer;
+  producer.drive(stream);
+  ReadingCursor reader(stream, 0);
+  reader.slow = true;
+  while (stream->append(ChunkKind::text, std::string(500, 'x'))) {
+  }
+  bench.executor.run();
+  const auto hog = bench.start_pushed();
+  while (!hog->paused() && hog->append(ChunkKind::text, std::string(1000, 'y'))) {
+  }
+  const auto other = bench.start_pushed();
+  other->append(ChunkKind::text, std::string(29000, 'z'));
+  // It is read, but now there is no memory; no other reading will come to wake it.
+  reader.read_all();
+  bench.executor.run();
+  bench.streams->discard(*hog);
+  bench.streams->discard(*other);
+  bench.executor.advance(milliseconds(100));
+  EXPECT_EQ(producer.rooms, 1);
+}
+
+TEST(StreamMemory, IsAllGivenBack) {
+  StreamBench bench;
+  {
+    std::vector<std::shared_ptr<Stream>> streams;
+    for (int i = 0; i < 100; ++i) {
+      streams.push_back(bench.start());
+      for (int k = 0; k < i; ++k) {
+        streams.back()->append(ChunkKind::text, std::string(static_cast<std::size_t>(k), 'x'));
+      }
+      if (i % 3 == 0) streams.back()->finish();
+      if (i % 3 == 1) streams.back()->poll_from(streams.back()->next() / 2);
+    }
+    bench.executor.run();
+    EXPECT_GT(bench.policy.budget.used(), 100000U);
+  }
+  bench.executor.advance(minutes(11));
+  expect_nothing_left(bench);
+}
+
+// --- order ----------------------------------------------------------------------------------
+
+TEST(StreamManager, TellsReadersOfHigherPriorityFirst) {
+  StreamBench bench;
+  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<ReadingCursor>> readers;
+  std::vector<int> order;
+  for (const int priority : {0, -3, 7, 2, -10, 10}) {
+    streams.push_back(
+        bench.start({.principal = "alice", .priority = priority, .expects_poller = false}));
+    readers.push_back(std::make_unique<ReadingCursor>(streams.back(), 0));
+    readers.back()->when_told = [&order, priority] { order.push_back(priority); };
+    streams.back()->append(ChunkKind::text, "x");
+  }
+  bench.executor.run();
+  EXPECT_EQ(order, (std::vector<int>{10, 7, 2, 0, -3, -10}));
+}
+
+TEST(StreamManager, ListsTheStreamsOfAPrincipalOldestAccessFirst) {
+  StreamBench bench;
+  const auto a = bench.start();
+  const auto b = bench.start();
+  bench.start({.principal = "bob"});
+  const auto c = bench.start();
+  a->poll_from(0);
+  EXPECT_EQ(bench.streams->streams_of("alice"), (std::vector<std::shared_ptr<Stream>>{b, c, a}));
+  EXPECT_TRUE(bench.streams->streams_of("nobody").empty());
+}
+
+// --- the end of things ----------------------------------------------------------------------
+
+TEST(StreamManager, EndsAllAndDeliversTheError) {
+  StreamBench bench;
+  const auto stream = bench.start_pushed();
+  const auto ended = bench.start();
+  ended->finish();
+  CountingProducer producer;
+  producer.drive(stream);
+  ReadingCursor reader(stream, 0);
+  stream->append(ChunkKind::text, "a");
+  bench.streams->end_all({.code = -32000, .message = "shutdown"});
+  EXPECT_EQ(producer.cancels, 1);
+  EXPECT_EQ(ended->state(), StreamState::finished);
+  bench.executor.run();
+  EXPECT_EQ(reader.text, "a");
+  EXPECT_TRUE(reader.ended);
+  EXPECT_EQ(stream->error().message, "shutdown");
+  EXPECT_EQ(bench.streams->counters().unread, 1U);
+}
+
+TEST(StreamManager, DiscardsAStreamWithItsReadersAndProducer) {
+  StreamBench bench;
+  const auto stream = bench.start();
+  const std::string id(stream->id());
+  CountingProducer producer;
+  producer.drive(stream);
+  ReadingCursor reader(stream, 0);
+  stream->append(ChunkKind::text, "x");
+  bench.streams->discard(*stream);
+  bench.streams->discard(*stream);
+  EXPECT_EQ(producer.cancels, 1);
+  ASSERT_TRUE(reader.dropped);
+  EXPECT_EQ(reader.stream(), nullptr);
+  EXPECT_EQ(bench.streams->find(id, "alice").error().code, kStreamNotFound);
+  bench.executor.run();
+  expect_nothing_left(bench);
+}
+
+TEST(StreamManager, AHandleToARemovedStreamIsHarmless) {
+  StreamBench bench;
+  const auto stream = bench.start();
+  stream->append(ChunkKind::text, "x");
+  bench.streams->discard(*stream);
+  stream->poll_from(0);
+  stream->append(ChunkKind::text, "y");
+  stream->finish();
+  stream->flush();
+  EXPECT_FALSE(stream->cancel());
+  const Result<void> gone = stream->check_position(0);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, kStreamExpired);
+  {
+    ReadingCursor late(stream, 0);
+    EXPECT_EQ(late.stream(), nullptr);
+  }
+  bench.executor.advance(minutes(6));
+  EXPECT_EQ(bench.streams->counters().open, 0U);
+  EXPECT_TRUE(bench.streams->streams_of("alice").empty());
+}
+
+TEST(StreamManager, AReaderMayDiscardItsStreamWhileItIsTold) {
+  StreamBench bench;
+  const auto stream = bench.start_pushed();
+  ReadingCursor one(stream, 0);
+  ReadingCursor two(stream, 0);
+  const auto discard = [&] { bench.streams->discard(*stream); };
+  one.when_told = discard;
+  two.when_told = discard;
+  stream->append(ChunkKind::text, "x");
+  bench.executor.run();
+  EXPECT_EQ(one.told + two.told, 1);
+  EXPECT_TRUE(one.dropped);
+  EXPECT_TRUE(two.dropped);
+}
+
+TEST(StreamManager, GoesBeforeItsStreamsHandles) {
+  StreamBench::Setup setup;
+  setup.limits.max_chunks = 4;
+  StreamBench bench(setup);
+  auto held = bench.start();
+  auto paused = bench.start();
+  while (paused->append(ChunkKind::text, "x")) {
+  }
+  CountingProducer producer;
+  producer.drive(held);
+  auto reader = std::make_unique<ReadingCursor>(held, 0);
+  held->append(ChunkKind::text, "x");
+  bench.streams = nullptr;
+  EXPECT_EQ(producer.cancels, 1);
+  ASSERT_TRUE(reader->dropped);
+  EXPECT_EQ(bench.executor.timers(), 0U);
+  bench.executor.run();
+  reader = nullptr;
+  held = nullptr;
+  paused = nullptr;
+  EXPECT_EQ(bench.policy.budget.used(), 0U);
+}
+
+// --- tombstones -----------------------------------------------------------------------------
+
+TEST(StreamStore, KeepsABoundedNumberOfTombstones) {
+  StreamBench::Setup setup;
+  setup.limits.expiry = minutes(60);
+  setup.limits.tombstone = minutes(60);
+  setup.max_streams = 1;
+  StreamBench bench(setup);
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < StreamStore::kMaxTombstones + 3; ++i) {
+    const auto stream = bench.start({.principal = "alice", .expects_poller = false});
+    ASSERT_NE(stream, nullptr);
+    if (i < 3) ids.emplace_back(stream->id());
+    stream->finish();
+    stream->note_delivered();
+    bench.executor.run();
+  }
+  // One stream is still there, so two more were buried than there is room for.
+  EXPECT_EQ(bench.streams->counters().tombstones, StreamStore::kMaxTombstones);
+  EXPECT_EQ(bench.streams->find(ids[0], "alice").error().code, kStreamNotFound);
+  EXPECT_EQ(bench.streams->find(ids[1], "alice").error().code, kStreamNotFound);
+  EXPECT_EQ(bench.streams->find(ids[2], "alice").error().code, kStreamExpired);
+}
+
+TEST(StreamStore, TellsWhichIdsAreTaken) {
+  StreamBench bench;
+  StreamStore store;
+  const auto stream = bench.start();
+  const std::string id(stream->id());
+  EXPECT_FALSE(store.contains(id));
+  store.insert(stream);
+  EXPECT_TRUE(store.contains(id));
+  EXPECT_EQ(store.size(), 1U);
+  EXPECT_EQ(store.find(id, "alice").presence, StreamStore::Presence::present);
+  EXPECT_EQ(store.find(id, "bob").presence, StreamStore::Presence::absent);
+  int visited = 0;
+  store.for_each([&](const Stream&) { ++visited; });
+  EXPECT_EQ(visited, 1);
+  const TimePoint until = TimePoint{} + seconds(10);
+  store.bury(*stream, until);
+  EXPECT_EQ(store.size(), 0U);
+  EXPECT_TRUE(store.contains(id)) << "an id is not used again while it may be asked for";
+  EXPECT_EQ(store.find(id, "alice").presence, StreamStore::Presence::expired);
+  store.sweep_tombstones(until - Duration(1));
+  EXPECT_TRUE(store.contains(id));
+  store.sweep_tombstones(until);
+  EXPECT_FALSE(store.contains(id));
+  EXPECT_EQ(store.tombstones(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice
