@@ -57,7 +57,8 @@ class GgufWriter {
     tensors_.push_back({std::move(name), std::move(shape), std::move(values), count * 4});
   }
 
-  /// Writes the whole file to `out`, a seekable binary stream. Check the stream afterwards.
+  /// Writes the whole file to `out`, a binary stream; seeks over long runs of zeros. Check the
+  /// stream afterwards.
   void write(std::ostream& out) const {
     std::string head = "GGUF";
     append(head, std::uint32_t{3});
@@ -75,18 +76,12 @@ class GgufWriter {
     }
     head.resize(aligned(head.size()), '\0');
     out.write(head.data(), static_cast<std::streamsize>(head.size()));
-    std::uint64_t at = head.size();
     for (const Tensor& tensor : tensors_) {
-      if (!tensor.values.empty()) {
-        out.seekp(static_cast<std::streamoff>(at));
-        out.write(reinterpret_cast<const char*>(tensor.values.data()),
-                  static_cast<std::streamsize>(tensor.values.size() * sizeof(float)));
-      }
-      at += aligned(tensor.bytes);
+      const std::uint64_t written = tensor.values.size() * sizeof(float);
+      out.write(reinterpret_cast<const char*>(tensor.values.data()),
+                static_cast<std::streamsize>(written));
+      write_zeros(out, aligned(tensor.bytes) - written);
     }
-    // Padding behind the last tensor, which gives trailing zeros their place in the file.
-    out.seekp(static_cast<std::streamoff>(at + 31));
-    out.put('\0');
   }
 
  private:
@@ -98,6 +93,15 @@ class GgufWriter {
   };
 
   static std::uint64_t aligned(std::uint64_t size) { return (size + 31) / 32 * 32; }
+
+  static void write_zeros(std::ostream& out, std::uint64_t count) {
+    constexpr std::uint64_t kPage = 4096;
+    if (count > kPage) {
+      out.seekp(static_cast<std::streamoff>(count - kPage), std::ios::cur);
+      count = kPage;
+    }
+    out << std::string(count, '\0');
+  }
 
   template <class T>
   static void append(std::string& out, T value) {
