@@ -163,7 +163,8 @@ void ChunkLog::clear() {
   first_ = next_;
   bytes_ = 0;
   head_ = 0;
-  segments_ = {};
+  segments_.clear();
+  segments_.shrink_to_fit();
   budget_->release(std::exchange(memory_, 0));
 }
 
