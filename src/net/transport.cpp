@@ -1,23 +1,70 @@
 #include "net/transport.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
+#include <array>
 #include <cerrno>
 #include <climits>
+#include <cstring>
+#include <new>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <sys/socket.h>
 
 namespace sluice {
+namespace {
 
-Transport::Transport(int socket, TlsContext* tls) : socket_(socket) {
+bool is_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
+}
+
+/// What a client says and checks of its server (RFC 6066, section 3; RFC 9525).
+bool expect_server(SSL* ssl, const std::string& server) {
+  if (is_address(server)) {
+    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), server.c_str()) == 1;
+  }
+  return SSL_set_tlsext_host_name(ssl, server.c_str()) == 1 &&
+         SSL_set1_host(ssl, server.c_str()) == 1;
+}
+
+}  // namespace
+
+Transport::Transport(int socket, TlsContext* tls, const std::string& server) : socket_(socket) {
   if (tls == nullptr) return;
   ssl_ = SSL_new(tls->native());
-  if (ssl_ == nullptr || SSL_set_fd(ssl_, socket_) != 1) return;
-  SSL_set_accept_state(ssl_);
+  // Without TLS, or without the check, nothing may be sent.
+  if (ssl_ == nullptr || SSL_set_fd(ssl_, socket_) != 1 ||
+      (tls->is_client() && !expect_server(ssl_, server))) {
+    SSL_free(ssl_);
+    throw std::bad_alloc();
+  }
+  if (tls->is_client()) {
+    SSL_set_connect_state(ssl_);
+  } else {
+    SSL_set_accept_state(ssl_);
+  }
 }
 
 Transport::~Transport() {
   SSL_free(ssl_);
+}
+
+bool Transport::is_established() const {
+  return ssl_ == nullptr || SSL_is_init_finished(ssl_) == 1;
+}
+
+std::string Transport::failure_reason() const {
+  if (ssl_ != nullptr) {
+    const long verified = SSL_get_verify_result(ssl_);
+    if (verified != X509_V_OK) return X509_verify_cert_error_string(verified);
+    const unsigned long code = ERR_peek_last_error();
+    const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+    if (reason != nullptr) return reason;
+  }
+  return errno == 0 ? "the connection was broken off" : std::strerror(errno);
 }
 
 IoResult Transport::read(std::span<char> into) {

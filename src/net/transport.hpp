@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <sys/uio.h>
 
 #include "net/tls.hpp"
@@ -24,16 +25,21 @@ struct IoResult {
 };
 
 /// Moves bytes over a connected non-blocking socket that it does not own, with TLS on top if a
-/// context is given (as the server's side; the handshake happens within the transfers). Belongs to
+/// context is given (on the context's side; the handshake happens within the transfers). Belongs to
 /// the connection's loop.
 class Transport {
  public:
-  Transport(int socket, TlsContext* tls);
+  /// A client gives the name or address of its server, which the certificate must bear.
+  Transport(int socket, TlsContext* tls, const std::string& server = {});
   ~Transport();
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
   [[nodiscard]] bool is_tls() const { return ssl_ != nullptr; }
+  /// Whether the handshake, if there is one, is over.
+  [[nodiscard]] bool is_established() const;
+  /// Why the last transfer failed. Call at once after it.
+  [[nodiscard]] std::string failure_reason() const;
   IoResult read(std::span<char> into);
   /// Sends as much of the parts as goes in one call.
   IoResult write(std::span<const iovec> parts);
