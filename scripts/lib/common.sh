@@ -1,3 +1,5 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the scripts use these
 # Shared by the scripts beside this folder: sourced, never run. Leaves the caller in the repository.
 
 caller_dir="$PWD"
