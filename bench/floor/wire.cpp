@@ -57,8 +57,6 @@ void append_chunk(std::string& out, Form form, std::int64_t number, std::int64_t
       out.append(R"(data: {"jsonrpc":"2.0","method":"notifications/progress","params":{)"
                  R"("progressToken":1,"progress":)");
       append_number(out, number + 1);
-      out.append(R"(,"total":)");
-      append_number(out, count);
       out.append(R"(,"message":")");
       append_text(out, number);
       out.append("\"}}\n\n");
@@ -109,8 +107,8 @@ void append_end(std::string& out, Form form, std::int64_t count) {
 
 void append_event_stream_head(std::string& out) {
   out.append(
-      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-      "X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n");
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+      "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n\r\n");
 }
 
 void append_upgrade_reply(std::string& out) {

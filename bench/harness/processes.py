@@ -49,16 +49,24 @@ def pinned(core: int, command: list[str]) -> list[str]:
     return ["taskset", "-c", str(core), *command]
 
 
-def wait_until_open(port: int, process: subprocess.Popen, seconds: float = 20) -> None:
+def last_line(log: str) -> str:
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        return next(reversed([line.strip() for line in lines if line.strip()]), "no output")
+
+
+def wait_until_open(
+    port: int, process: subprocess.Popen, log: str, seconds: float = 20
+) -> None:
+    program = process.args[3]
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise BenchError(f"{process.args[3]} ended with status {process.returncode}")
+            raise BenchError(f"{program} ended with {process.returncode}: {last_line(log)}")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.005)
-    raise BenchError(f"{process.args[3]} does not listen after {seconds} s")
+    raise BenchError(f"{program} does not listen after {seconds} s: {last_line(log)}")
 
 
 def stop(process: subprocess.Popen) -> None:
@@ -78,10 +86,10 @@ def running(core: int, command: list[str], port: int, log: str) -> Iterator[subp
             pinned(core, command), stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
     try:
-        wait_until_open(port, process)
+        wait_until_open(port, process, log)
         yield process
         if process.poll() is not None:
-            raise BenchError(f"{command[0]} died under load; see {log}")
+            raise BenchError(f"{command[0]} died under load: {last_line(log)}")
     finally:
         stop(process)
 

@@ -439,7 +439,7 @@ def _rpc(port: int, method: str, params: dict) -> dict:
 def _run_session(bench: Bench) -> Result:
     paths = bench.paths
     sessions = "2000" if bench.quick else "20000"
-    roomy = ["--max-chunks", "100000", "--max-stream-bytes", "64m"]
+    roomy = ["--max-chunks", "100000", "--max-stream-bytes", "64MiB"]
     chunks = 10_000
     started = Target(
         "session", lambda: servers.sluice(paths),
@@ -499,7 +499,7 @@ def _run_growth(bench: Bench) -> Result:
     paths = bench.paths
 
     def backlog(chunks: int) -> Target:
-        roomy = ["--max-chunks", str(chunks), "--max-stream-bytes", "256m"]
+        roomy = ["--max-chunks", str(chunks), "--max-stream-bytes", "256MiB"]
         load = ["poll", "--connections", "4", "--count", "100000000"]
         label = f"{chunks} chunks buffered, polled"
         return Target(label, lambda: servers.sluice(paths, *roomy), load)

@@ -22,7 +22,8 @@ _SLUICE_LIMITS = [
     "--streams-per-client", "1000000",
     "--max-connections", "19500",
     "--queue", "1000000",
-    "--max-total-bytes", "1g",
+    "--max-total-bytes", "1GiB",
+    "--shutdown-deadline", "100ms",
 ]  # fmt: skip
 
 
