@@ -63,9 +63,13 @@ void EventLoop::drain() {
   }
   for (Task& task : remote_running_) task();
   remote_running_.clear();
-  running_.swap(local_);
-  for (Task& task : running_) task();
-  running_.clear();
+  // What these tasks post in their turn (a stream's flush) still belongs to this one, but no more
+  // than that: work that keeps posting itself must not keep output back.
+  for (int round = 0; round < 2; ++round) {
+    running_.swap(local_);
+    for (Task& task : running_) task();
+    running_.clear();
+  }
   if (!local_.empty()) ensure_drain();
   run_hooks();
 }
@@ -87,8 +91,6 @@ void EventLoop::forget(TurnHook& hook) {
 }
 
 void EventLoop::run_hooks() {
-  // Posted work may still write to what the hooks flush: they wait for the last of it.
-  if (!local_.empty()) return;
   running_hooks_.swap(hooks_);
   for (std::size_t i = 0; i < running_hooks_.size(); ++i) {
     TurnHook* const hook = std::exchange(running_hooks_[i], nullptr);
