@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string_view>
+
+#include "client/reply.hpp"
+#include "client/stream_answer.hpp"
+
+namespace sluice {
+
+/// An answer by long polls: each asks for what follows the chunks received, and so acknowledges
+/// them; a poll whose reply is lost is simply asked again.
+class PollAnswer final : public StreamAnswer {
+ public:
+  using StreamAnswer::StreamAnswer;
+
+  void on_head(int status, std::string_view content_type) override;
+  void on_body(std::string_view bytes) override;
+  void on_complete() override;
+  void on_open() override {}
+  void on_message(std::string_view /*text*/) override {}
+
+ protected:
+  void begin() override;
+  void read_on() override;
+
+ private:
+  ReplyBody body_;
+};
+
+}  // namespace sluice

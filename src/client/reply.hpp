@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+
+namespace sluice {
+
+/// The JSON-RPC error in `message`, or nothing if it has none.
+std::optional<Error> error_of(const json::object& message);
+
+/// The `result` object of a JSON-RPC response in `body`. Errors: the response's own, or -32603 if
+/// it is no response; a body that is no JSON is reported with its HTTP status.
+Result<json::object> parse_reply(int status, std::string_view body);
+
+/// Whether an HTTP status speaks of the server's present state, so that asking again may help:
+/// 429, 502, 503, 504.
+bool is_passing_trouble(int status);
+
+/// Collects the body of a reply, up to a limit.
+class ReplyBody {
+ public:
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;
+
+  void begin(int status);
+  /// False if the body has become too large.
+  bool append(std::string_view bytes);
+  [[nodiscard]] int status() const { return status_; }
+  [[nodiscard]] Result<json::object> parse() const { return parse_reply(status_, text_); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  int status_ = 0;
+  std::string text_;
+};
+
+}  // namespace sluice

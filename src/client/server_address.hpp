@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/error.hpp"
+#include "net/tls.hpp"
+#include "net/url.hpp"
+
+namespace sluice {
+
+/// Where a server is and how to speak to it.
+struct ServerAddress {
+  Url base;  // http or https; its target is a path without a slash at the end
+  std::shared_ptr<TlsContext> tls;  // with https
+  std::string api_key;              // sent as a bearer token; may be empty
+
+  /// The URL of `target`, which begins with '/', below the base.
+  [[nodiscard]] Url url_of(const std::string& target) const;
+};
+
+/// Makes an address from what a user typed: "http://host:8080", "https://host/prefix", or either
+/// with the endpoint /mcp. Errors say what is wrong with it.
+Result<ServerAddress> make_server_address(const std::string& url, std::string api_key,
+                                          const TlsClientOptions& tls);
+
+}  // namespace sluice

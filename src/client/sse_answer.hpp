@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string_view>
+
+#include "client/reply.hpp"
+#include "client/stream_answer.hpp"
+#include "net/sse.hpp"
+
+namespace sluice {
+
+/// An answer as an event stream, resumed behind the last event received when it breaks off.
+class SseAnswer final : public StreamAnswer {
+ public:
+  using StreamAnswer::StreamAnswer;
+
+  void on_head(int status, std::string_view content_type) override;
+  void on_body(std::string_view bytes) override;
+  void on_complete() override;
+  void on_open() override {}
+  void on_message(std::string_view /*text*/) override {}
+
+ protected:
+  void begin() override;
+  void read_on() override;
+
+ private:
+  void take_event(const SseEvent& event);
+
+  ReplyBody body_;
+  SseDecoder events_;
+  bool is_events_ = false;
+};
+
+}  // namespace sluice

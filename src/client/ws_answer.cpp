@@ -1,0 +1,99 @@
+#include "client/ws_answer.hpp"
+
+#include <utility>
+
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// Chunks that may be on their way, and how many are received before the server is told.
+constexpr std::uint64_t kWindow = 1024;
+constexpr std::uint64_t kAcknowledgeEvery = kWindow / 4;
+
+}  // namespace
+
+void WsAnswer::begin() {
+  read_on();
+}
+
+void WsAnswer::read_on() {
+  port().open_websocket("/ws");
+}
+
+void WsAnswer::on_lost(const Error& why) {
+  open_ = false;
+  StreamAnswer::on_lost(why);
+}
+
+void WsAnswer::on_open() {
+  if (ended()) return;
+  open_ = true;
+  acknowledged_ = next_seq();
+  if (started()) {
+    port().send_text(request_text(
+        "subscribe", {{"stream_id", stream_id()}, {"from_seq", next_seq()}, {"window", kWindow}}));
+  } else {
+    json::object params = run_params();
+    params["window"] = kWindow;
+    port().send_text(request_text("run", std::move(params)));
+  }
+  awaited_ = last_request_id();
+}
+
+void WsAnswer::on_message(std::string_view text) {
+  if (ended()) return;
+  const auto parsed = parse_json(text);
+  const json::object* message = parsed ? parsed->if_object() : nullptr;
+  if (message == nullptr) {
+    fail({kInternalError, "The server sent a message that is no JSON object"});
+    return;
+  }
+  if (!message->contains("method")) {
+    take_response(*message);
+    return;
+  }
+  const json::value* params = message->if_contains("params");
+  if (params == nullptr || !params->is_object()) return;
+  const json::value* id = params->get_object().if_contains("stream_id");
+  if (id == nullptr || !id->is_string() || id->get_string() != stream_id()) return;
+  if (take_chunk(params->get_object()) && next_seq() - acknowledged_ >= kAcknowledgeEvery) {
+    acknowledge();
+  }
+}
+
+void WsAnswer::take_response(const json::object& message) {
+  const json::value* id = message.if_contains("id");
+  const auto error = error_of(message);
+  if (id == nullptr || !id->is_int64()) {
+    if (error) fail(*error);  // the server could not read what we sent
+    return;
+  }
+  if (id->get_int64() != awaited_) return;  // the reply to an ack or an abort
+  awaited_ = 0;
+  if (error) {
+    fail(*error);
+    return;
+  }
+  const json::value* result = message.if_contains("result");
+  if (result == nullptr || !result->is_object()) {
+    fail({kInternalError, "The server sent a response without a result"});
+    return;
+  }
+  if (!started()) take_started(result->get_object());
+}
+
+void WsAnswer::acknowledge() {
+  acknowledged_ = next_seq();
+  port().send_text(request_text("ack", {{"stream_id", stream_id()}, {"seq", acknowledged_}}));
+}
+
+void WsAnswer::abort() {
+  if (open_) {
+    port().send_text(request_text("abort", {{"stream_id", stream_id()}}));
+  } else {
+    StreamAnswer::abort();
+  }
+}
+
+}  // namespace sluice
