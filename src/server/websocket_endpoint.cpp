@@ -141,7 +141,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
   }
 
   /// Sends a stream's frames. The streams of a turn leave together, but one alone need not wait.
-  bool push(auto frames) {
+  bool push(const auto& frames) {
     const bool room = send_frames(frames);
     if (subscriptions_.size() == 1 && session_) session_->flush();
     return room;
@@ -355,11 +355,11 @@ void WebSocketChannel::drop(const Error& error) {
 }
 
 bool StreamSink::write(std::string_view block) {
-  return connection_->send_frames(block);
+  return connection_->push(block);
 }
 
 bool StreamSink::write(const Bytes& block) {
-  return connection_->send_frames(block);
+  return connection_->push(block);
 }
 
 void StreamSink::finish() {

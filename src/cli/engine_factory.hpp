@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/serve_config.hpp"
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice {
+
+/// An engine and why it cannot answer yet.
+struct EngineHandle {
+  std::unique_ptr<Engine> engine;
+  /// Empty once it can answer; else what it is doing, or why it never will. Thread-safe.
+  std::function<std::string()> not_ready;
+  /// Waits until it can answer. An error says why it never will.
+  std::function<Result<void>()> wait_ready;
+};
+
+/// Makes the engine that `config` asks for. Errors carry an exit code of the program.
+Result<EngineHandle> make_engine(const ServeConfig& config);
+
+/// The model that is served when none is named: the one installed with the program, or the one in
+/// the build tree. Empty if there is none.
+std::string default_model();
+
+}  // namespace sluice
