@@ -34,4 +34,8 @@ if(SLUICE_SANITIZE)
   add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})
 endif()
+# The fuzzer is blind to code that does not report its coverage.
+if(SLUICE_BUILD_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 add_link_options(-fuse-ld=lld)
