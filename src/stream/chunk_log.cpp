@@ -67,7 +67,7 @@ ChunkLog::~ChunkLog() {
 
 bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
   if (escaped.size() > kMaxChunkBytes) return false;
-  if (const Need need = need_for(escaped.size()); need.capacity > 0) {
+  if (const Need need = need_for(escaped.size(), slack()); need.capacity > 0) {
     if (!budget_->try_acquire(need.memory)) return false;
     provide(need);
   }
@@ -76,15 +76,19 @@ bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
 }
 
 void ChunkLog::append_end() {
-  if (const Need need = need_for(0); need.capacity > 0) {
+  // Nothing follows it, so it takes no room for more.
+  if (const Need need = need_for(0, 0); need.capacity > 0) {
     budget_->acquire_beyond_limit(need.memory);
     provide(need);
   }
   add(ChunkKind::end, {});
 }
 
-ChunkLog::Need ChunkLog::need_for(std::size_t bytes) const {
-  const std::size_t slack = std::clamp(size() * kSlackPerChunk, kLeastSlack, kLargestSegment);
+std::size_t ChunkLog::slack() const {
+  return std::clamp(size() * kSlackPerChunk, kLeastSlack, kLargestSegment);
+}
+
+ChunkLog::Need ChunkLog::need_for(std::size_t bytes, std::size_t slack) const {
   if (!segments_.empty()) {
     const Segment& last = segments_.back();
     if (last.fits(bytes)) return {};

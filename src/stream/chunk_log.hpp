@@ -106,7 +106,8 @@ class ChunkLog {
     bool new_segment = false;
   };
 
-  [[nodiscard]] Need need_for(std::size_t bytes) const;
+  [[nodiscard]] Need need_for(std::size_t bytes, std::size_t slack) const;
+  [[nodiscard]] std::size_t slack() const;
   void provide(const Need& need);
   void trim_last();
   void add(ChunkKind kind, std::string_view escaped);

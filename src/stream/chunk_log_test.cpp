@@ -108,6 +108,17 @@ TEST(ChunkLog, AlwaysHasRoomForTheEnd) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
+TEST(ChunkLog, TheEndGoesHardlyBeyondTheBudget) {
+  for (std::size_t limit = 0; limit < 40000; limit += 137) {
+    MemoryBudget budget(limit);
+    ChunkLog log(budget);
+    while (log.append(ChunkKind::text, "some text")) {
+    }
+    log.append_end();
+    ASSERT_LE(budget.used(), limit + 64);
+  }
+}
+
 TEST(ChunkLog, TakesChunksUpToTheLongest) {
   MemoryBudget budget(std::size_t{1} << 30U);
   ChunkLog log(budget);

@@ -44,7 +44,12 @@ void PushCursor::on_chunks() {
   while (open_ && !finished_ && stream() != nullptr) {
     Stream& source = *stream();
     const Seq limit = window_ == 0 ? source.next() : acknowledged() + window_;
-    if (position() >= source.next() || position() >= limit) return;
+    if (position() >= source.next()) {
+      // A reader that resumes behind the last chunk has everything.
+      if (source.ended()) finish();
+      return;
+    }
+    if (position() >= limit) return;
     Seq reached = position();
     Writing writing;
     writing_ = &writing;
@@ -61,13 +66,14 @@ void PushCursor::on_chunks() {
     writing_ = nullptr;
     open_ = more || writing.resumed;
     if (stream() == nullptr) return;
-    finished_ = source.ended() && reached >= source.next();
     pass(reached);
-    if (finished_) {
-      sink_->finish();
-      return;
-    }
   }
+}
+
+void PushCursor::finish() {
+  finished_ = true;
+  pass(position());
+  sink_->finish();
 }
 
 void PushCursor::on_dropped(const Error& error) {

@@ -18,7 +18,7 @@ class BlockSink {
   virtual bool write(std::string_view block) = 0;
   /// The same, for a block that several readers share.
   virtual bool write(const Bytes& block) = 0;
-  /// The last chunk has been written; nothing follows.
+  /// The last chunk has been written, now or before this reader resumed; nothing follows.
   virtual void finish() = 0;
   /// The stream let go of this reader before its end; nothing follows.
   virtual void drop(const Error& error) = 0;
@@ -58,6 +58,8 @@ class PushCursor final : public Cursor {
     bool resumed = false;
   };
 
+  /// Nothing follows. May destroy the cursor.
+  void finish();
   void on_chunks() override;
   void on_dropped(const Error& error) override;
 

@@ -81,7 +81,6 @@ void Stream::finish(std::string trailer) {
 
 void Stream::fail(const Error& error, std::string trailer) {
   if (ended()) return;
-  error_ = std::make_unique<Error>(error);
   std::string members = R"("error":{"code":)";
   append_number(members, error.code);
   members.append(R"(,"message":)");
@@ -89,14 +88,14 @@ void Stream::fail(const Error& error, std::string trailer) {
   if (!error.data.empty()) members.append(R"(,"data":)").append(error.data);
   members.push_back('}');
   if (!trailer.empty()) members.append(",").append(trailer);
-  end(StreamState::failed, std::move(members));
+  end(StreamState::failed, std::move(members), error);
 }
 
-void Stream::end(StreamState state, std::string trailer) {
+void Stream::end(StreamState state, std::string trailer, Error error) {
   if (ended()) return;
   log_.append_end();
   state_ = state;
-  trailer_ = std::move(trailer);
+  ending_ = std::make_unique<Ending>(std::move(trailer), std::move(error));
   producer_ = nullptr;
   paused_ = false;
   manager_->executor().cancel(std::exchange(stall_timer_, 0));
@@ -181,6 +180,11 @@ Seq Stream::encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq 
 
 Executor& Stream::executor() const {
   return manager_->executor();
+}
+
+const std::string& Stream::trailer() const {
+  static const std::string none;
+  return ending_ == nullptr ? none : ending_->trailer;
 }
 
 void Stream::note_delivered() {

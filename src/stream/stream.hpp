@@ -140,9 +140,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   [[nodiscard]] std::size_t memory() const { return log_.memory(); }
   /// JSON members of the last chunk beside seq, delta and end, each followed by nothing; empty
   /// until the end.
-  [[nodiscard]] const std::string& trailer() const { return trailer_; }
+  [[nodiscard]] const std::string& trailer() const;
   /// Why the stream failed; set in state `failed`.
-  [[nodiscard]] const Error& error() const { return *error_; }
+  [[nodiscard]] const Error& error() const { return ending_->error; }
   /// Whether some reader has been given the last chunk.
   [[nodiscard]] bool delivered() const { return delivered_; }
   /// A reader without a cursor has been given the last chunk.
@@ -159,7 +159,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Where a reader that comes by requests, and is not there between them, stands.
   enum class Poller : std::uint8_t { none, expected, active };
 
-  void end(StreamState state, std::string trailer);
+  void end(StreamState state, std::string trailer, Error error = {});
   /// fail(), and the producer is told to stop.
   void abandon(const Error& error);
   void mark_dirty();
@@ -184,6 +184,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void mark_delivered();
   /// Whether nobody would miss the stream: a reader has had all of it and none is at it.
   [[nodiscard]] bool evictable() const;
+
+  /// What is known once the stream has ended.
+  struct Ending {
+    std::string trailer;
+    Error error;
+  };
 
   struct SharedBlock {
     const ChunkEncoder* encoder = nullptr;
@@ -215,8 +221,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   ChunkLog log_;
   std::string principal_;
   std::string method_;
-  std::string trailer_;
-  std::unique_ptr<Error> error_;
+  std::unique_ptr<Ending> ending_;
   std::unique_ptr<SharedBlock> shared_;
   TimePoint last_access_;
   std::uint64_t stall_timer_ = 0;

@@ -34,8 +34,8 @@ std::size_t StreamStore::Hash::operator()(std::string_view id) const {
   return hash;
 }
 
-bool StreamStore::Equal::operator()(std::string_view a, std::string_view b) const {
-  return constant_time_equal(a, b);
+std::size_t StreamStore::Hash::operator()(const std::shared_ptr<Stream>& stream) const {
+  return (*this)(stream->id());
 }
 
 bool StreamStore::contains(std::string_view id) const {
@@ -43,14 +43,13 @@ bool StreamStore::contains(std::string_view id) const {
 }
 
 void StreamStore::insert(std::shared_ptr<Stream> stream) {
-  const std::string_view id = stream->id();
-  streams_.emplace(id, std::move(stream));
+  streams_.insert(std::move(stream));
 }
 
 StreamStore::Found StreamStore::find(std::string_view id, std::string_view principal) const {
   if (const auto found = streams_.find(id); found != streams_.end()) {
-    if (found->second->principal() != principal) return {};
-    return {Presence::present, found->second};
+    if ((*found)->principal() != principal) return {};
+    return {Presence::present, *found};
   }
   if (const auto found = tombstones_.find(id); found != tombstones_.end()) {
     if (found->second.principal != principal) return {};
@@ -60,9 +59,9 @@ StreamStore::Found StreamStore::find(std::string_view id, std::string_view princ
 }
 
 void StreamStore::erase(std::string_view id) {
-  // The key lives in the stream: keep it until the entry is gone.
+  // The id may lie in the stream itself, which must not go before the entry has.
   if (const auto found = streams_.find(id); found != streams_.end()) {
-    const std::shared_ptr<Stream> keep = found->second;
+    const std::shared_ptr<Stream> keep = *found;
     streams_.erase(found);
   }
 }

@@ -8,8 +8,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/clock.hpp"
+#include "core/random.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
@@ -43,7 +45,7 @@ class StreamStore {
   [[nodiscard]] std::size_t tombstones() const { return tombstones_.size(); }
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (const auto& [id, stream] : streams_) visit(*stream);
+    for (const auto& stream : streams_) visit(*stream);
   }
 
   static constexpr std::size_t kMaxTombstones = 65536;
@@ -60,18 +62,23 @@ class StreamStore {
     using is_transparent = void;
     std::uint64_t key;
     std::size_t operator()(std::string_view id) const;
+    std::size_t operator()(const std::shared_ptr<Stream>& stream) const;
   };
   struct Equal {
     using is_transparent = void;
-    bool operator()(std::string_view a, std::string_view b) const;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return constant_time_equal(id_of(a), id_of(b));
+    }
+    static std::string_view id_of(std::string_view id) { return id; }
+    static std::string_view id_of(const std::shared_ptr<Stream>& stream) { return stream->id(); }
   };
   struct Tombstone {
     std::string principal;
     TimePoint until;
   };
 
-  // The key of an entry is the id inside its own stream.
-  std::unordered_map<std::string_view, std::shared_ptr<Stream>, Hash, Equal> streams_;
+  std::unordered_set<std::shared_ptr<Stream>, Hash, Equal> streams_;
   std::unordered_map<Id, Tombstone, Hash, Equal> tombstones_;
   std::deque<Id> burial_order_;
 };
