@@ -19,10 +19,11 @@ class ReaderEnd final : public std::enable_shared_from_this<ReaderEnd> {
       : sink_(std::move(sink)), source_loop_(&source_loop), own_loop_(&own_loop) {}
 
   void connect(std::weak_ptr<SourceEnd> source) { source_ = std::move(source); }
-  void deliver(const Bytes& block) {
+  /// `sealed`: the block is one that readers share, complete in its transport's form.
+  void deliver(const Bytes& block, bool sealed) {
     if (sink_ == nullptr) return;
     owed_ += block.size();
-    blocked_ = !sink_->write(block);
+    blocked_ = !(sealed ? sink_->write(block) : sink_->write(block.view()));
     if (!blocked_) return_credit();
   }
   void finish() {
@@ -77,12 +78,8 @@ class SourceEnd final {
    public:
     Sink(SourceEnd& end, std::shared_ptr<ReaderEnd> reader)
         : end_(&end), reader_(std::move(reader)) {}
-    bool write(std::string_view block) override { return write(Bytes(std::string(block))); }
-    bool write(const Bytes& block) override {
-      end_->in_flight_ += block.size();
-      reader_->own_loop().post([reader = reader_, block] { reader->deliver(block); });
-      return end_->in_flight_ < kCredit;
-    }
+    bool write(std::string_view block) override { return post(Bytes(std::string(block)), false); }
+    bool write(const Bytes& block) override { return post(block, true); }
     void finish() override {
       reader_->own_loop().post([reader = reader_] { reader->finish(); });
     }
@@ -91,6 +88,13 @@ class SourceEnd final {
     }
 
    private:
+    bool post(const Bytes& block, bool sealed) {
+      end_->in_flight_ += block.size();
+      reader_->own_loop().post(
+          [reader = reader_, block, sealed] { reader->deliver(block, sealed); });
+      return end_->in_flight_ < kCredit;
+    }
+
     SourceEnd* end_;
     std::shared_ptr<ReaderEnd> reader_;
   };

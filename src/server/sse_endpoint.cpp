@@ -59,8 +59,9 @@ class EventSink final : public BlockSink {
     return room;
   }
   void finish() override {
-    exchange_->on_close({});
-    exchange_->finish();
+    // The exchange's callbacks keep the subscription, and so this sink: they go with the reply.
+    const HttpExchangePtr exchange = exchange_;
+    exchange->finish();
   }
   void drop(const Error& error) override {
     std::string event = "event: error\ndata: ";
