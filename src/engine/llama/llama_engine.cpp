@@ -1,0 +1,294 @@
+#include "engine/llama/llama_engine.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <thread>
+#include <utility>
+
+#include "core/json.hpp"
+#include "core/log.hpp"
+#include "engine/llama/llama_model.hpp"
+#include "engine/llama/llama_run.hpp"
+#include "engine/llama/request_preparer.hpp"
+#include "engine/llama/scheduler.hpp"
+
+namespace sluice {
+namespace {
+
+/// Prompts up to this size are tokenized where they arrive, which takes a few milliseconds; longer
+/// ones on the engine's thread, where computing them takes much longer anyway.
+constexpr std::size_t kSmallPrompt = std::size_t{32} << 10U;
+
+/// What the engine's thread waits for.
+class Mailbox {
+ public:
+  /// False: the engine's thread takes no more.
+  bool put(RunPtr run) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_) return false;
+      arrived_.push_back(std::move(run));
+    }
+    changed_.notify_one();
+    return true;
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  void wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = true;
+    }
+    changed_.notify_one();
+  }
+  std::deque<RunPtr> take() {
+    const std::lock_guard lock(mutex_);
+    woken_ = false;
+    return std::exchange(arrived_, {});
+  }
+  void wait(std::optional<TimePoint> until) {
+    std::unique_lock lock(mutex_);
+    const auto changed = [this] { return woken_ || !arrived_.empty(); };
+    if (until) {
+      changed_.wait_until(lock, *until, changed);
+    } else {
+      changed_.wait(lock, changed);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<RunPtr> arrived_;  // bounded by the engine, which counts the open ones
+  bool woken_ = false;
+  bool closed_ = false;
+};
+
+class Handle final : public Generation {
+ public:
+  Handle(RunPtr run, std::shared_ptr<Mailbox> mailbox)
+      : run_(std::move(run)), mailbox_(std::move(mailbox)) {}
+  ~Handle() override { Handle::cancel(); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  void cancel() override {
+    if (!run_->cancelled.exchange(true)) mailbox_->wake();
+  }
+  void resume() override {
+    run_->delivery.resume();
+    mailbox_->wake();
+  }
+  [[nodiscard]] GenerationStatus status() const override {
+    return {.phase = run_->phase,
+            .queue_position = run_->queue_position,
+            .prefill_done = run_->prefill_done,
+            .prefill_total = run_->prefill_total,
+            .completion_tokens = run_->completion_tokens};
+  }
+
+ private:
+  const RunPtr run_;
+  const std::shared_ptr<Mailbox> mailbox_;
+};
+
+std::size_t prompt_bytes(const GenerationRequest& request) {
+  std::size_t bytes = request.prompt.size() + request.tools.size();
+  for (const ChatMessage& message : request.messages) bytes += message.content.size();
+  return bytes;
+}
+
+class Llama final : public LlamaEngine {
+ public:
+  explicit Llama(LlamaOptions options) : options_(std::move(options)), thread_([this] { run(); }) {}
+  ~Llama() override { Llama::shutdown(); }
+  Llama(const Llama&) = delete;
+  Llama& operator=(const Llama&) = delete;
+
+  Result<std::unique_ptr<Generation>> start(GenerationRequest request,
+                                            std::shared_ptr<GenerationSink> sink,
+                                            Executor& /*home*/) override {
+    const auto preparer = ready_preparer();
+    if (!preparer) return std::unexpected(preparer.error());
+    if (auto checked = (*preparer)->check(request); !checked) {
+      return std::unexpected(std::move(checked).error());
+    }
+    auto run = std::make_shared<LlamaRun>(std::move(sink));
+    run->started = SteadyClock().now();
+    if (prompt_bytes(request) <= kSmallPrompt) {
+      auto prepared = (*preparer)->prepare(request);
+      if (!prepared) return std::unexpected(std::move(prepared).error());
+      run->prepared = std::move(*prepared);
+    }
+    run->place = {.priority = request.priority, .arrival = ++arrivals_};
+    if (!run->prepared) run->request = std::move(request);
+
+    const std::uint32_t limit = options_.max_queue + slots_;
+    std::uint32_t open = stats_.open;
+    do {
+      if (open >= limit) {
+        return fail(kEngineBusy, "the model's queue is full; try again later");
+      }
+    } while (!stats_.open.compare_exchange_weak(open, open + 1));
+    if (!mailbox_->put(run)) {
+      --stats_.open;
+      return fail(kEngineBusy, "the engine is shutting down");
+    }
+    ++requests_;
+    return std::make_unique<Handle>(std::move(run), mailbox_);
+  }
+
+  [[nodiscard]] EngineInfo info() const override {
+    const std::lock_guard lock(state_mutex_);
+    return info_;
+  }
+
+  [[nodiscard]] EngineStats stats() const override {
+    return {.slots_busy = stats_.slots_busy,
+            .requests_queued = stats_.queued,
+            .requests = requests_,
+            .cancelled = stats_.cancelled,
+            .prompt_tokens = stats_.prompt_tokens,
+            .cached_tokens = stats_.cached_tokens,
+            .completion_tokens = stats_.completion_tokens};
+  }
+
+  [[nodiscard]] ModelState model_state() const override {
+    const std::lock_guard lock(state_mutex_);
+    return state_;
+  }
+
+  [[nodiscard]] ModelState wait_until_loaded() const override {
+    std::unique_lock lock(state_mutex_);
+    state_changed_.wait(lock, [this] { return state_.phase != ModelState::Phase::loading; });
+    return state_;
+  }
+
+  void shutdown() override {
+    stopping_ = true;
+    mailbox_->wake();
+    const std::lock_guard lock(join_mutex_);
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  /// The preparer once the model is ready; else what to tell who asks.
+  Result<const RequestPreparer*> ready_preparer() const {
+    const std::lock_guard lock(state_mutex_);
+    if (stopping_) return fail(kEngineBusy, "the engine is shutting down");
+    switch (state_.phase) {
+      case ModelState::Phase::ready:
+        return preparer_.get();
+      case ModelState::Phase::failed:
+        return fail(kEngineBusy, "the model could not be loaded");
+      case ModelState::Phase::loading:
+        break;
+    }
+    std::string message = "the model is still loading (";
+    append_number(message, static_cast<int>(state_.progress * 100));
+    return fail(kEngineBusy, message + " %); try again later");
+  }
+
+  void set_state(ModelState state) {
+    {
+      const std::lock_guard lock(state_mutex_);
+      state_ = state;
+    }
+    state_changed_.notify_all();
+    if (options_.on_model_state) options_.on_model_state(state);
+  }
+
+  bool on_progress(float progress) {
+    const int percent = static_cast<int>(progress * 100);
+    if (percent != last_percent_) {
+      last_percent_ = percent;
+      set_state({.phase = ModelState::Phase::loading,
+                 .progress = progress,
+                 .fault = ModelFault::none,
+                 .message = "loading the model"});
+    }
+    return !stopping_;
+  }
+
+  /// The engine's thread.
+  void run() {
+    pthread_setname_np(pthread_self(), "sluice-llama");
+    auto loaded = load_model(options_, [this](float progress) { return on_progress(progress); });
+    if (!loaded) {
+      set_state({.phase = ModelState::Phase::failed,
+                 .fault = static_cast<ModelFault>(loaded.error().code),
+                 .message = loaded.error().message});
+      return;
+    }
+    slots_ = loaded->slots;
+    {
+      const std::lock_guard lock(state_mutex_);
+      model_ = std::move(*loaded);
+      preparer_ = std::make_unique<RequestPreparer>(model_.model.get(), model_.context_tokens);
+      info_ = {.engine = "llama",
+               .model = model_.name,
+               .parameters = llama_model_n_params(model_.model.get()),
+               .context_tokens = model_.context_tokens,
+               .slots = model_.slots};
+    }
+    set_state({.phase = ModelState::Phase::ready, .progress = 1, .message = "ready"});
+    serve();
+  }
+
+  void serve() {
+    Scheduler scheduler(model_, *preparer_, options_.pause_grace, stats_, stopping_);
+    for (;;) {
+      const bool last = stopping_;
+      if (last) mailbox_->close();
+      for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
+      if (last) break;
+      if (!scheduler.turn()) mailbox_->wait(scheduler.next_deadline());
+    }
+    scheduler.cancel_all();
+  }
+
+  const LlamaOptions options_;
+  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  SchedulerStats stats_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<std::uint64_t> arrivals_ = 0;
+  std::atomic<std::uint64_t> requests_ = 0;
+  std::atomic<std::uint32_t> slots_ = 0;
+  int last_percent_ = -1;
+
+  mutable std::mutex state_mutex_;  // guards the state and the info; the rest once it is ready
+  mutable std::condition_variable state_changed_;
+  ModelState state_;
+  EngineInfo info_{.engine = "llama", .model = ""};
+  LoadedModel model_;
+  std::unique_ptr<RequestPreparer> preparer_;
+
+  std::mutex join_mutex_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace
+
+std::string_view to_string(ModelState::Phase phase) {
+  switch (phase) {
+    case ModelState::Phase::loading:
+      return "loading";
+    case ModelState::Phase::ready:
+      return "ready";
+    case ModelState::Phase::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
+std::unique_ptr<LlamaEngine> make_llama_engine(LlamaOptions options) {
+  return std::make_unique<Llama>(std::move(options));
+}
+
+}  // namespace sluice

@@ -1,0 +1,639 @@
+#include "engine/llama/llama_engine.hpp"
+
+#include <cmath>
+#include <condition_variable>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/manual_executor.hpp"
+#include "core/utf8.hpp"
+#include "engine/llama/test_models.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Reason = Completion::Reason;
+using Phase = GenerationStatus::Phase;
+
+constexpr auto kPatience = 60s;  // nothing here takes long; a hang must still end
+
+/// Collects an answer; refuses deltas while `full`, from the `full_after`th on.
+class Sink final : public GenerationSink {
+ public:
+  bool on_delta(Delta delta) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(completion_) << "a delta after the end";
+    EXPECT_TRUE(is_valid_utf8(delta.text));
+    EXPECT_FALSE(delta.text.empty());
+    text_ += delta.text;
+    ++deltas_;
+    changed_.notify_all();
+    return deltas_ < full_after_;
+  }
+  void on_complete(Completion completion) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(completion_) << "completed twice";
+    completion_ = std::move(completion);
+    changed_.notify_all();
+  }
+
+  void full_after(std::size_t deltas) {
+    const std::lock_guard lock(mutex_);
+    full_after_ = deltas;
+  }
+  Completion wait() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, kPatience, [this] { return completion_.has_value(); })) {
+      ADD_FAILURE() << "no completion";
+      return {};
+    }
+    return *completion_;
+  }
+  void wait_for_deltas(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [&] { return deltas_ >= count; }));
+  }
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+  std::size_t deltas() {
+    const std::lock_guard lock(mutex_);
+    return deltas_;
+  }
+  bool completed() {
+    const std::lock_guard lock(mutex_);
+    return completion_.has_value();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string text_;
+  std::size_t deltas_ = 0;
+  std::size_t full_after_ = ~std::size_t{0};
+  std::optional<Completion> completion_;
+};
+
+struct Running {
+  std::shared_ptr<Sink> sink = std::make_shared<Sink>();
+  std::unique_ptr<Generation> generation;
+};
+
+GenerationRequest greedy(std::string prompt) {
+  GenerationRequest request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 0;
+  return request;
+}
+
+LlamaOptions demo_options() {
+  LlamaOptions options;
+  options.model_path = SLUICE_DEMO_MODEL;
+  options.backend = "cpu";
+  options.context_tokens = 1024;
+  return options;
+}
+
+class LlamaEngineTest : public testing::Test {
+ protected:
+  void load(LlamaOptions options = demo_options()) {
+    engine_ = make_llama_engine(std::move(options));
+    const ModelState state = engine_->wait_until_loaded();
+    ASSERT_EQ(state.phase, ModelState::Phase::ready) << state.message;
+  }
+  Result<std::unique_ptr<Generation>> try_start(GenerationRequest request) {
+    return engine_->start(std::move(request), std::make_shared<Sink>(), home_);
+  }
+  Running start(GenerationRequest request, std::size_t full_after = ~std::size_t{0}) {
+    Running running;
+    running.sink->full_after(full_after);
+    auto generation = engine_->start(std::move(request), running.sink, home_);
+    EXPECT_TRUE(generation) << generation.error().message;
+    if (generation) running.generation = std::move(*generation);
+    return running;
+  }
+  std::string answer(GenerationRequest request, Completion* completion = nullptr) {
+    const Running running = start(std::move(request));
+    const Completion end = running.sink->wait();
+    EXPECT_FALSE(end.error) << end.error->message;
+    if (completion != nullptr) *completion = end;
+    return running.sink->text();
+  }
+  /// Waits until `predicate` holds, without sleeping.
+  template <class Predicate>
+  void eventually(Predicate predicate) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!predicate()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::yield();
+    }
+  }
+
+  ManualExecutor home_;
+  std::unique_ptr<LlamaEngine> engine_;
+};
+
+TEST_F(LlamaEngineTest, AnswersReadablyAndEnds) {
+  load();
+  Completion end;
+  const std::string text = answer(greedy("Who are you?"), &end);
+  EXPECT_THAT(text, StartsWith("Hello! I am a demonstration model, "));
+  EXPECT_THAT(text, HasSubstr("A stream is an ordered sequence of chunks"));
+  EXPECT_EQ(end.reason, Reason::stop);
+  EXPECT_GT(end.usage.prompt_tokens, 5U);
+  EXPECT_GE(end.usage.completion_tokens, 60U);
+  EXPECT_LE(end.usage.completion_tokens, 150U);
+  EXPECT_GT(end.timings.prefill, 0us);
+  EXPECT_GT(end.timings.decode, 0us);
+
+  const EngineInfo info = engine_->info();
+  EXPECT_EQ(info.engine, "llama");
+  EXPECT_EQ(info.model, "Sluice demonstration model");
+  EXPECT_EQ(info.context_tokens, 1024U);
+  EXPECT_EQ(info.slots, 4U);
+  EXPECT_GT(info.parameters, 1'000'000U);
+}
+
+TEST_F(LlamaEngineTest, SampledAnswersAreReadableToo) {
+  load();
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    GenerationRequest request;
+    request.prompt = "Hi";
+    request.sampling.seed = seed;
+    Completion end;
+    const std::string text = answer(request, &end);
+    EXPECT_THAT(text, testing::AnyOf(StartsWith("Hello! "), StartsWith("Hi there! ")));
+    EXPECT_EQ(end.reason, Reason::stop) << text;
+    EXPECT_LE(end.usage.completion_tokens, 150U);
+  }
+}
+
+TEST_F(LlamaEngineTest, ReportsTheLoadingOfTheModel) {
+  std::mutex mutex;
+  std::vector<ModelState> states;
+  LlamaOptions options = demo_options();
+  options.on_model_state = [&](const ModelState& state) {
+    const std::lock_guard lock(mutex);
+    states.push_back(state);
+  };
+  load(std::move(options));
+  engine_->shutdown();
+  ASSERT_GE(states.size(), 2U);
+  EXPECT_EQ(states.front().phase, ModelState::Phase::loading);
+  EXPECT_EQ(states.back().phase, ModelState::Phase::ready);
+  float last = 0;
+  for (const ModelState& state : states) {
+    EXPECT_GE(state.progress, last);
+    last = state.progress;
+  }
+}
+
+TEST_F(LlamaEngineTest, ParallelSequencesAnswerAsIfAlone) {
+  load();
+  const std::vector<std::string> prompts = {"One",
+                                            "Another, longer question about streams?",
+                                            "Dritte Frage: äöü 😀",
+                                            "4",
+                                            "five five five",
+                                            "The sixth has to wait for a slot"};
+  std::vector<std::string> alone;
+  for (const std::string& prompt : prompts) {
+    GenerationRequest request = greedy(prompt);
+    request.sampling.temperature = 1;
+    request.sampling.seed = 42;
+    alone.push_back(answer(request));
+  }
+  std::vector<Running> together;
+  for (const std::string& prompt : prompts) {
+    GenerationRequest request = greedy(prompt);
+    request.sampling.temperature = 1;
+    request.sampling.seed = 42;
+    together.push_back(start(request));
+  }
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    together[i].sink->wait();
+    EXPECT_EQ(together[i].sink->text(), alone[i]) << prompts[i];
+  }
+}
+
+TEST_F(LlamaEngineTest, TheSameSeedGivesTheSameAnswer) {
+  load();
+  const auto with_seed = [&](std::uint32_t seed) {
+    GenerationRequest request;
+    request.prompt = "Hi";
+    request.sampling.temperature = 1.5F;
+    request.sampling.seed = seed;
+    return answer(request);
+  };
+  bool differ = false;
+  for (const std::uint32_t seed : {0U, 1U, 2U, 3U, 0xFFFFFFFFU}) {
+    const std::string first = with_seed(seed);
+    EXPECT_EQ(first, with_seed(seed)) << seed;
+    differ = differ || first != with_seed(99);
+  }
+  EXPECT_TRUE(differ);
+}
+
+TEST_F(LlamaEngineTest, DoesNotComputeACommonBeginningAgain) {
+  load();
+  GenerationRequest first;
+  first.sampling.temperature = 0;
+  first.messages = {{.role = "user", .content = "Tell me about streams, please."}};
+  Completion end;
+  const std::string said = answer(first, &end);
+  EXPECT_EQ(end.usage.cached_tokens, 0U);
+  const std::uint32_t whole = end.usage.prompt_tokens + end.usage.completion_tokens;
+
+  GenerationRequest second = first;
+  second.messages.push_back({.role = "assistant", .content = said});
+  second.messages.push_back({.role = "user", .content = "Go on."});
+  EXPECT_EQ(answer(second, &end), said);
+  EXPECT_EQ(end.usage.cached_tokens, whole);
+  EXPECT_EQ(engine_->stats().cached_tokens, whole);
+
+  EXPECT_EQ(answer(second, &end), said);
+  EXPECT_EQ(end.usage.cached_tokens, end.usage.prompt_tokens - 1);
+}
+
+TEST_F(LlamaEngineTest, CopiesACommonBeginningFromASlotInUse) {
+  LlamaOptions options = demo_options();
+  options.slots = 2;
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const std::string prompt(300, 'x');
+  const std::string expected = answer(greedy("y"));
+  const Running busy = start(greedy(prompt), 1);
+  busy.sink->wait_for_deltas(1);
+  Completion end;
+  EXPECT_EQ(answer(greedy(prompt), &end), expected);
+  EXPECT_EQ(end.usage.cached_tokens, end.usage.prompt_tokens - 1);
+  EXPECT_FALSE(busy.sink->completed());
+}
+
+TEST_F(LlamaEngineTest, EndsAtMaxTokens) {
+  load();
+  GenerationRequest request = greedy("Hi");
+  request.max_tokens = 5;
+  Completion end;
+  EXPECT_EQ(answer(request, &end), "Hello! I am a");
+  EXPECT_EQ(end.reason, Reason::length);
+  EXPECT_EQ(end.usage.completion_tokens, 5U);
+}
+
+TEST_F(LlamaEngineTest, EndsWhenTheContextIsFull) {
+  LlamaOptions options = demo_options();
+  options.context_tokens = 40;
+  load(std::move(options));
+  Completion end;
+  const std::string text = answer(greedy("Hi"), &end);
+  EXPECT_THAT(text, StartsWith("Hello! I am"));
+  EXPECT_EQ(end.reason, Reason::length);
+  EXPECT_EQ(end.usage.prompt_tokens + end.usage.completion_tokens, 40U);
+}
+
+TEST_F(LlamaEngineTest, StopStringsEndTheAnswerAcrossTokens) {
+  load();
+  GenerationRequest request = greedy("Hi");
+  request.stop = {"nothing like this", "stration mod"};
+  Completion end;
+  EXPECT_EQ(answer(request, &end), "Hello! I am a demon");
+  EXPECT_EQ(end.reason, Reason::stop);
+}
+
+TEST_F(LlamaEngineTest, AStopStringThatDoesNotComeUpLosesNothing) {
+  load();
+  GenerationRequest request = greedy("Hi");
+  request.stop = {"place.!"};  // the answer ends with "place."
+  EXPECT_EQ(answer(request), answer(greedy("Hi")));
+}
+
+TEST_F(LlamaEngineTest, FollowsAGrammar) {
+  load();
+  GenerationRequest request = greedy("Yes or no?");
+  request.grammar = R"(root ::= "<" ("yes" | "no") ">" [0-9] [0-9])";
+  Completion end;
+  EXPECT_THAT(answer(request, &end), testing::MatchesRegex("<(yes|no)>[0-9][0-9]"));
+  EXPECT_EQ(end.reason, Reason::stop);
+}
+
+TEST_F(LlamaEngineTest, CharactersArriveWholeFromByteTokens) {
+  load();
+  GenerationRequest request = greedy("Smile!");
+  request.grammar = R"(root ::= "a😀é€b")";
+  const Running running = start(request);
+  EXPECT_EQ(running.sink->wait().usage.completion_tokens, 11U);  // bytes
+  EXPECT_EQ(running.sink->text(), "a😀é€b");
+  EXPECT_EQ(running.sink->deltas(), 5U);
+
+  request.max_tokens = 3;  // in the middle of the smile
+  EXPECT_EQ(answer(request), "a\uFFFD");
+}
+
+TEST_F(LlamaEngineTest, FollowsAJsonSchema) {
+  load();
+  GenerationRequest request = greedy("Describe yourself as JSON.");
+  request.json_schema = R"({
+    "type": "object",
+    "properties": {
+      "answer": {"type": "string"},
+      "mood": {"enum": ["calm", "busy"]},
+      "words": {"type": "integer", "minimum": 0},
+      "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3},
+      "done": {"type": "boolean"}
+    },
+    "required": ["answer", "mood", "words", "tags", "done"],
+    "additionalProperties": false
+  })";
+  for (const float temperature : {0.0F, 1.0F}) {
+    request.sampling.temperature = temperature;
+    request.sampling.seed = 5;
+    Completion end;
+    const std::string text = answer(request, &end);
+    ASSERT_EQ(end.reason, Reason::stop) << text;
+    const auto value = parse_json(text);
+    ASSERT_TRUE(value) << text;
+    const json::object& object = value->as_object();
+    EXPECT_EQ(object.size(), 5U);
+    EXPECT_TRUE(object.at("answer").is_string());
+    EXPECT_THAT(std::string(object.at("mood").as_string()), testing::AnyOf("calm", "busy"));
+    EXPECT_GE(object.at("words").as_int64(), 0);
+    EXPECT_GE(object.at("tags").as_array().size(), 1U);
+    EXPECT_LE(object.at("tags").as_array().size(), 3U);
+    EXPECT_TRUE(object.at("done").is_bool());
+  }
+}
+
+TEST_F(LlamaEngineTest, AFullSinkPausesItsSequenceAndNoOther) {
+  LlamaOptions options = demo_options();
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const std::string expected = answer(greedy("Hi"));
+  const Running slow = start(greedy("Hi"), 3);
+  slow.sink->wait_for_deltas(3);
+  EXPECT_EQ(answer(greedy("Hi")), expected);
+  EXPECT_EQ(slow.sink->deltas(), 3U);
+  EXPECT_FALSE(slow.sink->completed());
+
+  slow.sink->full_after(~std::size_t{0});
+  slow.generation->resume();
+  EXPECT_EQ(slow.sink->wait().reason, Reason::stop);
+  EXPECT_EQ(slow.sink->text(), expected);
+}
+
+TEST_F(LlamaEngineTest, APausedSequenceYieldsItsSlotAndGoesOnLater) {
+  LlamaOptions options = demo_options();
+  options.slots = 1;
+  options.pause_grace = 0s;
+  load(std::move(options));
+  const std::string expected = answer(greedy("Hi"));
+  const Running slow = start(greedy("Hi"), 3);
+  slow.sink->wait_for_deltas(3);
+  EXPECT_EQ(answer(greedy("Another question")), expected);
+  EXPECT_EQ(answer(greedy("And one more")), expected);
+  EXPECT_EQ(slow.sink->deltas(), 3U);
+
+  slow.sink->full_after(~std::size_t{0});
+  slow.generation->resume();
+  EXPECT_EQ(slow.sink->wait().reason, Reason::stop);
+  EXPECT_EQ(slow.sink->text(), expected);
+}
+
+TEST_F(LlamaEngineTest, CancelStopsWithinOneToken) {
+  LlamaOptions options = demo_options();
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const Running running = start(greedy("Hi"), 4);
+  running.sink->wait_for_deltas(4);
+  running.generation->cancel();
+  const Completion end = running.sink->wait();
+  EXPECT_EQ(end.reason, Reason::cancelled);
+  EXPECT_EQ(running.sink->deltas(), 4U);
+  EXPECT_EQ(end.usage.completion_tokens, 4U);
+  EXPECT_EQ(engine_->stats().cancelled, 1U);
+  eventually([&] { return engine_->stats().slots_busy == 0; });
+}
+
+TEST_F(LlamaEngineTest, DestroyingTheHandleCancels) {
+  LlamaOptions options = demo_options();
+  options.pause_grace = 1h;
+  load(std::move(options));
+  Running running = start(greedy("Hi"), 1);
+  running.sink->wait_for_deltas(1);
+  running.generation.reset();
+  EXPECT_EQ(running.sink->wait().reason, Reason::cancelled);
+}
+
+TEST_F(LlamaEngineTest, ACancelledQueuedRequestNeverRuns) {
+  LlamaOptions options = demo_options();
+  options.slots = 1;
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const Running busy = start(greedy("Hi"), 1);
+  busy.sink->wait_for_deltas(1);
+  const std::uint64_t prompt_tokens = engine_->stats().prompt_tokens;
+
+  const Running waiting = start(greedy("Somebody who does not wait"));
+  const Running next = start(greedy("Next"));
+  eventually([&] { return engine_->stats().requests_queued == 2; });
+  EXPECT_EQ(waiting.generation->status().phase, Phase::queued);
+  EXPECT_EQ(next.generation->status().queue_position, 1U);
+  waiting.generation->cancel();
+  EXPECT_EQ(waiting.sink->wait().reason, Reason::cancelled);
+  EXPECT_EQ(waiting.sink->deltas(), 0U);
+  EXPECT_EQ(engine_->stats().prompt_tokens, prompt_tokens);
+  eventually([&] { return next.generation->status().queue_position == 0; });
+
+  busy.generation->cancel();
+  EXPECT_EQ(next.sink->wait().reason, Reason::stop);
+}
+
+TEST_F(LlamaEngineTest, HigherPriorityIsAdmittedFirst) {
+  LlamaOptions options = demo_options();
+  options.slots = 1;
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const Running busy = start(greedy("Hi"), 1);
+  busy.sink->wait_for_deltas(1);
+  GenerationRequest low = greedy("low");
+  GenerationRequest high = greedy("high");
+  high.priority = 10;
+  const Running later = start(low, 1);
+  const Running sooner = start(high, 1);
+  eventually([&] { return engine_->stats().requests_queued == 2; });
+  busy.generation->cancel();
+  sooner.sink->wait_for_deltas(1);
+  EXPECT_EQ(later.sink->deltas(), 0U);
+  EXPECT_EQ(later.generation->status().phase, Phase::queued);
+}
+
+TEST_F(LlamaEngineTest, RefusesWhenTheQueueIsFull) {
+  LlamaOptions options = demo_options();
+  options.slots = 1;
+  options.max_queue = 2;
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const Running busy = start(greedy("Hi"), 1);
+  const Running second = start(greedy("Hi"), 1);
+  const Running third = start(greedy("Hi"), 1);
+  const auto refused = try_start(greedy("Hi"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, kEngineBusy);
+  busy.generation->cancel();
+  busy.sink->wait();
+  eventually([&] { return try_start(greedy("Hi")).has_value(); });
+}
+
+TEST_F(LlamaEngineTest, CancelBreaksOffALongPrompt) {
+  const test::TemporaryFile file(testing::TempDir() + "/slow.gguf");
+  file.write(test::ZeroModel{.width = 512, .layers = 8, .hidden = 2048, .context = 8192}.build());
+  LlamaOptions options;
+  options.model_path = file.path();
+  options.backend = "cpu";
+  options.slots = 2;
+  load(std::move(options));
+  const Running running = start(greedy(std::string(8000, 'x')));
+  eventually([&] { return running.generation->status().prefill_done > 0; });
+  running.generation->cancel();
+  const Completion end = running.sink->wait();
+  EXPECT_EQ(end.reason, Reason::cancelled);
+  const GenerationStatus status = running.generation->status();
+  EXPECT_EQ(status.prefill_total, 8001U);
+  EXPECT_LT(status.prefill_done, status.prefill_total);
+  EXPECT_EQ(status.completion_tokens, 0U);
+
+  // The same while it shares its steps with another, and then shutdown() amid a prompt.
+  const Running neighbour = start(greedy(std::string(100, 'y')));
+  const Running again = start(greedy(std::string(8000, 'x')));
+  eventually([&] { return again.generation->status().prefill_done > 0; });
+  again.generation->cancel();
+  EXPECT_EQ(again.sink->wait().reason, Reason::cancelled);
+  const Running last = start(greedy(std::string(8000, 'z')));
+  eventually([&] { return last.generation->status().prefill_done > 0; });
+  engine_->shutdown();
+  EXPECT_TRUE(last.sink->completed());
+  EXPECT_TRUE(neighbour.sink->completed());
+  EXPECT_LT(last.generation->status().prefill_done, 8001U);
+}
+
+TEST_F(LlamaEngineTest, ShutdownEndsEverythingAndRefusesMore) {
+  LlamaOptions options = demo_options();
+  options.slots = 1;
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const Running decoding = start(greedy("Hi"), 1);
+  const Running queued = start(greedy("Hi"));
+  decoding.sink->wait_for_deltas(1);
+  engine_->shutdown();
+  EXPECT_TRUE(decoding.sink->completed());
+  EXPECT_TRUE(queued.sink->completed());
+  EXPECT_EQ(decoding.sink->wait().reason, Reason::cancelled);
+  EXPECT_EQ(try_start(greedy("Hi")).error().code, kEngineBusy);
+  engine_->shutdown();
+}
+
+TEST_F(LlamaEngineTest, ManyThreadsMayStartAndDrop) {
+  LlamaOptions options = demo_options();
+  options.max_queue = 1000;
+  load(std::move(options));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 25; ++i) {
+        Running running = start(greedy("Hi"));
+        if ((i + t) % 3 == 0) running.generation.reset();
+        if ((i + t) % 3 == 1) running.generation->cancel();
+        running.sink->wait();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  eventually([&] { return engine_->stats().slots_busy == 0; });
+  EXPECT_EQ(engine_->stats().requests, 100U);
+}
+
+TEST_F(LlamaEngineTest, RefusesWhatCanNeverBeServed) {
+  load();
+  const auto refused = [&](const GenerationRequest& request) -> std::string {
+    const auto generation = try_start(request);
+    EXPECT_FALSE(generation);
+    if (generation) return "accepted";
+    EXPECT_EQ(generation.error().code, -32602);
+    return generation.error().message;
+  };
+  const auto changed = [](auto change) {
+    GenerationRequest request = greedy("Hi");
+    change(request);
+    return request;
+  };
+  using R = GenerationRequest;
+  EXPECT_THAT(refused({}), HasSubstr("messages or a prompt"));
+  EXPECT_THAT(refused(changed([](R& r) { r.messages = {{.role = "user", .content = "x"}}; })),
+              HasSubstr("messages or a prompt"));
+  EXPECT_THAT(refused(changed([](R& r) { r.sampling.temperature = -1; })), HasSubstr("temperat"));
+  EXPECT_THAT(refused(changed([](R& r) { r.sampling.top_p = 1.5F; })), HasSubstr("top_p"));
+  EXPECT_THAT(refused(changed([](R& r) { r.sampling.min_p = NAN; })), HasSubstr("min_p"));
+  EXPECT_THAT(refused(changed([](R& r) { r.sampling.top_k = -1; })), HasSubstr("top_k"));
+  EXPECT_THAT(refused(changed([](R& r) { r.sampling.repeat_penalty = 0; })), HasSubstr("repeat"));
+  EXPECT_THAT(refused(changed([](R& r) { r.max_tokens = 0; })), HasSubstr("max_tokens"));
+  EXPECT_THAT(refused(changed([](R& r) { r.stop = {""}; })), HasSubstr("stop"));
+  EXPECT_THAT(refused(changed([](R& r) { r.stop.assign(17, "x"); })), HasSubstr("stop"));
+  EXPECT_THAT(refused(changed([](R& r) { r.json_schema = "{"; })), HasSubstr("json_schema"));
+  EXPECT_THAT(refused(changed([](R& r) { r.json_schema = "7"; })), HasSubstr("json_schema"));
+  EXPECT_THAT(refused(changed([](R& r) { r.json_schema = R"({"$ref":"#/nowhere"})"; })),
+              HasSubstr("json_schema"));
+  EXPECT_THAT(refused(changed([](R& r) { r.grammar = "root = \"x\""; })), HasSubstr("grammar"));
+  EXPECT_THAT(refused(changed([](R& r) { r.grammar = "branch ::= \"x\""; })), HasSubstr("root"));
+  EXPECT_THAT(refused(changed([](R& r) { r.grammar = "root ::= root \"x\""; })),
+              HasSubstr("left-recursive"));
+  EXPECT_THAT(refused(changed([](R& r) {
+                r.grammar =
+                    "root ::= " + std::string(10000, '(') + "\"x\"" + std::string(10000, ')');
+              })),
+              HasSubstr("deep"));
+  EXPECT_THAT(refused(changed([](R& r) { r.grammar = std::string(65537, 'x'); })),
+              HasSubstr("64 KiB"));
+  EXPECT_THAT(refused(changed([](R& r) {
+                r.grammar = "root ::= \"x\"";
+                r.json_schema = "{}";
+              })),
+              HasSubstr("not both"));
+  EXPECT_THAT(refused(changed([](R& r) { r.tools = "{}"; })), HasSubstr("tools"));
+  EXPECT_THAT(refused(changed([](R& r) { r.prompt = std::string(5000, 'x'); })),
+              HasSubstr("the prompt is too long: it has 5004 tokens"));
+  EXPECT_EQ(engine_->stats().requests, 0U);
+}
+
+TEST_F(LlamaEngineTest, APromptTooLongToReadAtOnceIsRefusedOnTheWay) {
+  load();
+  for (const std::size_t size : {std::size_t{33'000}, std::size_t{4'000'000}}) {
+    const Running running = start(greedy(std::string(size, 'x')));
+    const Completion end = running.sink->wait();
+    EXPECT_EQ(end.reason, Reason::error);
+    ASSERT_TRUE(end.error);
+    EXPECT_EQ(end.error->code, -32602);
+    EXPECT_THAT(end.error->message, HasSubstr("too long"));
+  }
+}
+
+TEST_F(LlamaEngineTest, ALongPromptIsRead) {
+  LlamaOptions options = demo_options();
+  options.context_tokens = 4096;
+  load(std::move(options));
+  std::string prompt;
+  while (prompt.size() <= 33'000) prompt += " demonstration";  // one token each
+  Completion end;
+  EXPECT_THAT(answer(greedy(prompt), &end), StartsWith("Hello"));
+  EXPECT_GT(end.usage.prompt_tokens, 33'000U / 14);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <llama.h>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "engine/engine.hpp"
+#include "engine/llama/admission_queue.hpp"
+#include "engine/llama/answer_reader.hpp"
+#include "engine/llama/delivery.hpp"
+#include "engine/llama/request_preparer.hpp"
+#include "engine/llama/token_sampler.hpp"
+
+namespace sluice {
+
+struct LlamaRun;
+using RunPtr = std::shared_ptr<LlamaRun>;
+
+/// One generation. The atomic members are shared with its handle, all else belongs to the engine's
+/// thread once it has been queued.
+struct LlamaRun {
+  using Phase = GenerationStatus::Phase;
+
+  explicit LlamaRun(std::shared_ptr<GenerationSink> sink) : delivery(std::move(sink)) {}
+
+  std::atomic<bool> cancelled = false;
+  std::atomic<Phase> phase = Phase::queued;
+  std::atomic<std::uint32_t> queue_position = 0;
+  std::atomic<std::uint32_t> prefill_done = 0;
+  std::atomic<std::uint32_t> prefill_total = 0;
+  std::atomic<std::uint32_t> completion_tokens = 0;
+  Delivery delivery;
+
+  std::optional<GenerationRequest> request;  // until it is prepared
+  std::optional<PreparedRequest> prepared;   // until it is first admitted
+  AdmissionQueue<RunPtr>::Place place;
+  TimePoint started;
+
+  // From the first admission on.
+  std::vector<llama_token> tokens;  // the prompt and the answer so far
+  std::set<llama_token> visible;
+  std::unique_ptr<TokenSampler> sampler;
+  std::unique_ptr<AnswerReader> reader;
+  std::uint32_t max_tokens = 0;
+  std::optional<TimePoint> admitted;
+  std::optional<TimePoint> first_token;
+  TimePoint last_token;
+  TimePoint paused_since;  // meaningless while it is not paused
+  Usage usage;
+};
+
+}  // namespace sluice

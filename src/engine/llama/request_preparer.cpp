@@ -1,0 +1,197 @@
+#include "engine/llama/request_preparer.hpp"
+
+#include <algorithm>
+#include <common/common.h>
+#include <common/json.h>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include <common/json-schema-to-grammar.h>
+
+#include "core/json.hpp"
+#include "core/utf8.hpp"
+#include "engine/llama/llama_log.hpp"
+#include "engine/llama/token_sampler.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+struct SamplerDeleter {
+  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
+};
+
+std::size_t longest_text(const llama_vocab* vocab) {
+  std::size_t longest = 1;
+  for (llama_token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
+    longest = std::max(longest, std::strlen(llama_vocab_get_text(vocab, token)));
+  }
+  return longest;
+}
+
+/// How deep parentheses nest, counting those in literals too.
+std::size_t depth_of(std::string_view grammar) {
+  std::size_t depth = 0;
+  std::size_t most = 0;
+  for (const char c : grammar) {
+    if (c == '(') most = std::max(most, ++depth);
+    if (c == ')' && depth > 0) --depth;
+  }
+  return most;
+}
+
+std::unexpected<Error> invalid(std::string message) {
+  return fail(kInvalidParams, std::move(message));
+}
+
+std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
+  std::string message = "the prompt is too long: it has ";
+  message += has;
+  message += " tokens, and the context holds ";
+  append_number(message, context);
+  message += " with the answer";
+  return invalid(std::move(message));
+}
+
+}  // namespace
+
+RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context_tokens)
+    : model_(model),
+      vocab_(llama_model_get_vocab(model)),
+      context_tokens_(context_tokens),
+      longest_piece_(longest_text(vocab_)),
+      format_(model) {}
+
+Result<void> RequestPreparer::check(const GenerationRequest& request) const {
+  if (request.messages.empty() == request.prompt.empty()) {
+    return invalid("give either messages or a prompt");
+  }
+  if (auto sampling = check_sampling(request.sampling); !sampling) return sampling;
+  if (request.max_tokens && *request.max_tokens < 1) {
+    return invalid("max_tokens must be at least 1");
+  }
+  if (request.stop.size() > kMaxStops) return invalid("stop may have at most 16 strings");
+  for (const std::string& stop : request.stop) {
+    if (stop.empty() || stop.size() > kMaxStopBytes || !is_valid_utf8(stop)) {
+      return invalid("each of stop must be UTF-8 text of 1 to 256 bytes");
+    }
+  }
+  if (!request.json_schema.empty() && !request.grammar.empty()) {
+    return invalid("give json_schema or grammar, not both");
+  }
+  if (auto grammar = grammar_of(request); !grammar) return std::unexpected(grammar.error());
+  return {};
+}
+
+/// The request's grammar in GBNF, known to parse; "" if it has none.
+Result<std::string> RequestPreparer::grammar_of(const GenerationRequest& request) const {
+  if (request.json_schema.size() > kMaxGrammarBytes || request.grammar.size() > kMaxGrammarBytes) {
+    return invalid("json_schema and grammar may have at most 64 KiB");
+  }
+  std::string grammar = request.grammar;
+  const LlamaGuard guard;
+  if (!request.json_schema.empty()) {
+    const auto schema = parse_json(request.json_schema);
+    if (!schema) return invalid("json_schema is not JSON: " + schema.error().message);
+    if (!schema->is_object() && !schema->is_bool()) {
+      return invalid("json_schema must be an object");
+    }
+    try {
+      grammar = json_schema_to_grammar(common_json::parse(to_json(*schema)), true);
+    } catch (const std::exception& error) {
+      return invalid(std::string("json_schema cannot be followed: ") + error.what());
+    }
+  }
+  if (grammar.empty()) return grammar;
+  if (grammar.starts_with("%llguidance")) return invalid("grammar must be GBNF");
+  if (depth_of(grammar) > kMaxGrammarDepth) return invalid("the grammar nests too deeply");
+  try {
+    const std::unique_ptr<llama_sampler, SamplerDeleter> parsed(
+        llama_sampler_init_grammar(vocab_, grammar.c_str(), "root"));
+    if (parsed != nullptr) return grammar;
+  } catch (const std::exception&) {
+    // The same as if it had returned nothing.
+  }
+  return invalid(request.grammar.empty()
+                     ? "json_schema is too large to be followed"
+                     : "grammar is not valid GBNF, has no rule \"root\", or is left-recursive");
+}
+
+Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& text,
+                                                           bool special) const {
+  // No tokenizer makes fewer tokens than this; it spares the work on what cannot fit anyway.
+  if (text.size() / longest_piece_ >= context_tokens_) {
+    std::string at_least = "at least ";
+    append_number(at_least, text.size() / longest_piece_);
+    return too_long(at_least, context_tokens_);
+  }
+  const auto size = static_cast<std::int32_t>(text.size());
+  std::vector<llama_token> tokens(text.size() + 8);
+  std::int32_t count = llama_tokenize(vocab_, text.data(), size, tokens.data(),
+                                      static_cast<std::int32_t>(tokens.size()), true, special);
+  if (count < 0 && count != std::numeric_limits<std::int32_t>::min()) {
+    tokens.resize(static_cast<std::size_t>(-count));
+    count = llama_tokenize(vocab_, text.data(), size, tokens.data(), -count, true, special);
+  }
+  if (count < 0) return invalid("the prompt cannot be tokenized");
+  tokens.resize(static_cast<std::size_t>(count));
+  return tokens;
+}
+
+Result<PreparedRequest> RequestPreparer::prepare(const GenerationRequest& request) const {
+  PreparedRequest prepared;
+  prepared.sampling = request.sampling;
+  prepared.max_tokens = static_cast<std::uint32_t>(request.max_tokens.value_or(0));
+
+  auto grammar = grammar_of(request);
+  if (!grammar) return std::unexpected(std::move(grammar).error());
+
+  std::string text = request.prompt;
+  const bool chat = !request.messages.empty() || !request.tools.empty() || format_.is_explicit();
+  if (chat) {
+    auto prompt = format_.render(request);
+    if (!prompt) return std::unexpected(std::move(prompt).error());
+    text = std::move(prompt->text);
+    prepared.reader = std::move(prompt->reader);
+    prepared.grammar = std::move(prompt->grammar);
+    for (const std::string& name : prompt->visible_tokens) {
+      const auto ids = common_tokenize(vocab_, name, false, true);
+      if (ids.size() == 1) prepared.visible.insert(ids.front());
+    }
+    resolve_triggers(prepared);
+  } else {
+    prepared.reader.marks = {.start = "", .ends = {}};
+  }
+  prepared.reader.stops = request.stop;
+  if (!grammar->empty()) {
+    prepared.grammar.grammar = {COMMON_GRAMMAR_TYPE_USER, std::move(*grammar)};
+  }
+
+  auto tokens = tokenize(text, chat);
+  if (!tokens) return std::unexpected(std::move(tokens).error());
+  if (tokens->empty()) return invalid("the prompt has no tokens");
+  if (tokens->size() >= context_tokens_) {
+    std::string has;
+    append_number(has, tokens->size());
+    return too_long(has, context_tokens_);
+  }
+  prepared.tokens = std::move(*tokens);
+  return prepared;
+}
+
+/// A trigger that is one control token must be told as that token: the grammar sees no text of it.
+void RequestPreparer::resolve_triggers(PreparedRequest& prepared) const {
+  for (common_grammar_trigger& trigger : prepared.grammar.grammar_triggers) {
+    if (trigger.type != COMMON_GRAMMAR_TRIGGER_TYPE_WORD) continue;
+    const auto ids = common_tokenize(vocab_, trigger.value, false, true);
+    if (ids.size() != 1 || !prepared.visible.contains(ids.front())) continue;
+    trigger.type = COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN;
+    trigger.token = ids.front();
+  }
+  prepared.grammar.preserved_tokens = prepared.visible;
+}
+
+}  // namespace sluice

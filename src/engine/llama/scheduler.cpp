@@ -1,0 +1,424 @@
+#include "engine/llama/scheduler.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "core/log.hpp"
+#include "engine/llama/llama_log.hpp"
+#include "engine/llama/slot_chooser.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+using Reason = Completion::Reason;
+using Phase = GenerationStatus::Phase;
+
+/// Copying a sequence copies its whole part of the memory, so it must save this many tokens.
+constexpr std::size_t kMinCopy = 64;
+
+constexpr int kNoRoom = 1;  // what llama_decode() returns
+constexpr int kAborted = 2;
+constexpr int kThrown = -100;  // and what compute() adds
+
+std::chrono::microseconds microseconds_between(TimePoint from, TimePoint to) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(to - from);
+}
+
+Error model_failed(std::string_view what) {
+  return {.code = kInternalError, .message = std::string(what)};
+}
+
+}  // namespace
+
+Scheduler::Scheduler(LoadedModel& model, const RequestPreparer& preparer, Duration pause_grace,
+                     SchedulerStats& stats, const std::atomic<bool>& stopping)
+    : model_(model),
+      context_(model.context.get()),
+      memory_(llama_get_memory(context_)),
+      vocab_(llama_model_get_vocab(model.model.get())),
+      preparer_(preparer),
+      pause_grace_(pause_grace),
+      stats_(stats),
+      stopping_(stopping),
+      slots_(model.slots),
+      batch_(llama_batch_init(static_cast<std::int32_t>(model.batch_tokens + model.slots), 0, 1)),
+      budget_(model.batch_tokens),
+      piece_(256) {
+  llama_set_abort_callback(context_, should_abort, this);
+}
+
+Scheduler::~Scheduler() {
+  llama_set_abort_callback(context_, nullptr, nullptr);
+  llama_batch_free(batch_);
+}
+
+void Scheduler::add(RunPtr run) {
+  const auto place = run->place;
+  queue_.push(place, std::move(run));
+}
+
+bool Scheduler::turn() {
+  handle_signals();
+  admit();
+  publish_positions();
+  if (!build_batch()) return false;
+  after_step(compute());
+  return true;
+}
+
+std::optional<TimePoint> Scheduler::next_deadline() const {
+  if (queue_.empty()) return std::nullopt;
+  std::optional<TimePoint> first;
+  for (const Slot& slot : slots_) {
+    if (slot.run == nullptr || !slot.run->delivery.paused()) continue;
+    const TimePoint due = slot.run->paused_since + pause_grace_;
+    if (!first || due < *first) first = due;
+  }
+  return first;
+}
+
+void Scheduler::cancel_all() {
+  queue_.take_if([](const RunPtr&) { return true; },
+                 [&](const RunPtr& run) { complete(run, Reason::cancelled); });
+  for (Slot& slot : slots_) {
+    if (slot.run != nullptr) finish(slot, Reason::cancelled);
+  }
+  for (auto* const list : {&parked_, &draining_}) {
+    for (const RunPtr& run : std::exchange(*list, {})) complete(run, Reason::cancelled);
+  }
+  publish_positions();
+}
+
+/// Ends what was cancelled and goes on with what was resumed.
+void Scheduler::handle_signals() {
+  queue_.take_if([](const RunPtr& run) { return run->cancelled.load(); },
+                 [&](const RunPtr& run) { complete(run, Reason::cancelled); });
+  for (Slot& slot : slots_) {
+    if (slot.run == nullptr) continue;
+    if (slot.run->cancelled) {
+      finish(slot, Reason::cancelled);
+    } else if (slot.run->delivery.poll()) {
+      slot.run->paused_since = clock_.now();
+    }
+  }
+  std::erase_if(parked_, [&](const RunPtr& run) {
+    if (run->cancelled) {
+      complete(run, Reason::cancelled);
+      return true;
+    }
+    run->delivery.poll();
+    if (run->delivery.paused()) return false;
+    queue_.push(run->place, run);
+    return true;
+  });
+  std::erase_if(draining_, [&](const RunPtr& run) {
+    if (run->cancelled) {
+      complete(run, Reason::cancelled);
+      return true;
+    }
+    run->delivery.poll();
+    if (!run->delivery.done()) return false;
+    --stats_.open;
+    return true;
+  });
+}
+
+void Scheduler::admit() {
+  while (!queue_.empty()) {
+    const bool free =
+        std::ranges::any_of(slots_, [](const Slot& slot) { return slot.run == nullptr; });
+    if (!free && !reclaim_paused()) return;
+    const RunPtr run = queue_.pop();
+    if (begin(run)) place(run);
+  }
+}
+
+/// Takes the slot from the sequence that has been paused longest, if that is long enough.
+bool Scheduler::reclaim_paused() {
+  Slot* longest = nullptr;
+  for (Slot& slot : slots_) {
+    if (!slot.run->delivery.paused()) continue;
+    if (longest == nullptr || slot.run->paused_since < longest->run->paused_since) longest = &slot;
+  }
+  if (longest == nullptr || clock_.now() < longest->run->paused_since + pause_grace_) return false;
+  parked_.push_back(std::exchange(longest->run, nullptr));
+  longest->last_used = ++uses_;
+  return true;
+}
+
+/// Makes a run ready for its slot. False: it could not be, and has been told so.
+bool Scheduler::begin(const RunPtr& run) {
+  if (run->admitted) return true;
+  if (!run->prepared) {
+    auto prepared = preparer_.prepare(*run->request);
+    if (!prepared) {
+      complete(run, Reason::error, std::move(prepared).error());
+      return false;
+    }
+    run->prepared = std::move(*prepared);
+  }
+  run->request.reset();
+  PreparedRequest prepared = *std::exchange(run->prepared, std::nullopt);
+  run->tokens = std::move(prepared.tokens);
+  run->visible = std::move(prepared.visible);
+  run->max_tokens = prepared.max_tokens;
+  run->reader = std::make_unique<AnswerReader>(std::move(prepared.reader));
+  const LlamaGuard guard;
+  try {
+    run->sampler = std::make_unique<TokenSampler>(model_.model.get(), prepared.sampling,
+                                                  std::move(prepared.grammar), run->tokens);
+  } catch (const std::exception& error) {
+    log_debug("a grammar was refused", {{"error", std::string_view(error.what())}});
+    complete(run, Reason::error,
+             Error{.code = kInvalidParams, .message = "the grammar cannot be used"});
+    return false;
+  }
+  run->usage.prompt_tokens = static_cast<std::uint32_t>(run->tokens.size());
+  stats_.prompt_tokens += run->tokens.size();
+  return true;
+}
+
+/// Gives a run the best free slot, of which there is one.
+void Scheduler::place(const RunPtr& run) {
+  std::vector<SlotView> views;
+  views.reserve(slots_.size());
+  for (const Slot& slot : slots_) {
+    views.push_back(
+        {.tokens = slot.tokens, .free = slot.run == nullptr, .last_used = slot.last_used});
+  }
+  const SlotChoice choice = *choose_slot(
+      views, run->tokens, model_.can_copy ? kMinCopy : run->tokens.size() + model_.context_tokens);
+  Slot& slot = slots_[choice.slot];
+  const auto id = static_cast<llama_seq_id>(choice.slot);
+  const auto kept = static_cast<llama_pos>(choice.keep);
+  if (choice.copy_from) {
+    llama_memory_seq_rm(memory_, id, -1, -1);
+    llama_memory_seq_cp(memory_, static_cast<llama_seq_id>(*choice.copy_from), id, -1, -1);
+    slot.tokens = slots_[*choice.copy_from].tokens;
+  }
+  if (llama_memory_seq_rm(memory_, id, kept, -1)) {
+    slot.tokens.resize(choice.keep);
+  } else {
+    forget(choice.slot);  // a model whose memory cannot go back
+  }
+  slot.run = run;
+  const auto cached = static_cast<std::uint32_t>(slot.tokens.size());
+  if (!run->admitted) {
+    run->admitted = clock_.now();
+    run->usage.cached_tokens = cached;
+    stats_.cached_tokens += cached;
+  }
+  run->prefill_total = static_cast<std::uint32_t>(run->tokens.size());
+  run->prefill_done = cached;
+  run->phase = Phase::prefill;
+}
+
+/// Fills the batch: every answer's last token, then prompts, in order of admission, within the
+/// budget. False if there is nothing to compute.
+bool Scheduler::build_batch() {
+  batch_.n_tokens = 0;
+  prefill_in_batch_ = 0;
+  std::vector<std::size_t> prompts;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    slot.added = 0;
+    slot.output = -1;
+    if (slot.run == nullptr || slot.run->delivery.paused()) continue;
+    if (slot.run->tokens.size() - slot.tokens.size() == 1) {
+      add_to_batch(i, 1);
+    } else {
+      prompts.push_back(i);
+    }
+  }
+  std::ranges::sort(prompts, [&](std::size_t a, std::size_t b) {
+    return slots_[a].run->place < slots_[b].run->place;
+  });
+  std::uint32_t left = budget_.tokens();
+  for (const std::size_t i : prompts) {
+    const auto missing =
+        static_cast<std::uint32_t>(slots_[i].run->tokens.size() - slots_[i].tokens.size());
+    const std::uint32_t count = std::min(missing, left);
+    if (count == 0) break;
+    add_to_batch(i, count);
+    prefill_in_batch_ += count;
+    left -= count;
+  }
+  return batch_.n_tokens > 0;
+}
+
+void Scheduler::add_to_batch(std::size_t index, std::uint32_t count) {
+  Slot& slot = slots_[index];
+  const std::vector<llama_token>& tokens = slot.run->tokens;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t position = slot.tokens.size() + i;
+    const std::int32_t at = batch_.n_tokens++;
+    batch_.token[at] = tokens[position];
+    batch_.pos[at] = static_cast<llama_pos>(position);
+    batch_.n_seq_id[at] = 1;
+    batch_.seq_id[at][0] = static_cast<llama_seq_id>(index);
+    batch_.logits[at] = static_cast<std::int8_t>(position + 1 == tokens.size());
+    if (position + 1 == tokens.size()) slot.output = at;
+  }
+  slot.added = count;
+}
+
+/// One step of the model.
+int Scheduler::compute() {
+  const LlamaGuard guard;
+  const TimePoint before = clock_.now();
+  int status = kThrown;
+  try {
+    status = llama_decode(context_, batch_);
+    if (status == 0) llama_synchronize(context_);
+  } catch (const std::exception& error) {
+    log_error("the model failed", {{"error", std::string_view(error.what())}});
+  }
+  budget_.observe(prefill_in_batch_, clock_.now() - before);
+  return status;
+}
+
+void Scheduler::after_step(int status) {
+  if (status != 0) {
+    // Some of the batch may be in the memory: whoever was in it starts over or ends.
+    if (status == kNoRoom) log_warning("the model's memory had no room for a step");
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].added == 0) continue;
+      forget(i);
+      if (status == kAborted) continue;  // all were cancelled; the next turn ends them
+      finish(slots_[i], Reason::error,
+             model_failed(status == kNoRoom ? "the model's memory is full"
+                                            : "the model failed to compute"));
+    }
+    return;
+  }
+  for (Slot& slot : slots_) {
+    if (slot.added == 0) continue;
+    const auto from = slot.run->tokens.begin() + static_cast<std::ptrdiff_t>(slot.tokens.size());
+    slot.tokens.insert(slot.tokens.end(), from, from + slot.added);
+    if (slot.run->phase == Phase::prefill) {
+      slot.run->prefill_done = static_cast<std::uint32_t>(slot.tokens.size());
+    }
+  }
+  for (Slot& slot : slots_) {
+    if (slot.output >= 0 && !slot.run->cancelled) sample(slot);
+  }
+}
+
+void Scheduler::sample(Slot& slot) {
+  const LlamaGuard guard;
+  llama_token token = LLAMA_TOKEN_NULL;
+  try {
+    token = slot.run->sampler->sample(context_, slot.output);
+  } catch (const std::exception& error) {
+    log_debug("sampling failed", {{"error", std::string_view(error.what())}});
+    finish(slot, Reason::error,
+           model_failed("no token of the model fits the grammar at this point"));
+    return;
+  }
+  take(slot, token);
+}
+
+/// The answer goes on with `token`.
+void Scheduler::take(Slot& slot, llama_token token) {
+  LlamaRun& run = *slot.run;
+  run.last_token = clock_.now();
+  if (!run.first_token) run.first_token = run.last_token;
+  run.phase = Phase::decode;
+  if (llama_vocab_is_eog(vocab_, token)) {
+    finish(slot, Reason::stop);
+    return;
+  }
+  run.tokens.push_back(token);
+  ++run.completion_tokens;
+  ++stats_.completion_tokens;
+
+  const bool visible = run.visible.contains(token);
+  auto length = llama_token_to_piece(vocab_, token, piece_.data(),
+                                     static_cast<std::int32_t>(piece_.size()), 0, visible);
+  if (length < 0) {
+    piece_.resize(static_cast<std::size_t>(-length));
+    length = llama_token_to_piece(vocab_, token, piece_.data(), -length, 0, visible);
+  }
+  const std::string_view piece(piece_.data(), static_cast<std::size_t>(std::max(length, 0)));
+  const bool stopped = run.reader->push(piece, deltas_);
+  for (Delta& delta : deltas_) run.delivery.deliver(std::move(delta));
+  deltas_.clear();
+  if (run.delivery.paused()) run.paused_since = run.last_token;
+
+  if (stopped) {
+    finish(slot, Reason::stop);
+  } else if (run.completion_tokens == run.max_tokens ||
+             run.tokens.size() >= model_.context_tokens) {
+    finish(slot, Reason::length);
+  }
+}
+
+/// Ends the run in `slot`, which keeps its content for whoever can use it.
+void Scheduler::finish(Slot& slot, Reason reason, std::optional<Error> error) {
+  const RunPtr run = std::exchange(slot.run, nullptr);
+  slot.last_used = ++uses_;
+  if (reason == Reason::stop || reason == Reason::length) {
+    if (run->reader->finish(reason == Reason::stop, deltas_)) reason = Reason::tool_calls;
+    for (Delta& delta : deltas_) run->delivery.deliver(std::move(delta));
+    deltas_.clear();
+  }
+  complete(run, reason, std::move(error));
+}
+
+/// Gives a run its last call, now or when its sink has taken the rest.
+void Scheduler::complete(const RunPtr& run, Reason reason, std::optional<Error> error) {
+  Completion completion;
+  completion.reason = reason;
+  completion.error = std::move(error);
+  completion.usage = run->usage;
+  completion.usage.completion_tokens = run->completion_tokens;
+  const TimePoint now = clock_.now();
+  const TimePoint admitted = run->admitted.value_or(now);
+  completion.timings.queue = microseconds_between(run->started, admitted);
+  completion.timings.prefill = microseconds_between(admitted, run->first_token.value_or(now));
+  if (run->first_token) {
+    completion.timings.decode = microseconds_between(*run->first_token, run->last_token);
+  }
+  if (reason == Reason::cancelled) ++stats_.cancelled;
+  run->phase = Phase::done;
+  run->sampler.reset();
+  run->tokens = {};
+  run->delivery.complete(std::move(completion), reason == Reason::cancelled);
+  if (run->delivery.done()) {
+    --stats_.open;
+  } else {
+    draining_.push_back(run);
+  }
+}
+
+/// Empties a slot's part of the memory.
+void Scheduler::forget(std::size_t slot) {
+  llama_memory_seq_rm(memory_, static_cast<llama_seq_id>(slot), -1, -1);
+  slots_[slot].tokens.clear();
+}
+
+void Scheduler::publish_positions() {
+  queue_.visit([](const RunPtr& run, std::uint32_t position) {
+    run->queue_position = position;
+    run->phase = Phase::queued;
+  });
+  stats_.queued = static_cast<std::uint32_t>(queue_.size());
+  stats_.slots_busy = static_cast<std::uint32_t>(
+      std::ranges::count_if(slots_, [](const Slot& slot) { return slot.run != nullptr; }));
+}
+
+/// llama.cpp asks between the operations of a step whether to break it off: when the engine stops,
+/// or when nobody wants any of it any more.
+bool Scheduler::should_abort(void* self) {
+  const auto& scheduler = *static_cast<const Scheduler*>(self);
+  if (scheduler.stopping_) return true;
+  bool wanted = false;
+  for (const Slot& slot : scheduler.slots_) {
+    wanted = wanted || (slot.added > 0 && !slot.run->cancelled);
+  }
+  return !wanted;
+}
+
+}  // namespace sluice
