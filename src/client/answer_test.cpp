@@ -430,6 +430,13 @@ TEST_F(AnswerTest, WsAbortsOnTheSocketIfItIsOpenAndBesideItIfNot) {
   EXPECT_THAT(port.aside, SizeIs(1));
 }
 
+TEST_F(AnswerTest, WsTakesARefusedHandshakeForAnAnswer) {
+  start(AnswerVia::ws);
+  machine->on_lost({401, "401 Unauthorized"});
+  EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
+  EXPECT_EQ(only_end().error.code, 401);
+}
+
 TEST_F(AnswerTest, WsReportsErrorsOfItsOwnRequestsAndOfNone) {
   start(AnswerVia::ws);
   machine->on_open();

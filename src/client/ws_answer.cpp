@@ -23,6 +23,11 @@ void WsAnswer::read_on() {
 
 void WsAnswer::on_lost(const Error& why) {
   open_ = false;
+  // The handshake was answered, with no: asking again changes nothing.
+  if (why.code >= 400 && why.code < 500) {
+    if (!ended()) fail(why);
+    return;
+  }
   StreamAnswer::on_lost(why);
 }
 

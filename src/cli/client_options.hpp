@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "client/server_address.hpp"
+#include "core/error.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace sluice {
+
+/// How to reach a server, as `chat` and `bench` take it.
+struct ClientOptions {
+  std::string url;  // empty: none given
+  std::string key;
+  std::string ca_file;
+  bool insecure = false;
+};
+
+/// Adds --url, --key, --ca and --insecure. `options` outlives the parsing.
+void add_client_options(CLI::App& app, ClientOptions& options);
+
+/// Fills in SLUICE_URL and SLUICE_KEY where the flags are missing.
+void complete_from_environment(ClientOptions& options);
+
+/// The address of `options.url`. Errors carry kExitUsage.
+Result<ServerAddress> server_address(const ClientOptions& options);
+
+}  // namespace sluice

@@ -1,0 +1,116 @@
+#include "cli/program.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/exit_code.hpp"
+#include "core/json.hpp"
+#include "core/version.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::CaptureStdout;
+using ::testing::internal::GetCapturedStderr;
+using ::testing::internal::GetCapturedStdout;
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "sluice");
+  CaptureStdout();
+  CaptureStderr();
+  const int code = run_program(static_cast<int>(arguments.size()), arguments.data());
+  return {code, GetCapturedStdout(), GetCapturedStderr()};
+}
+
+TEST(Program, HelpHasExamplesAndExitCodes) {
+  const Outcome help = run({"--help"});
+  EXPECT_EQ(help.code, kExitOk);
+  EXPECT_THAT(help.out, HasSubstr("Exit codes: 0 done; 1 failed; 2 wrong usage"));
+  for (const char* command : {"serve", "chat", "doctor", "bench", "version"}) {
+    EXPECT_THAT(help.out, HasSubstr(command));
+    const Outcome own = run({command, "--help"});
+    EXPECT_EQ(own.code, kExitOk) << command;
+    EXPECT_THAT(own.out, HasSubstr("Examples:")) << command;
+  }
+}
+
+TEST(Program, WrongUsageIsTwo) {
+  for (const std::vector<const char*>& arguments :
+       {std::vector<const char*>{},
+        {"fly"},
+        {"serve", "--wings"},
+        {"chat", "--top-k", "many"},
+        {"chat", "--via", "pigeon"},
+        {"chat", "--url", "ftp://x", "hi"},
+        {"chat", "--url", "http://127.0.0.1:1", "--model", "m.gguf", "hi"},
+        {"chat", "--param", "=5", "hi"},
+        {"bench", "--mode", "pigeon"},
+        {"bench", "--url", "nonsense"},
+        {"bench", "--duration", "soon"}}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, kExitUsage) << ::testing::PrintToString(arguments);
+    EXPECT_NE(outcome.err, "") << ::testing::PrintToString(arguments);
+  }
+}
+
+TEST(Program, ABadSettingIsWrongUsageToo) {
+  const Outcome outcome = run({"serve", "--port", "http"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--port: \"http\""));
+}
+
+TEST(Program, PrintsTheConfigurationWithoutSecrets) {
+  const Outcome outcome =
+      run({"serve", "--print-config", "--port", "9000", "--api-key", "alice=0123456789abcdef"});
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_THAT(outcome.out, HasSubstr("port = 9000  # --port\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("api_keys = [\"alice=<redacted>\"]"));
+  EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("0123456789abcdef")));
+}
+
+TEST(Program, DoctorReportsAsJson) {
+  const Outcome outcome = run({"doctor", "--json", "--engine", "synthetic", "--port", "0"});
+  const auto report = parse_json(outcome.out);
+  ASSERT_TRUE(report) << outcome.out;
+  EXPECT_EQ(outcome.code, report->at("ok").as_bool() ? kExitOk : kExitFailure);
+  EXPECT_GE(report->at("checks").as_array().size(), 8U);
+}
+
+TEST(Program, DoctorFailsOnABadConfigurationFile) {
+  const Outcome outcome = run({"doctor", "--config", "/nonexistent.toml"});
+  EXPECT_EQ(outcome.code, kExitFailure);
+  EXPECT_THAT(outcome.out, HasSubstr("/nonexistent.toml"));
+}
+
+TEST(Program, TellsItsVersion) {
+  const Outcome outcome = run({"version", "--json"});
+  EXPECT_EQ(outcome.code, kExitOk);
+  const auto version = parse_json(outcome.out);
+  ASSERT_TRUE(version);
+  EXPECT_EQ(version->at("version"), json::value(kVersion));
+  EXPECT_THAT(run({"version"}).out, HasSubstr("2026-07-28"));
+}
+
+TEST(Program, TheVersionIsTheBuilds) {
+  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../CMakeLists.txt");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("project(sluice VERSION " + std::string(kVersion) + " "));
+}
+
+}  // namespace
+}  // namespace sluice

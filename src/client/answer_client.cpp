@@ -1,0 +1,80 @@
+#include "client/answer_client.hpp"
+
+#include <future>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "client/answer_connection.hpp"
+#include "net/event_loop.hpp"
+#include "net/http_client.hpp"
+
+namespace sluice {
+
+struct AnswerClient::State {
+  explicit State(ServerAddress to)
+      : address(std::move(to)), http(std::in_place, loop, answer_http_options(address)) {}
+
+  /// Runs `work` on the loop's thread and waits for it.
+  template <class Work>
+  void on_loop(Work work) {
+    std::promise<void> done;
+    loop.post([&] {
+      work();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+
+  ServerAddress address;
+  EventLoop loop;
+  std::optional<HttpClient> http;
+  std::thread thread;
+};
+
+class AnswerClient::Asked final : public PendingAnswer {
+ public:
+  Asked(State& state, AnswerVia via, AnswerRequest request, AnswerSink& sink)
+      : state_(&state), connection_(state.loop, *state.http, state.address) {
+    state_->on_loop([&] {
+      machine_ = make_answer(via, std::move(request), connection_, sink);
+      connection_.set_machine(machine_.get());
+      machine_->start();
+    });
+  }
+  ~Asked() override {
+    state_->on_loop([this] {
+      connection_.close();
+      machine_ = nullptr;
+    });
+  }
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+  void cancel() override {
+    state_->on_loop([this] { machine_->cancel(); });
+  }
+
+ private:
+  State* state_;
+  AnswerConnection connection_;  // touched on the loop only
+  std::unique_ptr<AnswerMachine> machine_;
+};
+
+AnswerClient::AnswerClient(ServerAddress address)
+    : state_(std::make_unique<State>(std::move(address))) {
+  state_->thread = std::thread([state = state_.get()] { state->loop.run(); });
+}
+
+AnswerClient::~AnswerClient() {
+  state_->on_loop([this] { state_->http.reset(); });
+  state_->loop.stop();
+  state_->thread.join();
+}
+
+std::unique_ptr<PendingAnswer> AnswerClient::ask(AnswerVia via, AnswerRequest request,
+                                                 AnswerSink& sink) {
+  return std::make_unique<Asked>(*state_, via, std::move(request), sink);
+}
+
+}  // namespace sluice
