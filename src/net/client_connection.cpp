@@ -22,8 +22,7 @@ constexpr std::size_t kKeptOutput = std::size_t{4} << 10U;
 
 }  // namespace
 
-ClientConnection::ClientConnection(EventLoop& loop, const Url& url,
-                                   std::shared_ptr<TlsContext> tls)
+ClientConnection::ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls)
     : loop_(&loop),
       url_(url),
       tls_(url.is_tls() ? std::move(tls) : nullptr),

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -9,6 +7,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/ip/tcp.hpp>
 
 #include "core/clock.hpp"
 #include "core/error.hpp"

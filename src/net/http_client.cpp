@@ -117,9 +117,8 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   void start(HttpClientRequest request) {
     Result<std::string> head = make_request_head(request.method, request.url, request.headers);
     if (!head) {
-      state_->loop->post([self = shared_from_this(), error = std::move(head.error())] {
-        self->fail_with(error);
-      });
+      state_->loop->post(
+          [self = shared_from_this(), error = std::move(head.error())] { self->fail_with(error); });
       return;
     }
     text_ = std::move(*head);
@@ -150,8 +149,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
   void begin() {
     const bool connects = connection_ == nullptr;
     if (connects) {
-      connection_ =
-          std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls);
+      connection_ = std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls);
     }
     parser_.emplace(static_cast<HttpReplySink&>(*this), state_->options.max_head, head_request_);
     connection_->set_owner(this);

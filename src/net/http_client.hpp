@@ -22,9 +22,9 @@ using HttpHeaderList = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpClientRequest {
   std::string method = "GET";
-  Url url;                  // http or https
-  HttpHeaderList headers;   // besides Host, User-Agent, Connection and Content-Length
-  std::string body;
+  Url url;                      // http or https
+  HttpHeaderList headers = {};  // besides Host, User-Agent, Connection and Content-Length
+  std::string body = {};
 };
 
 /// A reply's status and header fields. Views are valid during the callback.
@@ -40,21 +40,21 @@ struct HttpReplyHead {
 /// and the end; or a failure at any point. Each may be empty. Called on the client's loop, never
 /// from within send(); they may destroy the call's handle and the client, and send again.
 struct HttpReplyCallbacks {
-  std::function<void(const HttpReplyHead&)> on_head;
-  std::function<void(std::string_view)> on_body;
-  std::function<void()> on_complete;
+  std::function<void(const HttpReplyHead&)> on_head = {};
+  std::function<void(std::string_view)> on_body = {};
+  std::function<void()> on_complete = {};
   /// Code 400: the request cannot be sent as it is; 502: no connection, a broken one or a broken
   /// reply; 504: a timeout.
-  std::function<void(const Error&)> on_failure;
+  std::function<void(const Error&)> on_failure = {};
 };
 
 struct HttpClientOptions {
-  std::shared_ptr<TlsContext> tls;  // a client's, for https
+  std::shared_ptr<TlsContext> tls = {};                 // a client's, for https
   Duration connect_timeout = std::chrono::seconds(10);  // name, TCP and TLS together
-  Duration idle_timeout = std::chrono::seconds(90);  // without a byte from the server
-  Duration keep_idle = std::chrono::seconds(4);      // how long an unused connection is kept
-  std::size_t max_kept = 64;                         // unused connections
-  std::size_t max_head = 64U << 10U;                 // bytes of a reply's head
+  Duration idle_timeout = std::chrono::seconds(90);     // without a byte from the server
+  Duration keep_idle = std::chrono::seconds(4);         // how long an unused connection is kept
+  std::size_t max_kept = 64;                            // unused connections
+  std::size_t max_head = 64U << 10U;                    // bytes of a reply's head
 };
 
 /// An HTTP/1.1 client (RFC 9112) that keeps connections for the next request. Follows no redirects

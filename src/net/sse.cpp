@@ -113,11 +113,12 @@ Result<void> SseDecoder::take_line(std::string_view line, const Sink& sink) {
   const std::size_t colon = line.find(':');
   if (colon == 0) return {};
   const std::string_view field = line.substr(0, colon);
-  std::string_view value = colon == std::string_view::npos ? std::string_view()
-                                                           : line.substr(colon + 1);
+  std::string_view value =
+      colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
   if (value.starts_with(' ')) value.remove_prefix(1);
   if (field == "data") {
-    if (data_.size() + value.size() + 1 > limits_.event) return too_large("An event", limits_.event);
+    if (data_.size() + value.size() + 1 > limits_.event)
+      return too_large("An event", limits_.event);
     data_.append(value).push_back('\n');
   } else if (field == "event") {
     type_ = value;

@@ -25,8 +25,8 @@ struct Reader {
   std::vector<Received> events;
   Result<void> feed(std::string_view bytes) {
     return decoder.feed(bytes, [this](const SseEvent& event) {
-      events.push_back({std::string(event.type), std::string(event.data),
-                        std::string(event.last_event_id)});
+      events.push_back(
+          {std::string(event.type), std::string(event.data), std::string(event.last_event_id)});
     });
   }
 };
@@ -90,11 +90,11 @@ TEST(SseDecoder, FollowsTheStandardsExamples) {
   // WHATWG HTML, section 9.2.6.
   EXPECT_THAT(decode("data: YHOO\ndata: +2\ndata: 10\n\n"),
               ElementsAre(Received{"message", "YHOO\n+2\n10", ""}));
-  EXPECT_THAT(decode(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n"
-                     "data:  third event\n\n"),
-              ElementsAre(Received{"message", "first event", "1"},
-                          Received{"message", "second event", ""},
-                          Received{"message", " third event", ""}));
+  EXPECT_THAT(
+      decode(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n"
+             "data:  third event\n\n"),
+      ElementsAre(Received{"message", "first event", "1"}, Received{"message", "second event", ""},
+                  Received{"message", " third event", ""}));
   EXPECT_THAT(decode("data\n\ndata\ndata\n\ndata:"),
               ElementsAre(Received{"message", "", ""}, Received{"message", "\n", ""}));
 }
@@ -127,7 +127,8 @@ TEST(SseDecoder, IgnoresWhatItDoesNotKnow) {
 
 TEST(SseDecoder, SplitsAnywhereChangeNothing) {
   const std::string text =
-      "\xEF\xBB\xBF" "event: e\r\nid: 1\r\ndata: a\r\ndata: b\r\n\r\n:c\rdata: \xE2\x82\xAC\r\r"
+      "\xEF\xBB\xBF"
+      "event: e\r\nid: 1\r\ndata: a\r\ndata: b\r\n\r\n:c\rdata: \xE2\x82\xAC\r\r"
       "retry: 10\n\ndata:x\n\n";
   const std::vector<Received> whole = decode(text);
   ASSERT_EQ(whole.size(), 3U);
@@ -144,9 +145,13 @@ TEST(SseDecoder, SplitsAnywhereChangeNothing) {
 }
 
 TEST(SseDecoder, AByteOrderMarkCountsOnlyAtTheBeginning) {
-  EXPECT_THAT(decode("\xEF\xBB\xBF" "data: a\n\n\xEF\xBB\xBF" "data: b\n\n"),
+  EXPECT_THAT(decode("\xEF\xBB\xBF"
+                     "data: a\n\n\xEF\xBB\xBF"
+                     "data: b\n\n"),
               ElementsAre(Received{"message", "a", ""}));
-  EXPECT_THAT(decode("\xEF\xBB" "data: a\ndata: b\n\n"), ElementsAre(Received{"message", "b", ""}));
+  EXPECT_THAT(decode("\xEF\xBB"
+                     "data: a\ndata: b\n\n"),
+              ElementsAre(Received{"message", "b", ""}));
 }
 
 TEST(SseDecoder, RefusesALineThatIsTooLong) {
@@ -155,7 +160,8 @@ TEST(SseDecoder, RefusesALineThatIsTooLong) {
     ASSERT_TRUE(reader.feed("data: 1234\n\n"));
     Result<void> fed;
     const std::string line = "data: 12345\n\n";
-    for (std::size_t i = 0; i < line.size() && fed; i += step) fed = reader.feed(line.substr(i, step));
+    for (std::size_t i = 0; i < line.size() && fed; i += step)
+      fed = reader.feed(line.substr(i, step));
     ASSERT_FALSE(fed);
     EXPECT_EQ(fed.error().code, 502);
     EXPECT_FALSE(reader.feed("\n\ndata: x\n\n"));

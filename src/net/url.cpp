@@ -1,8 +1,8 @@
 #include "net/url.hpp"
 
 #include <algorithm>
-#include <array>
 #include <arpa/inet.h>
+#include <array>
 #include <charconv>
 #include <netinet/in.h>
 #include <utility>
@@ -103,8 +103,9 @@ Result<Url> parse_url(std::string_view text) {
   };
   // A control character or a space in the target would let it break out of the request line.
   if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; })) {
-    return fail(400, "A URL has no spaces, control characters or letters beyond ASCII: write "
-                     "them percent-encoded");
+    return fail(400,
+                "A URL has no spaces, control characters or letters beyond ASCII: write "
+                "them percent-encoded");
   }
   const std::size_t colon = text.find("://");
   Url url;

@@ -25,9 +25,10 @@ TEST(ParseUrl, TakesUrlsApart) {
 }
 
 TEST(ParseUrl, FillsInTheSchemesPort) {
-  for (const auto& [text, port, tls, websocket] :
-       {std::tuple{"http://h", 80, false, false}, {"https://h", 443, true, false},
-        {"ws://h", 80, false, true}, {"wss://h:", 443, true, true}}) {
+  for (const auto& [text, port, tls, websocket] : {std::tuple{"http://h", 80, false, false},
+                                                   {"https://h", 443, true, false},
+                                                   {"ws://h", 80, false, true},
+                                                   {"wss://h:", 443, true, true}}) {
     const auto url = parse_url(text);
     ASSERT_TRUE(url) << text;
     EXPECT_EQ(url->port, port);
@@ -48,16 +49,25 @@ TEST(ParseUrl, TakesIpv6Addresses) {
 }
 
 TEST(ParseUrl, SaysWhatIsWrong) {
-  for (const auto& [text, why] :
-       {std::pair{"", "begins with"}, {"localhost:8080", "begins with"}, {"ftp://h", "begins with"},
-        {"http:/h", "begins with"}, {"http://", "host is missing"}, {"http:///x", "host is missing"},
-        {"http://:80", "host is missing"}, {"http://h:0", "from 1 to 65535"},
-        {"http://h:65536", "from 1 to 65535"}, {"http://h:8x", "from 1 to 65535"},
-        {"http://h:-1", "from 1 to 65535"}, {"http://h:99999999999", "from 1 to 65535"},
-        {"http://[::1", "lacks its ']'"}, {"http://[::g]", "not an IPv6 address"},
-        {"http://[::1]8080", "only a port"}, {"http://a,b", "no host name has"},
-        {"http://h/a b", "no spaces"}, {"http://h/\r\nX: y", "no spaces"},
-        {"http://h/\xC3\xA4", "no spaces"}}) {
+  for (const auto& [text, why] : {std::pair{"", "begins with"},
+                                  {"localhost:8080", "begins with"},
+                                  {"ftp://h", "begins with"},
+                                  {"http:/h", "begins with"},
+                                  {"http://", "host is missing"},
+                                  {"http:///x", "host is missing"},
+                                  {"http://:80", "host is missing"},
+                                  {"http://h:0", "from 1 to 65535"},
+                                  {"http://h:65536", "from 1 to 65535"},
+                                  {"http://h:8x", "from 1 to 65535"},
+                                  {"http://h:-1", "from 1 to 65535"},
+                                  {"http://h:99999999999", "from 1 to 65535"},
+                                  {"http://[::1", "lacks its ']'"},
+                                  {"http://[::g]", "not an IPv6 address"},
+                                  {"http://[::1]8080", "only a port"},
+                                  {"http://a,b", "no host name has"},
+                                  {"http://h/a b", "no spaces"},
+                                  {"http://h/\r\nX: y", "no spaces"},
+                                  {"http://h/\xC3\xA4", "no spaces"}}) {
     const auto url = parse_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().code, 400);

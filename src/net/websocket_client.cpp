@@ -74,9 +74,8 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
     headers.emplace_back("Sec-WebSocket-Key", key);
     Result<std::string> head = make_request_head("GET", url_, headers);
     if (!head) {
-      loop_->post([self = shared_from_this(), why = head.error().message] {
-        self->end(kBadRequest, why);
-      });
+      loop_->post(
+          [self = shared_from_this(), why = head.error().message] { self->end(kBadRequest, why); });
       return;
     }
     handshake_.emplace(static_cast<HttpReplySink&>(*this), kMaxHead, false);
@@ -265,8 +264,7 @@ class WebSocketClient::Session final : public std::enable_shared_from_this<Sessi
 };
 
 WebSocketClient::WebSocketClient(EventLoop& loop, Url url, HttpHeaderList headers,
-                                 WebSocketClientCallbacks callbacks,
-                                 WebSocketClientOptions options)
+                                 WebSocketClientCallbacks callbacks, WebSocketClientOptions options)
     : session_(std::make_shared<Session>(loop, std::move(url), std::move(callbacks),
                                          std::move(options))) {
   session_->start(std::move(headers));

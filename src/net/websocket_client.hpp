@@ -17,7 +17,7 @@
 namespace sluice {
 
 struct WebSocketClientOptions {
-  std::shared_ptr<TlsContext> tls;  // a client's, for wss and https
+  std::shared_ptr<TlsContext> tls = {};                 // a client's, for wss and https
   Duration connect_timeout = std::chrono::seconds(10);  // name, TCP, TLS and the handshake together
   Duration idle_timeout = std::chrono::seconds(60);     // a ping is sent after half of it
   std::size_t max_message = 16U << 20U;
@@ -27,12 +27,12 @@ struct WebSocketClientOptions {
 /// Called on the loop, never from within the client's functions; they may destroy the client. Each
 /// may be empty.
 struct WebSocketClientCallbacks {
-  std::function<void()> on_open;
-  std::function<void(WebSocketOpcode, std::string_view)> on_message;
+  std::function<void()> on_open = {};
+  std::function<void(WebSocketOpcode, std::string_view)> on_message = {};
   /// Once, and the last call. The code is the close code that the server or close() gave, or the
   /// HTTP status with which the server refused to open (4xx, 5xx); 400: the request cannot be sent
   /// as it is; 502: no connection or a broken one; 504: a timeout.
-  std::function<void(const Error&)> on_end;
+  std::function<void(const Error&)> on_end = {};
 };
 
 /// The client's end of a WebSocket (RFC 6455). Destroying it closes the connection. Belongs to the
