@@ -51,7 +51,8 @@ void on_log(ggml_log_level level, const char* text, void* /*user*/) {
 }
 
 void on_abort(const char* message) {
-  log_error("llama.cpp failed an assertion", {{"message", std::string_view(message)}});
+  log(guards > 0 ? LogLevel::debug : LogLevel::error, "llama.cpp failed an assertion",
+      {{"message", std::string_view(message)}});
   if (guards > 0) throw LlamaAssertion(message);
 }
 

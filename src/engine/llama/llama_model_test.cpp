@@ -175,5 +175,24 @@ TEST(LoadModel, SurvivesEveryKindOfCorruption) {
   EXPECT_GT(refused, 100);
 }
 
+TEST(LoadModel, SurvivesNumbersThatMakeNoSense) {
+  const TemporaryFile file(in_temporary("numbers.gguf"));
+  file.write(ZeroModel{}.build());
+  const std::string whole = read_file(file.path());
+  for (const std::string key :
+       {"llama.context_length", "llama.embedding_length", "llama.block_count",
+        "llama.feed_forward_length", "llama.attention.head_count", "llama.rope.dimension_count",
+        "llama.vocab_size", "tokenizer.ggml.unknown_token_id", "tokenizer.ggml.bos_token_id",
+        "tokenizer.ggml.eos_token_id"}) {
+    for (const std::uint32_t value : {0U, 1U, 3U, 1000U, 0x7FFFFFFFU, 0x80000000U, 0xFFFFFFFFU}) {
+      std::string bytes = whole;
+      std::memcpy(bytes.data() + bytes.find(key) + key.size() + 4, &value, sizeof value);
+      file.write(bytes);
+      const Outcome outcome = load(file.path());
+      EXPECT_EQ(outcome.fault == ModelFault::none, outcome.message.empty()) << key << value;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice
