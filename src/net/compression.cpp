@@ -88,11 +88,18 @@ Inflation expand(std::string_view data, int window, std::size_t max_size, bool e
     }
     out.append(piece.data(), got);
     if (status == Z_STREAM_END) {
-      outcome = stream.avail_in == 0 || !ends_with_stream ? Inflation::ok : Inflation::broken;
+      // A message may go on behind a final block (RFC 7692, section 7.2.3.4).
+      if (stream.avail_in > 0 && !ends_with_stream && inflateReset(&stream) == Z_OK) continue;
+      outcome = stream.avail_in == 0 ? Inflation::ok : Inflation::broken;
+      break;
+    }
+    // zlib.h, inflate(): 128 stands for the end of a block, less than 64 for bits left over.
+    const bool between_blocks = (stream.data_type & 0xBF) == 128;
+    if (status == Z_OK && stream.avail_in == 0 && between_blocks && !ends_with_stream) {
+      outcome = Inflation::ok;
       break;
     }
     if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
-      outcome = ends_with_stream ? Inflation::incomplete : Inflation::ok;
       break;
     }
     if (status != Z_OK) {

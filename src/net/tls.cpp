@@ -18,11 +18,11 @@ std::string openssl_reason() {
   return reason == nullptr ? "unknown reason" : reason;
 }
 
+constexpr std::array<unsigned char, 9> kHttp11 = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
 /// Picks http/1.1 when the client offers ALPN at all (RFC 7301).
 int select_alpn(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_length,
                 const unsigned char* in, unsigned int in_length, void* /*context*/) {
-  static constexpr std::array<unsigned char, 9> kHttp11 = {8,   'h', 't', 't', 'p',
-                                                           '/', '1', '.', '1'};
   unsigned char* selected = nullptr;
   if (SSL_select_next_proto(&selected, out_length, kHttp11.data(), kHttp11.size(), in, in_length) !=
       OPENSSL_NPN_NEGOTIATED) {
@@ -55,6 +55,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::server(const std::string& certif
     return fail(kFailure, "Cannot use the TLS certificate " + certificate_file + ": " +
                               openssl_reason() + " (a PEM file with the chain is wanted)");
   }
+  // Nobody is there to type a passphrase.
+  SSL_CTX_set_default_passwd_cb(native, [](char*, int, int, void*) { return -1; });
   if (SSL_CTX_use_PrivateKey_file(native, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
     return fail(kFailure, "Cannot use the TLS key " + key_file + ": " + openssl_reason() +
                               " (a PEM file without a passphrase is wanted)");
@@ -71,6 +73,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::client(const TlsClientOptions& o
   if (native == nullptr) return fail(kFailure, "TLS is not available: " + openssl_reason());
   const std::shared_ptr<TlsContext> context(new TlsContext(native, true, !options.insecure));
   set_common(native);
+  SSL_CTX_set_alpn_protos(native, kHttp11.data(), kHttp11.size());
   if (options.insecure) {
     SSL_CTX_set_verify(native, SSL_VERIFY_NONE, nullptr);
     return context;

@@ -1,0 +1,172 @@
+#include "net/compression.hpp"
+
+#include <cstdint>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <zlib.h>
+
+namespace sluice {
+namespace {
+
+using namespace std::string_literals;
+using ::testing::HasSubstr;
+
+/// Bytes that do not compress.
+std::string noise(std::size_t size) {
+  std::string out;
+  std::uint32_t state = 1;
+  while (out.size() < size) {
+    state = state * 1664525U + 1013904223U;
+    out.push_back(static_cast<char>(state >> 24U));
+  }
+  return out;
+}
+
+std::string zlib(std::string_view data) {
+  uLongf size = compressBound(data.size());
+  std::string out(size, '\0');
+  compress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(data.data()),
+           data.size());
+  out.resize(size);
+  return out;
+}
+
+std::string gzipped(std::string_view data) {
+  std::string out;
+  gzip(data, out);
+  return out;
+}
+
+constexpr std::size_t kLimit = std::size_t{4} << 20U;
+
+TEST(AcceptsGzip, FollowsTheWeights) {
+  for (const char* yes : {"gzip", "GZIP", "x-gzip", "*", "deflate, gzip", "gzip;q=0.5", "br;q=1, *",
+                          "gzip;q=1.0, identity; q=0.5", "deflate , gzip ; q=0.001"}) {
+    EXPECT_TRUE(accepts_gzip(yes)) << yes;
+  }
+  for (const char* no : {"", "identity", "br", "gzip;q=0", "gzip; q=0.000", "*;q=0", "gzip;q=0, *",
+                         "gzipped", "gzip;q=0.5, identity", ",,"}) {
+    EXPECT_FALSE(accepts_gzip(no)) << no;
+  }
+}
+
+TEST(Gzip, IsUndoneByDecodeContent) {
+  for (const std::string& data :
+       {""s, "a"s, std::string(100000, 'a'), noise(1), noise(16384), noise(100000)}) {
+    const auto decoded = decode_content("gzip", gzipped(data), kLimit);
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(*decoded, data);
+  }
+}
+
+TEST(Gzip, Appends) {
+  std::string out = "before";
+  gzip("x", out);
+  EXPECT_TRUE(out.starts_with("before\x1F\x8B"));
+  EXPECT_EQ(decode_content("gzip", out.substr(6), 10), "x");
+}
+
+TEST(DecodeContent, KnowsTheCodings) {
+  EXPECT_EQ(decode_content("", "as it is", kLimit), "as it is");
+  EXPECT_EQ(decode_content("identity", "as it is", kLimit), "as it is");
+  EXPECT_EQ(decode_content("X-GZip", gzipped("g"), kLimit), "g");
+  EXPECT_EQ(decode_content("deflate", zlib("z"), kLimit), "z");
+  EXPECT_EQ(decode_content("deflate, gzip", gzipped(zlib("both")), kLimit), "both");
+  EXPECT_EQ(decode_content("gzip , identity", gzipped("g"), kLimit), "g");
+}
+
+TEST(DecodeContent, RefusesUnknownCodingsAndTooMany) {
+  for (const char* coding : {"br", "zstd", "gzip, br", "gzip, gzip, gzip", "gzip;q=1"}) {
+    const auto decoded = decode_content(coding, gzipped("x"), kLimit);
+    ASSERT_FALSE(decoded) << coding;
+    EXPECT_EQ(decoded.error().code, 415);
+  }
+}
+
+TEST(DecodeContent, RefusesBrokenData) {
+  const std::string whole = gzipped("some text to compress");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto decoded = decode_content("gzip", whole.substr(0, size), kLimit);
+    ASSERT_FALSE(decoded) << size;
+    EXPECT_EQ(decoded.error().code, 400);
+  }
+  std::string changed = whole;
+  changed[changed.size() - 6] ^= 1;
+  for (const std::string& body : {changed, whole + "x", "plain text"s}) {
+    const auto decoded = decode_content("gzip", body, kLimit);
+    ASSERT_FALSE(decoded);
+    EXPECT_EQ(decoded.error().code, 400);
+  }
+}
+
+TEST(DecodeContent, RefusesBombs) {
+  const std::string bomb = gzipped(std::string(64U << 20U, '0'));
+  ASSERT_LT(bomb.size(), 400U << 10U);
+  const auto decoded = decode_content("gzip", bomb, 1U << 20U);
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().code, 413);
+  EXPECT_THAT(decoded.error().message, HasSubstr("1048576"));
+  // A bomb in a bomb: already the outer one is measured.
+  const auto twice = decode_content("gzip, gzip", gzipped(bomb), 1U << 10U);
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().code, 413);
+}
+
+TEST(DecodeContent, TheLimitIsExact) {
+  EXPECT_TRUE(decode_content("gzip", gzipped(std::string(1000, 'x')), 1000));
+  EXPECT_FALSE(decode_content("gzip", gzipped(std::string(1001, 'x')), 1000));
+}
+
+TEST(DeflateMessage, IsUndoneByInflateMessage) {
+  for (const std::string& data :
+       {""s, "a"s, std::string(100000, 'a'), noise(1), noise(16384), noise(100000)}) {
+    std::string packed = "p";
+    deflate_message(data, packed);
+    std::string out = "q";
+    ASSERT_TRUE(inflate_message(std::string_view(packed).substr(1), kLimit, out));
+    EXPECT_EQ(out, "q" + data);
+  }
+}
+
+TEST(DeflateMessage, KeepsNoContext) {
+  std::string first;
+  std::string second;
+  deflate_message("the same text", first);
+  deflate_message("the same text", second);
+  EXPECT_EQ(first, second);
+}
+
+TEST(InflateMessage, RefusesDataThatBreaksOff) {
+  std::string packed;
+  deflate_message(noise(300) + std::string(300, 'a'), packed);
+  for (std::size_t size = 1; size < packed.size(); ++size) {
+    std::string out;
+    const auto inflated = inflate_message(std::string_view(packed).substr(0, size), kLimit, out);
+    // A cut may fall between two blocks by chance only at the end of the data.
+    ASSERT_FALSE(inflated) << size << " of " << packed.size();
+    EXPECT_EQ(inflated.error().code, 1007);
+  }
+}
+
+TEST(InflateMessage, RefusesBombs) {
+  std::string bomb;
+  deflate_message(std::string(64U << 20U, '0'), bomb);
+  std::string out;
+  const auto inflated = inflate_message(bomb, 1U << 20U, out);
+  ASSERT_FALSE(inflated);
+  EXPECT_EQ(inflated.error().code, 1009);
+  EXPECT_LE(out.size(), 1U << 20U);
+}
+
+TEST(InflateMessage, TheLimitIsExact) {
+  std::string packed;
+  deflate_message(std::string(1000, 'x'), packed);
+  std::string out;
+  EXPECT_TRUE(inflate_message(packed, 1000, out));
+  out.clear();
+  EXPECT_FALSE(inflate_message(packed, 999, out));
+}
+
+}  // namespace
+}  // namespace sluice
