@@ -1,9 +1,12 @@
 #include "core/json.hpp"
 
 #include <array>
+#include <cmath>
+#include <utility>
 
+#include <boost/json/array.hpp>
 #include <boost/json/parser.hpp>
-#include <boost/json/serializer.hpp>
+#include <boost/json/string.hpp>
 
 namespace sluice {
 namespace {
@@ -18,6 +21,17 @@ constexpr std::array<bool, 256> make_escape_table() {
   return table;
 }
 constexpr std::array<bool, 256> kNeedsEscape = make_escape_table();
+
+/// JSON has no word for infinity or NaN; like JavaScript, null stands for them.
+void append_double(std::string& out, double value) {
+  if (!std::isfinite(value)) {
+    out.append("null");
+    return;
+  }
+  std::array<char, 32> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  out.append(digits.data(), end);
+}
 
 }  // namespace
 
@@ -56,10 +70,46 @@ void append_json_escaped(std::string& out, std::string_view text) {
 }
 
 void append_json(std::string& out, const json::value& value) {
-  json::serializer serializer;
-  serializer.reset(&value);
-  std::array<char, 4096> buffer;
-  while (!serializer.done()) out.append(serializer.read(buffer.data(), buffer.size()));
+  switch (value.kind()) {
+    case json::kind::null:
+      out.append("null");
+      return;
+    case json::kind::bool_:
+      out.append(value.get_bool() ? "true" : "false");
+      return;
+    case json::kind::int64:
+      append_number(out, value.get_int64());
+      return;
+    case json::kind::uint64:
+      append_number(out, value.get_uint64());
+      return;
+    case json::kind::double_:
+      append_double(out, value.get_double());
+      return;
+    case json::kind::string:
+      append_json_string(out, value.get_string());
+      return;
+    case json::kind::array: {
+      char before = '[';
+      for (const json::value& element : value.get_array()) {
+        out.push_back(std::exchange(before, ','));
+        append_json(out, element);
+      }
+      out.append(before == '[' ? "[]" : "]");
+      return;
+    }
+    case json::kind::object: {
+      char before = '{';
+      for (const auto& [key, member] : value.get_object()) {
+        out.push_back(std::exchange(before, ','));
+        append_json_string(out, key);
+        out.push_back(':');
+        append_json(out, member);
+      }
+      out.append(before == '{' ? "{}" : "}");
+      return;
+    }
+  }
 }
 
 std::string to_json(const json::value& value) {

@@ -39,12 +39,13 @@ void append_number(std::string& out, T value) {
   out.append(digits, end);
 }
 
-/// Appends `value` as compact JSON text.
+/// Appends `value` as compact JSON text; a number that is not finite becomes null.
 void append_json(std::string& out, const json::value& value);
 std::string to_json(const json::value& value);
 
 /// Parses one JSON text (RFC 8259; UTF-8, no comments, nothing after it, at most kMaxJsonDepth
-/// deep) with `storage` behind the value. Errors carry JSON-RPC's -32700 and say where and why.
+/// deep) with `storage` behind the value. A number too large
+/// for a double is infinite. Errors carry JSON-RPC's -32700 and say where and why.
 Result<json::value> parse_json(std::string_view text, json::storage_ptr storage = {});
 
 }  // namespace sluice

@@ -3,11 +3,13 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <unistd.h>
 
 #include "core/json.hpp"
+#include "core/utf8.hpp"
 
 namespace sluice {
 namespace {
@@ -38,16 +40,60 @@ void append_time(std::string& out) {
   out.append(text.data());
 }
 
-void append_value(std::string& out, const LogField& field, bool quote_strings) {
-  if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-    if (quote_strings) {
-      append_json_string(out, *text);
+/// A value that a peer sent may be of any length.
+constexpr std::size_t kLongestText = 1024;
+
+void append_code_point(std::string& out, unsigned value) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "\\u%04x", value);
+  out.append(text.data());
+}
+
+/// Text as the inside of a JSON string that also a terminal takes for nothing but text: beside what
+/// JSON escapes, U+007F, the C1 controls and the line separators U+2028 and U+2029. Of what is not
+/// UTF-8, each byte above 0x7F stands as the code point of its number.
+void append_text(std::string& out, std::string_view text) {
+  const bool cut = text.size() > kLongestText;
+  if (cut) text = text.substr(0, complete_utf8_prefix(text.substr(0, kLongestText)));
+  const bool utf8 = is_valid_utf8(text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte == 0x7F || (byte > 0x7F && !utf8)) {
+      append_code_point(out, byte);
+    } else if (byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) {
+      append_code_point(out, static_cast<unsigned char>(text[++i]));
+    } else if (const std::string_view three = text.substr(i, 3);
+               three == "\u2028" || three == "\u2029") {
+      append_code_point(out, three == "\u2028" ? 0x2028 : 0x2029);
+      i += 2;
     } else {
-      append_json_escaped(out, *text);
+      append_json_escaped(out, text.substr(i, 1));
+    }
+  }
+  if (cut) out.append("...");
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out.push_back('"');
+  append_text(out, text);
+  out.push_back('"');
+}
+
+void append_value(std::string& out, const LogField& field, bool as_json) {
+  if (const auto* text = std::get_if<std::string_view>(&field.value)) {
+    // Quoted where it could be taken for more fields.
+    if (as_json || text->empty() || text->find_first_of(" =\"") != std::string_view::npos) {
+      append_quoted(out, *text);
+    } else {
+      append_text(out, *text);
     }
   } else if (const auto* integer = std::get_if<std::int64_t>(&field.value)) {
     append_number(out, *integer);
   } else if (const auto* number = std::get_if<double>(&field.value)) {
+    if (!std::isfinite(*number)) {
+      out.append("null");
+      return;
+    }
     std::array<char, 32> digits{};
     std::snprintf(digits.data(), digits.size(), "%.6g", *number);
     out.append(digits.data());
@@ -77,7 +123,7 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
     line.append(R"({"time":")");
     append_time(line);
     line.append(R"(","level":")").append(name.name).append(R"(","message":)");
-    append_json_string(line, message);
+    append_quoted(line, message);
     for (const LogField& field : fields) {
       line.push_back(',');
       append_json_string(line, field.key);
@@ -93,7 +139,7 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
     line.append(name.name);
     if (colour) line.append("\x1b[0m");
     line.push_back(' ');
-    append_json_escaped(line, message);
+    append_text(line, message);
     for (const LogField& field : fields) {
       line.push_back(' ');
       line.append(field.key);

@@ -22,8 +22,9 @@ void set_logging(LogLevel threshold, LogFormat format, bool colour);
 bool log_enabled(LogLevel level);
 
 /// Writes one line to standard error: time, level, message, fields. Text, or one JSON object a
-/// line. Control characters in the values are escaped, so a peer cannot forge lines. Thread-safe;
-/// a line is one write(2).
+/// line. Control characters and invalid UTF-8 in message and values are escaped, and values that
+/// look like several are quoted, so a peer can forge neither lines nor fields. Each is cut after
+/// 1 KiB. Thread-safe; a line is one write(2).
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
 inline void log_debug(std::string_view m, std::initializer_list<LogField> f = {}) {

@@ -278,7 +278,12 @@ TEST(StreamNumber, ARefusedStartTakesNothingFromTheQuota) {
   setup.per_client = 2;
   StreamBench bench(setup);
   const auto stream = bench.start();
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(bench.start(), nullptr);
+  for (int i = 0; i < 5; ++i) {
+    const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
+    ASSERT_FALSE(refused);
+    // Were something taken, the quota would soon be what refuses.
+    EXPECT_NE(refused.error().message.find("max-streams"), std::string::npos) << i;
+  }
   finish_and_read(bench, stream);
   EXPECT_NE(bench.start(), nullptr);
 }

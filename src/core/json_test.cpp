@@ -1,0 +1,154 @@
+#include "core/json.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <limits>
+#include <string>
+
+namespace sluice {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_json_escaped(out, text);
+  return out;
+}
+
+TEST(JsonEscape, EscapesWhatJsonAsksForAndNothingElse) {
+  EXPECT_EQ(escaped("plain"), "plain");
+  EXPECT_EQ(escaped("\"\\\n\r\t/"), R"(\"\\\n\r\t/)");
+  EXPECT_EQ(escaped(std::string("\0\x01\x08\x0C\x1F\x20\x7F", 7)),
+            "\\u0000\\u0001\\u0008\\u000c\\u001f \x7F");
+  EXPECT_EQ(escaped("\xC3\xA9\xF0\x9F\x98\x80"), "\xC3\xA9\xF0\x9F\x98\x80");
+  EXPECT_EQ(escaped(""), "");
+  std::string out = "before";
+  append_json_string(out, "a\"");
+  EXPECT_EQ(out, R"(before"a\"")");
+}
+
+TEST(JsonEscape, IsUndoneByParsing) {
+  for (int c = 0; c < 0x80; ++c) {
+    for (std::size_t at = 0; at < 20; ++at) {
+      std::string text(20, 'x');
+      text[at] = static_cast<char>(c);
+      const Result<json::value> back = parse_json("\"" + escaped(text) + "\"");
+      ASSERT_TRUE(back) << c;
+      ASSERT_EQ(back->as_string(), text);
+    }
+  }
+}
+
+TEST(JsonNumber, IsWrittenInFull) {
+  std::string out;
+  append_number(out, std::numeric_limits<std::int64_t>::min());
+  out.push_back(' ');
+  append_number(out, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(out, "-9223372036854775808 18446744073709551615");
+}
+
+TEST(JsonText, GoesThereAndBack) {
+  for (const std::string_view text :
+       {"null", "true", "false", "0", "-1", "9007199254740993", "18446744073709551615",
+        "-9223372036854775808", "\"\"", "\"a\\n\\\"\"", "[]", "{}", "[[],{},[null]]",
+        R"({"a":1,"b":[1,2.5,"x"],"c":{"d":null}})", R"({"\"":1})"}) {
+    const Result<json::value> value = parse_json(text);
+    ASSERT_TRUE(value) << text;
+    EXPECT_EQ(to_json(*value), text);
+  }
+}
+
+TEST(JsonText, WritesDoublesSoThatTheyComeBackTheSame) {
+  for (const double number : {0.1, -2.5, 1e300, 5e-324, 1.0 / 3, 123456789.125, 1e21}) {
+    const Result<json::value> back = parse_json(to_json(json::value(number)));
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->to_number<double>(), number);
+  }
+}
+
+// A peer may send 1e999: whatever is made of it must be JSON again.
+TEST(JsonText, HasNoWordForWhatIsNotFinite) {
+  EXPECT_EQ(to_json(json::value(std::nan(""))), "null");
+  EXPECT_EQ(to_json(json::value(std::numeric_limits<double>::infinity())), "null");
+  const Result<json::value> huge = parse_json("[1e999,-1e999]");
+  ASSERT_TRUE(huge);
+  EXPECT_EQ(to_json(*huge), "[null,null]");
+}
+
+TEST(JsonParse, RefusesWhatIsNotJson) {
+  for (const std::string_view text : {"",
+                                      " ",
+                                      "nul",
+                                      "NaN",
+                                      "[NaN]",
+                                      "Infinity",
+                                      "-",
+                                      "01",
+                                      "1.",
+                                      "+1",
+                                      ".5",
+                                      "0x1",
+                                      "[1,]",
+                                      "{\"a\":1,}",
+                                      "{a:1}",
+                                      "'a'",
+                                      "1 2",
+                                      "[1]]",
+                                      "// c\n1",
+                                      "/**/1",
+                                      "\"\t\"",
+                                      "\"\\x\"",
+                                      "\"abc",
+                                      "\"\\ud800\"",
+                                      "\xEF\xBB\xBF"
+                                      "1",
+                                      "{\"a\"}",
+                                      "[",
+                                      "{\"a\":"}) {
+    const Result<json::value> value = parse_json(text);
+    ASSERT_FALSE(value) << text;
+    EXPECT_EQ(value.error().code, -32700);
+    EXPECT_NE(value.error().message.find("at byte"), std::string::npos);
+  }
+}
+
+TEST(JsonParse, RefusesInvalidUtf8InStringsAndKeys) {
+  for (const std::string_view bad : {"\xFF", "\x80", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+                                     "\xE2\x82", "\xF0\x9F\x98"}) {
+    EXPECT_FALSE(parse_json("\"" + std::string(bad) + "\""));
+    EXPECT_FALSE(parse_json("{\"" + std::string(bad) + "\":1}"));
+  }
+}
+
+TEST(JsonParse, KeepsIntegersExactAsFarAsTheyFit) {
+  EXPECT_EQ(parse_json("9007199254740993")->as_int64(), 9007199254740993);
+  EXPECT_EQ(parse_json("18446744073709551615")->as_uint64(), 18446744073709551615U);
+  EXPECT_TRUE(parse_json("18446744073709551616")->is_double());
+  EXPECT_TRUE(parse_json("-9223372036854775809")->is_double());
+}
+
+std::string nested(std::size_t depth, std::string_view open, std::string_view close) {
+  std::string text;
+  for (std::size_t i = 0; i < depth; ++i) text.append(open);
+  text.append("1");
+  for (std::size_t i = 0; i < depth; ++i) text.append(close);
+  return text;
+}
+
+TEST(JsonParse, GoesAsDeepAsItMayAndNoFurther) {
+  for (const auto& [open, close] :
+       {std::pair("[", "]"), std::pair("{\"a\":", "}"), std::pair("[{\"a\":", "}]")}) {
+    const std::size_t levels = std::string_view(open).starts_with("[{") ? 2 : 1;
+    EXPECT_TRUE(parse_json(nested(kMaxJsonDepth / levels, open, close)));
+    for (const std::size_t depth : {kMaxJsonDepth / levels + 1, std::size_t{10000}}) {
+      const Result<json::value> deep = parse_json(nested(depth, open, close));
+      ASSERT_FALSE(deep);
+      EXPECT_EQ(deep.error().code, -32700);
+      EXPECT_NE(deep.error().message.find("deep"), std::string::npos);
+    }
+  }
+  EXPECT_FALSE(parse_json(std::string(10000000, '[')));
+}
+
+}  // namespace
+}  // namespace sluice
