@@ -3,6 +3,7 @@
 #include <array>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509err.h>
 #include <string_view>
 
 namespace sluice {
@@ -58,12 +59,13 @@ Result<std::shared_ptr<TlsContext>> TlsContext::server(const std::string& certif
   // Nobody is there to type a passphrase.
   SSL_CTX_set_default_passwd_cb(native, [](char*, int, int, void*) { return -1; });
   if (SSL_CTX_use_PrivateKey_file(native, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+    if (ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH) {
+      ERR_clear_error();
+      return fail(kFailure, "The TLS key " + key_file + " does not belong to the certificate " +
+                                certificate_file);
+    }
     return fail(kFailure, "Cannot use the TLS key " + key_file + ": " + openssl_reason() +
                               " (a PEM file without a passphrase is wanted)");
-  }
-  if (SSL_CTX_check_private_key(native) != 1) {
-    return fail(kFailure, "The TLS key " + key_file + " does not belong to the certificate " +
-                              certificate_file);
   }
   return context;
 }

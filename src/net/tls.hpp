@@ -11,8 +11,8 @@ struct ssl_st;
 namespace sluice {
 
 struct TlsClientOptions {
-  std::string ca_file;    // PEM; empty: the system's store
-  bool insecure = false;  // accept any certificate (for tests on one's own machine)
+  std::string ca_file = {};  // PEM; empty: the system's store
+  bool insecure = false;     // accept any certificate (for tests on one's own machine)
 };
 
 /// TLS settings shared by many connections: TLS 1.2 or later, ALPN http/1.1, session resumption on.

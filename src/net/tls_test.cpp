@@ -1,0 +1,289 @@
+#include "net/tls.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <optional>
+#include <string>
+
+#include "net/client_test_support.hpp"
+#include "net/http_client.hpp"
+#include "net/http_server.hpp"
+#include "net/websocket_client.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Ssl = std::unique_ptr<SSL, decltype(&SSL_free)>;
+
+Key make_key() {
+  return {EVP_EC_gen("P-256"), &EVP_PKEY_free};
+}
+
+/// A certificate for localhost that is its own authority.
+Certificate make_certificate(EVP_PKEY* key, const char* names) {
+  Certificate certificate(X509_new(), &X509_free);
+  X509_set_version(certificate.get(), X509_VERSION_3);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
+  X509_set_pubkey(certificate.get(), key);
+  X509_NAME* const name = X509_get_subject_name(certificate.get());
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
+  X509_set_issuer_name(certificate.get(), name);
+  for (const auto& [id, value] : {std::pair{NID_basic_constraints, "critical,CA:TRUE"},
+                                  std::pair{NID_subject_alt_name, names}}) {
+    X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, nullptr, id, value);
+    X509_add_ext(certificate.get(), extension, -1);
+    X509_EXTENSION_free(extension);
+  }
+  X509_sign(certificate.get(), key, EVP_sha256());
+  return certificate;
+}
+
+class TlsTest : public ::testing::Test {
+ protected:
+  TlsTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sluice-tls-XXXXXX").string();
+    directory = ::mkdtemp(pattern.data());
+    write_key("key.pem", key.get());
+    write_certificate("cert.pem", make_certificate(key.get(), "DNS:localhost").get());
+  }
+  ~TlsTest() override { std::filesystem::remove_all(directory); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return directory / name; }
+
+  void write_key(const std::string& name, EVP_PKEY* to_write, const char* passphrase = nullptr) {
+    std::FILE* const file = std::fopen(path(name).c_str(), "w");
+    PEM_write_PrivateKey(file, to_write, passphrase != nullptr ? EVP_aes_128_cbc() : nullptr,
+                         reinterpret_cast<const unsigned char*>(passphrase),
+                         passphrase != nullptr ? 6 : 0, nullptr, nullptr);
+    std::fclose(file);
+  }
+  void write_certificate(const std::string& name, X509* certificate) {
+    std::FILE* const file = std::fopen(path(name).c_str(), "w");
+    PEM_write_X509(file, certificate);
+    std::fclose(file);
+  }
+
+  std::shared_ptr<TlsContext> server_context() {
+    return TlsContext::server(path("cert.pem"), path("key.pem")).value();
+  }
+
+  Key key = make_key();
+  std::filesystem::path directory;
+};
+
+TEST_F(TlsTest, NamesTheFileThatItCannotUse) {
+  const Key other = make_key();
+  write_key("other.pem", other.get());
+  write_key("locked.pem", key.get(), "secret");
+  std::ofstream(path("junk.pem")) << "junk\n";
+  for (const auto& [certificate, key_file, why] :
+       {std::tuple{"missing.pem", "key.pem", "missing.pem"},
+        {"junk.pem", "key.pem", "junk.pem"},
+        {"cert.pem", "missing.pem", "missing.pem"},
+        {"cert.pem", "junk.pem", "junk.pem"},
+        {"cert.pem", "locked.pem", "locked.pem"},
+        {"cert.pem", "other.pem", "does not belong to the certificate"}}) {
+    const auto context = TlsContext::server(path(certificate), path(key_file));
+    ASSERT_FALSE(context) << why;
+    EXPECT_THAT(context.error().message, HasSubstr(why));
+  }
+  const auto client = TlsContext::client({.ca_file = path("missing.pem")});
+  ASSERT_FALSE(client);
+  EXPECT_THAT(client.error().message, HasSubstr("missing.pem"));
+}
+
+/// Two ends joined in memory.
+struct Pair {
+  Pair(SSL_CTX* server_context, SSL_CTX* client_context)
+      : server(SSL_new(server_context), &SSL_free), client(SSL_new(client_context), &SSL_free) {
+    BIO* server_end = nullptr;
+    BIO* client_end = nullptr;
+    BIO_new_bio_pair(&server_end, 0, &client_end, 0);
+    SSL_set_bio(server.get(), server_end, server_end);
+    SSL_set_bio(client.get(), client_end, client_end);
+    SSL_set_accept_state(server.get());
+    SSL_set_connect_state(client.get());
+  }
+
+  bool shake_hands() {
+    for (int i = 0; i < 10; ++i) {
+      SSL_do_handshake(client.get());
+      SSL_do_handshake(server.get());
+      if (SSL_is_init_finished(client.get()) && SSL_is_init_finished(server.get())) {
+        char byte = 0;
+        SSL_read(client.get(), &byte, 1);  // takes the session's ticket
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::string alpn() const {
+    const unsigned char* name = nullptr;
+    unsigned int size = 0;
+    SSL_get0_alpn_selected(server.get(), &name, &size);
+    return {reinterpret_cast<const char*>(name), size};
+  }
+
+  Ssl server;
+  Ssl client;
+};
+
+TEST_F(TlsTest, AgreesOnHttp11) {
+  const auto server = server_context();
+  const auto client = TlsContext::client({.insecure = true}).value();
+  Pair pair(server->native(), client->native());
+  ASSERT_TRUE(pair.shake_hands());
+  EXPECT_EQ(pair.alpn(), "http/1.1");
+
+  Pair both(server->native(), client->native());
+  static constexpr std::array<unsigned char, 12> kBoth = {2,   'h', '2', 8,   'h', 't',
+                                                          't', 'p', '/', '1', '.', '1'};
+  SSL_set_alpn_protos(both.client.get(), kBoth.data(), kBoth.size());
+  ASSERT_TRUE(both.shake_hands());
+  EXPECT_EQ(both.alpn(), "http/1.1");
+
+  Pair h2(server->native(), client->native());
+  SSL_set_alpn_protos(h2.client.get(), kBoth.data(), 3);
+  EXPECT_FALSE(h2.shake_hands());
+}
+
+TEST_F(TlsTest, WantsTls12OrLater) {
+  const auto server = server_context();
+  const auto client = TlsContext::client({.insecure = true}).value();
+  for (const auto& [version, accepted] :
+       {std::pair{TLS1_1_VERSION, false}, {TLS1_2_VERSION, true}, {TLS1_3_VERSION, true}}) {
+    Pair pair(server->native(), client->native());
+    SSL_set_security_level(pair.client.get(), 0);
+    SSL_set_min_proto_version(pair.client.get(), version);
+    SSL_set_max_proto_version(pair.client.get(), version);
+    EXPECT_EQ(pair.shake_hands(), accepted) << std::hex << version;
+  }
+}
+
+TEST_F(TlsTest, ResumesSessions) {
+  const auto server = server_context();
+  const auto client = TlsContext::client({.insecure = true}).value();
+  Pair first(server->native(), client->native());
+  ASSERT_TRUE(first.shake_hands());
+  EXPECT_FALSE(SSL_session_reused(first.server.get()));
+  SSL_SESSION* const session = SSL_get1_session(first.client.get());
+  Pair second(server->native(), client->native());
+  SSL_set_session(second.client.get(), session);
+  SSL_SESSION_free(session);
+  ASSERT_TRUE(second.shake_hands());
+  EXPECT_TRUE(SSL_session_reused(second.server.get()));
+}
+
+/// Answers "hello", or opens a WebSocket that echoes.
+class Hello final : public HttpHandler {
+ public:
+  void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
+    if (request.has(KnownHeader::upgrade)) {
+      struct Echo final : WebSocketHandler {
+        void on_message(std::string_view text) override { session->send_text(text); }
+        WebSocketSessionPtr session;
+      };
+      auto handler = std::make_unique<Echo>();
+      Echo& echo = *handler;
+      echo.session = exchange->upgrade_websocket(request, {}, std::move(handler));
+      return;
+    }
+    exchange->reply(200, "text/plain", request.tls ? "hello" : "no TLS");
+  }
+};
+
+class TlsConnectionTest : public TlsTest {
+ protected:
+  TlsConnectionTest() : port(server.listen("127.0.0.1", 0, server_context()).value()) {}
+
+  [[nodiscard]] Url url(const std::string& scheme, const std::string& host) const {
+    return {.scheme = scheme, .host = host, .port = port, .target = "/"};
+  }
+
+  /// The body, or the failure.
+  Result<std::string> get(const Url& from, const TlsClientOptions& tls) {
+    HttpClient client(loop, {.tls = TlsContext::client(tls).value()});
+    std::string body;
+    bool complete = false;
+    std::optional<Error> error;
+    const auto call = client.send({.method = "GET", .url = from},
+                                  {.on_body = [&](std::string_view bytes) { body.append(bytes); },
+                                   .on_complete = [&] { complete = true; },
+                                   .on_failure = [&](const Error& why) { error = why; }});
+    EXPECT_TRUE(run_until(loop, [&] { return complete || error.has_value(); }));
+    if (error) return std::unexpected(*error);
+    return body;
+  }
+
+  EventLoop loop;
+  Hello handler;
+  HttpServer server{{&loop}, {&handler}};
+  std::uint16_t port;
+};
+
+TEST_F(TlsConnectionTest, TrustsWhatTheCaFileVouchesFor) {
+  EXPECT_EQ(get(url("https", "localhost"), {.ca_file = path("cert.pem")}), "hello");
+}
+
+TEST_F(TlsConnectionTest, ChecksTheName) {
+  const auto body = get(url("https", "127.0.0.1"), {.ca_file = path("cert.pem")});
+  ASSERT_FALSE(body);
+  EXPECT_EQ(body.error().code, 502);
+  EXPECT_THAT(body.error().message, AllOf(HasSubstr("127.0.0.1"), HasSubstr("mismatch")));
+}
+
+TEST_F(TlsConnectionTest, ChecksTheAuthority) {
+  const auto body = get(url("https", "localhost"), {});
+  ASSERT_FALSE(body);
+  EXPECT_THAT(body.error().message, HasSubstr("self-signed certificate"));
+}
+
+TEST_F(TlsConnectionTest, TrustsAnybodyIfTold) {
+  EXPECT_EQ(get(url("https", "127.0.0.1"), {.insecure = true}), "hello");
+}
+
+TEST_F(TlsConnectionTest, FailsWithoutTlsOnEitherSide) {
+  EXPECT_FALSE(get(url("http", "localhost"), {.insecure = true}));
+  HttpServer plain({&loop}, {&handler});
+  port = plain.listen("127.0.0.1", 0).value();
+  EXPECT_FALSE(get(url("https", "localhost"), {.insecure = true}));
+}
+
+TEST_F(TlsConnectionTest, CarriesLargeMessagesOverAWebSocket) {
+  const std::string large(3U << 20U, 'x');
+  std::optional<std::string> echoed;
+  std::optional<Error> ended;
+  std::optional<WebSocketClient> client;
+  client.emplace(
+      loop, url("wss", "localhost"), HttpHeaderList{},
+      WebSocketClientCallbacks{
+          .on_open = [&] { EXPECT_TRUE(client->send_text(large)); },
+          .on_message = [&](WebSocketOpcode, std::string_view text) { echoed.emplace(text); },
+          .on_end = [&](const Error& error) { ended = error; }},
+      WebSocketClientOptions{.tls = TlsContext::client({.ca_file = path("cert.pem")}).value()});
+  EXPECT_TRUE(run_until(loop, [&] { return echoed || ended; }));
+  EXPECT_FALSE(ended) << ended->message;
+  EXPECT_EQ(echoed, large);
+}
+
+}  // namespace
+}  // namespace sluice
