@@ -5,6 +5,7 @@
 
 #include "engine/generation_params.hpp"
 #include "engine/generation_producer.hpp"
+#include "protocol/stream_params.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/call.hpp"
 #include "server/metrics_text.hpp"
@@ -162,10 +163,17 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine) {
        }});
   definition.tools.push_back(
       {.name = "generate",
-       .description = "Answers a prompt with the model, streaming its text as progress messages",
+       .description = "Answers a prompt with the model, streaming its text as progress messages; "
+                      "with stream_id, follows an answer that run has started",
        .input_schema = generation_schema(),
        .handler = Tool::Deferred(
            [&engine](const json::object& arguments, std::shared_ptr<Call> call) -> Result<void> {
+             if (is_poll(arguments)) {
+               const Result<std::string> stream_id = decode_stream_id(arguments);
+               if (!stream_id) return std::unexpected(stream_id.error());
+               call->follow(*stream_id);
+               return {};
+             }
              Result<GenerationRequest> request = decode_generation(arguments);
              if (!request) return std::unexpected(std::move(request.error()));
              return generate(engine, std::move(*request), std::move(call), true);

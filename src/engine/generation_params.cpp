@@ -183,6 +183,7 @@ Result<GenerationRequest> decode_generation(const json::object& params) {
 std::string generation_schema() {
   return R"({"type":"object","properties":{)"
          R"("prompt":{"type":"string","description":"What to answer"},)"
+         R"("stream_id":{"type":"string","description":"A stream of run to follow instead"},)"
          R"("messages":{"type":"array","description":"A conversation, instead of prompt",)"
          R"("items":{"type":"object","properties":{"role":{"type":"string",)"
          R"("enum":["system","user","assistant","tool"]},"content":{"type":"string"}},)"

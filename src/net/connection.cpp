@@ -104,10 +104,9 @@ void Connection::read() {
       [self = RefPtr(this)](const boost::system::error_code& error, std::size_t bytes) {
         Connection& connection = *self;
         connection.reading_ = false;
-        if (std::exchange(connection.parking_, false) && error == asio::error::operation_aborted) {
-          connection.park();
-        } else if (error == asio::error::operation_aborted) {
-          connection.read();
+        const bool parking = std::exchange(connection.parking_, false);
+        if (error == asio::error::operation_aborted) {
+          connection.on_read_cancelled(parking);
         } else if (error) {
           connection.on_input_end();
         } else {
@@ -118,20 +117,32 @@ void Connection::read() {
 
 void Connection::wait_readable() {
   reading_ = true;
-  socket_.async_wait(
-      asio::socket_base::wait_read, [self = RefPtr(this)](const boost::system::error_code& error) {
-        Connection& connection = *self;
-        connection.reading_ = false;
-        if (std::exchange(connection.parking_, false) && error == asio::error::operation_aborted) {
-          connection.park();
-        } else if (error == asio::error::operation_aborted) {
-          connection.read();
-        } else if (error) {
-          connection.on_input_end();
-        } else {
-          connection.on_readable();
-        }
-      });
+  socket_.async_wait(asio::socket_base::wait_read,
+                     [self = RefPtr(this)](const boost::system::error_code& error) {
+                       Connection& connection = *self;
+                       connection.reading_ = false;
+                       const bool parking = std::exchange(connection.parking_, false);
+                       if (error == asio::error::operation_aborted) {
+                         connection.on_read_cancelled(parking);
+                       } else if (error) {
+                         connection.on_input_end();
+                       } else {
+                         connection.on_readable();
+                       }
+                     });
+}
+
+/// A read was taken back: to park, or because what is in the buffer is to be handled, which moves
+/// it.
+void Connection::on_read_cancelled(bool parking) {
+  if (state_ == State::closed) return;
+  if (parking && input_end_ == input_begin_ && queued_bytes() == 0) {
+    park();
+    return;
+  }
+  const RefPtr<Connection> keep(this);
+  process();
+  read();
 }
 
 void Connection::on_readable() {
@@ -308,8 +319,14 @@ void Connection::request_finished(bool keep_alive) {
   }
   if (processing_ || state_ != State::open) return;
   const RefPtr<Connection> keep(this);
+  if (reading_ && input_end_ > input_begin_) {
+    // The outstanding read writes behind this input, which handling it may move.
+    boost::system::error_code ignored;
+    socket_.cancel(ignored);
+    return;
+  }
   process();
-  if (!transport_.is_tls() || input_end_ == input_begin_) read();
+  read();
 }
 
 void Connection::become_websocket(RefPtr<ServerWebSocket> session) {

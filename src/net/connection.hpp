@@ -72,6 +72,7 @@ class Connection final : public RefCounted, private EventLoop::TurnHook {
   void wait_readable();
   void on_read(std::size_t bytes);
   void on_readable();
+  void on_read_cancelled(bool parking);
   void on_input_end();
   void process();
   bool process_request();

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "server/followed_stream.hpp"
 #include "server/result_writer.hpp"
+#include "server/stream_service.hpp"
 
 namespace sluice {
 
@@ -51,13 +53,14 @@ class Call::Sink final : public BlockSink {
 };
 
 Call::Call(RequestId id, RequestContext context, std::string principal,
-           std::shared_ptr<ReplyChannel> channel, StreamManager& streams,
+           std::shared_ptr<ReplyChannel> channel, StreamService& service,
            const ResultWriter& results)
     : id_(std::move(id)),
       context_(std::move(context)),
       principal_(std::move(principal)),
       channel_(std::move(channel)),
-      streams_(&streams),
+      service_(&service),
+      streams_(&service.streams()),
       results_(&results) {}
 
 Call::~Call() {
@@ -101,6 +104,10 @@ bool Call::emit(std::string_view text) {
     cursor_->resume();
   }
   return stream_->append(ChunkKind::text, text);
+}
+
+void Call::follow(const std::string& stream_id) {
+  follow_stream(*service_, stream_id, shared_from_this());
 }
 
 void Call::flush() {

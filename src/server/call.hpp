@@ -14,6 +14,7 @@
 namespace sluice {
 
 class ResultWriter;
+class StreamService;
 
 /// A tool call that is answered later. What it emits goes to the caller as progress notifications,
 /// through a stream of its own with a stream's order, back-pressure and limits, and the result
@@ -22,7 +23,7 @@ class ResultWriter;
 class Call : public std::enable_shared_from_this<Call> {
  public:
   Call(RequestId id, RequestContext context, std::string principal,
-       std::shared_ptr<ReplyChannel> channel, StreamManager& streams, const ResultWriter& results);
+       std::shared_ptr<ReplyChannel> channel, StreamService& service, const ResultWriter& results);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -43,7 +44,12 @@ class Call : public std::enable_shared_from_this<Call> {
   void complete(const ToolResult& result);
   void fail(const Error& error);
 
+  /// Answers with an existing stream of the caller instead: its deltas are emitted, its text is
+  /// the result.
+  void follow(const std::string& stream_id);
+
   [[nodiscard]] bool cancelled() const { return channel_ == nullptr; }
+  [[nodiscard]] const std::string& principal() const { return principal_; }
   /// The loop this call belongs to.
   [[nodiscard]] Executor& executor() const { return streams_->executor(); }
 
@@ -59,6 +65,7 @@ class Call : public std::enable_shared_from_this<Call> {
   RequestContext context_;
   std::string principal_;
   std::shared_ptr<ReplyChannel> channel_;  // null once answered or cancelled
+  StreamService* service_;
   StreamManager* streams_;
   const ResultWriter* results_;
   StreamProducer* producer_ = nullptr;

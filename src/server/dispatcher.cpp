@@ -156,7 +156,7 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context, Ca
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) return error(message.id, channel.error(), &revision, out);
   auto call = std::make_shared<Call>(message.id, std::move(context), caller.principal(),
-                                     std::move(*channel), streams_->streams(), *results_);
+                                     std::move(*channel), *streams_, *results_);
   call->open();
   if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
     call->fail(started.error());

@@ -3,12 +3,14 @@
 #include <memory>
 #include <utility>
 
+#include "core/random.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/http_channel.hpp"
 
 namespace sluice {
 namespace {
 
+constexpr std::size_t kSessionIdLength = 32;
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
@@ -45,10 +47,15 @@ class HttpCaller final : public Caller {
     return principal_;
   }
 
-  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& /*id*/) override {
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
     const std::string_view accept = request_->header(KnownHeader::accept);
-    return std::make_shared<HttpChannel>(*exchange_, accepts(accept, "text/event-stream", "text/*"),
-                                         std::string(cors_origin_));
+    auto channel = std::make_shared<HttpChannel>(
+        *exchange_, accepts(accept, "text/event-stream", "text/*"), std::string(cors_origin_));
+    const std::string_view session = request_->header(KnownHeader::mcp_session_id);
+    if (session.data() != nullptr) {
+      channel->make_cancellable(*service_->pending, PendingCalls::key(principal(), session, id));
+    }
+    return channel;
   }
 
  private:
@@ -125,7 +132,15 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   std::expected<Message, MessageError> message = service_->parser.parse(request.body);
   if (message) {
     const MirroredHeaders headers = mirrored_headers(request);
+    if (message->kind == MessageKind::notification &&
+        message->method == "notifications/cancelled") {
+      cancel_request(*message, request.header(KnownHeader::mcp_session_id), caller.principal());
+    }
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
+    if (message->method == "initialize") {
+      begin_session(*exchange, outcome.http_status, origin);
+      return;
+    }
   } else {
     outcome = Dispatcher::reject(message.error(), response);
   }
@@ -143,6 +158,31 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
       return;
     case Outcome::Kind::pending:
       return;
+  }
+}
+
+/// Answers `initialize` with the name of a session. Sessions have no state here: the name ties a
+/// client's cancellations to its requests.
+void HttpEndpoint::begin_session(HttpExchange& exchange, int http_status, std::string_view origin) {
+  const std::string session = random_id(kSessionIdLength);
+  if (origin.data() == nullptr) {
+    exchange.reply(http_status, kJson, service_->response, {{"Mcp-Session-Id", session}});
+  } else {
+    exchange.reply(http_status, kJson, service_->response,
+                   {{"Mcp-Session-Id", session},
+                    {"Access-Control-Allow-Origin", origin},
+                    {"Access-Control-Expose-Headers", "Mcp-Session-Id"},
+                    {"Vary", "Origin"}});
+  }
+}
+
+void HttpEndpoint::cancel_request(const Message& message, std::string_view session,
+                                  const std::string& principal) {
+  const json::value* const id =
+      message.params == nullptr ? nullptr : message.params->if_contains("requestId");
+  if (session.data() == nullptr || id == nullptr) return;
+  if (const auto exact = exact_text(*id, message.text, {"params", "requestId"})) {
+    service_->pending->cancel(PendingCalls::key(principal, session, *exact));
   }
 }
 

@@ -25,6 +25,9 @@ class HttpEndpoint final : public HttpHandler {
 
  private:
   void post_message(const HttpRequest& request, HttpExchangePtr exchange);
+  void begin_session(HttpExchange& exchange, int http_status, std::string_view origin);
+  void cancel_request(const Message& message, std::string_view session,
+                      const std::string& principal);
   void get(const HttpRequest& request, HttpExchangePtr exchange);
   void preflight(const HttpRequest& request, HttpExchangePtr exchange);
 

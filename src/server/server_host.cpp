@@ -52,10 +52,10 @@ constexpr Gauge kStreamTotals[] = {
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
   Loop(const ServerDefinition& definition, const ResultWriter& results, const AccessPolicy& access,
-       StreamManager& manager, std::vector<StreamShard> shards, std::size_t index,
-       HttpEndpoint::Options options)
+       PendingCalls& pending, StreamManager& manager, std::vector<StreamShard> shards,
+       std::size_t index, HttpEndpoint::Options options)
       : streams(&manager),
-        service(definition, results, access, std::move(shards), index),
+        service(definition, results, access, pending, std::move(shards), index),
         endpoint(service, std::move(options)) {}
 
   StreamManager* streams;
@@ -75,6 +75,7 @@ struct ServerHost::State {
   const ServerDefinition* definition;
   ResultWriter results;
   AccessPolicy access;
+  PendingCalls pending;
   LoopPool pool;
   StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
@@ -117,7 +118,8 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   std::vector<HttpHandler*> handlers;
   for (std::size_t i = 0; i < count; ++i) {
     server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.access,
-                                                  *server.managers[i], shards, i, endpoint));
+                                                  server.pending, *server.managers[i], shards, i,
+                                                  endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
   }
   options.http.max_body = options.max_message;

@@ -7,6 +7,7 @@
 #include "server/access_policy.hpp"
 #include "server/definition.hpp"
 #include "server/dispatcher.hpp"
+#include "server/pending_calls.hpp"
 #include "server/result_writer.hpp"
 #include "server/stream_service.hpp"
 
@@ -15,14 +16,16 @@ namespace sluice {
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
   Service(const ServerDefinition& server, const ResultWriter& results, const AccessPolicy& policy,
-          std::vector<StreamShard> shards, std::size_t loop)
+          PendingCalls& pending_calls, std::vector<StreamShard> shards, std::size_t loop)
       : definition(&server),
         access(&policy),
+        pending(&pending_calls),
         streams(server, std::move(shards), loop),
         dispatcher(server, results, streams) {}
 
   const ServerDefinition* definition;
   const AccessPolicy* access;
+  PendingCalls* pending;  // shared by all loops
   StreamService streams;
   Dispatcher dispatcher;
   MessageParser parser;
