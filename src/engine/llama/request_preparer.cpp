@@ -13,6 +13,7 @@
 
 #include "core/json.hpp"
 #include "core/utf8.hpp"
+#include "engine/llama/grammar_check.hpp"
 #include "engine/llama/llama_log.hpp"
 #include "engine/llama/token_sampler.hpp"
 #include "rpc/error_codes.hpp"
@@ -30,17 +31,6 @@ std::size_t longest_text(const llama_vocab* vocab) {
     longest = std::max(longest, std::strlen(llama_vocab_get_text(vocab, token)));
   }
   return longest;
-}
-
-/// How deep parentheses nest, counting those in literals too.
-std::size_t depth_of(std::string_view grammar) {
-  std::size_t depth = 0;
-  std::size_t most = 0;
-  for (const char c : grammar) {
-    if (c == '(') most = std::max(most, ++depth);
-    if (c == ')' && depth > 0) --depth;
-  }
-  return most;
 }
 
 std::unexpected<Error> invalid(std::string message) {
@@ -106,8 +96,14 @@ Result<std::string> RequestPreparer::grammar_of(const GenerationRequest& request
     }
   }
   if (grammar.empty()) return grammar;
-  if (grammar.starts_with("%llguidance")) return invalid("grammar must be GBNF");
-  if (depth_of(grammar) > kMaxGrammarDepth) return invalid("the grammar nests too deeply");
+  if (auto checked = check_grammar(grammar); !checked) {
+    if (request.grammar.empty()) {
+      return invalid(
+          "json_schema cannot be followed: it repeats something too often or is too "
+          "large");
+    }
+    return std::unexpected(std::move(checked).error());
+  }
   try {
     const std::unique_ptr<llama_sampler, SamplerDeleter> parsed(
         llama_sampler_init_grammar(vocab_, grammar.c_str(), "root"));
@@ -115,9 +111,8 @@ Result<std::string> RequestPreparer::grammar_of(const GenerationRequest& request
   } catch (const std::exception&) {
     // The same as if it had returned nothing.
   }
-  return invalid(request.grammar.empty()
-                     ? "json_schema is too large to be followed"
-                     : "grammar is not valid GBNF, has no rule \"root\", or is left-recursive");
+  return invalid(request.grammar.empty() ? "json_schema cannot be followed: it is left-recursive"
+                                         : "grammar is left-recursive");
 }
 
 Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& text,

@@ -31,7 +31,6 @@ class RequestPreparer {
   static constexpr std::size_t kMaxStops = 16;
   static constexpr std::size_t kMaxStopBytes = 256;
   static constexpr std::size_t kMaxGrammarBytes = std::size_t{64} << 10U;
-  static constexpr std::size_t kMaxGrammarDepth = 64;
 
   RequestPreparer(const llama_model* model, std::uint32_t context_tokens);
 
