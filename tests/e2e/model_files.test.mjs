@@ -80,16 +80,10 @@ test('a corrupt model file', async (t) => {
 test('no memory for the context', async (t) => {
   const file = path.join(scratch(t), 'model.gguf');
   writeFileSync(file, make_model());
-  const outcome = await serve_model(file, '--context', '2000000000', '--slots', '256');
+  const outcome = await serve_model(file, '--context', '1000000000', '--slots', '256');
   assert.equal(outcome.signal, null, outcome.stderr);
   assert.equal(outcome.code, 1, outcome.stderr);
   assert.match(outcome.stderr, /memory|context/i);
-});
-
-test('llama without a model says how to give one', async () => {
-  const outcome = await run_program(['serve', '--engine', 'llama', '--port', '0']);
-  assert.ok(outcome.code === 1 || outcome.code === 2, `${outcome.code}`);
-  assert.match(outcome.stderr, /--model/);
 });
 
 test('a busy port', async (t) => {
@@ -100,14 +94,14 @@ test('a busy port', async (t) => {
   const outcome = await run_program(['serve', '--engine', 'synthetic', '--port', String(port)]);
   assert.equal(outcome.code, 1);
   assert.ok(outcome.stderr.includes(String(port)), outcome.stderr);
-  assert.match(outcome.stderr, /in use|busy/i);
+  assert.match(outcome.stderr, /taken|in use|busy/i);
 });
 
 test('a server does not share its port with a second one', async (t) => {
   const server = await start_server(t);
   const outcome = await run_program(['serve', '--engine', 'synthetic', '--port', String(server.port)]);
   assert.equal(outcome.code, 1);
-  assert.match(outcome.stderr, /in use|busy/i);
+  assert.match(outcome.stderr, /taken|in use|busy/i);
 });
 
 test('flags, variables and files that are wrong: exit code 2, and what is allowed', async (t) => {

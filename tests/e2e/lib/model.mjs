@@ -1,18 +1,23 @@
-// A language model of a few hundred kilobytes, made on the spot: random weights in the shape of a
-// small llama, with a vocabulary of words, characters of several bytes and single bytes. It says
-// nothing sensible, but always the same nothing for the same prompt, and it never wants to end.
+// A language model of a few hundred kilobytes, made on the spot: a small llama whose vocabulary has
+// words, characters of several bytes and single bytes. After each word it is sure of the next one,
+// whatever the temperature and however its arithmetic is batched, so that answers can be compared;
+// and it never wants to end.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-const kWidth = 32;
+const kWidth = 64;
 const kHeads = 4;
 const kInner = 64;
 const kLayers = 2;
 const kContext = 65536;
-// Makes the likeliest token so likely that sampling at the default temperature always takes it.
-const kSharpness = 300;
+// Keeps attention and the rest from mattering more than the word that came last.
+const kNoise = 0.001;
+
+// What it says, over and over. No word twice, or it would not know how to go on.
+const kSentence = 'the stream of water runs down from a hill past stones to sea and never ends ;';
+const kCharacters = 'éßøжю世界流🌊🏞';
 
 const kType = { u32: 4, i32: 5, f32: 6, string: 8, array: 9 };
 const kTokenType = { normal: 1, unknown: 2, control: 3, byte: 6 };
@@ -84,12 +89,9 @@ function vocabulary() {
   }
   const space = '\u2581';
   tokens.push([space, kTokenType.normal]);
-  for (const word of 'the a stream of water runs down to sea and no stone holds it long ; so on , it goes .'.split(' ')) {
-    tokens.push([space + word, kTokenType.normal]);
-  }
-  for (const character of 'éßøжю世界水流🌊🏞') tokens.push([character, kTokenType.normal]);
-  const seen = new Set();
-  return tokens.filter(([text]) => !seen.has(text) && seen.add(text));
+  for (const word of kSentence.split(' ')) tokens.push([space + word, kTokenType.normal]);
+  for (const character of kCharacters) tokens.push([character, kTokenType.normal]);
+  return tokens;
 }
 
 export function make_model() {
@@ -99,13 +101,21 @@ export function make_model() {
 
   const tensors = [];
   const add = (name, dimensions, values) => tensors.push({ name, dimensions, values });
-  const matrix = (name, columns, rows, scale = 0.4) => add(name, [columns, rows], random(columns * rows, scale));
+  const matrix = (name, columns, rows) => add(name, [columns, rows], random(columns * rows, kNoise));
   const norm = (name) => add(name, [kWidth], new Float32Array(kWidth).fill(1));
-  matrix('token_embd.weight', kWidth, tokens.length, 1);
+  // A word is a direction of its own; the word that follows listens to that direction.
+  const said = tokens.length - first_word;
+  const embedding = new Float32Array(kWidth * tokens.length);
+  const output = new Float32Array(kWidth * tokens.length);
+  for (let token = 0; token < tokens.length; ++token) {
+    const word = token < first_word ? token % said : token - first_word;
+    embedding[token * kWidth + word] = 1;
+  }
+  for (let word = 0; word < said; ++word) {
+    output[(first_word + ((word + 1) % said)) * kWidth + word] = 10;
+  }
+  add('token_embd.weight', [kWidth, tokens.length], embedding);
   norm('output_norm.weight');
-  // Neither bytes nor the end of the text are ever the likeliest token.
-  const output = random(kWidth * tokens.length, kSharpness);
-  output.fill(0, 0, first_word * kWidth);
   add('output.weight', [kWidth, tokens.length], output);
   for (let layer = 0; layer < kLayers; ++layer) {
     const name = (part) => `blk.${layer}.${part}.weight`;

@@ -178,6 +178,8 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
     ['--host', '127.0.0.1'],
     ['--port', '0'],
     ['--threads', '2'],
+    // A test that leaves an endless stream behind need not wait for it.
+    ['--shutdown-deadline', '500ms'],
   ].filter(([flag]) => !has(flag));
   const child = spawn(program, ['serve', ...defaults.flat(), ...flags], {
     cwd: cwd ?? root,
@@ -200,8 +202,7 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
   // It listens while a model loads.
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`the server ended:\n${server.output}`);
-    const { status } = await server.request({ path: '/readyz' });
-    return status === 200;
+    return (await server.request({ path: '/readyz', agent: false })).status === 200;
   }, 'the server is ready');
   return server;
 }
