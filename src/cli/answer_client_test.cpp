@@ -22,7 +22,9 @@
 
 #include "cli/serve.hpp"
 #include "client/server_address.hpp"
+#include "client/shared_websocket.hpp"
 #include "core/log.hpp"
+#include "net/event_loop.hpp"
 
 namespace sluice {
 namespace {
@@ -37,8 +39,8 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-/// A TCP proxy that breaks connections off: each of the first `cuts` through which the server sends
-/// more than `after_bytes` is reset at that point. One thread for all connections.
+/// A TCP proxy that breaks connections off: once armed, each of the first `cuts` through which the
+/// server sends more than `after_bytes` is reset at that point. One thread for all connections.
 class CuttingProxy {
  public:
   CuttingProxy(std::uint16_t server_port, int cuts, std::size_t after_bytes)
@@ -69,6 +71,7 @@ class CuttingProxy {
   CuttingProxy& operator=(const CuttingProxy&) = delete;
 
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  void arm() { armed_ = true; }
   [[nodiscard]] int cut() const { return cut_; }
 
  private:
@@ -128,7 +131,7 @@ class CuttingProxy {
     ssize_t got = ::recv(from, piece.data(), piece.size(), 0);
     if (got <= 0) return false;
     bool cuts = false;
-    if (from == pair.server && cut_ < cuts_) {
+    if (from == pair.server && armed_ && cut_ < cuts_) {
       const std::size_t room = after_bytes_ - pair.from_server;
       cuts = static_cast<std::size_t>(got) > room;
       got = std::min(got, static_cast<ssize_t>(room));
@@ -148,6 +151,7 @@ class CuttingProxy {
   std::uint16_t port_ = 0;
   int stop_fd_;
   std::vector<Pair> pairs_;  // of the thread
+  std::atomic<bool> armed_ = false;
   std::atomic<int> cut_ = 0;
   std::thread thread_;
 };
@@ -155,7 +159,11 @@ class CuttingProxy {
 /// Keeps what comes, and lets another thread wait for it.
 class Collector final : public AnswerSink {
  public:
+  /// `on_text` is called with each delta.
+  explicit Collector(std::function<void()> on_text = {}) : on_text_(std::move(on_text)) {}
+
   void on_delta(const AnswerDelta& delta) override {
+    if (on_text_) on_text_();
     const std::lock_guard lock(mutex_);
     text_ += delta.text;
     changed_.notify_all();
@@ -190,6 +198,7 @@ class Collector final : public AnswerSink {
 
  private:
   static constexpr auto kPatience = std::chrono::seconds(30);
+  std::function<void()> on_text_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string text_;
@@ -308,11 +317,12 @@ TEST_P(AnswerClientTest, ReportsTheServersRefusal) {
 
 TEST_P(AnswerClientTest, ResumesWhereTheConnectionBroke) {
   constexpr int kCuts = 5;
-  constexpr std::size_t kCutAfter = 3000;  // beyond the first reply
+  constexpr std::size_t kCutAfter = 3000;
+  constexpr int kChunks = 1000;
   CuttingProxy proxy(port(), kCuts, kCutAfter);
-  Collector sink;
+  Collector sink([&] { proxy.arm(); });
   const auto client = client_of(proxy.url());
-  const auto pending = client->ask(GetParam(), request(300, 100), sink);
+  const auto pending = client->ask(GetParam(), request(kChunks, 100), sink);
   const AnswerEnd end = sink.wait_for_end();
   if (GetParam() == AnswerVia::mcp) {  // which has nothing to resume with
     EXPECT_EQ(end.outcome, AnswerEnd::Outcome::unreachable);
@@ -320,10 +330,80 @@ TEST_P(AnswerClientTest, ResumesWhereTheConnectionBroke) {
     return;
   }
   EXPECT_EQ(end.outcome, AnswerEnd::Outcome::complete) << end.error.message;
-  EXPECT_EQ(numbers_in(sink.text()), counted_to(300));
+  EXPECT_EQ(numbers_in(sink.text()), counted_to(kChunks));
   EXPECT_EQ(proxy.cut(), kCuts);
   EXPECT_GE(sink.retries(), kCuts);
 }
+
+/// Keeps an answer, and tells of its first piece and its end.
+class WholeAnswer final : public AnswerSink {
+ public:
+  WholeAnswer(std::function<void()> on_first, std::function<void()> on_whole)
+      : on_first_(std::move(on_first)), on_whole_(std::move(on_whole)) {}
+  void on_delta(const AnswerDelta& delta) override {
+    if (text.empty()) on_first_();
+    text += delta.text;
+  }
+  void on_end(const AnswerEnd& got) override {
+    end = got;
+    on_whole_();
+  }
+  std::string text;
+  AnswerEnd end;
+
+ private:
+  std::function<void()> on_first_;
+  std::function<void()> on_whole_;
+};
+
+class SharedWebSocketTest : public AnswerClientTest {};
+
+TEST_P(SharedWebSocketTest, ManyAnswersShareAConnectionThatBreaks) {
+  constexpr int kAnswers = 8;
+  constexpr int kCuts = 3;
+  constexpr int kChunks = 400;
+  constexpr std::size_t kCutAfter = 20'000;
+  CuttingProxy proxy(port(), kCuts, kCutAfter);
+  auto address = make_server_address(proxy.url(), "", {});
+  ASSERT_TRUE(address);
+
+  EventLoop loop;
+  SharedWebSocket socket(loop, *address);
+  int silent = kAnswers;
+  int missing = kAnswers;
+  std::vector<std::unique_ptr<WholeAnswer>> sinks;
+  std::vector<std::unique_ptr<SharedWebSocket::Port>> ports;
+  std::vector<std::unique_ptr<AnswerMachine>> machines;
+  loop.post([&] {
+    for (int i = 0; i < kAnswers; ++i) {
+      sinks.push_back(std::make_unique<WholeAnswer>(
+          [&] {
+            if (--silent == 0) proxy.arm();
+          },
+          [&] {
+            if (--missing == 0) loop.stop();
+          }));
+      ports.push_back(socket.make_port());
+      AnswerRequest own = request(kChunks + i, 200);
+      own.first_id = ports.back()->next_answer();
+      machines.push_back(make_answer(AnswerVia::ws, std::move(own), *ports.back(), *sinks.back()));
+      ports.back()->set_machine(machines.back().get());
+      machines.back()->start();
+    }
+  });
+  loop.schedule_at(loop.clock().now() + std::chrono::seconds(30), [&] { loop.stop(); });
+  loop.run();
+  EXPECT_EQ(missing, 0);
+  EXPECT_EQ(proxy.cut(), kCuts);
+  for (int i = 0; i < kAnswers; ++i) {
+    const WholeAnswer& answer = *sinks[static_cast<std::size_t>(i)];
+    EXPECT_EQ(answer.end.outcome, AnswerEnd::Outcome::complete) << answer.end.error.message;
+    EXPECT_EQ(numbers_in(answer.text), counted_to(kChunks + i));
+  }
+  machines.clear();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ws, SharedWebSocketTest, ::testing::Values(AnswerVia::ws));
 
 INSTANTIATE_TEST_SUITE_P(EveryWay, AnswerClientTest,
                          ::testing::Values(AnswerVia::poll, AnswerVia::sse, AnswerVia::ws,
