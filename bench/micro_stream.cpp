@@ -1,150 +1,223 @@
+// The hot paths of a stream, without a socket: appending and reading a chunk, a poll's reply, one
+// stream to many readers, and escaping text.
+
 #include <benchmark/benchmark.h>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <sys/resource.h>
 #include <vector>
 
 #include "core/json.hpp"
 #include "core/manual_executor.hpp"
 #include "protocol/chunk_json.hpp"
-#include "server/framing.hpp"
 #include "stream/push_cursor.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kText = "{\"n\":123456,\"t_ns\":1234567890123456}\n";
-
-/// A stream on a loop that stands still, large enough never to pause its producer within a batch.
-struct Fixture {
-  Fixture() {
-    limits.max_chunks = 1U << 20U;
-    limits.max_bytes = std::size_t{256} << 20U;
-    policy = std::make_unique<StreamPolicy>(limits, std::size_t{1} << 30U, 1000, 1000);
-    streams = std::make_unique<StreamManager>(executor, *policy, 0, 1);
-    auto started = streams->start({.principal = "bench", .method = "run", .expects_poller = false});
-    stream = std::move(*started);
+/// A manager whose limits are out of the way.
+struct Loop {
+  static StreamLimits limits() {
+    StreamLimits wide;
+    wide.max_chunks = std::size_t{1} << 24U;
+    wide.max_bytes = std::size_t{1} << 31U;
+    // Little, so that streams which nobody acknowledges stop growing and what is measured is
+    // steady.
+    wide.retained_bytes = 1024;
+    return wide;
   }
 
-  StreamLimits limits;
   ManualExecutor executor;
-  std::unique_ptr<StreamPolicy> policy;
-  std::unique_ptr<StreamManager> streams;
-  std::shared_ptr<Stream> stream;
-};
+  StreamPolicy policy{limits(), std::size_t{1} << 32U, 1U << 20U, 1U << 20U};
+  StreamManager streams{executor, policy, 0, 1};
 
-class EventEncoder final : public ChunkEncoder {
- public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
-    out.append("id: ");
-    append_number(out, chunk.seq);
-    out.append("\ndata: ");
-    append_pushed_chunk(out, stream, chunk);
-    out.append("\n\n");
+  std::shared_ptr<Stream> start(bool expects_poller) {
+    return *streams.start(
+        {.principal = "bench", .method = "run", .expects_poller = expects_poller});
   }
 };
 
-class FrameEncoder final : public ChunkEncoder {
+class PushEncoder final : public ChunkEncoder {
  public:
   void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
-    const std::size_t mark = websocket_framing().begin(out);
     append_pushed_chunk(out, stream, chunk);
-    websocket_framing().end(out, mark);
   }
 };
 
-/// Takes everything and counts it.
-class CountingSink final : public BlockSink {
+class NullSink final : public BlockSink {
  public:
-  explicit CountingSink(std::size_t& bytes) : bytes_(&bytes) {}
+  explicit NullSink(std::size_t& bytes) : bytes_(&bytes) {}
   bool write(std::string_view block) override {
     *bytes_ += block.size();
     return true;
   }
   bool write(const Bytes& block) override { return write(block.view()); }
   void finish() override {}
-  void drop(const Error&) override {}
+  void drop(const Error& /*error*/) override {}
 
  private:
   std::size_t* bytes_;
 };
 
-/// A chunk appended and later freed by its poller's acknowledgement, `range(0)` kept meanwhile.
-void BM_AppendAndAcknowledge(benchmark::State& state) {
-  Fixture fixture;
-  const auto kept = static_cast<Seq>(state.range(0));
-  while (fixture.stream->next() < kept) fixture.stream->append(ChunkKind::text, kText);
+/// `backlog` chunks are kept all the time: each one appended is paid for by one acknowledged.
+void append_and_acknowledge(benchmark::State& state) {
+  Loop loop;
+  const auto stream = loop.start(true);
+  const std::string text(100, 'x');
+  const auto backlog = static_cast<std::size_t>(state.range(0));
+  for (std::size_t i = 0; i < backlog; ++i) stream->append(ChunkKind::text, text);
+  stream->poll_from(0);
+  loop.executor.run();
+  constexpr std::size_t kBatch = 16;
+  std::string out;
   for (auto _ : state) {
-    fixture.stream->append(ChunkKind::text, kText);
-    if (fixture.stream->next() % 16 == 0) fixture.stream->poll_from(fixture.stream->next() - kept);
+    for (std::size_t i = 0; i < kBatch; ++i) stream->append(ChunkKind::text, text);
+    out.clear();
+    Seq from = stream->first();
+    const Seq until = from + kBatch;
+    from = stream->read(from, [&](const Chunk& chunk) {
+      if (chunk.seq >= until) return false;
+      append_poll_chunk(out, *stream, chunk);
+      return true;
+    });
+    stream->poll_from(from);
+    loop.executor.run();
+    benchmark::DoNotOptimize(out.data());
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));
+}
+BENCHMARK(append_and_acknowledge)->Arg(0)->Arg(1000)->Arg(10000)->Arg(100000);
+
+double page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_minflt);
+}
+
+/// Filling a buffer that nobody reads yet and then reading all of it. What is larger than malloc
+/// keeps comes from the kernel page by page: `faults` says how many for each chunk.
+void fill_and_read(benchmark::State& state) {
+  const std::string text(100, 'x');
+  const auto chunks = static_cast<Seq>(state.range(0));
+  const double before = page_faults();
+  for (auto _ : state) {
+    Loop loop;
+    const auto stream = loop.start(true);
+    while (stream->next() < chunks) stream->append(ChunkKind::text, text);
+    std::size_t bytes = 0;
+    for (Seq from = 0; from < chunks;) {
+      const Seq until = from + 16;
+      from = stream->read(from, [&](const Chunk& chunk) {
+        if (chunk.seq >= until) return false;
+        bytes += chunk.escaped.size();
+        return true;
+      });
+      stream->poll_from(from);
+    }
+    benchmark::DoNotOptimize(bytes);
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.counters["faults"] =
+      (page_faults() - before) / static_cast<double>(state.iterations() * state.range(0));
+}
+BENCHMARK(fill_and_read)->Arg(16)->Arg(1000)->Arg(10000)->Arg(100000);
+
+void poll_reply(benchmark::State& state) {
+  Loop loop;
+  const auto stream = loop.start(true);
+  const auto chunks = state.range(0);
+  for (std::int64_t i = 0; i < chunks; ++i) stream->append(ChunkKind::text, "a word");
+  std::string out;
+  for (auto _ : state) {
+    out.clear();
+    stream->read(0, [&](const Chunk& chunk) {
+      append_poll_chunk(out, *stream, chunk);
+      return true;
+    });
+    benchmark::DoNotOptimize(out.data());
+  }
+  state.SetItemsProcessed(state.iterations() * chunks);
+}
+BENCHMARK(poll_reply)->Arg(1)->Arg(16)->Arg(1000);
+
+/// One chunk to `readers`, a chunk a turn: the rate is of deliveries.
+void fan_out(benchmark::State& state) {
+  Loop loop;
+  const auto stream = loop.start(false);
+  const PushEncoder encoder;
+  std::size_t bytes = 0;
+  std::vector<std::unique_ptr<PushCursor>> cursors;
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    cursors.push_back(std::make_unique<PushCursor>(
+        stream, encoder, std::make_unique<NullSink>(bytes), PushCursor::Options()));
+    cursors.back()->resume();
+  }
+  for (auto _ : state) {
+    stream->append(ChunkKind::text, "a word");
+    loop.executor.run();
+  }
+  benchmark::DoNotOptimize(bytes);
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(fan_out)->Arg(1)->Arg(10)->Arg(1000);
+
+/// A chunk for each of many streams a turn.
+void many_streams(benchmark::State& state) {
+  Loop loop;
+  const PushEncoder encoder;
+  std::size_t bytes = 0;
+  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<PushCursor>> cursors;
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    streams.push_back(loop.start(false));
+    cursors.push_back(std::make_unique<PushCursor>(
+        streams.back(), encoder, std::make_unique<NullSink>(bytes), PushCursor::Options()));
+    cursors.back()->resume();
+  }
+  // Until every stream retains what it may.
+  for (int turn = 0; turn < 400; ++turn) {
+    for (const auto& stream : streams) stream->append(ChunkKind::text, "a word");
+    loop.executor.run();
+  }
+  for (auto _ : state) {
+    for (const auto& stream : streams) stream->append(ChunkKind::text, "a word");
+    loop.executor.run();
+  }
+  benchmark::DoNotOptimize(bytes);
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(many_streams)->Arg(64)->Arg(1000)->Arg(10000);
+
+void start_and_finish(benchmark::State& state) {
+  Loop loop;
+  for (auto _ : state) {
+    const auto stream = loop.start(true);
+    stream->append(ChunkKind::text, "a word");
+    stream->finish();
+    loop.executor.run();
+    loop.streams.discard(*stream);
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(BM_AppendAndAcknowledge)->Arg(16)->Arg(1000)->Arg(100'000);
+BENCHMARK(start_and_finish);
 
-/// Sixteen chunks found and written as the elements of a poll's reply, `range(0)` being kept.
-void BM_ReadForPoll(benchmark::State& state) {
-  Fixture fixture;
-  const auto kept = static_cast<Seq>(state.range(0));
-  while (fixture.stream->next() < kept) fixture.stream->append(ChunkKind::text, kText);
+void escape(benchmark::State& state, std::string_view unit, std::size_t length) {
+  std::string text;
+  while (text.size() < length) text.append(unit);
   std::string out;
-  Seq from = fixture.stream->first();
   for (auto _ : state) {
     out.clear();
-    int left = 16;
-    from = fixture.stream->read(from, [&](const Chunk& chunk) {
-      if (left-- == 0) return false;
-      append_poll_chunk(out, *fixture.stream, chunk);
-      return true;
-    });
-    if (from == fixture.stream->next()) from = fixture.stream->first();
+    append_json_escaped(out, text);
     benchmark::DoNotOptimize(out.data());
   }
-  state.SetItemsProcessed(state.iterations() * 16);
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
-BENCHMARK(BM_ReadForPoll)->Arg(1024)->Arg(102'400);
-
-/// A chunk from the producer to a pushed reader's sink, `range(0)` chunks in a block.
-template <class Encoder>
-void BM_Push(benchmark::State& state) {
-  Fixture fixture;
-  const Encoder encoder;
-  std::size_t bytes = 0;
-  PushCursor cursor(fixture.stream, encoder, std::make_unique<CountingSink>(bytes), {});
-  cursor.resume();
-  for (auto _ : state) {
-    for (std::int64_t i = 0; i < state.range(0); ++i) {
-      fixture.stream->append(ChunkKind::text, kText);
-    }
-    fixture.stream->flush();
-  }
-  fixture.executor.run();
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-  state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
-}
-BENCHMARK(BM_Push<EventEncoder>)->Arg(1)->Arg(16);
-BENCHMARK(BM_Push<FrameEncoder>)->Arg(1)->Arg(16);
-
-/// An event for a thousand readers: encoded once, handed over a thousand times.
-void BM_PushToReaders(benchmark::State& state) {
-  Fixture fixture;
-  const EventEncoder encoder;
-  std::size_t bytes = 0;
-  std::vector<std::unique_ptr<PushCursor>> readers;
-  for (std::int64_t i = 0; i < state.range(0); ++i) {
-    readers.push_back(std::make_unique<PushCursor>(
-        fixture.stream, encoder, std::make_unique<CountingSink>(bytes), PushCursor::Options{}));
-    readers.back()->resume();
-  }
-  for (auto _ : state) {
-    fixture.stream->append(ChunkKind::text, kText);
-    fixture.stream->flush();
-  }
-  fixture.executor.run();
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-}
-BENCHMARK(BM_PushToReaders)->Arg(1000);
+BENCHMARK_CAPTURE(escape, token, " token", 6);
+BENCHMARK_CAPTURE(escape, prose, "nothing here that needs it, only words. ", 4096);
+BENCHMARK_CAPTURE(escape, code, "if (x == \"a\\n\") {\n  return;\n}\n", 4096);
 
 }  // namespace
 }  // namespace sluice
