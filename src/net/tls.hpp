@@ -15,8 +15,8 @@ struct TlsClientOptions {
   bool insecure = false;     // accept any certificate (for tests on one's own machine)
 };
 
-/// TLS settings shared by many connections: TLS 1.2 or later, ALPN http/1.1, session resumption on.
-/// Thread-safe once made.
+/// TLS settings shared by many connections: TLS 1.2 or later, ALPN http/1.1; a server resumes
+/// sessions. Thread-safe once made.
 class TlsContext {
  public:
   /// A server's context from PEM files: the certificate with its chain, and its key. Errors name
