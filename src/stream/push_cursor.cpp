@@ -17,6 +17,7 @@ PushCursor::PushCursor(std::shared_ptr<Stream> stream, const ChunkEncoder& encod
 }
 
 PushCursor::~PushCursor() {
+  if (!finished_) expect_return();
   if (writing_ != nullptr) writing_->destroyed = true;
 }
 

@@ -118,8 +118,9 @@ void Stream::poll_from(Seq seq) {
     poller_moved_ = true;
   }
   departed_at_ = poller_at_;
-  log_.release_below(hold());
-  if (paused_) queue();
+  // What a reader that was cut off may come back for stays, within the retained bytes.
+  if (!interrupted_) log_.release_below(hold());
+  if (paused_ || log_.bytes() > retained_bytes()) queue();
 }
 
 Result<void> Stream::check_position(Seq from) const {
@@ -434,8 +435,14 @@ void Cursor::acknowledge(Seq seq) {
     if (holds_acknowledged_) moved_ = true;
   }
   stream_->touch();
-  stream_->log_.release_below(std::min(acknowledged_, stream_->hold()));
-  if (stream_->paused_) stream_->queue();
+  if (!stream_->interrupted_) {
+    stream_->log_.release_below(std::min(acknowledged_, stream_->hold()));
+  }
+  if (stream_->paused_ || stream_->log_.bytes() > stream_->retained_bytes()) stream_->queue();
+}
+
+void Cursor::expect_return() {
+  if (stream_ != nullptr) stream_->interrupted_ = true;
 }
 
 }  // namespace sluice

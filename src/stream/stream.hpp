@@ -209,6 +209,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool poller_done_ = false;   // it has been given the last chunk
   bool dirty_ = false;         // the readers have not been told of everything
   bool queued_ = false;        // in the manager's list of streams to flush
+  bool interrupted_ = false;   // a reader was cut off before the end and may come back
   bool telling_ = false;       // readers are being told something, which nests no further
   bool paused_ = false;
   bool awaits_memory_ = false;  // in the manager's list of streams to wake when there is some
@@ -260,6 +261,9 @@ class Cursor {
   void acknowledge(Seq seq);
   /// Chunks are held from the acknowledged position on, not from the passed one.
   void hold_until_acknowledged() { holds_acknowledged_ = true; }
+  /// The reader was cut off and may come back: what was passed is kept for it within the retained
+  /// bytes, also when others acknowledge it.
+  void expect_return();
   [[nodiscard]] Seq acknowledged() const { return acknowledged_; }
 
  private:
