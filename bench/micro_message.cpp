@@ -1,8 +1,9 @@
+// What a request costs to read, and its reply to write.
+
 #include <benchmark/benchmark.h>
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
 #include "net/http_parser.hpp"
 #include "rpc/message.hpp"
 
@@ -25,7 +26,7 @@ constexpr std::string_view kHead =
     "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n"
     "Mcp-Method: tools/call\r\nMcp-Name: echo\r\nContent-Length: 345\r\n\r\n";
 
-void BM_ParseMessage(benchmark::State& state, std::string_view text) {
+void parse_message(benchmark::State& state, std::string_view text) {
   MessageParser parser;
   for (auto _ : state) {
     const auto message = parser.parse(text);
@@ -35,10 +36,10 @@ void BM_ParseMessage(benchmark::State& state, std::string_view text) {
   state.SetItemsProcessed(state.iterations());
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
-BENCHMARK_CAPTURE(BM_ParseMessage, tools_call, kToolCall);
-BENCHMARK_CAPTURE(BM_ParseMessage, poll, kPoll);
+BENCHMARK_CAPTURE(parse_message, tools_call, kToolCall);
+BENCHMARK_CAPTURE(parse_message, poll, kPoll);
 
-void BM_ParseHead(benchmark::State& state) {
+void parse_http_head(benchmark::State& state) {
   HttpHeadParser parser({});
   for (auto _ : state) {
     bool found = false;
@@ -48,9 +49,9 @@ void BM_ParseHead(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(BM_ParseHead);
+BENCHMARK(parse_http_head);
 
-void BM_AppendResult(benchmark::State& state) {
+void write_result(benchmark::State& state) {
   std::string out;
   for (auto _ : state) {
     out.clear();
@@ -59,21 +60,7 @@ void BM_AppendResult(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(BM_AppendResult);
-
-/// Text of a model's delta (`range(0)` bytes, one in sixteen to be escaped).
-void BM_EscapeText(benchmark::State& state) {
-  std::string text(static_cast<std::size_t>(state.range(0)), 'a');
-  for (std::size_t i = 15; i < text.size(); i += 16) text[i] = '\n';
-  std::string out;
-  for (auto _ : state) {
-    out.clear();
-    append_json_escaped(out, text);
-    benchmark::DoNotOptimize(out.data());
-  }
-  state.SetBytesProcessed(state.iterations() * state.range(0));
-}
-BENCHMARK(BM_EscapeText)->Arg(8)->Arg(40)->Arg(1024);
+BENCHMARK(write_result);
 
 }  // namespace
 }  // namespace sluice

@@ -47,7 +47,8 @@ def number(value: float) -> str:
 def check_line(check: dict) -> str:
     relation = ">=" if check["at_least"] else "<="
     verdict = "met" if check["passed"] else "NOT MET"
-    return f"{check['what']}: {number(check['value'])} ({relation} {number(check['limit'])}): {verdict}"
+    value, limit = number(check["value"]), number(check["limit"])
+    return f"{check['what']}: {value} (target {relation} {limit}): {verdict}"
 
 
 def table(figures: dict[str, dict[str, float]]) -> str:

@@ -9,7 +9,7 @@ from .processes import BenchError, Paths, free_port
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """A command that listens on `port`. `warmup_s` is what its run-time needs to reach its speed."""
+    """A command that listens on `port`. `warmup_s`: what its run-time needs to reach its speed."""
 
     name: str
     command: list[str]

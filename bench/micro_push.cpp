@@ -1,0 +1,102 @@
+// What a chunk costs on its way to a socket, and a stream before it has chunks.
+
+#include <benchmark/benchmark.h>
+#include <malloc.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/json.hpp"
+#include "core/manual_executor.hpp"
+#include "protocol/chunk_json.hpp"
+#include "server/framing.hpp"
+#include "stream/push_cursor.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kText = "{\"n\":123456,\"t_ns\":1234567890123456}\n";
+constexpr std::size_t kMaxStreams = 200'000;
+
+struct Loop {
+  ManualExecutor executor;
+  StreamPolicy policy{StreamLimits(), std::size_t{1} << 30U, kMaxStreams, kMaxStreams};
+  StreamManager streams{executor, policy, 0, 1};
+
+  auto start() {
+    return streams.start({.principal = "127.0.0.1", .method = "run", .expects_poller = false});
+  }
+};
+
+class EventEncoder final : public ChunkEncoder {
+ public:
+  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+    out.append("id: ");
+    append_number(out, chunk.seq);
+    out.append("\ndata: ");
+    append_pushed_chunk(out, stream, chunk);
+    out.append("\n\n");
+  }
+};
+
+class FrameEncoder final : public ChunkEncoder {
+ public:
+  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+    const std::size_t mark = websocket_framing().begin(out);
+    append_pushed_chunk(out, stream, chunk);
+    websocket_framing().end(out, mark);
+  }
+};
+
+/// Takes everything and counts it.
+class CountingSink final : public BlockSink {
+ public:
+  explicit CountingSink(std::size_t& bytes) : bytes_(&bytes) {}
+  bool write(std::string_view block) override {
+    *bytes_ += block.size();
+    return true;
+  }
+  bool write(const Bytes& block) override { return write(block.view()); }
+  void finish() override {}
+  void drop(const Error& /*error*/) override {}
+
+ private:
+  std::size_t* bytes_;
+};
+
+/// A chunk from its producer to the bytes of a socket, `range(0)` chunks in a block.
+template <class Encoder>
+void push(benchmark::State& state) {
+  Loop loop;
+  const auto stream = *loop.start();
+  const Encoder encoder;
+  std::size_t bytes = 0;
+  PushCursor cursor(stream, encoder, std::make_unique<CountingSink>(bytes), {});
+  cursor.resume();
+  for (auto _ : state) {
+    for (std::int64_t i = 0; i < state.range(0); ++i) stream->append(ChunkKind::text, kText);
+    stream->flush();
+    loop.executor.run();
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
+}
+BENCHMARK(push<EventEncoder>)->Arg(1)->Arg(16);
+BENCHMARK(push<FrameEncoder>)->Arg(1)->Arg(16);
+
+/// `bytes_each`: the memory of a stream and of its place in the registry, without chunks.
+void start_stream(benchmark::State& state) {
+  Loop loop;
+  const auto heap = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  const std::size_t before = heap();
+  for (auto _ : state) {
+    if (!loop.start()) state.SkipWithError("refused");
+  }
+  state.counters["bytes_each"] =
+      static_cast<double>(heap() - before) / static_cast<double>(state.iterations());
+}
+BENCHMARK(start_stream)->Iterations(100'000);
+
+}  // namespace
+}  // namespace sluice
