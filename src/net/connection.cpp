@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -18,15 +17,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kInputBuffer = 4096;
 /// Bytes of later requests taken in while one is unanswered; reading then waits.
 constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
+/// Reads between two ticks from which on a connection is busy.
+constexpr std::uint32_t kBusyReads = 4;
+/// Reads in a row, so that one busy peer does not keep the loop to itself.
+constexpr int kReadsInARow = 4;
 constexpr std::size_t kWritevParts = 16;
-/// How long an ended connection may still send before it is closed under it, so that our last
-/// bytes are not lost to a reset (RFC 9112, section 9.6).
+/// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
+constexpr std::size_t kCopiedBlock = 1024;
 constexpr Duration kLinger = 2s;
-/// Output buffers larger than this are given back once empty.
-constexpr std::size_t kKeptOutput = std::size_t{16} << 10U;
 
 PeerAddress peer_of(const ServerWorker::Socket& socket) {
   PeerAddress peer;
@@ -54,6 +54,8 @@ Connection::Connection(ServerWorker& worker, ServerWorker::Socket socket,
       tls_(std::move(tls)),
       transport_(socket_.native_handle(), tls_.get()),
       peer_(peer_of(socket_)),
+      input_(worker.buffers),
+      output_(worker.buffers),
       active_at_(worker.coarse_now()),
       request_at_(active_at_),
       progress_at_(active_at_) {}
@@ -65,147 +67,149 @@ void Connection::start() {
   read();
 }
 
-// --- input -------------------------------------------------------------------------------------
-
-void Connection::reserve_input(std::size_t bytes) {
-  if (input_begin_ > 0) {
-    std::memmove(input_.get(), input_.get() + input_begin_, input_end_ - input_begin_);
-    input_end_ -= input_begin_;
-    input_begin_ = 0;
+void Connection::turn_away(std::string_view reply) {
+  worker_->add(*this);
+  if (transport_.is_tls()) {
+    drop();
+    return;
   }
-  const std::size_t wanted = std::max(kInputBuffer, input_end_ + bytes);
-  if (wanted <= input_capacity_) return;
-  const std::size_t capacity = std::max<std::size_t>(wanted, std::size_t{input_capacity_} * 2);
-  std::unique_ptr<char[]> larger(new char[capacity]);
-  if (input_end_ > 0) std::memcpy(larger.get(), input_.get(), input_end_);
-  input_ = std::move(larger);
-  input_capacity_ = static_cast<std::uint32_t>(capacity);
+  output().append(reply);
+  close_after_flush();
 }
 
-void Connection::consume(std::size_t bytes) {
-  input_begin_ += static_cast<std::uint32_t>(bytes);
-  if (input_begin_ == input_end_) {
-    input_begin_ = 0;
-    input_end_ = 0;
-  }
+// --- input -------------------------------------------------------------------------------------
+
+bool Connection::is_input_full() const {
+  return exchange_ != nullptr && input_.size() >= kPipelineBytes;
+}
+
+bool Connection::is_between_requests() const {
+  return exchange_ == nullptr && !websocket_ && !request_begun_ && state_ == State::open;
 }
 
 void Connection::read() {
-  if (reading_ || input_ended_ || state_ == State::closed || state_ == State::flushing) return;
-  if (exchange_ != nullptr && input_end_ - input_begin_ >= kPipelineBytes) return;
-  if (transport_.is_tls() || parked_) {
-    wait_readable();
+  if (reading_ != Reading::no || input_ended_ || is_input_full()) return;
+  if (state_ == State::closed || state_ == State::flushing) return;
+  if (transport_.has_decrypted_bytes()) {
+    // The socket will not tell of bytes that TLS has already taken from it.
+    resume_ = true;
+    output_changed();
     return;
   }
-  if (input_capacity_ == input_end_) reserve_input(1);
-  reading_ = true;
-  socket_.async_read_some(
-      asio::buffer(input_.get() + input_end_, input_capacity_ - input_end_),
-      [self = RefPtr(this)](const boost::system::error_code& error, std::size_t bytes) {
-        Connection& connection = *self;
-        connection.reading_ = false;
-        const bool parking = std::exchange(connection.parking_, false);
-        if (error == asio::error::operation_aborted) {
-          connection.on_read_cancelled(parking);
-        } else if (error) {
-          connection.on_input_end();
-        } else {
-          connection.on_read(bytes);
-        }
-      });
+  const bool is_busy = reads_ >= kBusyReads || input_.holds_memory();
+  if (is_busy && !transport_.is_tls() && state_ == State::open) {
+    receive();
+  } else {
+    wait_readable();
+  }
 }
 
 void Connection::wait_readable() {
-  reading_ = true;
+  reading_ = Reading::waiting;
+  if (!input_.holds_memory() && !std::exchange(counted_parked_, true)) {
+    ServerCounters::add(worker_->counters.parked);
+  }
   socket_.async_wait(asio::socket_base::wait_read,
                      [self = RefPtr(this)](const boost::system::error_code& error) {
-                       Connection& connection = *self;
-                       connection.reading_ = false;
-                       const bool parking = std::exchange(connection.parking_, false);
+                       self->reading_ = Reading::no;
+                       if (self->state_ == State::closed) return;
                        if (error == asio::error::operation_aborted) {
-                         connection.on_read_cancelled(parking);
-                       } else if (error) {
-                         connection.on_input_end();
+                         self->read();
                        } else {
-                         connection.on_readable();
+                         self->read_now();
                        }
                      });
 }
 
-/// A read was taken back: to park, or because what is in the buffer is to be handled, which moves
-/// it.
-void Connection::on_read_cancelled(bool parking) {
-  if (state_ == State::closed) return;
-  if (parking && input_end_ == input_begin_ && queued_bytes() == 0) {
-    park();
-    return;
-  }
-  const RefPtr<Connection> keep(this);
-  process();
-  read();
+void Connection::receive() {
+  const std::span<char> room = input_.room(true);
+  reading_ = Reading::receiving;
+  socket_.async_read_some(
+      asio::buffer(room.data(), room.size()),
+      [self = RefPtr(this)](const boost::system::error_code& error, std::size_t bytes) {
+        self->on_received(error, bytes);
+      });
 }
 
-void Connection::on_readable() {
+void Connection::on_received(const boost::system::error_code& error, std::size_t bytes) {
+  reading_ = Reading::no;
   if (state_ == State::closed) return;
-  unpark();
+  if (error == asio::error::operation_aborted) {
+    // Taken back: to handle what is in the buffer, or to give the buffer back.
+    process();
+    if (state_ == State::closed) return;
+    input_.release();
+    read();
+  } else if (error) {
+    on_input_end();
+  } else {
+    input_.commit(bytes);
+    took(bytes);
+    if (state_ != State::closed) read();
+  }
+}
+
+/// Reads what there is without waiting.
+void Connection::read_now() {
   const RefPtr<Connection> keep(this);
-  // A few rounds, so that one busy peer does not keep the loop to itself.
-  for (int round = 0; round < 4 && state_ != State::closed && !input_ended_; ++round) {
-    if (exchange_ != nullptr && input_end_ - input_begin_ >= kPipelineBytes) return;
-    if (input_capacity_ == input_end_) reserve_input(1);
-    const IoResult result =
-        transport_.read({input_.get() + input_end_, input_capacity_ - input_end_});
-    switch (result.status) {
-      case IoStatus::ok:
-        on_read(result.bytes);
-        if (!transport_.is_tls()) return;  // on_read reads on
-        break;
-      case IoStatus::want_read:
-        read();
-        return;
-      case IoStatus::want_write:
-        wait_writable();
-        read();
-        return;
-      case IoStatus::closed:
-      case IoStatus::failed:
-        on_input_end();
-        return;
+  if (std::exchange(counted_parked_, false)) ServerCounters::subtract(worker_->counters.parked);
+  for (int round = 0; round < kReadsInARow; ++round) {
+    if (input_ended_ || is_input_full() || state_ == State::flushing) break;
+    const std::span<char> room = input_.room(false);
+    const IoResult result = transport_.read(room);
+    if (result.status == IoStatus::ok) {
+      input_.commit(result.bytes);
+      took(result.bytes);
+      if (state_ == State::closed) return;
+      // A read that did not fill the buffer has emptied the socket.
+      if (!transport_.is_tls() && result.bytes < room.size()) break;
+    } else if (result.status == IoStatus::want_read) {
+      break;
+    } else if (result.status == IoStatus::want_write) {
+      wait_writable();
+      break;
+    } else {
+      on_input_end();
+      if (state_ == State::closed) return;
     }
   }
+  input_.settle();
+  // A TLS write may have waited for what has just been read.
+  if (transport_.is_tls() && !output_.empty()) flush();
   read();
 }
 
-void Connection::on_read(std::size_t bytes) {
-  if (state_ == State::closed) return;
+void Connection::took(std::size_t bytes) {
   ServerCounters::add(worker_->counters.bytes_in, bytes);
-  active_at_ = worker_->coarse_now();
   if (state_ == State::lingering) {
-    read();
+    input_.clear();
     return;
   }
-  input_end_ += static_cast<std::uint32_t>(bytes);
+  ++reads_;
+  active_at_ = worker_->coarse_now();
   const RefPtr<Connection> keep(this);
   process();
-  if (!transport_.is_tls()) read();
+  if (state_ != State::open) input_.clear();
 }
 
 void Connection::on_input_end() {
   input_ended_ = true;
   if (state_ == State::flushing) return;
-  drop();
+  if (is_between_requests() && !output_.empty()) {
+    // The peer has asked, closed its side, and still reads the answer.
+    close_after_flush();
+  } else {
+    drop();
+  }
 }
 
 void Connection::process() {
   if (std::exchange(processing_, true)) return;
-  while (state_ == State::open && input_end_ > input_begin_) {
+  while (state_ == State::open && !input_.empty()) {
     if (websocket_) {
-      const std::size_t size = input_end_ - input_begin_;
-      const std::size_t begin = input_begin_;
-      input_begin_ = 0;
-      input_end_ = 0;
       const RefPtr<ServerWebSocket> session = websocket_;
-      session->feed({input_.get() + begin, size});
+      session->feed(input_.bytes());
+      input_.clear();
       break;
     }
     if (exchange_ != nullptr || !process_request()) break;
@@ -213,64 +217,96 @@ void Connection::process() {
   processing_ = false;
 }
 
+/// Skips what some clients send behind a body (RFC 9112, section 2.2). Whether nothing is left.
+bool Connection::skip_empty_lines() {
+  while (input_.view().starts_with("\r\n")) input_.consume(2);
+  return input_.empty() || input_.view() == "\r";
+}
+
+/// Whether the input holds the end of a head, or cannot. A head that came whole is not searched
+/// for its end.
+bool Connection::is_head_there() {
+  static constexpr std::string_view kEnd = "\r\n\r\n";
+  if (head_scanned_ == 0 || input_needed_ != 0 || chunked_) return true;
+  const std::size_t from = head_scanned_ < kEnd.size() ? 0 : head_scanned_ - kEnd.size() + 1;
+  if (input_.view().find(kEnd, from) != std::string_view::npos) return true;
+  head_scanned_ = static_cast<std::uint32_t>(input_.size());
+  return head_scanned_ > worker_->options.max_uri;
+}
+
 /// Handles the request at the front of the input if it is there whole.
 bool Connection::process_request() {
+  if (!request_begun_ && skip_empty_lines()) return false;
   if (!std::exchange(request_begun_, true)) {
     request_at_ = worker_->coarse_now();
     continued_ = false;
+    head_scanned_ = 0;
   }
-  if (input().size() < input_needed_) return false;
+  if (input_.size() < input_needed_ || !is_head_there()) return false;
 
   HttpRequestHead head;
   bool found = false;
-  const std::string_view text = chunked_ ? input().substr(0, head_size_) : input();
+  const std::string_view text = chunked_ ? input_.view().substr(0, head_size_) : input_.view();
   if (Result<void> parsed = worker_->parser.parse(text, found, head); !parsed) {
     refuse(parsed.error());
     return false;
   }
-  if (!found) return false;
+  if (!found) {
+    head_scanned_ = static_cast<std::uint32_t>(input_.size());
+    return false;
+  }
 
   std::size_t total = head.size;
   std::string_view body;
-  if (head.framing == BodyFraming::length) {
-    total += head.content_length;
-    input_needed_ = static_cast<std::uint32_t>(total);
-    if (input().size() >= total) body = input().substr(head.size, head.content_length);
-  } else if (head.framing == BodyFraming::chunked) {
-    if (!chunked_) {
-      chunked_ = std::make_unique<ChunkedBodyReader>(worker_->options.max_body);
-      head_size_ = static_cast<std::uint32_t>(head.size);
-    }
-    const Result<std::size_t> used = chunked_->feed(input().substr(head.size));
-    if (!used) {
-      refuse(used.error());
-      return false;
-    }
-    if (chunked_->done()) {
-      total += *used;
-      body = chunked_->body();
-    } else {
-      // What the reader has taken makes room for what follows; the head stays for the handler.
-      char* const rest = input_.get() + input_begin_ + head.size;
-      std::memmove(rest, rest + *used, input().size() - head.size - *used);
-      input_end_ -= static_cast<std::uint32_t>(*used);
-      total = 0;
-    }
-  }
-  if (total == 0 || input().size() < total) {
-    if (head.expects_continue && !std::exchange(continued_, true)) {
-      text_.append("HTTP/1.1 100 Continue\r\n\r\n");
-      flush();
-    }
-    if (total > input_capacity_) reserve_input(total - input().size());
-    return false;
-  }
+  if (head.framing != BodyFraming::none && !process_body(head, body, total)) return false;
   input_needed_ = 0;
   request_begun_ = false;
   dispatch(head, body);
   chunked_ = nullptr;
-  if (state_ != State::closed) consume(total);
+  input_.consume(total);
   return true;
+}
+
+/// Finds the body of the request with `head`. False if it is not there whole yet, or was refused.
+/// `total` becomes the request's size in the input.
+bool Connection::process_body(const HttpRequestHead& head, std::string_view& body,
+                              std::size_t& total) {
+  bool whole = false;
+  if (head.framing == BodyFraming::length) {
+    total = head.size + head.content_length;
+    input_needed_ = static_cast<std::uint32_t>(total);
+    whole = input_.size() >= total;
+    if (whole) body = input_.view().substr(head.size, head.content_length);
+  } else {
+    if (!chunked_) {
+      chunked_ = std::make_unique<ChunkedBodyReader>(worker_->options.max_body);
+      head_size_ = static_cast<std::uint32_t>(head.size);
+    }
+    const Result<std::size_t> used = chunked_->feed(input_.view().substr(head.size));
+    if (!used) {
+      refuse(used.error());
+      return false;
+    }
+    whole = chunked_->done();
+    if (whole) {
+      total = head.size + *used;
+      body = chunked_->body();
+    } else {
+      // What the reader has taken makes room for what follows; the head stays for the handler.
+      input_.erase(head.size, *used);
+      if (input_.size() - head.size > worker_->options.max_header_bytes) {
+        refuse({.code = 431, .message = "A chunk's header or the trailers are too long"});
+        return false;
+      }
+    }
+  }
+  if (whole) return true;
+  if (head.expects_continue && !std::exchange(continued_, true)) {
+    output().append("HTTP/1.1 100 Continue\r\n\r\n");
+    flush();
+  }
+  if (state_ == State::open && head.framing == BodyFraming::length) input_.reserve(total);
+  return false;
 }
 
 void Connection::dispatch(HttpRequestHead& head, std::string_view body) {
@@ -299,14 +335,15 @@ void Connection::dispatch(HttpRequestHead& head, std::string_view body) {
 void Connection::refuse(const Error& error) {
   const bool client_error = error.code < 500;
   ServerCounters::add(worker_->counters.responses[client_error ? 3 : 4]);
-  append_reply_head(text_, {.status = error.code,
-                            .content_type = "text/plain; charset=utf-8",
-                            .content_length = error.message.size() + 1,
-                            .keep_alive = false,
-                            .minor_version = 1,
-                            .gzip = false,
-                            .extra = {}});
-  text_.append(error.message).push_back('\n');
+  std::string& out = output();
+  append_reply_head(out, {.status = error.code,
+                          .content_type = "text/plain; charset=utf-8",
+                          .content_length = error.message.size() + 1,
+                          .keep_alive = false,
+                          .minor_version = 1,
+                          .gzip = false,
+                          .extra = {}});
+  out.append(error.message).push_back('\n');
   close_after_flush();
 }
 
@@ -318,15 +355,13 @@ void Connection::request_finished(bool keep_alive) {
     return;
   }
   if (processing_ || state_ != State::open) return;
-  const RefPtr<Connection> keep(this);
-  if (reading_ && input_end_ > input_begin_) {
-    // The outstanding read writes behind this input, which handling it may move.
-    boost::system::error_code ignored;
-    socket_.cancel(ignored);
-    return;
+  if (input_.empty()) {
+    read();
+  } else {
+    // Not from within the call that finished this one.
+    resume_ = true;
+    output_changed();
   }
-  process();
-  read();
 }
 
 void Connection::become_websocket(RefPtr<ServerWebSocket> session) {
@@ -341,21 +376,37 @@ void Connection::output_changed() {
   worker_->loop.at_turn_end(*this);
 }
 
-void Connection::queue(const Bytes& bytes, std::size_t offset, std::size_t size) {
-  if (text_sent_ < text_.size()) {
-    const std::size_t rest = text_.size() - text_sent_;
-    blocks_.push_back({Bytes(std::move(text_)), text_sent_, rest});
-    queued_ += rest;
+void Connection::on_turn_end() {
+  const RefPtr<Connection> keep(this);
+  flush();
+  notify_drain();
+  if (!std::exchange(resume_, false) || state_ == State::closed) return;
+  if (reading_ == Reading::receiving) {
+    // The outstanding read writes behind the input, which handling it may move.
+    boost::system::error_code ignored;
+    socket_.cancel(ignored);
+    return;
   }
-  text_ = {};
-  text_sent_ = 0;
-  blocks_.push_back({bytes, offset, size});
-  queued_ += size;
+  process();
+  if (state_ == State::closed) return;
+  if (transport_.has_decrypted_bytes()) {
+    read_now();
+  } else {
+    read();
+  }
+}
+
+void Connection::queue(const Bytes& bytes, std::size_t offset, std::size_t size) {
+  if (size <= kCopiedBlock && !writing_) {
+    output_.text().append(bytes.view().substr(offset, size));
+  } else {
+    output_.share(bytes, offset, size);
+  }
   output_changed();
 }
 
 bool Connection::check_room() {
-  const std::size_t waiting = queued_bytes() - text_sent_;
+  const std::size_t waiting = output_.size();
   if (waiting > worker_->options.max_queued) {
     drop();
     return true;
@@ -368,37 +419,27 @@ Duration Connection::stalled_for() const {
   return writing_ ? worker_->now() - progress_at_ : Duration{};
 }
 
-void Connection::on_turn_end() {
-  flush();
-}
-
 void Connection::flush() {
   if (state_ == State::closed || writing_) return;
   const RefPtr<Connection> keep(this);
-  while (queued_bytes() > text_sent_) {
+  while (!output_.empty()) {
     if (!send_some()) return;
   }
-  after_flush();
+  if (full_) output_changed();
+  if (state_ == State::flushing) linger();
 }
 
 /// Sends once. False if the socket takes no more, or the connection is gone.
 bool Connection::send_some() {
   std::array<iovec, kWritevParts> parts;
-  std::size_t count = 0;
   std::size_t offered = 0;
-  for (const Block& block : blocks_) {
-    if (count + 1 == kWritevParts) break;
-    parts[count++] = {const_cast<char*>(block.bytes.view().data()) + block.offset, block.size};
-    offered += block.size;
-  }
-  if (count == blocks_.size() && text_sent_ < text_.size()) {
-    parts[count++] = {text_.data() + text_sent_, text_.size() - text_sent_};
-    offered += text_.size() - text_sent_;
-  }
+  const std::size_t count = output_.gather(parts, offered);
   const IoResult result = transport_.write({parts.data(), count});
   switch (result.status) {
     case IoStatus::ok:
-      sent(result.bytes);
+      ServerCounters::add(worker_->counters.bytes_out, result.bytes);
+      progress_at_ = worker_->coarse_now();
+      output_.consume(result.bytes);
       if (result.bytes < offered && !transport_.is_tls()) {
         wait_writable();
         return false;
@@ -408,7 +449,7 @@ bool Connection::send_some() {
       wait_writable();
       return false;
     case IoStatus::want_read:
-      return false;  // TLS: on_readable goes on
+      return false;  // TLS: read_now() goes on
     case IoStatus::closed:
     case IoStatus::failed:
       drop();
@@ -417,48 +458,30 @@ bool Connection::send_some() {
   return false;
 }
 
-void Connection::sent(std::size_t bytes) {
-  ServerCounters::add(worker_->counters.bytes_out, bytes);
-  progress_at_ = worker_->coarse_now();
-  std::size_t whole = 0;
-  for (Block& block : blocks_) {
-    const std::size_t part = std::min(bytes, block.size);
-    block.offset += part;
-    block.size -= part;
-    bytes -= part;
-    queued_ -= part;
-    if (block.size > 0) break;
-    ++whole;
-  }
-  if (whole > 0)
-    blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(whole));
-  text_sent_ += bytes;
-  if (text_sent_ == text_.size()) {
-    text_.clear();
-    text_sent_ = 0;
-    if (text_.capacity() > kKeptOutput) text_.shrink_to_fit();
-  }
-}
-
 void Connection::wait_writable() {
   if (std::exchange(writing_, true)) return;
   progress_at_ = worker_->coarse_now();
   socket_.async_wait(asio::socket_base::wait_write,
                      [self = RefPtr(this)](const boost::system::error_code& error) {
-                       Connection& connection = *self;
-                       connection.writing_ = false;
-                       if (connection.state_ == State::closed) return;
+                       self->writing_ = false;
+                       if (self->state_ == State::closed) return;
                        if (error && error != asio::error::operation_aborted) {
-                         connection.drop();
-                         return;
+                         self->drop();
+                       } else {
+                         self->on_writable();
                        }
-                       connection.flush();
-                       connection.notify_drain();
                      });
 }
 
+void Connection::on_writable() {
+  flush();
+  notify_drain();
+  // A TLS read may have waited for this.
+  if (transport_.is_tls() && state_ == State::open && reading_ == Reading::no) read_now();
+}
+
 void Connection::notify_drain() {
-  if (!full_ || queued_bytes() - text_sent_ > worker_->options.low_water) return;
+  if (!full_ || output_.size() > worker_->options.low_water) return;
   full_ = false;
   if (exchange_ != nullptr) {
     exchange_->drained();
@@ -474,21 +497,15 @@ void Connection::close_after_flush() {
   flush();
 }
 
-void Connection::after_flush() {
-  if (state_ == State::flushing) linger();
-}
-
 void Connection::linger() {
   transport_.shutdown_send();
   state_ = State::lingering;
   active_at_ = worker_->coarse_now();
-  input_begin_ = 0;
-  input_end_ = 0;
   if (input_ended_) {
     drop();
-  } else {
-    read();
+    return;
   }
+  if (!processing_) read();
 }
 
 // --- life --------------------------------------------------------------------------------------
@@ -496,11 +513,12 @@ void Connection::linger() {
 void Connection::tick(TimePoint now) {
   const HttpServerOptions& options = worker_->options;
   const RefPtr<Connection> keep(this);
+  reads_ = 0;
   if (state_ == State::lingering) {
     if (now - active_at_ >= kLinger) drop();
     return;
   }
-  if (writing_ && now - progress_at_ >= options.stall_timeout) {
+  if ((writing_ || state_ == State::flushing) && now - progress_at_ >= options.stall_timeout) {
     ServerCounters::add(worker_->counters.stalled);
     drop();
     return;
@@ -511,44 +529,30 @@ void Connection::tick(TimePoint now) {
       refuse({.code = 408, .message = "The request took too long to arrive"});
       return;
     }
-    if (!request_begun_ && now - active_at_ >= options.idle_timeout) {
+    if (!request_begun_ &&
+        now - active_at_ >=
+            (transport_.is_established() ? options.idle_timeout : options.request_timeout)) {
       ServerCounters::add(worker_->counters.timeouts);
       drop();
       return;
     }
   }
   if (websocket_ && websocket_->tick(now)) return;
-  if (!parked_ && reading_ && !parking_ && !writing_ && !request_begun_ &&
-      input_end_ == input_begin_ && queued_bytes() == 0 && now - active_at_ >= options.park_after &&
-      now - progress_at_ >= options.park_after) {
-    parking_ = true;
-    boost::system::error_code ignored;
-    socket_.cancel(ignored);
-  }
+  if (now - active_at_ >= options.park_after) give_memory_back();
 }
 
-void Connection::park() {
-  if (state_ == State::closed) return;
-  parked_ = true;
-  input_ = nullptr;
-  input_capacity_ = 0;
-  input_begin_ = 0;
-  input_end_ = 0;
-  text_ = {};
-  blocks_ = {};
-  ServerCounters::add(worker_->counters.parked);
-  wait_readable();
-}
-
-void Connection::unpark() {
-  if (std::exchange(parked_, false)) ServerCounters::subtract(worker_->counters.parked);
+/// Takes an outstanding read back: what is left of it then is no memory.
+void Connection::give_memory_back() {
+  if (reading_ != Reading::receiving || !input_.empty()) return;
+  boost::system::error_code ignored;
+  socket_.cancel(ignored);
 }
 
 void Connection::drain() {
   draining_ = true;
   if (websocket_) {
     websocket_->close(1001, "the server is shutting down");
-  } else if (exchange_ == nullptr && !request_begun_) {
+  } else if (is_between_requests()) {
     close_after_flush();
   }
 }
@@ -556,14 +560,11 @@ void Connection::drain() {
 void Connection::drop() {
   if (std::exchange(state_, State::closed) == State::closed) return;
   const RefPtr<Connection> keep(this);
-  unpark();
+  if (std::exchange(counted_parked_, false)) ServerCounters::subtract(worker_->counters.parked);
   worker_->loop.forget(*this);
   boost::system::error_code ignored;
   socket_.close(ignored);
-  blocks_.clear();
-  queued_ = 0;
-  text_ = {};
-  text_sent_ = 0;
+  output_.clear();
   worker_->remove(*this);
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();
   if (const RefPtr<ServerWebSocket> session = std::exchange(websocket_, nullptr)) {

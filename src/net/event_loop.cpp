@@ -35,7 +35,7 @@ bool EventLoop::on_loop_thread() const {
 void EventLoop::post(Task task) {
   if (on_loop_thread()) {
     local_.push_back(std::move(task));
-    ensure_drain();
+    if (!running_tasks_) ensure_drain();
     return;
   }
   {
@@ -61,6 +61,7 @@ void EventLoop::drain() {
     wake_sent_ = false;
     remote_running_.swap(remote_);
   }
+  running_tasks_ = true;
   for (Task& task : remote_running_) task();
   remote_running_.clear();
   // What these tasks post in their turn (a stream's flush) still belongs to this one, but no more
@@ -70,6 +71,7 @@ void EventLoop::drain() {
     for (Task& task : running_) task();
     running_.clear();
   }
+  running_tasks_ = false;
   if (!local_.empty()) ensure_drain();
   run_hooks();
 }
@@ -77,7 +79,7 @@ void EventLoop::drain() {
 void EventLoop::at_turn_end(TurnHook& hook) {
   if (std::exchange(hook.queued_, true)) return;
   hooks_.push_back(&hook);
-  ensure_drain();
+  if (!running_tasks_) ensure_drain();
 }
 
 void EventLoop::forget(TurnHook& hook) {

@@ -92,6 +92,7 @@ class EventLoop final : public Executor {
   std::vector<TurnHook*> hooks_;
   std::vector<TurnHook*> running_hooks_;
   bool drain_queued_ = false;
+  bool running_tasks_ = false;  // the hooks follow
 
   std::mutex remote_mutex_;
   std::vector<Task> remote_;  // guarded by remote_mutex_

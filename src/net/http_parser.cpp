@@ -129,15 +129,36 @@ std::unexpected<Error> refused(Refusal why, const HttpParserLimits& limits) {
   return fail(400, "Bad request");
 }
 
-std::unexpected<Error> malformed(const error_code& error, const HttpParserLimits& limits) {
+/// Whether the request line ends as one of another HTTP version does.
+bool names_other_version(std::string_view input) {
+  const std::string_view line = input.substr(0, input.find("\r\n"));
+  const std::size_t space = line.rfind(' ');
+  if (space == std::string_view::npos || !line.substr(space).starts_with(" HTTP/")) return false;
+  const std::string_view version = line.substr(space + 6);
+  return !version.empty() && version.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::unexpected<Error> malformed(const error_code& error, std::string_view input,
+                                 const HttpParserLimits& limits) {
   if (error == http::error::header_limit) {
     return fail(431, "The request's header is longer than " + std::to_string(limits.header_bytes) +
                          " bytes");
   }
-  if (error == http::error::bad_version) {
+  if (error == http::error::bad_version && names_other_version(input)) {
     return fail(505, "Only HTTP/1.0 and HTTP/1.1 are spoken here");
   }
   return fail(400, "Malformed HTTP request: " + error.message());
+}
+
+/// A target without the scheme and authority that a client may send (RFC 9112, section 3.2.2).
+std::string_view origin_form(std::string_view target) {
+  if (target.starts_with('/')) return target;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
+    const std::size_t path = target.find_first_of("/?", scheme.size());
+    return path == std::string_view::npos ? "/" : target.substr(path);
+  }
+  return target;
 }
 
 }  // namespace
@@ -163,25 +184,33 @@ Result<void> HttpHeadParser::parse(std::string_view input, bool& found, HttpRequ
   error_code error;
   const std::size_t used = parser.put(boost::asio::buffer(input.data(), input.size()), error);
   if (error == http::error::need_more) {
-    if (input.size() >= limits_.header_bytes) return malformed(http::error::header_limit, limits_);
+    if (input.size() >= limits_.header_bytes)
+      return malformed(http::error::header_limit, input, limits_);
     return {};
   }
   if (parser.refusal() != Refusal::none) return refused(parser.refusal(), limits_);
-  if (error) return malformed(error, limits_);
+  if (error) return malformed(error, input, limits_);
   if (!parser.is_header_done()) return {};
 
   HttpRequest& request = head.request;
   request.headers = std::span<const HeaderField>(fields_.data(), parser.count());
-  const std::size_t question = request.target.find('?');
-  request.path = request.target.substr(0, question);
-  if (question != std::string_view::npos) request.query = request.target.substr(question + 1);
+  const std::string_view target = origin_form(request.target);
+  const std::size_t question = target.find('?');
+  request.path = target.substr(0, question);
+  if (question != std::string_view::npos) request.query = target.substr(question + 1);
   if (request.minor_version == 1 && !request.has(KnownHeader::host)) {
     return fail(400, "The Host header is missing (RFC 9112, section 3.2)");
   }
   if (request.repeated(KnownHeader::host)) return fail(400, "The Host header came more than once");
   head.size = used;
   head.keep_alive = parser.keep_alive();
+  if (request.repeated(KnownHeader::content_length)) {
+    return fail(400, "Content-Length came more than once");
+  }
   if (parser.chunked()) {
+    if (request.minor_version == 0) {
+      return fail(400, "HTTP/1.0 has no Transfer-Encoding (RFC 9112, section 6.1)");
+    }
     head.framing = BodyFraming::chunked;
   } else if (const auto length = parser.content_length(); length && *length > 0) {
     if (*length > limits_.body) {

@@ -14,6 +14,8 @@ namespace {
 
 /// How long the acceptor rests when the process has no descriptors left.
 constexpr Duration kAcceptRest = std::chrono::milliseconds(100);
+/// Connections beyond the limit that are told so at a time.
+constexpr std::size_t kTurnedAway = 64;
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
     "Content-Length: 60\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
@@ -56,23 +58,27 @@ class HttpServer::Impl {
 
   void take(ServerWorker& worker, ServerWorker::Socket socket, std::shared_ptr<TlsContext> tls) {
     boost::system::error_code ignored;
-    if (connections.fetch_add(1, std::memory_order_relaxed) >= options.max_connections) {
+    const std::size_t before = connections.fetch_add(1, std::memory_order_relaxed);
+    const bool is_served = before < options.max_connections;
+    if (!is_served) rejected.fetch_add(1, std::memory_order_relaxed);
+    if (before >= options.max_connections + kTurnedAway) {
+      // Too many even to be told so.
       connections.fetch_sub(1, std::memory_order_relaxed);
-      rejected.fetch_add(1, std::memory_order_relaxed);
-      socket.non_blocking(true, ignored);
-      if (tls == nullptr) {
-        socket.write_some(asio::buffer(kTooMany.data(), kTooMany.size()), ignored);
-      }
       return;
     }
     socket.non_blocking(true, ignored);
     socket.set_option(tcp::no_delay(true), ignored);
-    if (worker.loop.on_loop_thread()) {
-      worker.adopt(std::move(socket), std::move(tls));
-    } else {
-      worker.loop.post([&worker, socket = std::move(socket), tls = std::move(tls)]() mutable {
+    auto adopt = [&worker, is_served, socket = std::move(socket), tls = std::move(tls)]() mutable {
+      if (is_served) {
         worker.adopt(std::move(socket), std::move(tls));
-      });
+      } else {
+        worker.turn_away(std::move(socket), std::move(tls), kTooMany);
+      }
+    };
+    if (worker.loop.on_loop_thread()) {
+      adopt();
+    } else {
+      worker.loop.post(std::move(adopt));
     }
   }
 
@@ -110,30 +116,44 @@ Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t 
   if (error || found.empty()) {
     return fail(1, "Cannot listen on " + where + ": no such address (" + error.message() + ")");
   }
-  auto listener = std::make_unique<Impl::Listener>(impl_->home.context(), std::move(tls));
-  const tcp::endpoint endpoint = found.begin()->endpoint();
-  Impl::Acceptor& acceptor = listener->acceptor;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error == asio::error::address_in_use) {
-    return fail(1, "Cannot listen on " + where +
-                       ": the port is taken; stop the other program or choose one with --port");
+  // A name may have several addresses, "localhost" one of each family. The first must do; the
+  // others share its port if they are there.
+  std::vector<std::unique_ptr<Impl::Listener>> bound;
+  for (const auto& entry : found) {
+    tcp::endpoint endpoint = entry.endpoint();
+    if (!bound.empty()) endpoint.port(port);
+    auto listener = std::make_unique<Impl::Listener>(impl_->home.context(), tls);
+    Impl::Acceptor& acceptor = listener->acceptor;
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (!error) {
+      port = acceptor.local_endpoint().port();
+      bound.push_back(std::move(listener));
+    } else if (bound.empty()) {
+      break;
+    }
   }
-  if (error == asio::error::access_denied) {
-    return fail(1, "Cannot listen on " + where +
-                       ": no permission for that port; choose one above "
-                       "1023 with --port");
+  if (bound.empty()) {
+    if (error == asio::error::address_in_use) {
+      return fail(1, "Cannot listen on " + where +
+                         ": the port is taken; stop the other program or choose one with --port");
+    }
+    if (error == asio::error::access_denied) {
+      return fail(1, "Cannot listen on " + where +
+                         ": no permission for that port; choose one above 1023 with --port");
+    }
+    return fail(1, "Cannot listen on " + where + ": " + error.message());
   }
-  if (error) return fail(1, "Cannot listen on " + where + ": " + error.message());
-  const std::uint16_t bound = acceptor.local_endpoint().port();
   // The list belongs to the home loop once that runs.
-  asio::post(impl_->home.context(), [impl = impl_.get(), listener = std::move(listener)]() mutable {
-    impl->listeners.push_back(std::move(listener));
-    impl->accept(impl->listeners.size() - 1);
+  asio::post(impl_->home.context(), [impl = impl_.get(), bound = std::move(bound)]() mutable {
+    for (std::unique_ptr<Impl::Listener>& listener : bound) {
+      impl->listeners.push_back(std::move(listener));
+      impl->accept(impl->listeners.size() - 1);
+    }
   });
-  return bound;
+  return port;
 }
 
 void HttpServer::shutdown(TimePoint deadline, Executor::Task done) {

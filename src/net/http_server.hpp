@@ -32,6 +32,7 @@ struct HttpServerOptions {
   Duration park_after = std::chrono::seconds(1);        // silence after which buffers are freed
   Duration ping_interval = std::chrono::seconds(30);    // WebSocket; two unanswered end it; 0: none
 
+  Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
   const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
 };
 

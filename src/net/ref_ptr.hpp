@@ -17,6 +17,15 @@ class RefCounted {
   RefCounted& operator=(const RefCounted&) = delete;
 
   void add_reference() { references_.fetch_add(1, std::memory_order_relaxed); }
+  /// Adds a reference unless the last one has been dropped already.
+  [[nodiscard]] bool try_add_reference() {
+    std::uint32_t count = references_.load(std::memory_order_relaxed);
+    while (count != 0) {
+      if (references_.compare_exchange_weak(count, count + 1, std::memory_order_acquire))
+        return true;
+    }
+    return false;
+  }
   void release_reference() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) on_unreferenced();
   }

@@ -195,29 +195,37 @@ void ServerExchange::lost() {
     ServerCounters::subtract(connection_->worker().counters.streaming_replies);
   }
   state_ = State::closed;
-  // The callbacks may hold the last handles of this exchange and of the connection.
-  const HttpExchangePtr keep(this);
+  // The callbacks may hold the last handles of this exchange and of the connection. If there is no
+  // handle any more, another thread has just dropped the last and left the rest to this loop.
+  const bool has_handles = try_add_reference();
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
   const Executor::Task drain = std::exchange(drain_callback_, {});
   if (Executor::Task close = std::exchange(close_callback_, {})) close();
+  if (has_handles) release_reference();
 }
 
 void ServerExchange::drained() {
-  if (drain_callback_ && state_ == State::streaming) {
-    const HttpExchangePtr keep(this);
+  if (drain_callback_ && state_ == State::streaming && try_add_reference()) {
     Executor::Task callback = std::exchange(drain_callback_, {});
     callback();
     if (!drain_callback_ && state_ == State::streaming) drain_callback_ = std::move(callback);
+    callback = {};
+    release_reference();
   }
 }
 
 void ServerExchange::on_unreferenced() {
-  if (executor_ != nullptr && !executor_->on_loop_thread() && state_ != State::closed) {
+  if (executor_->on_loop_thread()) {
+    forgotten();
+  } else {
     // Back to its loop, where it can be answered.
-    executor_->post([self = HttpExchangePtr(this)] {});
-    return;
+    executor_->post([self = std::unique_ptr<ServerExchange, Forgotten>(this)] {});
   }
-  std::unique_ptr<ServerExchange> self(this);
+}
+
+/// No handle is left.
+void ServerExchange::forgotten() {
+  const std::unique_ptr<ServerExchange> self(this);
   if (state_ == State::unanswered) {
     // The handler has forgotten it.
     add_reference();

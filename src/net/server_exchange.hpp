@@ -55,7 +55,12 @@ class ServerExchange final : public HttpExchange {
  private:
   enum class State : std::uint8_t { unanswered, streaming, closed };
 
+  struct Forgotten {
+    void operator()(ServerExchange* exchange) const { exchange->forgotten(); }
+  };
+
   void on_unreferenced() override;
+  void forgotten();
   void done();
   void reject_upgrade(int status, std::string_view why, HeaderFields extra);
 

@@ -10,6 +10,8 @@ namespace {
 constexpr int kLost = 1006;
 constexpr int kUnsupportedData = 1003;
 constexpr std::uint8_t kMaxUnansweredPings = 2;
+/// How long a peer may take to answer our close frame.
+constexpr Duration kCloseTimeout = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -29,7 +31,7 @@ void ServerWebSocket::feed(std::span<char> bytes) {
   const RefPtr<ServerWebSocket> keep(this);
   if (const Result<void> fed = decoder_.feed(bytes, *this); !fed) {
     close(fed.error().code, fed.error().message);
-    if (connection_) connection_->close_after_flush();
+    end();
   }
 }
 
@@ -50,16 +52,20 @@ void ServerWebSocket::tell_closed(int code) {
 
 bool ServerWebSocket::tick(TimePoint now) {
   const Duration interval = connection_->worker().options.ping_interval;
-  if (interval == Duration{} || now - heard_at_ < interval * (unanswered_pings_ + 1)) return false;
-  if (close_sent_ || unanswered_pings_ >= kMaxUnansweredPings) {
-    ServerCounters::add(connection_->worker().counters.timeouts);
-    const RefPtr<Connection> connection = connection_;
-    connection->drop();
-    return true;
+  bool is_dead = close_sent_ && now - close_sent_at_ >= kCloseTimeout;
+  if (!close_sent_ && interval != Duration{} &&
+      now - heard_at_ >= interval * (unanswered_pings_ + 1)) {
+    is_dead = unanswered_pings_ >= kMaxUnansweredPings;
+    if (!is_dead) {
+      ++unanswered_pings_;
+      ping({});
+    }
   }
-  ++unanswered_pings_;
-  ping({});
-  return false;
+  if (!is_dead) return false;
+  ServerCounters::add(connection_->worker().counters.timeouts);
+  const RefPtr<Connection> connection = connection_;
+  connection->drop();
+  return true;
 }
 
 bool ServerWebSocket::send_text(std::string_view text) {
@@ -98,6 +104,7 @@ void ServerWebSocket::close(int code, std::string_view reason) {
   append_websocket_close(connection_->output(), code, reason);
   connection_->output_changed();
   close_sent_ = true;
+  close_sent_at_ = connection_->worker().coarse_now();
   if (close_code_ == kLost) close_code_ = code;
 }
 
@@ -141,7 +148,13 @@ void ServerWebSocket::on_pong(std::string_view /*payload*/) {}
 void ServerWebSocket::on_close(int code, std::string_view /*reason*/) {
   close_code_ = code;
   close(code, {});
+  end();
+}
+
+/// The conversation is over; what is queued still leaves.
+void ServerWebSocket::end() {
   if (connection_) connection_->close_after_flush();
+  tell_closed(close_code_);
 }
 
 }  // namespace sluice

@@ -41,6 +41,7 @@ class ServerWebSocket final : public WebSocketSession, private WebSocketEvents {
   void on_pong(std::string_view payload) override;
   void on_close(int code, std::string_view reason) override;
   void send_frame(WebSocketOpcode opcode, std::string_view payload, bool compressed);
+  void end();
   void tell_closed(int code);
 
   RefPtr<Connection> connection_;  // null once lost
@@ -49,6 +50,7 @@ class ServerWebSocket final : public WebSocketSession, private WebSocketEvents {
   WebSocketDecoder decoder_;
   std::size_t deflate_threshold_;  // 0: nothing is compressed
   TimePoint heard_at_;
+  TimePoint close_sent_at_;
   int close_code_ = 1006;
   std::uint8_t unanswered_pings_ = 0;
   bool close_sent_ = false;

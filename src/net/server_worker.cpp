@@ -6,13 +6,6 @@
 #include "net/connection.hpp"
 
 namespace sluice {
-namespace {
-
-/// How often timeouts are looked at, and so how exact they are.
-constexpr Duration kTick = std::chrono::milliseconds(250);
-
-}  // namespace
-
 ServerWorker::ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
                            const HttpServerOptions& server_options, std::atomic<std::size_t>& total)
     : loop(event_loop),
@@ -38,6 +31,12 @@ void ServerWorker::adopt(Socket socket, std::shared_ptr<TlsContext> tls) {
   connection->start();
 }
 
+void ServerWorker::turn_away(Socket socket, std::shared_ptr<TlsContext> tls,
+                             std::string_view reply) {
+  const RefPtr<Connection> connection(new Connection(*this, std::move(socket), std::move(tls)));
+  connection->turn_away(reply);
+}
+
 void ServerWorker::add(Connection& connection) {
   connection.next_ = connections_;
   if (connections_ != nullptr) connections_->previous_ = &connection;
@@ -60,7 +59,7 @@ void ServerWorker::remove(Connection& connection) {
 }
 
 void ServerWorker::schedule_tick() {
-  tick_timer_ = loop.schedule_at(loop.clock().now() + kTick, [this] { tick(); });
+  tick_timer_ = loop.schedule_at(loop.clock().now() + options.tick, [this] { tick(); });
 }
 
 void ServerWorker::tick() {

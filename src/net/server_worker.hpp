@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,6 +12,7 @@
 #include "net/http_exchange.hpp"
 #include "net/http_parser.hpp"
 #include "net/http_server.hpp"
+#include "net/input_buffer.hpp"
 
 namespace sluice {
 
@@ -54,6 +56,8 @@ class ServerWorker {
                                                   boost::asio::io_context::executor_type>;
   /// Takes over an accepted socket.
   void adopt(Socket socket, std::shared_ptr<TlsContext> tls);
+  /// Answers an accepted socket with `reply`, which must outlive the call, and ends it.
+  void turn_away(Socket socket, std::shared_ptr<TlsContext> tls, std::string_view reply);
 
   /// Closes what is idle and lets the rest finish.
   void drain();
@@ -72,8 +76,8 @@ class ServerWorker {
   const HttpServerOptions& options;
   HttpHeadParser parser;
   ServerCounters counters;
-  std::string reply;  // to compose a reply in
-  std::string body;   // to decode a body into
+  BufferPool buffers;
+  std::string body;  // to decode a body into
 
  private:
   void tick();

@@ -1,0 +1,128 @@
+#include "net/input_buffer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kPooledInputs = 256;
+constexpr std::size_t kPooledTexts = 64;
+constexpr std::size_t kTextCapacity = 1024;
+constexpr std::size_t kMaxPooledText = std::size_t{64} << 10U;
+
+}  // namespace
+
+std::span<char> BufferPool::scratch() {
+  if (scratch_ == nullptr) scratch_.reset(new char[kScratchSize]);
+  return {scratch_.get(), kScratchSize};
+}
+
+std::unique_ptr<char[]> BufferPool::take_input() {
+  if (inputs_.empty()) return std::unique_ptr<char[]>(new char[kInputSize]);
+  std::unique_ptr<char[]> buffer = std::move(inputs_.back());
+  inputs_.pop_back();
+  return buffer;
+}
+
+void BufferPool::give_input(std::unique_ptr<char[]> buffer) {
+  if (inputs_.size() < kPooledInputs) inputs_.push_back(std::move(buffer));
+}
+
+std::string BufferPool::take_text() {
+  std::string text;
+  if (texts_.empty()) {
+    text.reserve(kTextCapacity);
+  } else {
+    text = std::move(texts_.back());
+    texts_.pop_back();
+  }
+  return text;
+}
+
+void BufferPool::give_text(std::string text) {
+  if (texts_.size() >= kPooledTexts || text.capacity() > kMaxPooledText) return;
+  text.clear();
+  texts_.push_back(std::move(text));
+}
+
+std::span<char> InputBuffer::room(bool keep) {
+  if (data_ == nullptr) {
+    if (keep) {
+      own(BufferPool::kInputSize);
+    } else {
+      const std::span<char> scratch = pool_->scratch();
+      data_ = scratch.data();
+      capacity_ = static_cast<std::uint32_t>(scratch.size());
+    }
+  } else if (end_ == capacity_) {
+    reserve(size() + 1);
+  }
+  return {data_ + end_, capacity_ - end_};
+}
+
+void InputBuffer::consume(std::size_t bytes) {
+  begin_ += static_cast<std::uint32_t>(bytes);
+  if (begin_ == end_) clear();
+}
+
+void InputBuffer::erase(std::size_t offset, std::size_t bytes) {
+  char* const at = data_ + begin_ + offset;
+  std::memmove(at, at + bytes, size() - offset - bytes);
+  end_ -= static_cast<std::uint32_t>(bytes);
+}
+
+void InputBuffer::reserve(std::size_t total) {
+  if (capacity_ - begin_ >= total) return;
+  if (capacity_ >= total) {
+    std::memmove(data_, data_ + begin_, size());
+    end_ -= begin_;
+    begin_ = 0;
+    return;
+  }
+  own(std::max(total, std::size_t{capacity_} * 2));
+}
+
+/// Moves the bytes into owned memory of at least `capacity`.
+void InputBuffer::own(std::size_t capacity) {
+  std::unique_ptr<char[]> larger;
+  if (capacity <= BufferPool::kInputSize) {
+    capacity = BufferPool::kInputSize;
+    larger = pool_->take_input();
+  } else {
+    larger.reset(new char[capacity]);
+  }
+  const std::size_t kept = size();
+  if (kept > 0) std::memcpy(larger.get(), data_ + begin_, kept);
+  if (owned_ != nullptr && capacity_ == BufferPool::kInputSize) {
+    pool_->give_input(std::move(owned_));
+  }
+  owned_ = std::move(larger);
+  data_ = owned_.get();
+  begin_ = 0;
+  end_ = static_cast<std::uint32_t>(kept);
+  capacity_ = static_cast<std::uint32_t>(capacity);
+}
+
+void InputBuffer::settle() {
+  if (data_ == nullptr || owned_ != nullptr) return;
+  if (!empty()) {
+    own(size());
+    return;
+  }
+  data_ = nullptr;
+  capacity_ = 0;
+  clear();
+}
+
+void InputBuffer::release() {
+  if (!empty() || owned_ == nullptr) return;
+  if (capacity_ == BufferPool::kInputSize) pool_->give_input(std::move(owned_));
+  owned_ = nullptr;
+  data_ = nullptr;
+  capacity_ = 0;
+  clear();
+}
+
+}  // namespace sluice

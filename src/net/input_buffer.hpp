@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+/// Memory that the connections of one loop take turns with, so that an idle connection holds none
+/// and a busy one allocates none. Belongs to its loop.
+class BufferPool {
+ public:
+  static constexpr std::size_t kInputSize = 4096;
+  static constexpr std::size_t kScratchSize = std::size_t{64} << 10U;
+
+  /// What one connection at a time reads into, until its handler returns.
+  [[nodiscard]] std::span<char> scratch();
+
+  /// A buffer of kInputSize bytes.
+  [[nodiscard]] std::unique_ptr<char[]> take_input();
+  void give_input(std::unique_ptr<char[]> buffer);
+
+  /// An empty string with some capacity.
+  [[nodiscard]] std::string take_text();
+  /// Large ones are freed.
+  void give_text(std::string text);
+
+ private:
+  std::unique_ptr<char[]> scratch_;
+  std::vector<std::unique_ptr<char[]>> inputs_;
+  std::vector<std::string> texts_;
+};
+
+/// Bytes that a connection has received and not yet handled. Holds no memory while empty and
+/// released, borrows the pool's scratch during one event, and owns memory only for what must be
+/// kept between events. Belongs to the pool's loop.
+class InputBuffer {
+ public:
+  /// The pool must outlive every call but the destructor.
+  explicit InputBuffer(BufferPool& pool) : pool_(&pool) {}
+  ~InputBuffer() = default;
+  InputBuffer(const InputBuffer&) = delete;
+  InputBuffer& operator=(const InputBuffer&) = delete;
+
+  [[nodiscard]] std::size_t size() const { return end_ - begin_; }
+  [[nodiscard]] bool empty() const { return end_ == begin_; }
+  [[nodiscard]] bool holds_memory() const { return owned_ != nullptr; }
+  [[nodiscard]] std::span<char> bytes() const { return {data_ + begin_, size()}; }
+  [[nodiscard]] std::string_view view() const { return {data_ + begin_, size()}; }
+
+  /// Room behind the bytes, at least one byte. With `keep` false it may be the pool's scratch:
+  /// then settle() must follow within the same event.
+  std::span<char> room(bool keep);
+  /// Says that `bytes` of the room have been filled.
+  void commit(std::size_t bytes) { end_ += static_cast<std::uint32_t>(bytes); }
+  /// Drops bytes from the front.
+  void consume(std::size_t bytes);
+  /// Drops `bytes` behind the first `offset`.
+  void erase(std::size_t offset, std::size_t bytes);
+  /// Makes room for `total` bytes in all.
+  void reserve(std::size_t total);
+  void clear() { begin_ = end_ = 0; }
+
+  /// Moves what is left out of the scratch.
+  void settle();
+  /// Gives owned memory back if nothing is in it.
+  void release();
+
+ private:
+  void own(std::size_t capacity);
+
+  BufferPool* pool_;
+  char* data_ = nullptr;  // owned_ or the scratch
+  std::unique_ptr<char[]> owned_;
+  std::uint32_t begin_ = 0;
+  std::uint32_t end_ = 0;
+  std::uint32_t capacity_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,313 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/compression.hpp"
+#include "net/server_test_support.hpp"
+#include "net/websocket.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::string_view kHandshake =
+    "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
+std::string frame(WebSocketOpcode opcode, std::string_view payload, bool compressed = false) {
+  std::string out;
+  append_websocket_frame(out, opcode, payload, compressed, 0x1234ABCD);
+  return out;
+}
+std::string unmasked(WebSocketOpcode opcode, std::string_view payload) {
+  std::string out;
+  append_websocket_frame(out, opcode, payload);
+  return out;
+}
+std::string close_frame(int code, std::string_view reason = {}) {
+  std::string out;
+  append_websocket_close(out, code, reason);
+  return out;
+}
+std::string masked_close(int code) {
+  std::string out;
+  append_websocket_close(out, code, {}, 7);
+  return out;
+}
+
+class ServerWebSocketTest : public ServerTest {
+ protected:
+  /// Writes down what happens.
+  class Recorder final : public WebSocketHandler {
+   public:
+    explicit Recorder(ServerWebSocketTest& test) : test_(&test) {}
+    ~Recorder() override { test_->events.emplace_back("destroyed"); }
+    void on_message(std::string_view text) override {
+      test_->events.push_back("text " + std::string(text));
+    }
+    void on_drain() override { test_->events.emplace_back("drain"); }
+    void on_close(int code) override { test_->events.push_back("close " + std::to_string(code)); }
+
+   private:
+    ServerWebSocketTest* test_;
+  };
+
+  void SetUp() override {
+    handle = [this](const HttpRequest& request, const HttpExchangePtr& exchange) {
+      session = exchange->upgrade_websocket(request, websocket_options,
+                                            std::make_unique<Recorder>(*this));
+    };
+  }
+  /// A client whose handshake is over.
+  Peer open(std::string_view extra = {}) {
+    Peer peer = connect();
+    peer.send(get("/ws", std::string(kHandshake).append(extra)));
+    EXPECT_TRUE(peer.expect("\r\n\r\n"));
+    EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 101"));
+    EXPECT_TRUE(session);
+    return peer;
+  }
+  /// Whether everything of `events` has come, and the connection has ended with `last`.
+  bool ends(Peer& peer, const std::string& last) { return peer.expect(last) && peer.expect_end(); }
+
+  WebSocketOptions websocket_options;
+  WebSocketSessionPtr session;
+  std::vector<std::string> events;
+};
+
+TEST_F(ServerWebSocketTest, ShakesHands) {
+  Peer peer = connect();
+  peer.send(get("/ws", kHandshake));
+  ASSERT_TRUE(peer.expect("\r\n\r\n"));
+  EXPECT_EQ(peer.taken,
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n");
+  EXPECT_EQ(server->stats().websockets, 1U);
+}
+
+TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
+  struct {
+    std::string request;
+    const char* status;
+    const char* says;
+  } const cases[] = {
+      {get("/ws"), "426", "Upgrade: websocket"},
+      {post("/ws", "", kHandshake), "400", ""},
+      {get("/ws", "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"),
+       "400", ""},
+      {get("/ws",
+           "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: short\r\n"),
+       "400", ""},
+      {get("/ws",
+           "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"),
+       "426", "Sec-WebSocket-Version: 13"},
+      {get("/ws", "Upgrade: h2c\r\nConnection: Upgrade\r\n"), "426", ""},
+  };
+  for (const auto& c : cases) {
+    Peer peer = connect();
+    peer.send(c.request);
+    ASSERT_TRUE(peer.expect("\r\n\r\n"));
+    EXPECT_THAT(peer.taken, StartsWith(std::string("HTTP/1.1 ") + c.status)) << c.request;
+    EXPECT_THAT(peer.taken, HasSubstr(c.says)) << c.request;
+    EXPECT_FALSE(session);
+  }
+  EXPECT_EQ(server->stats().websockets, 0U);
+}
+
+TEST_F(ServerWebSocketTest, CarriesMessagesBothWays) {
+  Peer peer = open();
+  peer.send(frame(WebSocketOpcode::text, "hello") + frame(WebSocketOpcode::text, ""));
+  ASSERT_TRUE(until([&] { return events.size() == 2; }));
+  EXPECT_THAT(events, ElementsAre("text hello", "text "));
+  session->send_text("one");
+  session->send_frames(Bytes(unmasked(WebSocketOpcode::text, "two")));
+  session->send_frames(std::string_view(unmasked(WebSocketOpcode::text, "three")));
+  ASSERT_TRUE(peer.expect(unmasked(WebSocketOpcode::text, "one") +
+                          unmasked(WebSocketOpcode::text, "two") +
+                          unmasked(WebSocketOpcode::text, "three")));
+  session->send_text("now");
+  session->flush();
+  peer.receive();
+  EXPECT_EQ(peer.received, unmasked(WebSocketOpcode::text, "now"));
+}
+
+TEST_F(ServerWebSocketTest, TakesFramesInPiecesAndRightBehindTheHandshake) {
+  const std::string bytes = frame(WebSocketOpcode::text, std::string(300, 'a')) +
+                            frame(WebSocketOpcode::ping, "p") + frame(WebSocketOpcode::text, "end");
+  Peer peer = connect();
+  peer.send(get("/ws", kHandshake) + bytes.substr(0, 5));
+  for (const char byte : bytes.substr(5)) {
+    peer.send({&byte, 1});
+    loop.poll();
+  }
+  ASSERT_TRUE(until([&] { return events.size() == 2; }));
+  EXPECT_THAT(events, ElementsAre("text " + std::string(300, 'a'), "text end"));
+  EXPECT_TRUE(peer.expect(unmasked(WebSocketOpcode::pong, "p")));
+}
+
+TEST_F(ServerWebSocketTest, ClosesWhenThePeerDoes) {
+  Peer peer = open();
+  peer.send(masked_close(1001) + frame(WebSocketOpcode::text, "too late"));
+  ASSERT_TRUE(ends(peer, close_frame(1001)));
+  EXPECT_THAT(events, ElementsAre("close 1001", "destroyed"));
+  EXPECT_FALSE(session->is_open());
+  EXPECT_TRUE(session->send_text("nobody listens"));
+  session->close(1000);
+  peer.close();
+  EXPECT_TRUE(until([&] { return server->stats().connections == 0; }));
+  EXPECT_EQ(server->stats().websockets, 0U);
+}
+
+TEST_F(ServerWebSocketTest, ClosesAndWaitsForThePeerToAgree) {
+  Peer peer = open();
+  session->send_text("last");
+  session->close(1000, "enough");
+  session->send_text("after the end");
+  ASSERT_TRUE(peer.expect(unmasked(WebSocketOpcode::text, "last") + close_frame(1000, "enough")));
+  peer.send(frame(WebSocketOpcode::text, "crossed") + masked_close(1000));
+  EXPECT_TRUE(peer.expect_end());
+  EXPECT_THAT(peer.received, IsEmpty());
+  EXPECT_THAT(events, ElementsAre("close 1000", "destroyed"));
+}
+
+TEST_F(ServerWebSocketTest, DoesNotWaitLongForThePeerToAgree) {
+  options.ping_interval = {};
+  Peer peer = open();
+  session->close(1000);
+  ASSERT_TRUE(peer.expect(close_frame(1000)));
+  pass(4s);
+  EXPECT_EQ(server->stats().connections, 1U);
+  pass(1s);
+  EXPECT_EQ(server->stats().connections, 0U);
+  EXPECT_THAT(events, ElementsAre("close 1000", "destroyed"));
+}
+
+TEST_F(ServerWebSocketTest, TellsOfALostPeer) {
+  Peer peer = open();
+  peer.reset();
+  ASSERT_TRUE(until([&] { return events.size() == 2; }));
+  EXPECT_THAT(events, ElementsAre("close 1006", "destroyed"));
+}
+
+TEST_F(ServerWebSocketTest, EndsABrokenConversationWithItsReason) {
+  websocket_options.max_message = 1000;
+  const std::string large(1001, 'l');
+  struct {
+    std::string bytes;
+    int code;
+  } const cases[] = {
+      {unmasked(WebSocketOpcode::text, "not masked"), 1002},
+      {frame(WebSocketOpcode::continuation, "of nothing"), 1002},
+      {frame(static_cast<WebSocketOpcode>(3), ""), 1002},
+      {frame(static_cast<WebSocketOpcode>(0x73 & 0xF), "reserved"), 1002},
+      {frame(WebSocketOpcode::text, "compressed", true), 1002},
+      {frame(WebSocketOpcode::text, "\xC3\x28"), 1007},
+      {frame(WebSocketOpcode::text, large), 1009},
+      {frame(WebSocketOpcode::binary, "binary"), 1003},
+      {frame(WebSocketOpcode::close, "x"), 1002},
+      {frame(WebSocketOpcode::close, "\x03\xED"), 1002},  // 1005 must not be sent
+  };
+  for (const auto& c : cases) {
+    events.clear();
+    Peer peer = open();
+    peer.send(c.bytes);
+    ASSERT_TRUE(until([&] {
+      peer.receive();
+      return peer.received.size() >= 4;
+    })) << c.code;
+    EXPECT_EQ(peer.received[0], '\x88');
+    const int code = static_cast<unsigned char>(peer.received[2]) << 8 |
+                     static_cast<unsigned char>(peer.received[3]);
+    EXPECT_EQ(code, c.code);
+    if (code != 1003) {
+      EXPECT_TRUE(peer.expect_end());
+    }
+    peer.close();
+    ASSERT_TRUE(until([&] { return server->stats().connections == 0; }));
+    EXPECT_THAT(events, ElementsAre("close " + std::to_string(c.code), "destroyed"));
+  }
+}
+
+TEST_F(ServerWebSocketTest, PingsQuietPeersAndDropsDeadOnes) {
+  Peer peer = open();
+  const std::string ping = unmasked(WebSocketOpcode::ping, "");
+  pass(29s);
+  peer.receive();
+  EXPECT_THAT(peer.received, IsEmpty());
+  pass(1s);
+  ASSERT_TRUE(peer.expect(ping));
+  peer.send(frame(WebSocketOpcode::pong, ""));
+  settle();
+  pass(29s);
+  pass(1s);
+  ASSERT_TRUE(peer.expect(ping));
+  pass(30s);
+  ASSERT_TRUE(peer.expect(ping));
+  pass(30s);
+  EXPECT_TRUE(peer.expect_end());
+  EXPECT_THAT(events, ElementsAre("close 1006", "destroyed"));
+}
+
+TEST_F(ServerWebSocketTest, CompressesLargeMessagesIfThePeerCan) {
+  const std::string large(5000, 'c');
+  {
+    Peer peer = open();
+    EXPECT_THAT(peer.taken, Not(HasSubstr("Extensions")));
+    session->send_text(large);
+    EXPECT_TRUE(peer.expect(unmasked(WebSocketOpcode::text, large)));
+  }
+  Peer peer = open("Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n");
+  EXPECT_THAT(peer.taken, HasSubstr("Sec-WebSocket-Extensions: permessage-deflate; "
+                                    "server_no_context_takeover; client_no_context_takeover\r\n"));
+  std::string packed;
+  deflate_message(large, packed);
+  std::string expected;
+  append_websocket_frame(expected, WebSocketOpcode::text, packed, true);
+  session->send_text(large);
+  session->send_text("small");
+  EXPECT_TRUE(peer.expect(expected + unmasked(WebSocketOpcode::text, "small")));
+  events.clear();
+  peer.send(frame(WebSocketOpcode::text, packed, true));
+  ASSERT_TRUE(until([&] { return !events.empty(); }));
+  EXPECT_THAT(events, ElementsAre("text " + large));
+}
+
+TEST_F(ServerWebSocketTest, TellsAWriterToWaitAndWhenToGoOn) {
+  Peer peer = open();
+  const Bytes block(unmasked(WebSocketOpcode::text, std::string(10'000, 'w')));
+  for (int i = 0; session->send_frames(block); ++i) {
+    session->flush();
+    ASSERT_LT(i, 10'000);
+  }
+  EXPECT_THAT(events, IsEmpty());
+  ASSERT_TRUE(until([&] {
+    peer.receive();
+    return !events.empty();
+  }));
+  EXPECT_THAT(events, ElementsAre("drain"));
+}
+
+TEST_F(ServerWebSocketTest, SaysGoodbyeWhenTheServerShutsDown) {
+  Peer peer = open();
+  bool done = false;
+  server->shutdown(loop.clock().now() + 1h, [&] { done = true; });
+  ASSERT_TRUE(peer.expect(close_frame(1001, "the server is shutting down")));
+  peer.send(masked_close(1001));
+  ASSERT_TRUE(peer.expect_end());
+  peer.close();
+  EXPECT_TRUE(until([&] { return done; }));
+  EXPECT_THAT(events, ElementsAre("close 1001", "destroyed"));
+}
+
+}  // namespace
+}  // namespace sluice
