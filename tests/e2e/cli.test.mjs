@@ -13,11 +13,12 @@ import * as wire from './lib/wire.mjs';
 
 const kWays = ['poll', 'sse', 'ws', 'mcp'];
 
-// A home of its own, so that no history or settings come from or go to the real one.
+// A place of its own for what the program remembers, so that no history comes from or goes to the
+// real one.
 function home(t) {
   const directory = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-home-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
-  return { HOME: directory, XDG_STATE_HOME: directory, XDG_CONFIG_HOME: directory };
+  return { XDG_STATE_HOME: directory };
 }
 
 const model_flags = (file) => ['--model', file, '--model-threads', '1', '--context', '512'];
@@ -118,7 +119,7 @@ for (const mode of ['poll', 'sse', 'ws', 'call']) {
   test(`bench: ${mode} for a moment, and its report is JSON`, async (t) => {
     const server = await start_server(t);
     const outcome = await run_program([
-      'bench', '--url', server.base, '--mode', mode, '--connections', '4', '--duration', '1s', '--json',
+      'bench', '--url', server.base, '--mode', mode, '--streams', '4', '--duration', '1s', '--json',
     ]);
     assert.equal(outcome.code, 0, outcome.stderr);
     const report = JSON.parse(outcome.stdout);

@@ -130,7 +130,7 @@ test('priorities: the higher one is admitted to the model first', async (t) => {
     const { stream_id } = await socket.call('run', { prompt: 'x', stream: true, max_tokens: 5, priority });
     waiting.push(socket.whole(stream_id).then(() => order.push(priority)));
   }
-  assert.equal(await server.metric(wire.metric.requests_queued), 5);
+  await until(async () => (await server.metric(wire.metric.requests_queued)) === 5, 'all of them wait');
   await socket.call(...wire.abort(first.stream_id));
   await Promise.all(waiting);
   assert.deepEqual(order, [10, 5, 5, 0, -5]);

@@ -15,10 +15,13 @@ const kStopDeadline = 20_000;
 // The longest that a connection may be silent while an answer is awaited.
 const kSilence = 60_000;
 
+// Where the build keeps its things is no setting of the program.
+const kBuildVariables = new Set(['SLUICE_CACHE', 'SLUICE_JOBS']);
+
 // The environment without the settings a developer may have: tests see the program's defaults.
 export function clean_environment(extra = {}) {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('SLUICE_') && name !== 'NODE_OPTIONS',
+    ([name]) => kBuildVariables.has(name) || !(name.startsWith('SLUICE_') || name === 'NODE_OPTIONS'),
   );
   return { ...Object.fromEntries(kept), NO_COLOR: '1', ...extra };
 }
@@ -214,6 +217,8 @@ export function run_program(args, { input, env, cwd, deadline = 60_000, command 
       cwd: cwd ?? root,
       env: clean_environment(env),
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      // A group of its own, so that at the deadline everything it started goes with it.
+      detached: true,
     });
     const out = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr']) {
@@ -222,7 +227,7 @@ export function run_program(args, { input, env, cwd, deadline = 60_000, command 
         out[name] += text;
       });
     }
-    const late = setTimeout(() => child.kill('SIGKILL'), deadline);
+    const late = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), deadline);
     child.once('error', reject);
     child.once('close', (code, signal) => {
       clearTimeout(late);
