@@ -160,7 +160,11 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
     append_number(out, *natural);
   } else if (value.is_double()) {
     const std::string_view digits = TextWalker(text).member(path);
-    if (digits.empty() || digits.find_first_of(".eE") != std::string_view::npos) return {};
+    // The walker compares names as they stand, so it may be at a namesake of the member that was
+    // parsed (one of the two written with escapes), which need not be a number.
+    if (digits.empty() || digits.find_first_not_of("-0123456789") != std::string_view::npos) {
+      return {};
+    }
     out = digits;
   } else {
     return {};
