@@ -52,7 +52,11 @@ void GenerationProducer::drain() {
     take(*delta);
     if (output_ == nullptr) return;
   }
-  if (output_full_) return;
+  if (output_full_) {
+    // The engine lets go of a completed generation; what it made still waits for room.
+    if (completed_.load(std::memory_order_acquire)) self_ = shared_from_this();
+    return;
+  }
   if (completed_.load(std::memory_order_acquire) && (!queued || queue_->size() == 0)) {
     finish(*completion_);
     return;
@@ -78,6 +82,7 @@ void GenerationProducer::on_room() {
 }
 
 void GenerationProducer::on_cancel() {
+  const std::shared_ptr<GenerationProducer> keep = std::exchange(self_, nullptr);
   output_full_ = false;
   if (generation_ != nullptr) generation_->cancel();
   if (threaded_.load(std::memory_order_acquire)) schedule();
@@ -89,6 +94,7 @@ GenerationStatus GenerationProducer::status() const {
 
 void GenerationProducer::finish(const Completion& completion) {
   const std::shared_ptr<GenerationProducer> keep = shared_from_this();
+  self_ = nullptr;
   if (const std::unique_ptr<GenerationOutput> output = std::move(output_)) {
     output->complete(completion);
   }

@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 constexpr auto kDrainPoll = 10ms;
 /// How long ended streams wait for their readers during a shutdown.
 constexpr auto kReadGrace = 2s;
+/// How long the ends of streams that the deadline has cut off may take to reach their readers.
+constexpr auto kEndGrace = 200ms;
 /// How long the last bytes may take to leave after the deadline.
 constexpr auto kCloseGrace = 1s;
 
@@ -170,6 +172,12 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
       streams->end_all({.code = kStreamInvalidState, .message = "The server is shutting down"});
     });
   }
+  // Their ends leave before the connections are closed, if readers take them.
+  const TimePoint ends_until = std::chrono::steady_clock::now() + kEndGrace;
+  do {
+    std::this_thread::sleep_for(kDrainPoll);
+  } while (server.sum(&StreamCounters::active) + server.sum(&StreamCounters::unread) > 0 &&
+           std::chrono::steady_clock::now() < ends_until && !hurried());
   // On the heap: the callback may come after the wait has been given up.
   struct Closed {
     std::mutex mutex;
