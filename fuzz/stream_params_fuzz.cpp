@@ -74,9 +74,9 @@ void check_negotiation(const Message& message, const MirroredHeaders* headers) {
   const int code = context.error().code;
   require(code == kInvalidParams || code == kHeaderMismatch || code == kUnsupportedProtocolVersion);
   require((code == kUnsupportedProtocolVersion) == !context.error().data.empty());
-  if (!context.error().data.empty() && headers == nullptr) {
-    require(parse_json(context.error().data).has_value());
-  }
+  std::string answer;
+  append_error(answer, message.id, context.error());
+  require(parse_json(answer).has_value());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <openssl/evp.h>
 
+#include "core/utf8.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -13,9 +14,18 @@ constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersio
 constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 
+/// A header value as it may stand in an answer, which is UTF-8 whatever came in.
+std::string quotable(std::string_view value) {
+  std::string out(value);
+  if (!is_valid_utf8(value)) {
+    std::ranges::replace_if(out, [](unsigned char c) { return c >= 0x80; }, '?');
+  }
+  return out;
+}
+
 std::unexpected<Error> unsupported(std::string_view requested) {
   std::string data = R"({"supported":)" + revisions_json() + R"(,"requested":)";
-  append_json_string(data, requested);
+  append_json_string(data, quotable(requested));
   data.push_back('}');
   return fail(kUnsupportedProtocolVersion, "Unsupported protocol version", std::move(data));
 }
@@ -28,7 +38,7 @@ std::unexpected<Error> header_missing(std::string_view name) {
 std::unexpected<Error> header_differs(std::string_view name, std::string_view header,
                                       std::string_view body) {
   return fail(kHeaderMismatch, "Header mismatch: " + std::string(name) + " header value '" +
-                                   std::string(header) + "' does not match body value '" +
+                                   quotable(header) + "' does not match body value '" +
                                    std::string(body) + "'");
 }
 
