@@ -65,8 +65,8 @@ TEST(MessageId, OfManyDigitsIsFoundWhateverStandsAround) {
 }
 
 TEST(MessageId, IsAStringOrAnInteger) {
-  for (const std::string_view id : {"1.5", "1.0", "1e3", "1E400", "true", "false", "null", "{}",
-                                    R"({"a":1})", "[]", "[1]"}) {
+  for (const std::string_view id :
+       {"1.5", "1.0", "1e3", "1E400", "true", "false", "null", "{}", R"({"a":1})", "[]", "[1]"}) {
     MessageParser parser;
     const std::expected<Message, MessageError> message = parser.parse(with_id(id));
     ASSERT_FALSE(message) << id;
@@ -124,8 +124,8 @@ TEST(Message, MustSayWhatItIs) {
     std::string_view id;
   };
   for (const Case& c : {
-           Case{"[]",
-                "batches are not part of this protocol revision; send one message at a time", ""},
+           Case{"[]", "batches are not part of this protocol revision; send one message at a time",
+                ""},
            Case{R"([{"jsonrpc":"2.0","id":1,"method":"a"}])",
                 "batches are not part of this protocol revision; send one message at a time", ""},
            Case{"7", "a message is a JSON object", ""},
@@ -196,9 +196,8 @@ TEST(Message, MayNestUpToTheLimit) {
 
 TEST(MessageParser, GoesOnAfterErrorsAndLargeMessages) {
   MessageParser parser;
-  const std::string large =
-      R"({"jsonrpc":"2.0","id":1,"method":"a","params":{"x":")" + std::string(100000, 'x') +
-      R"("}})";
+  const std::string large = R"({"jsonrpc":"2.0","id":1,"method":"a","params":{"x":")" +
+                            std::string(100000, 'x') + R"("}})";
   for (int round = 0; round < 3; ++round) {
     EXPECT_FALSE(parser.parse(R"({"jsonrpc":"2.0","id":[)"));
     const auto message = parser.parse(large);

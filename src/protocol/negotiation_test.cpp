@@ -1,0 +1,263 @@
+#include "protocol/negotiation.hpp"
+
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/utf8.hpp"
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kVersion = R"("io.modelcontextprotocol/protocolVersion":"2026-07-28")";
+constexpr std::string_view kCapabilities = R"("io.modelcontextprotocol/clientCapabilities":{})";
+
+/// A request of `method` with these members in params and in params._meta.
+std::string request(std::string_view method, std::string_view meta, std::string_view params = "") {
+  std::string text = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) +
+                     R"(","params":{"_meta":{)" + std::string(meta) + "}";
+  if (!params.empty()) text.append(",").append(params);
+  return text + "}}";
+}
+
+std::string modern(std::string_view method, std::string_view params = "",
+                   std::string_view more_meta = "") {
+  std::string meta = std::string(kVersion) + "," + std::string(kCapabilities);
+  if (!more_meta.empty()) meta.append(",").append(more_meta);
+  return request(method, meta, params);
+}
+
+Result<RequestContext> negotiated(std::string_view text, const MirroredHeaders* headers = nullptr) {
+  MessageParser parser;
+  const std::expected<Message, MessageError> message = parser.parse(text);
+  if (!message) {
+    ADD_FAILURE() << message.error().error.message << ": " << text;
+    return fail(0, "");
+  }
+  return negotiate(*message, headers);
+}
+
+Result<RequestContext> negotiated(std::string_view text, const MirroredHeaders& headers) {
+  return negotiated(text, &headers);
+}
+
+MirroredHeaders headers(std::string_view version, std::string_view method = {},
+                        std::string_view name = {}) {
+  return {.protocol_version = version, .method = method, .name = name};
+}
+
+TEST(Revision, TablesAreConsistent) {
+  EXPECT_EQ(revisions().size(), 2U);
+  EXPECT_EQ(newest_revision(Era::modern).name, "2026-07-28");
+  EXPECT_EQ(newest_revision(Era::legacy).name, "2025-11-25");
+  EXPECT_EQ(revisions_json(), R"(["2026-07-28","2025-11-25"])");
+  for (const Revision& revision : revisions()) EXPECT_EQ(find_revision(revision.name), &revision);
+  EXPECT_EQ(find_revision("2026-07-2"), nullptr);
+  EXPECT_EQ(find_revision(""), nullptr);
+}
+
+TEST(Negotiate, ModernRequestsSayTheirRevisionInMeta) {
+  const auto context = negotiated(modern("tools/list"));
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->revision->name, "2026-07-28");
+  EXPECT_EQ(context->progress_token, "");
+}
+
+TEST(Negotiate, RequestsWithoutMetaAreLegacy) {
+  for (const std::string_view text :
+       {std::string_view(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"),
+        std::string_view(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}})"),
+        std::string_view(
+            R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"a":1}}})")}) {
+    const auto context = negotiated(text);
+    ASSERT_TRUE(context) << text;
+    EXPECT_EQ(context->revision->era, Era::legacy) << text;
+    EXPECT_TRUE(negotiated(text, headers({}))) << text;
+    const auto named = negotiated(text, headers("2025-11-25"));
+    ASSERT_TRUE(named) << text;
+    EXPECT_EQ(named->revision->name, "2025-11-25");
+  }
+}
+
+TEST(Negotiate, RefusesRevisionsThatAreNotServed) {
+  constexpr std::string_view kLegacy = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";
+  struct Case {
+    std::string text;
+    std::optional<MirroredHeaders> headers;
+    std::string_view requested;
+  };
+  for (const Case& c : {
+           Case{request("a", R"("io.modelcontextprotocol/protocolVersion":"2030-01-01")"),
+                {},
+                "2030-01-01"},
+           Case{request("a", R"("io.modelcontextprotocol/protocolVersion":"\"")"), {}, "\\\""},
+           // A legacy revision is not named in _meta.
+           Case{request("a", R"("io.modelcontextprotocol/protocolVersion":"2025-11-25")"),
+                {},
+                "2025-11-25"},
+           Case{std::string(kLegacy), headers("1.0"), "1.0"},
+           Case{std::string(kLegacy), headers(""), ""},
+           Case{std::string(kLegacy), headers("\xFF\xC3\xA9"), "???"},
+       }) {
+    const auto context = negotiated(c.text, c.headers ? &*c.headers : nullptr);
+    ASSERT_FALSE(context) << c.text;
+    EXPECT_EQ(context.error().code, kUnsupportedProtocolVersion);
+    EXPECT_EQ(context.error().code, -32022);
+    EXPECT_EQ(context.error().data, R"({"supported":["2026-07-28","2025-11-25"],"requested":")" +
+                                        std::string(c.requested) + R"("})");
+  }
+}
+
+TEST(Negotiate, ModernMetaMustBeComplete) {
+  struct Case {
+    std::string_view meta;
+    std::string_view message;
+  };
+  constexpr std::string_view kBadCapabilities =
+      R"(Invalid params: _meta["io.modelcontextprotocol/clientCapabilities"] is required and must be an object)";
+  for (
+      const Case& c : {
+          Case{
+              R"("io.modelcontextprotocol/protocolVersion":20260728)",
+              R"(Invalid params: _meta["io.modelcontextprotocol/protocolVersion"] must be a string)"},
+          Case{kVersion, kBadCapabilities},
+          Case{R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+               R"("io.modelcontextprotocol/clientCapabilities":[])",
+               kBadCapabilities},
+          Case{R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+               R"("io.modelcontextprotocol/clientCapabilities":{},)"
+               R"("io.modelcontextprotocol/clientInfo":"me")",
+               R"(Invalid params: _meta["io.modelcontextprotocol/clientInfo"] must be an object)"},
+      }) {
+    const auto context = negotiated(request("tools/list", c.meta));
+    ASSERT_FALSE(context) << c.meta;
+    EXPECT_EQ(context.error().code, kInvalidParams);
+    EXPECT_EQ(context.error().message, c.message);
+  }
+  EXPECT_EQ(
+      negotiated(R"({"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":7}})").error().code,
+      kInvalidParams);
+}
+
+TEST(Negotiate, AModernHeaderNeedsModernMeta) {
+  const auto context = negotiated(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})",
+                                  headers("2026-07-28", "tools/list"));
+  ASSERT_FALSE(context);
+  EXPECT_EQ(context.error().code, kInvalidParams);
+  EXPECT_NE(context.error().message.find("required by protocol revision 2026-07-28"),
+            std::string::npos);
+}
+
+TEST(Negotiate, HeadersMirrorTheBody) {
+  const std::string list = modern("tools/list");
+  const std::string echo = modern("tools/call", R"("name":"echo")");
+  const std::string prompt = modern("prompts/get", R"("name":"p")");
+  const std::string resource = modern("resources/read", R"("uri":"a:b")");
+  const std::string nameless = modern("tools/call");
+  const std::string accented = modern("tools/call", "\"name\":\"\xC3\xA9\"");
+  struct Case {
+    std::string_view text;
+    MirroredHeaders headers;
+    std::string_view message;  // empty: accepted
+  };
+  for (const Case& c : {
+           Case{list, headers("2026-07-28", "tools/list"), ""},
+           Case{list, headers("2026-07-28", "tools/list", "whatever"), ""},
+           Case{list, headers({}, "tools/list"), "the MCP-Protocol-Version header is required"},
+           Case{list, headers("2025-11-25", "tools/list"),
+                "MCP-Protocol-Version header value '2025-11-25' does not match body value "
+                "'2026-07-28'"},
+           Case{list, headers("2026-07-28"), "the Mcp-Method header is required"},
+           Case{list, headers("2026-07-28", "Tools/List"),
+                "Mcp-Method header value 'Tools/List' does not match body value 'tools/list'"},
+           Case{list, headers("2026-07-28", "\xFF"),
+                "Mcp-Method header value '?' does not match body value 'tools/list'"},
+           Case{echo, headers("2026-07-28", "tools/call", "echo"), ""},
+           Case{echo, headers("2026-07-28", "tools/call"), "the Mcp-Name header is required"},
+           Case{echo, headers("2026-07-28", "tools/call", "Echo"),
+                "Mcp-Name header value 'Echo' does not match body value 'echo'"},
+           Case{echo, headers("2026-07-28", "tools/call", "=?base64?ZWNobw==?="), ""},
+           Case{echo, headers("2026-07-28", "tools/call", "=?base64?RWNobw==?="),
+                "Mcp-Name header value 'Echo' does not match body value 'echo'"},
+           Case{echo, headers("2026-07-28", "tools/call", "=?base64?/w==?="),
+                "Mcp-Name header value '?' does not match body value 'echo'"},
+           Case{echo, headers("2026-07-28", "tools/call", "=?base64?ZWNobw=?="),
+                "the Mcp-Name header has invalid characters"},
+           Case{echo, headers("2026-07-28", "tools/call", "=?base64?!!!!?="),
+                "the Mcp-Name header has invalid characters"},
+           Case{echo, headers("2026-07-28", "tools/call", "ech\xC3\xB6"),
+                "the Mcp-Name header has invalid characters"},
+           Case{accented, headers("2026-07-28", "tools/call", "=?base64?w6k=?="), ""},
+           Case{prompt, headers("2026-07-28", "prompts/get", "p"), ""},
+           Case{prompt, headers("2026-07-28", "prompts/get"), "the Mcp-Name header is required"},
+           Case{resource, headers("2026-07-28", "resources/read", "a:b"), ""},
+           Case{resource, headers("2026-07-28", "resources/read", "a:c"),
+                "Mcp-Name header value 'a:c' does not match body value 'a:b'"},
+           // What is wrong with the name itself, the method says.
+           Case{nameless, headers("2026-07-28", "tools/call"), ""},
+       }) {
+    const auto context = negotiated(c.text, c.headers);
+    if (c.message.empty()) {
+      EXPECT_TRUE(context) << c.text << context.error().message;
+      continue;
+    }
+    ASSERT_FALSE(context) << c.message;
+    EXPECT_EQ(context.error().code, kHeaderMismatch);
+    EXPECT_EQ(context.error().code, -32020);
+    EXPECT_TRUE(context.error().message.starts_with("Header mismatch: " + std::string(c.message)))
+        << context.error().message;
+    EXPECT_TRUE(is_valid_utf8(context.error().message));
+  }
+}
+
+TEST(Negotiate, ProgressTokensComeBackExactly) {
+  for (const std::string_view token :
+       {R"("p\"")", "7", "-1", "123456789012345678901234567890", R"("")"}) {
+    const std::string member = R"("progressToken":)" + std::string(token);
+    const auto context = negotiated(modern("a", "", member));
+    ASSERT_TRUE(context) << token;
+    EXPECT_EQ(context->progress_token, token);
+    const auto legacy = negotiated(request("a", member));
+    ASSERT_TRUE(legacy) << token;
+    EXPECT_EQ(legacy->revision->era, Era::legacy);
+    EXPECT_EQ(legacy->progress_token, token);
+  }
+  for (const std::string_view token : {"1.5", "true", "null", "{}", "[]", "1e3"}) {
+    const auto context = negotiated(modern("a", "", R"("progressToken":)" + std::string(token)));
+    ASSERT_FALSE(context) << token;
+    EXPECT_EQ(context.error().code, kInvalidParams);
+  }
+}
+
+TEST(NegotiateInitialize, AnswersWithALegacyRevision) {
+  EXPECT_EQ(negotiate_initialize("2025-11-25").name, "2025-11-25");
+  EXPECT_EQ(negotiate_initialize("2026-07-28").name, "2025-11-25");
+  EXPECT_EQ(negotiate_initialize("1.0").name, "2025-11-25");
+  EXPECT_EQ(negotiate_initialize("").name, "2025-11-25");
+}
+
+TEST(DecodeHeaderValue, TakesPlainTextAndBase64) {
+  EXPECT_EQ(decode_header_value("plain ~\t!"), "plain ~\t!");
+  EXPECT_EQ(decode_header_value(""), "");
+  EXPECT_EQ(decode_header_value("=?base64?"
+                                "?="),
+            "");
+  EXPECT_EQ(decode_header_value("=?base64?YQ==?="), "a");
+  EXPECT_EQ(decode_header_value("=?base64?YWI=?="), "ab");
+  EXPECT_EQ(decode_header_value("=?base64?YWJj?="), "abc");
+  EXPECT_EQ(decode_header_value("=?base64?PT9iYXNlNjQ/?="), "=?base64?");
+  // Not closed, so not that form: plain text.
+  EXPECT_EQ(decode_header_value("=?base64?YQ=="), "=?base64?YQ==");
+  EXPECT_EQ(decode_header_value("=?base64?="), "=?base64?=");
+  EXPECT_EQ(decode_header_value("=?base64?YQ=?="), std::nullopt);
+  EXPECT_EQ(decode_header_value("=?base64?Y*==?="), std::nullopt);
+  EXPECT_EQ(decode_header_value("a\x01"), std::nullopt);
+  EXPECT_EQ(decode_header_value("a\x7F"), std::nullopt);
+  EXPECT_EQ(decode_header_value("\xC3\xA9"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sluice
