@@ -56,7 +56,11 @@ std::optional<double> AnswerStats::tokens_per_second() const {
 std::string AnswerStats::summary() const {
   std::string out = std::to_string(tokens()) + (tokens() == 1 ? " token" : " tokens");
   if (const auto rate = tokens_per_second()) out += formatted(", %.1f tokens/s", *rate);
-  if (const auto first = first_token()) out += formatted(", first after %.2f s", seconds(*first));
+  if (const auto first = first_token()) {
+    out += *first < std::chrono::seconds(1)
+               ? formatted(", first after %.0f ms", milliseconds(*first))
+               : formatted(", first after %.1f s", seconds(*first));
+  }
   if (end_.outcome == AnswerEnd::Outcome::cancelled) return out + ", stopped";
   if (end_.finish_reason == "length") out += ", cut off at the length limit";
   return out;

@@ -21,7 +21,7 @@ class AnswerStats {
   /// Tokens after the first one a second, by the server's own clock if it tells, else by ours.
   [[nodiscard]] std::optional<double> tokens_per_second() const;
 
-  /// "42 tokens, 18.3 tokens/s, first after 0.21 s, stopped at the length limit"; as much of it as
+  /// "42 tokens, 18.3 tokens/s, first after 210 ms, stopped at the length limit"; as much of it as
   /// is known.
   [[nodiscard]] std::string summary() const;
 

@@ -107,8 +107,10 @@ std::string text_report(const BenchSubject& subject, const BenchResults& results
   row(units, results.completed, per_second(results.completed, results.elapsed));
   row("chunks", results.chunks, per_second(results.chunks, results.elapsed));
   row("bytes of text", results.bytes, per_second(results.bytes, results.elapsed));
-  out.append(
-      "\n                          p50        p90        p99      p99.9        max       mean\n");
+  if (results.first.count() > 0) {
+    out.append(
+        "\n                          p50        p90        p99      p99.9        max       mean\n");
+  }
   append_row(out, "first chunk", results.first);
   append_row(out, subject.mode == "call" ? "whole call" : "whole stream", results.complete);
   append_row(out, "added latency", results.added);

@@ -46,7 +46,7 @@ std::string explain(const AnswerEnd& end) {
   std::string message = end.error.message;
   if (end.outcome == AnswerEnd::Outcome::unreachable) {
     message = "cannot reach the server: " + message;
-  } else if (end.error.code == 401 || message.find("status 401") != std::string::npos) {
+  } else if (end.error.code == 401 || message.find("API key") != std::string::npos) {
     message += " (give a key with --key or SLUICE_KEY)";
   }
   return message;

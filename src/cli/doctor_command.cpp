@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/doctor_checks.hpp"
 #include "cli/doctor_report.hpp"
+#include "cli/engine_factory.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/machine.hpp"
 #include "cli/process_environment.hpp"
@@ -46,7 +47,8 @@ Checks examine(const DoctorArguments& arguments) {
                       "Correct it; sluice serve --example-config explains every setting"});
     loaded = LoadedConfig();
   }
-  const ServeConfig& config = loaded->config;
+  ServeConfig& config = loaded->config;
+  if (config.engine.model.empty()) config.engine.model = default_model();
   const MachineFacts machine = read_machine();
   check_machine(checks, machine, config);
   check_limits(checks, machine, config);

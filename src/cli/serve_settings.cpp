@@ -212,11 +212,13 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(engine.model)));
   add(number("engine.slots", "--slots", 1, 256, "Answers generated at the same time",
              SLUICE_AT(engine.slots)));
-  add(number("engine.context", "--context", 0, kMany,
-             "Tokens that one conversation may have; 0 takes what the model was trained for",
-             SLUICE_AT(engine.context)));
+  add(number(
+      "engine.context", "--context", 0, kMany,
+      "Tokens that one conversation may have; 0 takes what the model was trained for, or what "
+      "fits into memory",
+      SLUICE_AT(engine.context)));
   add(number("engine.threads", "--model-threads", 0, 1024,
-             "Threads that compute the model; 0 takes one for each core",
+             "Threads that compute the model; 0 takes one for each core, and one for a tiny model",
              SLUICE_AT(engine.threads)));
   add(text("engine.backend", "--backend", "NAME",
            "Where the model runs: auto, cpu, or the name of a device",
