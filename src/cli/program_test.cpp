@@ -106,7 +106,7 @@ TEST(Program, TellsItsVersion) {
 }
 
 TEST(Program, TheVersionIsTheBuilds) {
-  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../CMakeLists.txt");
+  std::ifstream file(std::filesystem::path(SLUICE_SOURCE_DIR) / "CMakeLists.txt");
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_THAT(text.str(), HasSubstr("project(sluice VERSION " + std::string(kVersion) + " "));

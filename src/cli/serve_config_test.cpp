@@ -241,7 +241,7 @@ TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
 }
 
 TEST(ServeConfig, TheExampleInTheDocumentationIsCurrent) {
-  const auto path = std::filesystem::path(__FILE__).parent_path() / "../../docs/sluice.toml";
+  const auto path = std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/sluice.toml";
   std::ifstream file(path);
   std::stringstream content;
   content << file.rdbuf();
