@@ -292,12 +292,8 @@ bool Connection::process_body(const HttpRequestHead& head, std::string_view& bod
       total = head.size + *used;
       body = chunked_->body();
     } else {
-      // What the reader has taken makes room for what follows; the head stays for the handler.
-      input_.erase(head.size, *used);
-      if (input_.size() - head.size > worker_->options.max_header_bytes) {
-        refuse({.code = 431, .message = "A chunk's header or the trailers are too long"});
-        return false;
-      }
+      // The head stays for the handler.
+      input_.truncate(head.size);
     }
   }
   if (whole) return true;

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,21 +52,42 @@ class HttpHeadParser {
   std::array<HeaderField, kMaxHeaders> fields_;
 };
 
-/// Undoes the chunked coding of one request's body (RFC 9112, section 7.1) as it comes in.
+/// Undoes the chunked coding of one request's body (RFC 9112, section 7.1) as it comes in, and
+/// skips the trailers. Strict: lines end with CRLF, chunk extensions and trailers are bounded.
 class ChunkedBodyReader {
  public:
-  explicit ChunkedBodyReader(std::size_t max_body);
-  ~ChunkedBodyReader();
+  explicit ChunkedBodyReader(std::size_t max_body) : max_body_(max_body) {}
 
-  /// Takes bytes that follow the head. Returns how many it used; the rest wants more behind it, or
-  /// belongs to the next request once done(). The error's code is 400 or 413.
+  /// Takes bytes that follow the head. Returns how many it used: all of them, or those up to the
+  /// body's end. The error's code is 400, 413 or 431; then the reader is of no more use.
   Result<std::size_t> feed(std::string_view input);
-  [[nodiscard]] bool done() const;
-  [[nodiscard]] const std::string& body() const;
+  [[nodiscard]] bool done() const { return state_ == State::done; }
+  [[nodiscard]] const std::string& body() const { return body_; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  enum class State : std::uint8_t {
+    size_first,  // the first digit of a chunk's size
+    size,
+    extension,
+    size_lf,
+    data,
+    data_cr,
+    data_lf,
+    trailer_first,  // the first character of a trailer line, or the CR of the empty line
+    trailer,
+    trailer_lf,
+    end_lf,
+    done,
+  };
+  Result<void> take(char c);
+  Result<void> take_size(char c);
+  Result<void> take_trailer(char c);
+
+  std::size_t max_body_;
+  std::string body_;
+  std::size_t remaining_ = 0;  // of the chunk
+  std::size_t skipped_ = 0;    // bytes of extensions and trailers
+  State state_ = State::size_first;
 };
 
 }  // namespace sluice

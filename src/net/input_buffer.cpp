@@ -67,12 +67,6 @@ void InputBuffer::consume(std::size_t bytes) {
   if (begin_ == end_) clear();
 }
 
-void InputBuffer::erase(std::size_t offset, std::size_t bytes) {
-  char* const at = data_ + begin_ + offset;
-  std::memmove(at, at + bytes, size() - offset - bytes);
-  end_ -= static_cast<std::uint32_t>(bytes);
-}
-
 void InputBuffer::reserve(std::size_t total) {
   if (capacity_ - begin_ >= total) return;
   if (capacity_ >= total) {

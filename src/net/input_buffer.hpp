@@ -59,8 +59,8 @@ class InputBuffer {
   void commit(std::size_t bytes) { end_ += static_cast<std::uint32_t>(bytes); }
   /// Drops bytes from the front.
   void consume(std::size_t bytes);
-  /// Drops `bytes` behind the first `offset`.
-  void erase(std::size_t offset, std::size_t bytes);
+  /// Drops what is behind the first `size` bytes.
+  void truncate(std::size_t size) { end_ = begin_ + static_cast<std::uint32_t>(size); }
   /// Makes room for `total` bytes in all.
   void reserve(std::size_t total);
   void clear() { begin_ = end_ = 0; }

@@ -1,0 +1,216 @@
+#include "net/event_loop.hpp"
+
+#include <array>
+#include <atomic>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class EventLoopTest : public ::testing::Test {
+ protected:
+  struct Hook final : EventLoop::TurnHook {
+    Hook(std::vector<std::string>& written, std::string what)
+        : log(&written), name(std::move(what)) {}
+    void on_turn_end() override {
+      log->push_back(name);
+      if (then) then();
+    }
+    std::vector<std::string>* log;
+    std::string name;
+    std::function<void()> then;
+  };
+
+  Executor::Task note(std::string what) {
+    return [this, what = std::move(what)] { log.push_back(what); };
+  }
+  void settle() {
+    while (loop.poll()) {
+    }
+  }
+  void run_until(const std::function<bool()>& done) {
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    loop.poll();
+    while (!done() && std::chrono::steady_clock::now() < deadline) {
+      loop.context().run_one_until(deadline);
+    }
+    ASSERT_TRUE(done());
+  }
+
+  EventLoop loop;
+  std::vector<std::string> log;
+};
+
+TEST_F(EventLoopTest, RunsPostedTasksInOrderButNotAtOnce) {
+  loop.poll();
+  ASSERT_TRUE(loop.on_loop_thread());
+  loop.post(note("a"));
+  loop.post([this] {
+    log.emplace_back("b");
+    loop.post(note("d"));
+  });
+  loop.post(note("c"));
+  EXPECT_THAT(log, IsEmpty());
+  settle();
+  EXPECT_THAT(log, ElementsAre("a", "b", "c", "d"));
+}
+
+TEST_F(EventLoopTest, CallsEachHookOnceWhenTheTasksOfATurnHaveRun) {
+  loop.poll();
+  Hook first(log, "first");
+  Hook second(log, "second");
+  Hook withdrawn(log, "withdrawn");
+  loop.post([&] {
+    log.emplace_back("task");
+    loop.at_turn_end(first);
+    loop.at_turn_end(second);
+    loop.at_turn_end(withdrawn);
+    loop.at_turn_end(first);
+    loop.post([&] {
+      log.emplace_back("its task");
+      loop.at_turn_end(first);
+    });
+  });
+  loop.post([&] { loop.forget(withdrawn); });
+  settle();
+  EXPECT_THAT(log, ElementsAre("task", "its task", "first", "second"));
+}
+
+TEST_F(EventLoopTest, CallsHooksThatNoTaskAskedFor) {
+  loop.poll();
+  Hook hook(log, "hook");
+  loop.at_turn_end(hook);
+  settle();
+  EXPECT_THAT(log, ElementsAre("hook"));
+}
+
+TEST_F(EventLoopTest, AHookMayAskForAnotherTurnAndForgetOthers) {
+  loop.poll();
+  Hook first(log, "first");
+  Hook second(log, "second");
+  int again = 2;
+  first.then = [&] {
+    loop.forget(second);
+    if (again-- > 0) loop.at_turn_end(first);
+  };
+  loop.at_turn_end(first);
+  loop.at_turn_end(second);
+  settle();
+  EXPECT_THAT(log, ElementsAre("first", "first", "first"));
+}
+
+TEST_F(EventLoopTest, WorkThatPostsItselfHoldsNoHookBack) {
+  loop.poll();
+  Hook hook(log, "hook");
+  int rounds = 0;
+  std::function<void()> work = [&] {
+    if (++rounds < 1000) loop.post([&] { work(); });
+  };
+  loop.post([&] { work(); });
+  loop.at_turn_end(hook);
+  for (int polls = 0; log.empty(); ++polls) {
+    loop.context().poll_one();
+    ASSERT_LT(polls, 10);
+  }
+  EXPECT_LT(rounds, 10);
+  settle();
+  EXPECT_EQ(rounds, 1000);
+}
+
+TEST_F(EventLoopTest, RunsTimersInOrderOfTheirTimes) {
+  loop.poll();
+  const TimePoint now = loop.clock().now();
+  loop.schedule_at(now + 3ms, note("3"));
+  loop.schedule_at(now + 1ms, note("1"));
+  loop.schedule_at(now + 1ms, note("1 too"));
+  const Executor::TimerId gone = loop.schedule_at(now + 2ms, note("cancelled"));
+  loop.schedule_at(now - 1s, note("late"));
+  loop.cancel(gone);
+  loop.cancel(gone);
+  loop.cancel(0);
+  run_until([&] { return log.size() == 4; });
+  EXPECT_THAT(log, ElementsAre("late", "1", "1 too", "3"));
+}
+
+TEST_F(EventLoopTest, ATimerMayScheduleAndCancelTimers) {
+  loop.poll();
+  const TimePoint now = loop.clock().now();
+  const Executor::TimerId gone = loop.schedule_at(now + 1ms, note("cancelled"));
+  loop.schedule_at(now, [&, gone] {
+    loop.cancel(gone);
+    loop.schedule_at(now, note("second"));
+    log.emplace_back("first");
+  });
+  loop.schedule_at(now + 5ms, note("last"));
+  run_until([&] { return log.size() == 3; });
+  EXPECT_THAT(log, ElementsAre("first", "second", "last"));
+}
+
+TEST_F(EventLoopTest, ForgetsManyCancelledTimers) {
+  loop.poll();
+  const TimePoint now = loop.clock().now();
+  for (int i = 0; i < 100'000; ++i) {
+    loop.cancel(loop.schedule_at(now + 1h, [held = std::string(1000, 'x')] { (void)held; }));
+  }
+  loop.schedule_at(now + 1ms, note("kept"));
+  run_until([&] { return !log.empty(); });
+}
+
+TEST_F(EventLoopTest, TakesTasksFromOtherThreadsInTheirOrder) {
+  static constexpr int kThreads = 4;
+  static constexpr int kTasks = 5000;
+  std::array<int, kThreads> next{};
+  int wrong = 0;
+  int ran = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kTasks; ++i) {
+        loop.post([&, t, i] {
+          if (next[t]++ != i) ++wrong;
+          if (++ran == kThreads * kTasks) loop.stop();
+        });
+      }
+    });
+  }
+  loop.run();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ran, kThreads * kTasks);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(EventLoopTest, StopsAlsoIfAskedBeforeItRuns) {
+  loop.stop();
+  loop.run();
+}
+
+TEST(LoopPoolTest, RunsEachLoopOnAThreadOfItsOwn) {
+  LoopPool pool(3);
+  std::array<std::atomic<bool>, 3> ran{};
+  pool.start();
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    pool.loop(i).post([&, i] {
+      for (std::size_t other = 0; other < pool.size(); ++other) {
+        EXPECT_EQ(pool.loop(other).on_loop_thread(), other == i);
+      }
+      ran[i] = true;
+    });
+  }
+  for (const std::atomic<bool>& one : ran) {
+    while (!one) std::this_thread::yield();
+  }
+  EXPECT_FALSE(pool.loop(0).on_loop_thread());
+  pool.stop();
+  EXPECT_GE(LoopPool().size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice
