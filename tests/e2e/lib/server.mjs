@@ -211,7 +211,7 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
 }
 
 // Runs the program to its end: {code, signal, stdout, stderr}. `deadline` in ms.
-export function run_program(args, { input, env, cwd, deadline = 60_000, command = program } = {}) {
+export function run_program(args, { input, env, cwd, deadline = 60_000, command = program, on_stdout } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: cwd ?? root,
@@ -227,6 +227,7 @@ export function run_program(args, { input, env, cwd, deadline = 60_000, command 
         out[name] += text;
       });
     }
+    if (on_stdout) child.stdout.on('data', on_stdout);
     const late = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), deadline);
     child.once('error', reject);
     child.once('close', (code, signal) => {

@@ -62,4 +62,10 @@ export class Terminal {
       look();
     });
   }
+
+  // What the program ended with.
+  async exit_code() {
+    await this.until(() => this.gone, 'it ended');
+    return this.exited;
+  }
 }
