@@ -1,6 +1,7 @@
 #include "client/answer_client.hpp"
 
-#include <future>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -18,12 +19,18 @@ struct AnswerClient::State {
   /// Runs `work` on the loop's thread and waits for it.
   template <class Work>
   void on_loop(Work work) {
-    std::promise<void> done;
+    std::mutex mutex;
+    std::condition_variable finished;
+    bool done = false;
     loop.post([&] {
       work();
-      done.set_value();
+      // Notified under the lock: both are gone as soon as the waiter sees `done`.
+      const std::lock_guard lock(mutex);
+      done = true;
+      finished.notify_one();
     });
-    done.get_future().wait();
+    std::unique_lock lock(mutex);
+    finished.wait(lock, [&] { return done; });
   }
 
   ServerAddress address;
