@@ -1,0 +1,44 @@
+#include "auth/api_keys.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+
+namespace sluice {
+namespace {
+
+const ApiKeys& keys() {
+  static const ApiKeys keys({{"ann", "secret-1"}, {"bob", "secret-2"}, {"odd", " spaced "}});
+  return keys;
+}
+
+std::string name_or_none(const std::string* name) {
+  return name == nullptr ? "(none)" : *name;
+}
+
+TEST(ApiKeys, NameTheirHolders) {
+  EXPECT_TRUE(ApiKeys().empty());
+  EXPECT_FALSE(keys().empty());
+  EXPECT_EQ(name_or_none(keys().name_of("secret-1")), "ann");
+  EXPECT_EQ(name_or_none(keys().name_of("secret-2")), "bob");
+  for (const std::string_view key :
+       {"", "secret", "secret-", "secret-11", "Secret-1", "secret-1 ", "ann"}) {
+    EXPECT_EQ(keys().name_of(key), nullptr) << key;
+    EXPECT_EQ(ApiKeys().name_of(key), nullptr) << key;
+  }
+  EXPECT_EQ(keys().name_of(std::string_view("secret-1\0", 9)), nullptr);
+}
+
+TEST(ApiKeys, ComeAsBearerTokens) {
+  for (const std::string_view value :
+       {"Bearer secret-1", "bearer secret-1", "BEARER secret-1", "Bearer   secret-1"}) {
+    EXPECT_EQ(name_or_none(keys().name_of_authorization(value)), "ann") << value;
+  }
+  for (const std::string_view value : {"", "Bearer", "Bearer ", "Bearersecret-1", "secret-1",
+                                       "Basic secret-1", "Bearer secret-3", "Bearer: secret-1"}) {
+    EXPECT_EQ(keys().name_of_authorization(value), nullptr) << value;
+  }
+  EXPECT_EQ(keys().name_of_authorization({}), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,328 @@
+#include "server/dispatcher.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+
+#include "server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kServerInfo =
+    R"("_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}})";
+constexpr std::string_view kToolList =
+    R"("tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object"}},)"
+    R"({"name":"later","description":"","inputSchema":{}}])";
+constexpr std::string_view kMeta =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+    R"("io.modelcontextprotocol/clientCapabilities":{})";
+
+/// Members of a modern request's params.
+std::string modern(std::string_view params = "", std::string_view meta = "") {
+  std::string out(kMeta);
+  if (!meta.empty()) out.append(",").append(meta);
+  out.push_back('}');
+  if (!params.empty()) out.append(",").append(params);
+  return out;
+}
+
+class DispatcherTest : public testing::Test {
+ protected:
+  /// Calls `later` for progress; its call is the last of bench.calls.
+  void call_later(std::string_view meta = R"("progressToken":"p")") {
+    const std::string out = bench.request("tools/call", modern(R"("name":"later")", meta), caller);
+    EXPECT_EQ(out, "");
+    EXPECT_EQ(bench.outcome.kind, Outcome::Kind::pending);
+    ASSERT_FALSE(bench.calls.empty());
+  }
+
+  ServerBench bench;
+  RecordingCaller caller;
+};
+
+TEST_F(DispatcherTest, InitializeAgreesOnALegacyRevision) {
+  for (const std::string_view asked : {"2025-11-25", "2026-07-28", "2024-01-01"}) {
+    EXPECT_EQ(bench.request("initialize",
+                            R"("protocolVersion":")" + std::string(asked) +
+                                R"(","capabilities":{},"clientInfo":{"name":"c","version":"1"})",
+                            caller),
+              result_text(R"({"protocolVersion":"2025-11-25","capabilities":{"tools":{},)"
+                          R"("streaming":true,"extensions":{"dev.sluice/streams":{}}},)"
+                          R"("serverInfo":{"name":"test","version":"1"},)"
+                          R"("instructions":"Be \"kind\""})"))
+        << asked;
+    EXPECT_EQ(bench.outcome.http_status, 200);
+  }
+  EXPECT_EQ(error_code(bench.request("initialize", "", caller)), -32602);
+  EXPECT_EQ(error_code(bench.request("initialize", R"("protocolVersion":1)", caller)), -32602);
+}
+
+TEST_F(DispatcherTest, DiscoverIsModern) {
+  EXPECT_EQ(bench.request("server/discover", modern(), caller),
+            result_text(R"({"resultType":"complete","supportedVersions":["2026-07-28",)"
+                        R"("2025-11-25"],"capabilities":{"tools":{},"extensions":)"
+                        R"({"dev.sluice/streams":{}}},"instructions":"Be \"kind\"",)"
+                        R"("ttlMs":300000,"cacheScope":"public",)" +
+                        std::string(kServerInfo) + "}"));
+  EXPECT_EQ(error_code(bench.request("server/discover", "", caller)), -32601);
+}
+
+TEST_F(DispatcherTest, ToolsAreListedInEachErasForm) {
+  EXPECT_EQ(bench.request("tools/list", "", caller),
+            result_text("{" + std::string(kToolList) + "}"));
+  EXPECT_EQ(
+      bench.request("tools/list", modern(), caller),
+      result_text(R"({"resultType":"complete",)" + std::string(kToolList) +
+                  R"(,"ttlMs":300000,"cacheScope":"public",)" + std::string(kServerInfo) + "}"));
+}
+
+TEST_F(DispatcherTest, PingIsLegacy) {
+  EXPECT_EQ(bench.request("ping", "", caller), result_text("{}"));
+  EXPECT_EQ(error_code(bench.request("ping", modern(), caller)), -32601);
+}
+
+TEST_F(DispatcherTest, ImmediateToolsAnswerAtOnce) {
+  EXPECT_EQ(
+      bench.request("tools/call", R"("name":"echo","arguments":{"text":"a\n"})", caller),
+      result_text(R"({"content":[{"type":"text","text":"a\n"}],"structuredContent":{"n":1}})"));
+  EXPECT_EQ(bench.request("tools/call",
+                          modern(R"("name":"echo","arguments":{"text":"a","wrong":1})"), caller),
+            result_text(R"({"resultType":"complete","content":[{"type":"text","text":"a"}],)"
+                        R"("structuredContent":{"n":1},"isError":true,)" +
+                        std::string(kServerInfo) + "}"));
+  EXPECT_EQ(bench.outcome.kind, Outcome::Kind::answered);
+  EXPECT_EQ(bench.outcome.http_status, 200);
+  EXPECT_TRUE(caller.channels.empty());
+}
+
+TEST_F(DispatcherTest, BadToolCallsAreInvalidParams) {
+  for (const std::string_view params :
+       {"", R"("name":7)", R"("name":"nobody")", R"("name":"echo","arguments":[])",
+        R"("name":"echo","arguments":null)", R"("name":"echo","arguments":{})", R"("name":"echo")",
+        R"("name":"echo","arguments":{"text":1})"}) {
+    EXPECT_EQ(error_code(bench.request("tools/call", params, caller)), -32602) << params;
+    EXPECT_EQ(error_code(bench.request("tools/call", modern(params), caller)), -32602) << params;
+    EXPECT_EQ(bench.outcome.http_status, 200) << params;
+  }
+}
+
+TEST_F(DispatcherTest, UnknownMethodsShowInTheStatusOfTheModernEra) {
+  EXPECT_EQ(error_code(bench.request("tools/dance", "", caller)), -32601);
+  EXPECT_EQ(bench.outcome.http_status, 200);
+  EXPECT_EQ(error_code(bench.request("tools/dance", modern(), caller)), -32601);
+  EXPECT_EQ(bench.outcome.http_status, 404);
+}
+
+TEST_F(DispatcherTest, WhatIsNotUnderstoodIsABadRequest) {
+  EXPECT_EQ(error_code(bench.request(
+                "tools/list", R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"})",
+                caller)),
+            -32602);
+  EXPECT_EQ(bench.outcome.http_status, 400);
+  EXPECT_EQ(
+      error_code(bench.request(
+          "tools/list", R"("_meta":{"io.modelcontextprotocol/protocolVersion":"3"})", caller)),
+      -32022);
+  EXPECT_EQ(bench.outcome.http_status, 400);
+  const MirroredHeaders headers{
+      .protocol_version = "2026-07-28", .method = "tools/call", .name = {}};
+  EXPECT_EQ(error_code(bench.send(
+                R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{)" + modern() + "}}",
+                caller, &headers)),
+            -32020);
+  EXPECT_EQ(bench.outcome.http_status, 400);
+  const MirroredHeaders version_only{.protocol_version = "2026-07-28", .method = {}, .name = {}};
+  EXPECT_EQ(error_code(bench.send(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})", caller,
+                                  &version_only)),
+            -32602);
+  EXPECT_EQ(bench.outcome.http_status, 400);
+
+  EXPECT_EQ(error_code(bench.send("{", caller)), -32700);
+  EXPECT_EQ(bench.outcome.http_status, 400);
+  EXPECT_EQ(error_code(bench.send("[]", caller)), -32600);
+  EXPECT_EQ(bench.outcome.http_status, 400);
+}
+
+TEST_F(DispatcherTest, NotificationsAndResponsesAreAccepted) {
+  for (const std::string_view text :
+       {R"({"jsonrpc":"2.0","method":"notifications/initialized"})",
+        R"({"jsonrpc":"2.0","method":"tools/call","params":{"name":"later"}})",
+        R"({"jsonrpc":"2.0","method":"run","params":{"prompt":"a"}})",
+        R"({"jsonrpc":"2.0","method":"initialize"})", R"({"jsonrpc":"2.0","id":1,"result":{}})"}) {
+    EXPECT_EQ(bench.send(text, caller), "") << text;
+    EXPECT_EQ(bench.outcome.kind, Outcome::Kind::accepted) << text;
+  }
+  EXPECT_TRUE(bench.calls.empty());
+  EXPECT_TRUE(bench.runs.empty());
+}
+
+TEST_F(DispatcherTest, DeferredToolsAnswerThroughTheChannel) {
+  call_later("");
+  ASSERT_EQ(caller.ids, std::vector<RequestId>{"1"});
+  EXPECT_TRUE(bench.calls[0]->emit("unseen"));
+  bench.run_all();
+  EXPECT_EQ(caller.channel().written, "");
+  bench.calls[0]->complete({.text = "done"});
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(caller.channel().status, 200);
+  EXPECT_EQ(caller.channel().replies[0],
+            result_text(R"({"resultType":"complete","content":[{"type":"text","text":"done"}],)" +
+                        std::string(kServerInfo) + "}"));
+  EXPECT_FALSE(caller.channel().waits_for_close());
+  // An answer is given once.
+  bench.calls[0]->complete({.text = "again"});
+  bench.calls[0]->fail({-32603, "again", {}});
+  EXPECT_EQ(caller.channel().replies.size(), 1U);
+}
+
+TEST_F(DispatcherTest, DeferredToolsMayFail) {
+  call_later();
+  bench.calls[0]->fail({-32010, "full", {}});
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(caller.channel().replies[0],
+            R"({"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"full"}})");
+  EXPECT_EQ(bench.request("tools/call", R"("name":"later","arguments":{"refuse":1})", caller), "");
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(error_code(caller.channel().replies[0]), -32602);
+}
+
+TEST_F(DispatcherTest, ProgressComesBeforeTheResult) {
+  call_later();
+  Call& call = *bench.calls[0];
+  call.emit("a");
+  call.emit("b\n");
+  bench.run_all();
+  const auto progress = [](int number, std::string_view text) {
+    return R"(data: {"jsonrpc":"2.0","method":"notifications/progress","params":)"
+           R"({"progressToken":"p","progress":)" +
+           std::to_string(number) + R"(,"message":")" + std::string(text) + "\"}}\n\n";
+  };
+  std::string expected = progress(1, "a") + progress(2, "b\\n");
+  EXPECT_EQ(caller.channel().written, expected);
+  call.emit("c");
+  call.complete({.text = "abc"});
+  bench.run_all();
+  expected += progress(3, "c") + "data: " +
+              result_text(R"({"resultType":"complete","content":[{"type":"text","text":"abc"}],)" +
+                          std::string(kServerInfo) + "}") +
+              "\n\n";
+  EXPECT_EQ(caller.channel().written, expected);
+  EXPECT_EQ(caller.channel().finishes, 1);
+  EXPECT_TRUE(caller.channel().replies.empty());
+  bench.calls.clear();
+  EXPECT_EQ(bench.managers[0]->counters().open, 0U);
+}
+
+TEST_F(DispatcherTest, CallersThatTakeNoEventsGetOnlyTheResult) {
+  caller.streams = false;
+  call_later();
+  EXPECT_TRUE(bench.calls[0]->emit("a"));
+  bench.calls[0]->complete({.text = "a"});
+  bench.run_all();
+  EXPECT_EQ(caller.channel().written, "");
+  EXPECT_EQ(caller.channel().replies.size(), 1U);
+}
+
+TEST_F(DispatcherTest, ProgressWaitsForASlowCaller) {
+  call_later();
+  caller.channel().room = false;
+  CountingStreamProducer producer;
+  Call& call = *bench.calls[0];
+  call.set_producer(&producer);
+  call.emit("first");
+  bench.run_all();
+  const std::string first = caller.channel().written;
+  EXPECT_NE(first.find("first"), std::string::npos);
+
+  std::size_t emitted = 0;
+  while (call.emit(std::string(1000, 'x'))) {
+    ASSERT_LT(++emitted, 100000U);
+    bench.run_all();
+  }
+  EXPECT_EQ(caller.channel().written, first);
+  EXPECT_EQ(producer.rooms, 0);
+  caller.channel().drain();
+  bench.run_all();
+  EXPECT_GT(caller.channel().written.size(), emitted * 1000);
+  EXPECT_EQ(producer.rooms, 1);
+  call.complete({.text = "end"});
+  bench.run_all();
+  EXPECT_EQ(caller.channel().finishes, 1);
+}
+
+TEST_F(DispatcherTest, TheCallersGoingAwayCancelsTheCall) {
+  for (const bool after_progress : {false, true}) {
+    call_later();
+    const std::shared_ptr<Call> call = bench.calls.back();
+    CountingStreamProducer producer;
+    call->set_producer(&producer);
+    if (after_progress) {
+      call->emit("a");
+      bench.run_all();
+    }
+    EXPECT_FALSE(call->cancelled());
+    caller.channel().close();
+    EXPECT_TRUE(call->cancelled());
+    EXPECT_EQ(producer.cancels, 1);
+    const std::string written = caller.channel().written;
+    EXPECT_TRUE(call->emit("b"));
+    call->complete({.text = "late"});
+    bench.run_all();
+    EXPECT_EQ(caller.channel().written, written);
+    EXPECT_TRUE(caller.channel().replies.empty());
+    EXPECT_EQ(bench.managers[0]->counters().open, 0U);
+  }
+}
+
+TEST_F(DispatcherTest, AResultThatIsOnItsWayIsLostWithTheCaller) {
+  call_later();
+  caller.channel().room = false;
+  bench.calls[0]->emit("a");
+  bench.run_all();
+  bench.calls[0]->complete({.text = "a"});
+  const std::weak_ptr<Call> call = bench.calls[0];
+  bench.calls.clear();
+  EXPECT_FALSE(call.expired());
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(call.expired());
+  EXPECT_EQ(bench.managers[0]->counters().open, 0U);
+}
+
+TEST_F(DispatcherTest, ACallMayFollowAStream) {
+  const std::shared_ptr<Stream> stream = bench.start(0);
+  call_later();
+  bench.calls[0]->follow(std::string(stream->id()));
+  stream->append(ChunkKind::text, "a\"");
+  bench.run_all();
+  EXPECT_NE(caller.channel().written.find(R"("progress":1,"message":"a\"")"), std::string::npos);
+  stream->append(ChunkKind::text, "b");
+  stream->finish(R"("status":"finished","finish_reason":"stop","usage":{"output_tokens":2})");
+  bench.run_all();
+  EXPECT_NE(caller.channel().written.find(
+                R"("content":[{"type":"text","text":"a\"b"}],)"
+                R"("structuredContent":{"finish_reason":"stop","usage":{"output_tokens":2}})"),
+            std::string::npos)
+      << caller.channel().written;
+  EXPECT_EQ(caller.channel().finishes, 1);
+
+  call_later();
+  bench.calls.back()->follow("0123456789abcdef");
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(error_code(caller.channel().replies[0]), -32001);
+}
+
+TEST_F(DispatcherTest, DeferredCallsAreRefusedWhenThereIsNoRoomOrTimeForThem) {
+  caller.full = true;
+  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later")", caller)), -32000);
+  caller.full = false;
+  bench.services[0]->drain();
+  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later")", caller)), -32000);
+  EXPECT_EQ(error_code(bench.request("run", R"("prompt":"a")", caller)), -32000);
+  EXPECT_TRUE(bench.calls.empty());
+  EXPECT_EQ(error_code(bench.request("tools/list", "", caller)), 0);
+}
+
+}  // namespace
+}  // namespace sluice

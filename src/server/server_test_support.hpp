@@ -1,0 +1,221 @@
+#pragma once
+
+#include <deque>
+#include <expected>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/manual_executor.hpp"
+#include "server/call.hpp"
+#include "server/dispatcher.hpp"
+#include "server/framing.hpp"
+#include "server/reply_channel.hpp"
+#include "server/stream_service.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+
+// What the tests of this folder share.
+
+/// A way back to a caller that keeps what it is given. Messages of a stream come as SSE events.
+class RecordingChannel final : public ReplyChannel {
+ public:
+  void reply(int http_status, std::string_view message) override {
+    status = http_status;
+    replies.emplace_back(message);
+    done();
+  }
+  bool write(std::string_view block) override {
+    written.append(block);
+    return room;
+  }
+  bool write(const Bytes& block) override { return write(block.view()); }
+  void finish() override {
+    ++finishes;
+    done();
+  }
+  void drop(const Error& error) override {
+    dropped = error;
+    done();
+  }
+  [[nodiscard]] const Framing& framing() const override { return sse_framing(); }
+  [[nodiscard]] bool can_stream() const override { return streams; }
+  void on_close(Executor::Task task) override {
+    // What the old task holds may hold this channel.
+    const Executor::Task old = std::exchange(close_task_, std::move(task));
+  }
+  void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
+
+  /// The caller goes away.
+  void close() {
+    if (Executor::Task task = std::exchange(close_task_, {})) task();
+  }
+  /// The caller takes more.
+  void drain() {
+    room = true;
+    if (drain_task_) drain_task_();
+  }
+  [[nodiscard]] bool waits_for_close() const { return static_cast<bool>(close_task_); }
+
+  int status = 0;
+  std::vector<std::string> replies;
+  std::string written;
+  int finishes = 0;
+  std::optional<Error> dropped;
+  bool room = true;
+  bool streams = true;
+
+ private:
+  void done() { const Executor::Task released = std::exchange(close_task_, {}); }
+
+  Executor::Task close_task_;
+  Executor::Task drain_task_;
+};
+
+class RecordingCaller final : public Caller {
+ public:
+  explicit RecordingCaller(std::string principal = "alice") : principal_(std::move(principal)) {}
+  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
+    if (full) return fail(-32000, "Too many unanswered requests");
+    ids.push_back(id);
+    channels.push_back(std::make_shared<RecordingChannel>());
+    channels.back()->streams = streams;
+    return channels.back();
+  }
+  RecordingChannel& channel() { return *channels.back(); }
+
+  bool full = false;
+  bool streams = true;
+  std::vector<RequestId> ids;
+  std::vector<std::shared_ptr<RecordingChannel>> channels;
+
+ private:
+  std::string principal_;
+};
+
+/// Counts what it is told.
+struct CountingStreamProducer final : StreamProducer {
+  void on_room() override { ++rooms; }
+  void on_cancel() override { ++cancels; }
+  int rooms = 0;
+  int cancels = 0;
+};
+
+/// A server of `loops` loops without a network. Its tool `later` keeps its calls, its method `run`
+/// its streams.
+class ServerBench {
+ public:
+  explicit ServerBench(std::size_t loops = 1)
+      : policy({}, std::size_t{64} << 20U, 1000, 1000), executors(loops) {
+    definition.name = "test";
+    definition.version = "1";
+    definition.instructions = "Be \"kind\"";
+    definition.tools.push_back(
+        {.name = "echo",
+         .description = "Says it again",
+         .input_schema = R"({"type":"object"})",
+         .handler = Tool::Immediate([](const json::object& arguments) -> Result<ToolResult> {
+           const json::value* const text = arguments.if_contains("text");
+           if (text == nullptr || !text->is_string()) return fail(-32602, "text must be a string");
+           return ToolResult{.text = std::string(text->get_string()),
+                             .structured = R"({"n":1})",
+                             .is_error = arguments.contains("wrong")};
+         })});
+    definition.tools.push_back(
+        {.name = "later",
+         .description = "",
+         .input_schema = "{}",
+         .handler = Tool::Deferred(
+             [this](const json::object& arguments, std::shared_ptr<Call> call) -> Result<void> {
+               if (arguments.contains("refuse")) return fail(-32602, "refused");
+               calls.push_back(std::move(call));
+               return {};
+             })});
+    definition.stream_methods.push_back(
+        {.name = "run",
+         .handler = [this](const json::object& params,
+                           const std::shared_ptr<Stream>& stream) -> Result<void> {
+           if (params.contains("refuse")) return fail(-32602, "refused");
+           run_params.push_back(to_json(params));
+           runs.push_back(stream);
+           return {};
+         },
+         .status = [](const Stream&) { return std::string(R"("queue_position":3)"); }});
+    std::vector<StreamShard> shards;
+    for (std::size_t i = 0; i < loops; ++i) {
+      managers.push_back(std::make_unique<StreamManager>(executors[i], policy, i, loops));
+      shards.push_back({&executors[i], managers.back().get()});
+    }
+    for (std::size_t i = 0; i < loops; ++i) {
+      services.push_back(std::make_unique<StreamService>(definition, shards, i));
+    }
+    results.emplace(definition);
+    dispatcher.emplace(definition, *results, *services[0]);
+  }
+  ~ServerBench() { run_all(); }
+  ServerBench(const ServerBench&) = delete;
+  ServerBench& operator=(const ServerBench&) = delete;
+
+  /// The response of loop 0, or "" if it comes later or never.
+  std::string send(std::string_view text, Caller& caller,
+                   const MirroredHeaders* headers = nullptr) {
+    std::string out;
+    const std::expected<Message, MessageError> message = parser.parse(text);
+    outcome = message ? dispatcher->dispatch(*message, headers, caller, out)
+                      : Dispatcher::reject(message.error(), out);
+    return out;
+  }
+  /// A request of id 1 with these members as params.
+  std::string request(std::string_view method, std::string_view params, Caller& caller) {
+    return send(R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) + R"(","params":{)" +
+                    std::string(params) + "}}",
+                caller);
+  }
+
+  /// Runs all loops until nothing is left to do.
+  void run_all() {
+    for (bool busy = true; busy;) {
+      busy = false;
+      for (ManualExecutor& executor : executors) busy = executor.run() > 0 || busy;
+    }
+  }
+
+  /// A stream of `loop` that the principal alice has started.
+  std::shared_ptr<Stream> start(std::size_t loop) {
+    return managers[loop]->start({.principal = "alice", .method = "run"}).value();
+  }
+
+  StreamPolicy policy;
+  std::deque<ManualExecutor> executors;
+  ServerDefinition definition;
+  std::vector<std::unique_ptr<StreamManager>> managers;
+  std::vector<std::unique_ptr<StreamService>> services;
+  std::optional<ResultWriter> results;
+  std::optional<Dispatcher> dispatcher;
+  MessageParser parser;
+  Outcome outcome;
+  std::vector<std::shared_ptr<Call>> calls;
+  std::vector<std::string> run_params;
+  std::vector<std::shared_ptr<Stream>> runs;
+};
+
+/// {"jsonrpc":"2.0","id":1,"result":<result>}.
+inline std::string result_text(std::string_view result) {
+  return R"({"jsonrpc":"2.0","id":1,"result":)" + std::string(result) + "}";
+}
+
+/// The code of an error response, or 0.
+inline int error_code(std::string_view response) {
+  const Result<json::value> value = parse_json(response);
+  if (!value || !value->is_object()) return 0;
+  const json::value* const error = value->get_object().if_contains("error");
+  return error == nullptr ? 0 : static_cast<int>(error->at("code").as_int64());
+}
+
+}  // namespace sluice
