@@ -49,7 +49,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
         home_(home),
         count_(count),
         interval_(std::chrono::microseconds(std::max<std::int64_t>(interval_us, 0))),
-        flush_(interval_us < 0),
+        flush_(interval_us != 0),
         queued_at_(home.clock().now()),
         sink_(std::move(sink)) {}
 
@@ -105,7 +105,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
         });
         return;
       }
-      if (batch == kMaxBatch) {
+      if (batch == (flush_ ? kMaxFlushedBatch : kMaxBatch)) {
         post_step();
         return;
       }
