@@ -135,7 +135,8 @@ bool names_other_version(std::string_view input) {
   const std::size_t space = line.rfind(' ');
   if (space == std::string_view::npos || !line.substr(space).starts_with(" HTTP/")) return false;
   const std::string_view version = line.substr(space + 6);
-  return !version.empty() && version.find_first_not_of("0123456789.") == std::string_view::npos;
+  return !version.empty() && version != "1.0" && version != "1.1" &&
+         version.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 std::unexpected<Error> malformed(const error_code& error, std::string_view input,
@@ -191,6 +192,8 @@ Result<void> HttpHeadParser::parse(std::string_view input, bool& found, HttpRequ
   if (parser.refusal() != Refusal::none) return refused(parser.refusal(), limits_);
   if (error) return malformed(error, input, limits_);
   if (!parser.is_header_done()) return {};
+  // Beast counts without the empty line.
+  if (used > limits_.header_bytes) return malformed(http::error::header_limit, input, limits_);
 
   HttpRequest& request = head.request;
   request.headers = std::span<const HeaderField>(fields_.data(), parser.count());
@@ -206,6 +209,10 @@ Result<void> HttpHeadParser::parse(std::string_view input, bool& found, HttpRequ
   head.keep_alive = parser.keep_alive();
   if (request.repeated(KnownHeader::content_length)) {
     return fail(400, "Content-Length came more than once");
+  }
+  // Beast takes "5, 5" for 5 (RFC 9112, section 6.3 allows both).
+  if (request.header(KnownHeader::content_length).find(',') != std::string_view::npos) {
+    return fail(400, "Content-Length must be one number");
   }
   if (parser.chunked()) {
     if (request.minor_version == 0) {

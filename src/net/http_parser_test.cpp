@@ -162,8 +162,36 @@ TEST_F(HttpHeadParserTest, HoldsItsLimits) {
   EXPECT_EQ(code("GET /" + host + "a: " + std::string(150, 'v') + "\r\n\r\n"), 0);
   EXPECT_EQ(code("GET /" + host + "a: " + std::string(200, 'v') + "\r\n\r\n"), 431);
   EXPECT_EQ(code("GET /" + host + "a: " + std::string(200, 'v')), 431);
+  const std::size_t around = ("GET /" + host + "a: \r\n\r\n").size();
+  EXPECT_EQ(code("GET /" + host + "a: " + std::string(200 - around, 'v') + "\r\n\r\n"), 0);
+  EXPECT_EQ(code("GET /" + host + "a: " + std::string(201 - around, 'v') + "\r\n\r\n"), 431);
   EXPECT_EQ(code("POST /" + host + "Content-Length: 10\r\n\r\n"), 0);
   EXPECT_EQ(code("POST /" + host + "Content-Length: 11\r\n\r\n"), 413);
+}
+
+TEST_F(HttpHeadParserTest, LeavesNoDoubtWhereABodyEnds) {
+  const auto code = [this](const std::string& fields) {
+    return parse("POST / HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n");
+  };
+  EXPECT_EQ(code("Content-Length: 3\r\n"), 0);
+  EXPECT_EQ(code("Transfer-Encoding: CHUNKED\r\n"), 0);
+  for (const char* fields : {
+           "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+           "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+           "Content-Length: 3\r\nContent-Length: 3\r\n",
+           "Content-Length: 3, 3\r\n",
+           "Content-Length: 3, 4\r\n",
+           "Content-Length: -1\r\n",
+           "Content-Length: +3\r\n",
+           "Content-Length: 0x3\r\n",
+           "Content-Length: 99999999999999999999999\r\n",
+           "Content-Length : 3\r\n",
+           "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+       }) {
+    EXPECT_EQ(code(fields), 400) << fields;
+  }
+  // One of our versions, but not where it belongs.
+  EXPECT_EQ(parse("GET / / HTTP/1.1\r\nHost: t\r\n\r\n"), 400);
 }
 
 struct ChunkedCase {
