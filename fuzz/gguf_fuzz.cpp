@@ -1,0 +1,18 @@
+// The check of a model file's header, before llama.cpp sees it.
+
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "engine/llama/gguf_check.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::istringstream file(std::string(reinterpret_cast<const char*>(data), size));
+  // As itself, and as the beginning of something larger whose sizes would add up.
+  (void)sluice::check_gguf(file, size);
+  file.clear();
+  file.seekg(0);
+  (void)sluice::check_gguf(file, std::uint64_t{1} << 40U);
+  return 0;
+}
