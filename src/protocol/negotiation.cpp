@@ -14,7 +14,7 @@ constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersio
 constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 
-/// A header value as it may stand in an answer, which is UTF-8 whatever came in.
+/// A header value as it may stand in an error's data, which is UTF-8 whatever came in.
 std::string quotable(std::string_view value) {
   std::string out(value);
   if (!is_valid_utf8(value)) {
@@ -38,7 +38,7 @@ std::unexpected<Error> header_missing(std::string_view name) {
 std::unexpected<Error> header_differs(std::string_view name, std::string_view header,
                                       std::string_view body) {
   return fail(kHeaderMismatch, "Header mismatch: " + std::string(name) + " header value '" +
-                                   quotable(header) + "' does not match body value '" +
+                                   std::string(header) + "' does not match body value '" +
                                    std::string(body) + "'");
 }
 

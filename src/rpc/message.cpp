@@ -1,7 +1,9 @@
 #include "rpc/message.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/utf8.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -183,7 +185,14 @@ void append_error(std::string& out, const RequestId& id, const Error& error) {
   out.append(R"(,"error":{"code":)");
   append_number(out, error.code);
   out.append(R"(,"message":)");
-  append_json_string(out, error.message);
+  if (is_valid_utf8(error.message)) {
+    append_json_string(out, error.message);
+  } else {
+    // It quotes bytes that came from outside of any JSON, such as a header's.
+    std::string message = error.message;
+    std::ranges::replace_if(message, [](unsigned char c) { return c >= 0x80; }, '?');
+    append_json_string(out, message);
+  }
   if (!error.data.empty()) out.append(R"(,"data":)").append(error.data);
   out.append("}}");
 }

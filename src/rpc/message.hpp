@@ -64,7 +64,8 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
 /// {"jsonrpc":"2.0","id":<id>,"result":<result>}; `result` is JSON text.
 void append_result(std::string& out, const RequestId& id, std::string_view result);
 
-/// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none.
+/// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none. In a message that is
+/// not UTF-8 a question mark stands for each byte beyond ASCII.
 void append_error(std::string& out, const RequestId& id, const Error& error);
 
 }  // namespace sluice

@@ -235,6 +235,9 @@ TEST(Response, CarriesTheIdAsItCame) {
       out,
       R"({"jsonrpc":"2.0","id":"x","error":{"code":-32602,"message":"a \"b\"\n","data":{"c":1}}})");
   out.clear();
+  append_error(out, "1", Error{-32020, "Host '\xFF\xC3\xA9'", {}});
+  EXPECT_EQ(out, R"({"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Host '???'"}})");
+  out.clear();
   append_error(out, {}, Error{-32700, "m", {}});
   EXPECT_EQ(out, R"({"jsonrpc":"2.0","error":{"code":-32700,"message":"m"}})");
 }

@@ -137,7 +137,7 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
       cancel_request(*message, request.header(KnownHeader::mcp_session_id), caller.principal());
     }
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
-    if (message->method == "initialize") {
+    if (message->method == "initialize" && message->kind == MessageKind::request) {
       begin_session(*exchange, outcome.http_status, origin);
       return;
     }
