@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 
 #include "core/json.hpp"
 #include "core/log.hpp"
+#include "engine/llama/llama_log.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/llama_run.hpp"
 #include "engine/llama/request_preparer.hpp"
@@ -227,7 +229,8 @@ class Llama final : public LlamaEngine {
       return;
     }
     slots_ = loaded->slots;
-    {
+    try {
+      const LlamaGuard guard;
       const std::lock_guard lock(state_mutex_);
       model_ = std::move(*loaded);
       preparer_ = std::make_unique<RequestPreparer>(model_.model.get(), model_.context_tokens);
@@ -236,6 +239,11 @@ class Llama final : public LlamaEngine {
                .parameters = llama_model_n_params(model_.model.get()),
                .context_tokens = model_.context_tokens,
                .slots = model_.slots};
+    } catch (const std::exception& error) {
+      set_state({.phase = ModelState::Phase::failed,
+                 .fault = ModelFault::corrupt,
+                 .message = options_.model_path + ": the model cannot be used: " + error.what()});
+      return;
     }
     set_state({.phase = ModelState::Phase::ready, .progress = 1, .message = "ready"});
     serve();

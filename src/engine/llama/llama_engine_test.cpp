@@ -635,5 +635,32 @@ TEST_F(LlamaEngineTest, ALongPromptIsRead) {
   EXPECT_GT(end.usage.prompt_tokens, 33'000U / 14);
 }
 
+/// A model whose numbers make no sense is refused, or answers or fails, but never ends the process.
+TEST_F(LlamaEngineTest, SurvivesAVocabularyThatMakesNoSense) {
+  const test::TemporaryFile file(testing::TempDir() + "/odd-vocabulary.gguf");
+  file.write(test::ZeroModel{}.build());
+  std::ifstream in(file.path(), std::ios::binary);
+  std::ostringstream whole;
+  whole << in.rdbuf();
+  for (const std::string key : {"unknown_token_id", "bos_token_id", "eos_token_id"}) {
+    for (const std::uint32_t value : {0U, 2U, 150U, 10'000U, 0x7FFFFFFFU, 0xFFFFFFFFU}) {
+      std::string bytes = whole.str();
+      std::memcpy(bytes.data() + bytes.find(key) + key.size() + 4, &value, sizeof value);
+      file.write(bytes);
+      LlamaOptions options;
+      options.model_path = file.path();
+      options.backend = "cpu";
+      engine_ = make_llama_engine(std::move(options));
+      if (engine_->wait_until_loaded().phase != ModelState::Phase::ready) continue;
+      GenerationRequest request = greedy("Hi");
+      request.sampling.temperature = 1;
+      request.max_tokens = 20;
+      const auto sink = std::make_shared<Sink>();
+      const auto generation = engine_->start(request, sink, home_);
+      if (generation) sink->wait();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice

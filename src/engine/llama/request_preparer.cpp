@@ -12,6 +12,7 @@
 #include <common/json-schema-to-grammar.h>
 
 #include "core/json.hpp"
+#include "core/log.hpp"
 #include "core/utf8.hpp"
 #include "engine/llama/grammar_check.hpp"
 #include "engine/llama/llama_log.hpp"
@@ -137,6 +138,16 @@ Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& te
 }
 
 Result<PreparedRequest> RequestPreparer::prepare(const GenerationRequest& request) const {
+  const LlamaGuard guard;
+  try {
+    return translate(request);
+  } catch (const std::exception& error) {
+    log_warning("the model cannot read a prompt", {{"error", std::string_view(error.what())}});
+    return fail(kInternalError, "the model cannot read this prompt");
+  }
+}
+
+Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& request) const {
   PreparedRequest prepared;
   prepared.sampling = request.sampling;
   prepared.max_tokens = static_cast<std::uint32_t>(request.max_tokens.value_or(0));

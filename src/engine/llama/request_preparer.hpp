@@ -43,6 +43,7 @@ class RequestPreparer {
   [[nodiscard]] Result<PreparedRequest> prepare(const GenerationRequest& request) const;
 
  private:
+  [[nodiscard]] Result<PreparedRequest> translate(const GenerationRequest& request) const;
   [[nodiscard]] Result<std::string> grammar_of(const GenerationRequest& request) const;
   [[nodiscard]] Result<std::vector<llama_token>> tokenize(const std::string& text,
                                                           bool special) const;

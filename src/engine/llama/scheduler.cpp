@@ -309,19 +309,32 @@ void Scheduler::after_step(int status) {
 void Scheduler::sample(Slot& slot) {
   const LlamaGuard guard;
   llama_token token = LLAMA_TOKEN_NULL;
+  std::string_view text;
   try {
     token = slot.run->sampler->sample(context_, slot.output);
+    text = text_of(token, slot.run->visible.contains(token));
   } catch (const std::exception& error) {
     log_debug("sampling failed", {{"error", std::string_view(error.what())}});
     finish(slot, Reason::error,
            model_failed("no token of the model fits the grammar at this point"));
     return;
   }
-  take(slot, token);
+  take(slot, token, text);
 }
 
-/// The answer goes on with `token`.
-void Scheduler::take(Slot& slot, llama_token token) {
+/// The bytes of a token, valid until the next call; of a control token only if it is `visible`.
+std::string_view Scheduler::text_of(llama_token token, bool visible) {
+  auto length = llama_token_to_piece(vocab_, token, piece_.data(),
+                                     static_cast<std::int32_t>(piece_.size()), 0, visible);
+  if (length < 0) {
+    piece_.resize(static_cast<std::size_t>(-length));
+    length = llama_token_to_piece(vocab_, token, piece_.data(), -length, 0, visible);
+  }
+  return {piece_.data(), static_cast<std::size_t>(std::max(length, 0))};
+}
+
+/// The answer goes on with `token`, which reads `text`.
+void Scheduler::take(Slot& slot, llama_token token, std::string_view text) {
   LlamaRun& run = *slot.run;
   run.last_token = clock_.now();
   if (!run.first_token) run.first_token = run.last_token;
@@ -333,16 +346,7 @@ void Scheduler::take(Slot& slot, llama_token token) {
   run.tokens.push_back(token);
   ++run.completion_tokens;
   ++stats_.completion_tokens;
-
-  const bool visible = run.visible.contains(token);
-  auto length = llama_token_to_piece(vocab_, token, piece_.data(),
-                                     static_cast<std::int32_t>(piece_.size()), 0, visible);
-  if (length < 0) {
-    piece_.resize(static_cast<std::size_t>(-length));
-    length = llama_token_to_piece(vocab_, token, piece_.data(), -length, 0, visible);
-  }
-  const std::string_view piece(piece_.data(), static_cast<std::size_t>(std::max(length, 0)));
-  const bool stopped = run.reader->push(piece, deltas_);
+  const bool stopped = run.reader->push(text, deltas_);
   for (Delta& delta : deltas_) run.delivery.deliver(std::move(delta));
   deltas_.clear();
   if (run.delivery.paused()) run.paused_since = run.last_token;

@@ -5,6 +5,7 @@
 #include <llama.h>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/clock.hpp"
@@ -68,7 +69,8 @@ class Scheduler {
   int compute();
   void after_step(int status);
   void sample(Slot& slot);
-  void take(Slot& slot, llama_token token);
+  std::string_view text_of(llama_token token, bool visible);
+  void take(Slot& slot, llama_token token, std::string_view text);
 
   void finish(Slot& slot, Completion::Reason reason, std::optional<Error> error = {});
   void complete(const RunPtr& run, Completion::Reason reason, std::optional<Error> error = {});
