@@ -1,0 +1,235 @@
+#include "server/http_endpoint.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/server_test_support.hpp"
+#include "server/call.hpp"
+#include "server/service.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// A server of one loop over real sockets. Its tool `later` keeps its calls, its method `run` its
+/// streams.
+class HttpEndpointTest : public ServerTest {
+ protected:
+  HttpEndpointTest() {
+    definition.name = "test";
+    definition.version = "1";
+    definition.tools.push_back(
+        {.name = "later",
+         .description = "",
+         .input_schema = "{}",
+         .handler = Tool::Deferred(
+             [this](const json::object&, std::shared_ptr<Call> call) -> Result<void> {
+               calls.push_back(std::move(call));
+               return {};
+             })});
+    definition.stream_methods.push_back(
+        {.name = "run",
+         .handler = [this](const json::object&,
+                           const std::shared_ptr<Stream>& stream) -> Result<void> {
+           runs.push_back(stream);
+           return {};
+         }});
+    access.allowed_hosts = {"test"};
+    access.allowed_origins = {"https://app.example"};
+    handle = [this](const HttpRequest& request, HttpExchangePtr exchange) {
+      endpoint->on_request(request, std::move(exchange));
+    };
+  }
+  void TearDown() override {
+    calls.clear();
+    ServerTest::TearDown();
+    settle();
+  }
+
+  Peer connect_to_endpoint() {
+    if (!service) {
+      policy = std::make_unique<AccessPolicy>(access);
+      results = std::make_unique<ResultWriter>(definition);
+      service = std::make_unique<Service>(
+          definition, *results, *policy, pending,
+          std::vector<StreamShard>{{.executor = &loop, .streams = &manager}}, 0);
+      HttpEndpoint::Options endpoint_options;
+      endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
+      endpoint_options.not_ready = [this] { return not_ready; };
+      endpoint = std::make_unique<HttpEndpoint>(*service, std::move(endpoint_options));
+    }
+    return connect();
+  }
+  /// The reply to a request on a connection of its own, which ends with `end`.
+  std::string ask(std::string_view request, std::string_view end) {
+    Peer peer = connect_to_endpoint();
+    peer.send(request);
+    EXPECT_TRUE(peer.expect(end)) << request << "\n" << peer.received;
+    return peer.taken;
+  }
+  /// The same for a reply whose body is one JSON object or nothing.
+  std::string ask(std::string_view request) { return ask(request, "}}"); }
+
+  StreamPolicy streams_policy{{}, std::size_t{64} << 20U, 100, 100};
+  StreamManager manager{loop, streams_policy, 0, 1};
+  ServerDefinition definition;
+  AccessPolicy::Options access;
+  PendingCalls pending;
+  std::string not_ready;
+  std::unique_ptr<AccessPolicy> policy;
+  std::unique_ptr<ResultWriter> results;
+  std::unique_ptr<Service> service;
+  std::unique_ptr<HttpEndpoint> endpoint;
+  std::vector<std::shared_ptr<Call>> calls;
+  std::vector<std::shared_ptr<Stream>> runs;
+};
+
+constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
+constexpr std::string_view kPong = R"({"jsonrpc":"2.0","id":1,"result":{}})";
+
+TEST_F(HttpEndpointTest, AnswersMessages) {
+  EXPECT_THAT(ask(post("/mcp", kPing), kPong),
+              StartsWith("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"));
+  EXPECT_THAT(
+      ask(post("/mcp", R"({"jsonrpc":"2.0","method":"notifications/initialized"})"), "\r\n\r\n"),
+      StartsWith("HTTP/1.1 202 "));
+  EXPECT_THAT(ask(post("/mcp", "{")), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(ask(post("/mcp", kPing, "MCP-Protocol-Version: 2030-01-01\r\n")),
+              HasSubstr("\"code\":-32022"));
+}
+
+TEST_F(HttpEndpointTest, RefusesStrangeHostsAndOrigins) {
+  for (const std::string_view host : {"evil.example", "localhost.evil.example", "\xFF"}) {
+    const std::string reply =
+        ask("POST /mcp HTTP/1.1\r\nHost: " + std::string(host) + "\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 403 ")) << host;
+    EXPECT_TRUE(parse_json(reply.substr(reply.find("\r\n\r\n") + 4))) << reply;
+  }
+  EXPECT_THAT(ask(post("/mcp", kPing, "Origin: https://evil.example\r\n")),
+              StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(ask(post("/mcp", kPing, "Origin: null\r\n")), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(ask(post("/mcp", kPing, "Origin: https://app.example\r\n"), kPong),
+              HasSubstr("Access-Control-Allow-Origin: https://app.example\r\nVary: Origin\r\n"));
+  EXPECT_THAT(ask("OPTIONS /mcp HTTP/1.1\r\nHost: test\r\nOrigin: https://app.example\r\n"
+                  "Access-Control-Request-Headers: x-api-key\r\n\r\n",
+                  "\r\n\r\n"),
+              HasSubstr("Access-Control-Allow-Headers: x-api-key\r\n"));
+}
+
+TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
+  EXPECT_THAT(ask(post("/mcp", kPing, "Content-Type: text/html\r\n")), StartsWith("HTTP/1.1 415 "));
+  EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\n")), StartsWith("HTTP/1.1 406 "));
+  EXPECT_THAT(ask(get("/mcp")), HasSubstr("Allow: POST, OPTIONS\r\n"));
+  EXPECT_THAT(ask("DELETE /mcp HTTP/1.1\r\nHost: test\r\n\r\n"), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(ask(post("/metrics", "")), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(ask(get("/nowhere")), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST_F(HttpEndpointTest, TellsHowItIs) {
+  EXPECT_THAT(ask(get("/healthz"), "ok\n"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(ask(get("/readyz"), "ready\n"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(ask(get("/metrics"), "a_metric 1\n"), StartsWith("HTTP/1.1 200 "));
+  not_ready = "loading";
+  EXPECT_THAT(ask(get("/readyz"), "loading\n"), StartsWith("HTTP/1.1 503 "));
+}
+
+TEST_F(HttpEndpointTest, AsksForAKeyIfThereAreAny) {
+  access.api_keys = {{"ann", "secret"}};
+  for (const std::string& request :
+       {post("/mcp", kPing), post("/mcp", kPing, "Authorization: Bearer wrong\r\n"),
+        get("/metrics"), get("/streams/0123456789abcdef"), get("/ws")}) {
+    EXPECT_THAT(ask(request), HasSubstr("HTTP/1.1 401 ")) << request;
+  }
+  ask(post("/mcp", kPing, "Authorization: Bearer secret\r\n"), kPong);
+  ask(post("/mcp", kPing, "X-API-Key: secret\r\n"), kPong);
+  ask(get("/healthz"), "ok\n");
+}
+
+TEST_F(HttpEndpointTest, InitializeBeginsASession) {
+  EXPECT_THAT(ask(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"initialize",)"
+                               R"("params":{"protocolVersion":"2025-11-25"}})")),
+              HasSubstr("Mcp-Session-Id: "));
+  const std::string reply =
+      ask(post("/mcp", R"({"jsonrpc":"2.0","method":"initialize"})"), "\r\n\r\n");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 202 "));
+  EXPECT_THAT(reply, Not(HasSubstr("Mcp-Session-Id")));
+}
+
+TEST_F(HttpEndpointTest, ProgressMakesTheReplyAnEventStream) {
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)"
+                         R"({"name":"later","_meta":{"progressToken":"p"}}})"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  calls[0]->emit("half");
+  ASSERT_TRUE(peer.expect("\"message\":\"half\"}}\n\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("Content-Type: text/event-stream\r\n"));
+  calls[0]->complete({.text = "whole"});
+  calls.clear();
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr(R"("content":[{"type":"text","text":"whole"}])"));
+  // The connection goes on.
+  peer.send(post("/mcp", kPing));
+  EXPECT_TRUE(peer.expect(kPong));
+}
+
+TEST_F(HttpEndpointTest, ACallEndsWithItsConnection) {
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)"
+                         R"({"name":"later"}})"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  EXPECT_FALSE(calls[0]->cancelled());
+  peer.close();
+  EXPECT_TRUE(until([&] { return calls[0]->cancelled(); }));
+}
+
+TEST_F(HttpEndpointTest, ACallIsCancelledWithinItsSessionOnly) {
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp",
+                 R"({"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"later"}})",
+                 "Mcp-Session-Id: s1\r\n"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  constexpr std::string_view kCancel =
+      R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}})";
+  ask(post("/mcp", kCancel), "\r\n\r\n");
+  ask(post("/mcp", kCancel, "Mcp-Session-Id: s2\r\n"), "\r\n\r\n");
+  settle();
+  EXPECT_FALSE(calls[0]->cancelled());
+  ask(post("/mcp", kCancel, "Mcp-Session-Id: s1\r\n"), "\r\n\r\n");
+  EXPECT_TRUE(until([&] { return calls[0]->cancelled(); }));
+}
+
+TEST_F(HttpEndpointTest, AStreamIsReadAndResumedAsEvents) {
+  ask(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true}})"));
+  ASSERT_EQ(runs.size(), 1U);
+  const std::string target = "/streams/" + std::string(runs[0]->id());
+  runs[0]->append(ChunkKind::text, "a");
+  runs[0]->append(ChunkKind::text, "b");
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(get(target));
+    ASSERT_TRUE(peer.expect("\"delta\":\"b\",\"end\":false}}\n\n"));
+    EXPECT_THAT(peer.taken, HasSubstr("id: 0\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"run\","));
+  }
+  settle();
+  runs[0]->finish();
+  const std::string rest = ask(get(target, "Last-Event-ID: 0\r\n"), "0\r\n\r\n");
+  EXPECT_THAT(rest, Not(HasSubstr("id: 0\n")));
+  EXPECT_THAT(rest, HasSubstr("id: 1\n"));
+  EXPECT_THAT(rest, HasSubstr("id: 2\n"));
+  EXPECT_THAT(rest, HasSubstr("\"end\":true"));
+  EXPECT_THAT(ask(get(target + "?from_seq=2"), "0\r\n\r\n"), Not(HasSubstr("id: 1\n")));
+
+  EXPECT_THAT(ask(get(target, "Last-Event-ID: x\r\n")), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(ask(get(target + "?from_seq=9"), "}"), StartsWith("HTTP/1.1 409 "));
+  EXPECT_THAT(ask(get("/streams/0123456789abcdef")), StartsWith("HTTP/1.1 404 "));
+}
+
+}  // namespace
+}  // namespace sluice
