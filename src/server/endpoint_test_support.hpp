@@ -1,0 +1,89 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/server_test_support.hpp"
+#include "server/call.hpp"
+#include "server/http_endpoint.hpp"
+#include "server/service.hpp"
+
+namespace sluice {
+
+/// A server of one loop over real sockets. Its tool `later` keeps its calls, its method `run` its
+/// streams.
+class EndpointTest : public ServerTest {
+ protected:
+  EndpointTest() {
+    definition.name = "test";
+    definition.version = "1";
+    definition.tools.push_back(
+        {.name = "later",
+         .description = "",
+         .input_schema = "{}",
+         .handler = Tool::Deferred(
+             [this](const json::object&, std::shared_ptr<Call> call) -> Result<void> {
+               calls.push_back(std::move(call));
+               return {};
+             })});
+    definition.stream_methods.push_back(
+        {.name = "run",
+         .handler = [this](const json::object&,
+                           const std::shared_ptr<Stream>& stream) -> Result<void> {
+           runs.push_back(stream);
+           return {};
+         }});
+    access.allowed_hosts = {"test"};
+    access.allowed_origins = {"https://app.example"};
+    handle = [this](const HttpRequest& request, HttpExchangePtr exchange) {
+      endpoint->on_request(request, std::move(exchange));
+    };
+  }
+  void TearDown() override {
+    calls.clear();
+    ServerTest::TearDown();
+    settle();
+  }
+
+  Peer connect_to_endpoint() {
+    if (!service) {
+      policy = std::make_unique<AccessPolicy>(access);
+      results = std::make_unique<ResultWriter>(definition);
+      service = std::make_unique<Service>(
+          definition, *results, *policy, pending,
+          std::vector<StreamShard>{{.executor = &loop, .streams = &manager}}, 0);
+      HttpEndpoint::Options endpoint_options;
+      endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
+      endpoint_options.not_ready = [this] { return not_ready; };
+      endpoint = std::make_unique<HttpEndpoint>(*service, std::move(endpoint_options));
+    }
+    return connect();
+  }
+  /// The reply to a request on a connection of its own, which ends with `end`.
+  std::string ask(std::string_view request, std::string_view end) {
+    Peer peer = connect_to_endpoint();
+    peer.send(request);
+    EXPECT_TRUE(peer.expect(end)) << request << "\n" << peer.received;
+    return peer.taken;
+  }
+  /// The same for a reply whose body is one JSON object or nothing.
+  std::string ask(std::string_view request) { return ask(request, "}}"); }
+
+  StreamPolicy streams_policy{{}, std::size_t{64} << 20U, 100, 100};
+  StreamManager manager{loop, streams_policy, 0, 1};
+  ServerDefinition definition;
+  AccessPolicy::Options access;
+  PendingCalls pending;
+  std::string not_ready;
+  std::unique_ptr<AccessPolicy> policy;
+  std::unique_ptr<ResultWriter> results;
+  std::unique_ptr<Service> service;
+  std::unique_ptr<HttpEndpoint> endpoint;
+  std::vector<std::shared_ptr<Call>> calls;
+  std::vector<std::shared_ptr<Stream>> runs;
+};
+
+}  // namespace sluice
