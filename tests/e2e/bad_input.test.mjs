@@ -3,7 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RawConnection, close_code, close_frame, frame, parse_frames, post, text_message, upgrade } from './lib/raw.mjs';
+import {
+  RawConnection,
+  close_code,
+  close_frame,
+  frame,
+  parse_frames,
+  post,
+  text_message,
+  upgrade,
+} from './lib/raw.mjs';
 import { poll_stream, push_stream } from './lib/readers.mjs';
 import { HttpClient } from './lib/rpc.mjs';
 import { start_server } from './lib/server.mjs';
@@ -41,42 +50,182 @@ const kMessages = [
   ['nothing', '', wire.codes.parse, false],
   ['cut off', '{"jsonrpc":"2.0","id":1,"method":"ru', wire.codes.parse, false],
   ['two values', `${request('streams', {})}${request('streams', {})}`, wire.codes.parse, false],
-  ['a trailing comma', '{"jsonrpc":"2.0","id":1,"method":"streams","params":{},}', wire.codes.parse, false],
-  ['NaN', '{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":"x","temperature":NaN}}', wire.codes.parse, false],
-  ['Infinity', '{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":"x","temperature":-Infinity}}', wire.codes.parse, false],
-  ['10,000 deep', `{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":${deep(10_000)}}}`, wire.codes.parse, false],
-  ['a lone surrogate escape', '{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":"\\ud800"}}', wire.codes.parse, false],
+  [
+    'a trailing comma',
+    '{"jsonrpc":"2.0","id":1,"method":"streams","params":{},}',
+    wire.codes.parse,
+    false,
+  ],
+  [
+    'NaN',
+    '{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":"x","temperature":NaN}}',
+    wire.codes.parse,
+    false,
+  ],
+  [
+    'Infinity',
+    '{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":"x","temperature":-Infinity}}',
+    wire.codes.parse,
+    false,
+  ],
+  [
+    '10,000 deep',
+    `{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":${deep(10_000)}}}`,
+    wire.codes.parse,
+    false,
+  ],
+  [
+    'a lone surrogate escape',
+    '{"jsonrpc":"2.0","id":1,"method":"run","params":{"prompt":"\\ud800"}}',
+    wire.codes.parse,
+    false,
+  ],
   ['a number', '1', wire.codes.invalid_request, false],
   ['null', 'null', wire.codes.invalid_request, false],
   ['an empty batch', '[]', wire.codes.invalid_request, false],
   ['no version', '{"id":1,"method":"streams","params":{}}', wire.codes.invalid_request, true],
-  ['another version', '{"jsonrpc":"1.0","id":1,"method":"streams"}', wire.codes.invalid_request, true],
-  ['a method that is no string', '{"jsonrpc":"2.0","id":1,"method":7}', wire.codes.invalid_request, true],
-  ['params that are no object', '{"jsonrpc":"2.0","id":1,"method":"run","params":"x"}', wire.codes.invalid_request, true],
-  ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"streams","params":{}}', wire.codes.invalid_request, false],
-  ['a fractional id', '{"jsonrpc":"2.0","id":1.5,"method":"streams","params":{}}', wire.codes.invalid_request, false],
+  [
+    'another version',
+    '{"jsonrpc":"1.0","id":1,"method":"streams"}',
+    wire.codes.invalid_request,
+    true,
+  ],
+  [
+    'a method that is no string',
+    '{"jsonrpc":"2.0","id":1,"method":7}',
+    wire.codes.invalid_request,
+    true,
+  ],
+  [
+    'params that are no object',
+    '{"jsonrpc":"2.0","id":1,"method":"run","params":"x"}',
+    wire.codes.invalid_request,
+    true,
+  ],
+  [
+    'an id that is an object',
+    '{"jsonrpc":"2.0","id":{},"method":"streams","params":{}}',
+    wire.codes.invalid_request,
+    false,
+  ],
+  [
+    'a fractional id',
+    '{"jsonrpc":"2.0","id":1.5,"method":"streams","params":{}}',
+    wire.codes.invalid_request,
+    false,
+  ],
   ['an unknown method', request('no_such_method', {}), wire.codes.method_not_found, true],
-  ['a prompt that is a number', request('run', { prompt: 5, stream: true }), wire.codes.invalid_params, true],
-  ['a prompt and messages', request('run', { prompt: 'x', messages: [{ role: 'user', content: 'x' }] }), wire.codes.invalid_params, true],
+  [
+    'a prompt that is a number',
+    request('run', { prompt: 5, stream: true }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'a prompt and messages',
+    request('run', { prompt: 'x', messages: [{ role: 'user', content: 'x' }] }),
+    wire.codes.invalid_params,
+    true,
+  ],
   ['messages of numbers', request('run', { messages: [1, 2] }), wire.codes.invalid_params, true],
-  ['stream that is no boolean', request('run', { prompt: 'x', stream: 'yes' }), wire.codes.invalid_params, true],
-  ['a temperature that is a string', request('run', { prompt: 'x', temperature: 'hot' }), wire.codes.invalid_params, true],
-  ['a count that is none', request('run', { prompt: 'x', count: -1 }), wire.codes.invalid_params, true],
-  ['a priority out of range', request('run', { prompt: 'x', stream: true, priority: 1e9 }), wire.codes.invalid_params, true],
-  ['a stream_id that is a number', request('run', { stream_id: 12, from_seq: 0 }), wire.codes.invalid_params, true],
-  ['from_seq negative', request('run', { stream_id: unknown_id, from_seq: -1 }), wire.codes.invalid_params, true],
-  ['from_seq fractional', request('run', { stream_id: unknown_id, from_seq: 0.5 }), wire.codes.invalid_params, true],
-  ['from_seq a string', request('run', { stream_id: unknown_id, from_seq: '0' }), wire.codes.invalid_params, true],
-  ['from_seq beyond 64 bits', `{"jsonrpc":"2.0","id":1,"method":"run","params":{"stream_id":"${unknown_id}","from_seq":99999999999999999999}}`, wire.codes.invalid_params, true],
-  ['wait_ms negative', request('run', { stream_id: unknown_id, from_seq: 0, wait_ms: -5 }), wire.codes.invalid_params, true],
-  ['an unknown stream', request('run', { stream_id: unknown_id, from_seq: 0 }), wire.codes.not_found, true],
-  ['an unknown stream, 2^53', request('run', { stream_id: unknown_id, from_seq: 2 ** 53 }), wire.codes.not_found, true],
-  ['an id of another form', request('run', { stream_id: 'No Such Stream!', from_seq: 0 }), wire.codes.not_found, true],
-  ['a very long id', request('run', { stream_id: 'a'.repeat(100_000), from_seq: 0 }), wire.codes.not_found, true],
+  [
+    'stream that is no boolean',
+    request('run', { prompt: 'x', stream: 'yes' }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'a temperature that is a string',
+    request('run', { prompt: 'x', temperature: 'hot' }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'a count that is none',
+    request('run', { prompt: 'x', count: -1 }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'a priority out of range',
+    request('run', { prompt: 'x', stream: true, priority: 1e9 }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'a stream_id that is a number',
+    request('run', { stream_id: 12, from_seq: 0 }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'from_seq negative',
+    request('run', { stream_id: unknown_id, from_seq: -1 }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'from_seq fractional',
+    request('run', { stream_id: unknown_id, from_seq: 0.5 }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'from_seq a string',
+    request('run', { stream_id: unknown_id, from_seq: '0' }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'from_seq beyond 64 bits',
+    `{"jsonrpc":"2.0","id":1,"method":"run","params":{"stream_id":"${unknown_id}","from_seq":99999999999999999999}}`,
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'wait_ms negative',
+    request('run', { stream_id: unknown_id, from_seq: 0, wait_ms: -5 }),
+    wire.codes.invalid_params,
+    true,
+  ],
+  [
+    'an unknown stream',
+    request('run', { stream_id: unknown_id, from_seq: 0 }),
+    wire.codes.not_found,
+    true,
+  ],
+  [
+    'an unknown stream, 2^53',
+    request('run', { stream_id: unknown_id, from_seq: 2 ** 53 }),
+    wire.codes.not_found,
+    true,
+  ],
+  [
+    'an id of another form',
+    request('run', { stream_id: 'No Such Stream!', from_seq: 0 }),
+    wire.codes.not_found,
+    true,
+  ],
+  [
+    'a very long id',
+    request('run', { stream_id: 'a'.repeat(100_000), from_seq: 0 }),
+    wire.codes.not_found,
+    true,
+  ],
   ['an empty id', request('run', { stream_id: '', from_seq: 0 }), wire.codes.not_found, true],
-  ['abort of an unknown stream', request('abort', { stream_id: unknown_id }), wire.codes.not_found, true],
+  [
+    'abort of an unknown stream',
+    request('abort', { stream_id: unknown_id }),
+    wire.codes.not_found,
+    true,
+  ],
   ['abort of nothing', request('abort', {}), wire.codes.invalid_params, true],
-  ['is_running of an unknown stream', request('is_running', { stream_id: unknown_id }), wire.codes.not_found, true],
+  [
+    'is_running of an unknown stream',
+    request('is_running', { stream_id: unknown_id }),
+    wire.codes.not_found,
+    true,
+  ],
 ];
 
 function check_error(text, code, has_id, what) {
@@ -128,7 +277,10 @@ test('positions: ahead of the stream and below the kept range are gap errors', a
   await with_bystanders(server, async () => {
     const { stream_id } = await client.call(...wire.start({ count: 20 }));
     const chunks = await poll_stream(client, stream_id, { acknowledge: false, wait_ms: 5000 });
-    assert.equal(await client.code_of(...wire.poll(stream_id, chunks.length + 1)), wire.codes.invalid_state);
+    assert.equal(
+      await client.code_of(...wire.poll(stream_id, chunks.length + 1)),
+      wire.codes.invalid_state,
+    );
     assert.equal(await client.code_of(...wire.poll(stream_id, 2 ** 53)), wire.codes.invalid_state);
     await client.call(...wire.poll(stream_id, 15));
     const gap = await client.reply(...wire.poll(stream_id, 3));
@@ -137,7 +289,10 @@ test('positions: ahead of the stream and below the kept range are gap errors', a
     const sse = await server.request({ path: `${wire.path.stream(stream_id)}?from_seq=3` });
     assert.equal(sse.status, 409);
     // What is kept is still there.
-    assert.equal((await client.call(...wire.poll(stream_id, 15))).chunks.length, chunks.length - 15);
+    assert.equal(
+      (await client.call(...wire.poll(stream_id, 15))).chunks.length,
+      chunks.length - 15,
+    );
   });
 });
 
@@ -145,8 +300,14 @@ test('invalid UTF-8 in: an error over HTTP, 1007 over WebSocket', async (t) => {
   const server = await start_server(t);
   const client = new HttpClient(server);
   const bad = [
-    [0xff], [0xc0, 0xaf], [0xe0, 0x80, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80],
-    [0xf8, 0x88, 0x80, 0x80, 0x80], [0xe2, 0x82], [0x80],
+    [0xff],
+    [0xc0, 0xaf],
+    [0xe0, 0x80, 0xaf],
+    [0xed, 0xa0, 0x80],
+    [0xf4, 0x90, 0x80, 0x80],
+    [0xf8, 0x88, 0x80, 0x80, 0x80],
+    [0xe2, 0x82],
+    [0x80],
   ];
   await with_bystanders(server, async () => {
     for (const bytes of bad) {
@@ -169,7 +330,8 @@ test('invalid UTF-8 in: an error over HTTP, 1007 over WebSocket', async (t) => {
 test('text of many scripts comes back as it was sent', async (t) => {
   const server = await start_server(t);
   const client = new HttpClient(server);
-  const text = 'Grüße, 世界 \u{1F30A}\u{1F468}\u200D\u{1F469}\u200D\u{1F467} \u0000\u001f\u007f\u2028 "\\/ e\u0301';
+  const text =
+    'Grüße, 世界 \u{1F30A}\u{1F468}\u200D\u{1F469}\u200D\u{1F467} \u0000\u001f\u007f\u2028 "\\/ e\u0301';
   const { content } = await client.call('tools/call', { name: 'echo', arguments: { text } });
   assert.equal(content[0].text, text);
 });
@@ -182,8 +344,16 @@ const kHttp = [
   ['version 3', 'GET /healthz HTTP/3.0\r\nHost: localhost\r\n\r\n', [400, 505]],
   ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', [400]],
   ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n', [400]],
-  ['a header without a colon', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nnonsense\r\n\r\n', [400]],
-  ['a space before the colon', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A : b\r\n\r\n', [400]],
+  [
+    'a header without a colon',
+    'GET /healthz HTTP/1.1\r\nHost: localhost\r\nnonsense\r\n\r\n',
+    [400],
+  ],
+  [
+    'a space before the colon',
+    'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A : b\r\n\r\n',
+    [400],
+  ],
   ['a folded header', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n c\r\n\r\n', [400]],
   ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: b\0c\r\n\r\n', [400]],
   ['two lengths', post('{}', { headers: 'Content-Length: 3\r\n' }), [400]],
@@ -191,21 +361,61 @@ const kHttp = [
   ['a negative length', post('', { length: -1 }), [400]],
   ['a length that is no number', post('', { length: 'ten' }), [400]],
   ['a length beyond 64 bits', post('', { length: '99999999999999999999' }), [400, 413]],
-  ['a chunk size that is none', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', [400]],
-  ['an unknown transfer coding', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: br\r\n\r\n', [400, 501]],
+  [
+    'a chunk size that is none',
+    'POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+    [400],
+  ],
+  [
+    'an unknown transfer coding',
+    'POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: br\r\n\r\n',
+    [400, 501],
+  ],
   ['an unknown content coding', post('{}', { headers: 'Content-Encoding: br\r\n' }), [415]],
   ['gzip that is none', post('{}', { headers: 'Content-Encoding: gzip\r\n' }), [400]],
   ['an unknown path', 'GET /no/such/path HTTP/1.1\r\nHost: localhost\r\n\r\n', [404]],
   ['a path that climbs', 'GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n', [400, 404]],
-  ['a method /mcp does not have', 'PUT /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n', [405]],
-  ['a method /healthz does not have', 'POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n', [405]],
+  [
+    'a method /mcp does not have',
+    'PUT /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n',
+    [405],
+  ],
+  [
+    'a method /healthz does not have',
+    'POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n',
+    [405],
+  ],
   ['/ws without an upgrade', 'GET /ws HTTP/1.1\r\nHost: localhost\r\n\r\n', [400, 426]],
-  ['a WebSocket of version 8', 'GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 8\r\n\r\n', [426]],
-  ['a WebSocket without a key', 'GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n', [400]],
-  ['an unknown stream to read', `GET /streams/${unknown_id} HTTP/1.1\r\nHost: localhost\r\n\r\n`, [404]],
-  ['a Last-Event-ID that is none', `GET /streams/${unknown_id} HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: x\r\n\r\n`, [400, 404]],
-  ['one long header', `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`, [431]],
-  ['a thousand headers', `GET /healthz HTTP/1.1\r\nHost: localhost\r\n${'X-A: b\r\n'.repeat(1000)}\r\n`, [431]],
+  [
+    'a WebSocket of version 8',
+    'GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 8\r\n\r\n',
+    [426],
+  ],
+  [
+    'a WebSocket without a key',
+    'GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n',
+    [400],
+  ],
+  [
+    'an unknown stream to read',
+    `GET /streams/${unknown_id} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    [404],
+  ],
+  [
+    'a Last-Event-ID that is none',
+    `GET /streams/${unknown_id} HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: x\r\n\r\n`,
+    [400, 404],
+  ],
+  [
+    'one long header',
+    `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`,
+    [431],
+  ],
+  [
+    'a thousand headers',
+    `GET /healthz HTTP/1.1\r\nHost: localhost\r\n${'X-A: b\r\n'.repeat(1000)}\r\n`,
+    [431],
+  ],
   ['a long target', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, [414, 431]],
 ];
 
@@ -236,7 +446,9 @@ test('pipelined requests are answered in order, a bad one among them ends the co
     assert.equal(answer.status, 200);
     assert.equal(JSON.parse(answer.body).id, id);
   }
-  connection.write(post(request('streams', {}, 99)) + 'nonsense\r\n\r\n' + post(request('streams', {}, 100)));
+  connection.write(
+    post(request('streams', {}, 99)) + 'nonsense\r\n\r\n' + post(request('streams', {}, 100)),
+  );
   assert.equal(JSON.parse((await connection.response()).body).id, 99);
   assert.equal((await connection.response()).status, 400);
   await connection.closed();
@@ -262,7 +474,9 @@ test('a body of 64 MiB is refused with 413, whether announced or chunked, withou
     await flood;
 
     const socket = await upgrade(server);
-    const sending = socket.flood(frame(1, megabyte, { length: BigInt(64 << 20) }), 1).catch(() => {});
+    const sending = socket
+      .flood(frame(1, megabyte, { length: BigInt(64 << 20) }), 1)
+      .catch(() => {});
     assert.equal(await close_code(socket), 1009, 'a message of 64 MiB over WebSocket');
     socket.destroy();
     await sending;
@@ -344,7 +558,9 @@ test('odd but valid WebSocket frames are understood', async (t) => {
   const text = Buffer.from(request('no_such_méthod', {}, 'ü'));
   // Every byte in a frame of its own, with pings between, characters cut in the middle.
   for (const [index, byte] of text.entries()) {
-    connection.write(frame(index === 0 ? 1 : 0, Buffer.from([byte]), { fin: index === text.length - 1 }));
+    connection.write(
+      frame(index === 0 ? 1 : 0, Buffer.from([byte]), { fin: index === text.length - 1 }),
+    );
     if (index % 10 === 0) connection.write(frame(9, `ping ${index}`));
   }
   const reply = JSON.parse(await text_message(connection));

@@ -27,7 +27,10 @@ test('chat prints the same answer by poll, SSE, WebSocket and MCP, and nothing e
   const env = home(t);
   const server = await start_server(t, ['--engine', 'llama', ...model_flags(model_file(t))]);
   const expected = wire.whole_text(
-    await new HttpClient(server).call('run', { messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 150 }),
+    await new HttpClient(server).call('run', {
+      messages: [{ role: 'user', content: 'Hello there' }],
+      max_tokens: 150,
+    }),
   );
   for (const via of kWays) {
     const outcome = await run_program(
@@ -43,7 +46,10 @@ test('chat prints the same answer by poll, SSE, WebSocket and MCP, and nothing e
 test('chat takes its prompt from a pipe', async (t) => {
   const env = home(t);
   const server = await start_server(t);
-  const outcome = await run_program(['chat', '--url', server.base], { env, input: 'Hello from a pipe\n' });
+  const outcome = await run_program(['chat', '--url', server.base], {
+    env,
+    input: 'Hello from a pipe\n',
+  });
   assert.equal(outcome.code, 0, outcome.stderr);
   assert.equal(wire.count_numbers(outcome.stdout), 16);
 });
@@ -62,7 +68,10 @@ test('chat says when nobody is there: exit code 3', async (t) => {
 });
 
 test('chat with a model of its own needs no server', async (t) => {
-  const outcome = await run_program(['chat', ...model_flags(model_file(t)), '--max-tokens', '20', 'Hello'], { env: home(t) });
+  const outcome = await run_program(
+    ['chat', ...model_flags(model_file(t)), '--max-tokens', '20', 'Hello'],
+    { env: home(t) },
+  );
   assert.equal(outcome.code, 0, outcome.stderr);
   assert.ok(outcome.stdout.length > 10, outcome.stdout);
 });
@@ -103,23 +112,50 @@ test('doctor: 0 when all is well, 1 with the fix when something is not', async (
 
   const server = await start_server(t);
   const ill = await run_program([
-    'doctor', '--json', '--port', String(server.port), '--model', '/no/such/model.gguf',
-    '--tls-cert', '/no/such/cert.pem', '--tls-key', '/no/such/key.pem',
+    'doctor',
+    '--json',
+    '--port',
+    String(server.port),
+    '--model',
+    '/no/such/model.gguf',
+    '--tls-cert',
+    '/no/such/cert.pem',
+    '--tls-key',
+    '/no/such/key.pem',
   ]);
   assert.equal(ill.code, 1);
   const failed = JSON.parse(ill.stdout).checks.filter(({ status }) => status === 'fail');
   assert.ok(failed.length >= 3, ill.stdout);
-  for (const { finding, fix } of failed) assert.ok(finding.length > 0 && fix.length > 0, ill.stdout);
-  const text = await run_program(['doctor', '--port', String(server.port), '--model', '/no/such/model.gguf']);
+  for (const { finding, fix } of failed)
+    assert.ok(finding.length > 0 && fix.length > 0, ill.stdout);
+  const text = await run_program([
+    'doctor',
+    '--port',
+    String(server.port),
+    '--model',
+    '/no/such/model.gguf',
+  ]);
   assert.equal(text.code, 1);
-  assert.ok(text.stdout.includes('/no/such/model.gguf') && text.stdout.includes(String(server.port)), text.stdout);
+  assert.ok(
+    text.stdout.includes('/no/such/model.gguf') && text.stdout.includes(String(server.port)),
+    text.stdout,
+  );
 });
 
 for (const mode of ['poll', 'sse', 'ws', 'call']) {
   test(`bench: ${mode} for a moment, and its report is JSON`, async (t) => {
     const server = await start_server(t);
     const outcome = await run_program([
-      'bench', '--url', server.base, '--mode', mode, '--streams', '4', '--duration', '1s', '--json',
+      'bench',
+      '--url',
+      server.base,
+      '--mode',
+      mode,
+      '--streams',
+      '4',
+      '--duration',
+      '1s',
+      '--json',
     ]);
     assert.equal(outcome.code, 0, outcome.stderr);
     const report = JSON.parse(outcome.stdout);
@@ -127,7 +163,10 @@ for (const mode of ['poll', 'sse', 'ws', 'call']) {
     const text = JSON.stringify(report);
     for (const name of ['p50', 'p99']) assert.ok(text.includes(name), text);
     assert.ok(!/"errors":[1-9]/.test(text), text);
-    await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'the load is gone');
+    await until(
+      async () => (await server.metric(wire.metric.slots_busy)) === 0,
+      'the load is gone',
+    );
   });
 }
 
@@ -170,7 +209,14 @@ const prompting_again = (text) => /\n.*\n> $/s.test(text);
 test('on a terminal: Ctrl-C stops the answer, a second one leaves', async (t) => {
   const env = home(t);
   const server = await start_server(t, [
-    '--engine', 'llama', '--model', model_file(t), '--model-threads', '1', '--context', '65536',
+    '--engine',
+    'llama',
+    '--model',
+    model_file(t),
+    '--model-threads',
+    '1',
+    '--context',
+    '65536',
   ]);
   const idle = () =>
     until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'the answer stopped');
@@ -214,7 +260,14 @@ test('the flags in the documentation of settings are those of the program', asyn
   const example = await run_program(['serve', '--example-config']);
   assert.equal(example.code, 0);
   assert.match(example.stdout, /\[streams\]/);
-  const printed = await run_program(['serve', '--print-config', '--port', '1234', '--api-key', 'alice=alice-key-0123456789']);
+  const printed = await run_program([
+    'serve',
+    '--print-config',
+    '--port',
+    '1234',
+    '--api-key',
+    'alice=alice-key-0123456789',
+  ]);
   assert.equal(printed.code, 0);
   assert.match(printed.stdout, /1234/);
   assert.ok(!printed.stdout.includes('alice-key-0123456789'), 'keys are not shown');

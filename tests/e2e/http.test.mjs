@@ -46,7 +46,10 @@ test('gzipped and deflated request bodies are read, bombs are refused with 413',
   const server = await start_server(t, [wire.flag.max_body, '1MiB']);
   const client = new HttpClient(server);
   const text = message('tools/call', { name: 'echo', arguments: { text: 'x'.repeat(10_000) } });
-  for (const [coding, pack] of [['gzip', zlib.gzipSync], ['deflate', zlib.deflateSync]]) {
+  for (const [coding, pack] of [
+    ['gzip', zlib.gzipSync],
+    ['deflate', zlib.deflateSync],
+  ]) {
     const { body } = await client.exchange(pack(text), { 'Content-Encoding': coding });
     assert.equal(unwrap(JSON.parse(body.toString())).content[0].text.length, 10_000, coding);
   }
@@ -62,7 +65,9 @@ test('gzipped and deflated request bodies are read, bombs are refused with 413',
 
 test('permessage-deflate: large messages are compressed both ways, small chunks are not', async (t) => {
   const server = await start_server(t, [wire.flag.max_body, '1MiB']);
-  const socket = await WsClient.connect(server, { options: { perMessageDeflate: { threshold: 0 } } });
+  const socket = await WsClient.connect(server, {
+    options: { perMessageDeflate: { threshold: 0 } },
+  });
   t.after(() => socket.close());
   assert.match(socket.socket.extensions, /permessage-deflate/);
   const raw = [];
@@ -85,7 +90,9 @@ test('a WebSocket bomb is closed with 1009, broken compression with 1007', async
   const server = await start_server(t, [wire.flag.max_body, '1MiB']);
   const offer = { headers: 'Sec-WebSocket-Extensions: permessage-deflate\r\n' };
   const bomb = await upgrade(server, offer);
-  const packed = zlib.deflateRawSync(Buffer.alloc(64 << 20, ' '), { finishFlush: zlib.constants.Z_SYNC_FLUSH });
+  const packed = zlib.deflateRawSync(Buffer.alloc(64 << 20, ' '), {
+    finishFlush: zlib.constants.Z_SYNC_FLUSH,
+  });
   bomb.write(frame(1, packed.subarray(0, packed.length - 4), { rsv: 4 }));
   assert.equal(await close_code(bomb), 1009);
   const broken = await upgrade(server, offer);
@@ -100,15 +107,33 @@ test('TLS: every delivery works over it, plain HTTP on that port does not', asyn
   const [certificate, key] = ['cert.pem', 'key.pem'].map((name) => path.join(directory, name));
   execFileSync(
     'openssl',
-    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost',
-      '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate],
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost,IP:127.0.0.1',
+      '-keyout',
+      key,
+      '-out',
+      certificate,
+    ],
     { stdio: 'ignore' },
   );
   const server = await start_server(t, ['--tls-cert', certificate, '--tls-key', key]);
   assert.equal(server.tls, true, 'it prints https URLs');
   const client = new HttpClient(server);
   const { stream_id } = await client.call(...wire.start({ count: 300, interval_us: 1000 }));
-  const [pushed, evented] = await Promise.all([push_stream(server, stream_id), curl_stream(server, stream_id)]);
+  const [pushed, evented] = await Promise.all([
+    push_stream(server, stream_id),
+    curl_stream(server, stream_id),
+  ]);
   const text = wire.checked_text(pushed);
   assert.equal(wire.count_numbers(text), 300);
   assert.equal(wire.checked_text(evented), text);
@@ -117,14 +142,19 @@ test('TLS: every delivery works over it, plain HTTP on that port does not', asyn
   const ask = (options) =>
     new Promise((resolve, reject) => {
       https
-        .get({ host: '127.0.0.1', port: server.port, path: '/healthz', agent: false, ...options }, (response) => {
-          response.resume();
-          resolve(response.statusCode);
-        })
+        .get(
+          { host: '127.0.0.1', port: server.port, path: '/healthz', agent: false, ...options },
+          (response) => {
+            response.resume();
+            resolve(response.statusCode);
+          },
+        )
         .on('error', reject);
     });
   assert.equal(await ask({ ca: readFileSync(certificate) }), 200);
-  await assert.rejects(ask({ rejectUnauthorized: false, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }));
+  await assert.rejects(
+    ask({ rejectUnauthorized: false, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }),
+  );
 
   const plain = await RawConnection.open(server);
   plain.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -136,7 +166,17 @@ test('certificate files that are missing or do not fit are named', async (t) => 
   const directory = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const missing = path.join(directory, 'missing.pem');
-  const outcome = await run_program(['serve', '--engine', 'synthetic', '--port', '0', '--tls-cert', missing, '--tls-key', missing]);
+  const outcome = await run_program([
+    'serve',
+    '--engine',
+    'synthetic',
+    '--port',
+    '0',
+    '--tls-cert',
+    missing,
+    '--tls-key',
+    missing,
+  ]);
   assert.ok(outcome.code === 1 || outcome.code === 2, `${outcome.code}`);
   assert.ok(outcome.stderr.includes(missing), outcome.stderr);
 });
@@ -151,13 +191,21 @@ test('pages of this machine may call, others are refused, allowed ones get CORS 
     assert.equal(headers['access-control-allow-origin'], origin);
     assert.match(headers.vary ?? '', /origin/i);
   }
-  for (const origin of ['https://evil.example', 'null', 'https://app.example.evil.example', 'http://localhost.evil.example', 'file://']) {
+  for (const origin of [
+    'https://evil.example',
+    'null',
+    'https://app.example.evil.example',
+    'http://localhost.evil.example',
+    'file://',
+  ]) {
     const { status, headers } = await ask({ Origin: origin });
     assert.equal(status, 403, origin);
     assert.equal(headers['access-control-allow-origin'], undefined);
   }
   const socket = await RawConnection.open(server);
-  socket.write('GET /ws HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n');
+  socket.write(
+    'GET /ws HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n',
+  );
   assert.equal((await socket.response()).status, 403, 'a WebSocket of a foreign page');
   socket.destroy();
 });
@@ -179,14 +227,21 @@ test('preflight requests are answered for pages that may call', async (t) => {
   assert.equal(allowed.headers['access-control-allow-origin'], 'https://app.example');
   assert.match(allowed.headers['access-control-allow-methods'], /POST/);
   const names = allowed.headers['access-control-allow-headers'].toLowerCase();
-  for (const name of ['content-type', 'mcp-protocol-version', 'authorization']) assert.ok(names.includes(name));
+  for (const name of ['content-type', 'mcp-protocol-version', 'authorization'])
+    assert.ok(names.includes(name));
   assert.equal((await preflight('https://evil.example')).status, 403);
 });
 
 test('names that this server does not have are refused: DNS rebinding', async (t) => {
   const server = await start_server(t, ['--allow-host', 'sluice.example']);
   const ask = (host) => server.request({ path: '/healthz', headers: { Host: host } });
-  for (const host of ['localhost', `localhost:${server.port}`, `127.0.0.1:${server.port}`, '[::1]', 'sluice.example']) {
+  for (const host of [
+    'localhost',
+    `localhost:${server.port}`,
+    `127.0.0.1:${server.port}`,
+    '[::1]',
+    'sluice.example',
+  ]) {
     assert.equal((await ask(host)).status, 200, host);
   }
   for (const host of ['evil.example', 'localhost.evil.example', 'sluice.example.evil.example']) {
@@ -203,9 +258,16 @@ test('/healthz, /readyz and /metrics', async (t) => {
   assert.match(headers['content-type'], /^text\/plain; version=0\.0\.4/);
   const samples = parse_metrics(body.toString());
   assert.ok(samples.length > 20);
-  const described = new Set([...body.toString().matchAll(/^# TYPE (\S+) (?:counter|gauge|histogram)$/gm)].map(([, name]) => name));
+  const described = new Set(
+    [...body.toString().matchAll(/^# TYPE (\S+) (?:counter|gauge|histogram)$/gm)].map(
+      ([, name]) => name,
+    ),
+  );
   for (const { name } of samples) {
-    assert.ok(described.has(name.replace(/_(bucket|sum|count)$/, '')) || described.has(name), `${name} has a TYPE`);
+    assert.ok(
+      described.has(name.replace(/_(bucket|sum|count)$/, '')) || described.has(name),
+      `${name} has a TYPE`,
+    );
   }
   const client = new HttpClient(server);
   const before = await server.metric('sluice_streams_started_total');
@@ -217,7 +279,9 @@ test('/healthz, /readyz and /metrics', async (t) => {
 test('logs are JSON lines when asked for, and a peer cannot forge one', async (t) => {
   const server = await start_server(t, ['--log-format', 'json', '--log-level', 'debug']);
   await server.request({ path: '/%0a{"level":"forged"}' });
-  await new HttpClient(server).exchange('{"jsonrpc":"2.0","id":1,"method":"x\\n{\\"level\\":\\"forged\\"}"}');
+  await new HttpClient(server).exchange(
+    '{"jsonrpc":"2.0","id":1,"method":"x\\n{\\"level\\":\\"forged\\"}"}',
+  );
   const { code } = await server.stop();
   assert.equal(code, 0);
   const lines = server.output.split('\n').filter((line) => line.startsWith('{'));
@@ -239,8 +303,15 @@ test('graceful shutdown: a short answer is finished for every reader, then the p
   const connection = await connect(t, server, 'v2, 2026-07-28');
   let first_delta;
   const saw_delta = new Promise((resolve) => (first_delta = resolve));
-  const called = generate(connection, { prompt: 'Hello', count: 400, interval_us: 2000 }, { on_delta: first_delta });
-  await Promise.all([saw_delta, socket.when(() => socket.chunks(started.stream_id).length > 0, 'a chunk')]);
+  const called = generate(
+    connection,
+    { prompt: 'Hello', count: 400, interval_us: 2000 },
+    { on_delta: first_delta },
+  );
+  await Promise.all([
+    saw_delta,
+    socket.when(() => socket.chunks(started.stream_id).length > 0, 'a chunk'),
+  ]);
 
   server.signal('SIGTERM');
   assert.equal(wire.count_numbers(wire.checked_text(await socket.whole(started.stream_id))), 400);
@@ -288,7 +359,10 @@ test('a second signal ends at once', async (t) => {
   const socket = await WsClient.connect(server);
   const { stream_id } = await socket.call(...wire.start({ count: 100_000_000, interval_us: 2000 }));
   server.signal('SIGINT');
-  await until(async () => (await socket.reply(...wire.start({ count: 1 }))).error, 'the shutdown began');
+  await until(
+    async () => (await socket.reply(...wire.start({ count: 1 }))).error,
+    'the shutdown began',
+  );
   server.signal('SIGINT');
   await server.exited;
   server.may_die = true;

@@ -90,11 +90,16 @@ const kSilent = Object.keys(kWays).indexOf('whole answer');
 
 test(`kill -9 of ${kVictims} clients leaves no connection, stream, slot, byte or descriptor`, async (t) => {
   const server = await start_server(t, [
-    wire.flag.per_client, '100000',
-    wire.flag.expiry, '2s',
-    wire.flag.tombstone, '1s',
-    wire.flag.max_chunks, '2000',
-    wire.flag.stall_limit, '1s',
+    wire.flag.per_client,
+    '100000',
+    wire.flag.expiry,
+    '2s',
+    wire.flag.tombstone,
+    '1s',
+    wire.flag.max_chunks,
+    '2000',
+    wire.flag.stall_limit,
+    '1s',
   ]);
   const seed = Number(process.env.SLUICE_E2E_SEED ?? Date.now() % 1_000_000);
   t.diagnostic(`SLUICE_E2E_SEED=${seed}`);
@@ -145,14 +150,25 @@ test(`kill -9 of ${kVictims} clients leaves no connection, stream, slot, byte or
     slots: await server.metric(wire.metric.slots_busy),
     queued: await server.metric(wire.metric.requests_queued),
   });
-  const nothing = { connections: 0, streams: 0, active: 0, bytes: 0, output: 0, slots: 0, queued: 0 };
+  const nothing = {
+    connections: 0,
+    streams: 0,
+    active: 0,
+    bytes: 0,
+    output: 0,
+    slots: 0,
+    queued: 0,
+  };
   let last;
   await until(async () => {
     last = await left_over();
     return JSON.stringify(last) === JSON.stringify(nothing);
   }, 'nothing is left').catch(() => assert.deepEqual(last, nothing));
   await until(() => server.descriptors() <= descriptors, 'no descriptor is left').catch(() =>
-    assert.ok(server.descriptors() <= descriptors, `${server.descriptors()} descriptors, ${descriptors} before`),
+    assert.ok(
+      server.descriptors() <= descriptors,
+      `${server.descriptors()} descriptors, ${descriptors} before`,
+    ),
   );
   const { stream_id } = await here.call(...wire.start({ count: 10 }));
   assert.equal(wire.count_numbers(wire.checked_text(await poll_stream(here, stream_id))), 10);

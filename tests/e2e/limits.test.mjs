@@ -9,7 +9,10 @@ import * as wire from './lib/wire.mjs';
 
 // Waits until the stream's producer has paused: `pauses` counted and nothing more is appended.
 async function paused(server, times = 1) {
-  await until(async () => (await server.metric(wire.metric.pauses)) >= times, 'the producer paused');
+  await until(
+    async () => (await server.metric(wire.metric.pauses)) >= times,
+    'the producer paused',
+  );
 }
 
 test('chunks per stream: the producer pauses at the limit and goes on when there is room', async (t) => {
@@ -37,20 +40,27 @@ test('bytes per stream: the producer pauses at the limit and goes on when there 
   const { stream_id } = await client.call(...wire.start({ count }));
   await paused(server);
   const first = await client.call(...wire.poll(stream_id, 0));
-  const bytes = first.chunks.reduce((sum, chunk) => sum + JSON.stringify(chunk.delta).length - 2, 0);
+  const bytes = first.chunks.reduce(
+    (sum, chunk) => sum + JSON.stringify(chunk.delta).length - 2,
+    0,
+  );
   const largest = Math.max(...first.chunks.map((chunk) => JSON.stringify(chunk.delta).length));
   assert.ok(bytes <= limit + largest, `${bytes} bytes kept`);
   assert.ok(bytes > limit - 2 * largest, `only ${bytes} bytes kept`);
   const rest = await poll_stream(client, stream_id, { from: first.chunks.length, wait_ms: 5000 });
-  const text = first.chunks.map((chunk) => chunk.delta).join('') + wire.checked_text(rest, first.chunks.length);
+  const text =
+    first.chunks.map((chunk) => chunk.delta).join('') +
+    wire.checked_text(rest, first.chunks.length);
   assert.equal(wire.count_numbers(text), count);
 });
 
 test('bytes over all streams: producers pause, and all of them finish once read', async (t) => {
   const total = 256 * 1024;
   const server = await start_server(t, [
-    wire.flag.max_bytes, String(total / 2),
-    wire.flag.max_total_bytes, String(total),
+    wire.flag.max_bytes,
+    String(total / 2),
+    wire.flag.max_total_bytes,
+    String(total),
   ]);
   const client = new HttpClient(server);
   const count = 4000;
@@ -80,7 +90,10 @@ test('streams per client: one too many is refused, others are not concerned', as
 
   const other = new HttpClient(server, { local_address: '127.0.0.2' });
   const theirs = await other.call(...wire.start({ count: 10 }));
-  assert.equal(wire.count_numbers(wire.checked_text(await poll_stream(other, theirs.stream_id))), 10);
+  assert.equal(
+    wire.count_numbers(wire.checked_text(await poll_stream(other, theirs.stream_id))),
+    10,
+  );
 
   await client.call(...wire.abort(started[0].stream_id));
   await poll_stream(client, started[0].stream_id, { wait_ms: 5000 });
@@ -95,7 +108,11 @@ test('expiry: unread streams expire, their tombstone says so, then nobody knows 
   await until(async () => (await server.metric(wire.metric.streams)) === 0, 'the stream expired');
   assert.equal(await client.code_of(...wire.poll(stream_id, 0)), wire.codes.expired);
   const foreign = new HttpClient(server, { local_address: '127.0.0.2' });
-  assert.equal(await foreign.code_of(...wire.poll(stream_id, 0)), wire.codes.not_found, "only its owner is told");
+  assert.equal(
+    await foreign.code_of(...wire.poll(stream_id, 0)),
+    wire.codes.not_found,
+    'only its owner is told',
+  );
   await until(
     async () => (await client.code_of(...wire.poll(stream_id, 0))) === wire.codes.not_found,
     'the tombstone is gone',
@@ -115,8 +132,10 @@ test('a stream that is asked for does not expire', async (t) => {
 
 test('stall limit: a reader that holds a full stream up loses it with an error, others do not', async (t) => {
   const server = await start_server(t, [
-    wire.flag.max_chunks, '100',
-    wire.flag.stall_limit, '500ms',
+    wire.flag.max_chunks,
+    '100',
+    wire.flag.stall_limit,
+    '500ms',
   ]);
   const client = new HttpClient(server);
   const count = 1000;
@@ -166,5 +185,9 @@ test('a slow reader does not slow the others or the model', async (t) => {
   ]);
   for (const text of texts) assert.equal(wire.count_numbers(text), 3000);
   slow.socket.resume();
-  assert.equal(wire.checked_text(await slow.whole(stream_id)), texts[0], 'and has it all in the end');
+  assert.equal(
+    wire.checked_text(await slow.whole(stream_id)),
+    texts[0],
+    'and has it all in the end',
+  );
 });

@@ -5,7 +5,14 @@ import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { connect, generate } from './lib/mcp.mjs';
 import { model_file } from './lib/model.mjs';
-import { between_its_lines, http_client, run_in_node, with_address, ws_client, ws_client_is_done } from './lib/original_clients.mjs';
+import {
+  between_its_lines,
+  http_client,
+  run_in_node,
+  with_address,
+  ws_client,
+  ws_client_is_done,
+} from './lib/original_clients.mjs';
 import { RawConnection, post } from './lib/raw.mjs';
 import { curl_stream, event_stream, poll_stream, push_stream } from './lib/readers.mjs';
 import { HttpClient, WsClient } from './lib/rpc.mjs';
@@ -13,7 +20,17 @@ import { clean_environment, start_server, until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
 const serve_model = (t, ...flags) =>
-  start_server(t, ['--engine', 'llama', '--model', model_file(t), '--model-threads', '1', '--context', '512', ...flags]);
+  start_server(t, [
+    '--engine',
+    'llama',
+    '--model',
+    model_file(t),
+    '--model-threads',
+    '1',
+    '--context',
+    '512',
+    ...flags,
+  ]);
 
 const idle = (server) =>
   until(
@@ -30,7 +47,9 @@ test('the original clients print the whole answer of a model', async (t) => {
   assert.ok(whole.usage.completion_tokens > 100, `${whole.usage.completion_tokens} tokens`);
   assert.match(text, /water|stream|stone|sea/);
   assert.equal(await run_in_node(with_address(http_client, server)), text);
-  const pushed = between_its_lines(await run_in_node(with_address(ws_client, server), ws_client_is_done));
+  const pushed = between_its_lines(
+    await run_in_node(with_address(ws_client, server), ws_client_is_done),
+  );
   assert.equal(pushed.text, text);
 });
 
@@ -52,7 +71,8 @@ test('every delivery of the same answer, at once: poll, WebSocket, SSE, curl and
     generate(modern, params),
   ]);
   const polled = await poll_stream(client, stream_id, { wait_ms: 1000 });
-  for (const chunks of [pushed, evented, curled, polled]) assert.equal(wire.checked_text(chunks), expected);
+  for (const chunks of [pushed, evented, curled, polled])
+    assert.equal(wire.checked_text(chunks), expected);
   for (const { text, deltas } of [legacy, current]) {
     assert.equal(text, expected);
     assert.equal(deltas.map((delta) => delta.message).join(''), expected);
@@ -62,17 +82,28 @@ test('every delivery of the same answer, at once: poll, WebSocket, SSE, curl and
 test('usage, timings and finish reasons: length, stop strings, cached prompts', async (t) => {
   const server = await serve_model(t, '--slots', '1');
   const client = new HttpClient(server);
-  const first = await client.call('run', { prompt: 'A long prompt about water and stones', max_tokens: 30 });
+  const first = await client.call('run', {
+    prompt: 'A long prompt about water and stones',
+    max_tokens: 30,
+  });
   assert.equal(first.finish_reason, 'length');
   assert.equal(first.usage.completion_tokens, 30);
   assert.ok(first.usage.prompt_tokens > 10);
-  for (const name of ['queue_ms', 'prefill_ms', 'decode_ms']) assert.equal(typeof first.timings[name], 'number');
-  const second = await client.call('run', { prompt: 'A long prompt about water and stones', max_tokens: 30 });
+  for (const name of ['queue_ms', 'prefill_ms', 'decode_ms'])
+    assert.equal(typeof first.timings[name], 'number');
+  const second = await client.call('run', {
+    prompt: 'A long prompt about water and stones',
+    max_tokens: 30,
+  });
   assert.equal(second.text, first.text);
   assert.ok(second.usage.cached_tokens > 10, `${second.usage.cached_tokens} cached tokens`);
 
   const stop = first.text.slice(12, 16);
-  const stopped = await client.call('run', { prompt: 'A long prompt about water and stones', max_tokens: 30, stop: [stop] });
+  const stopped = await client.call('run', {
+    prompt: 'A long prompt about water and stones',
+    max_tokens: 30,
+    stop: [stop],
+  });
   assert.equal(stopped.finish_reason, 'stop');
   assert.equal(stopped.text, first.text.slice(0, first.text.indexOf(stop)));
 });
@@ -86,7 +117,11 @@ test('a JSON Schema binds the answer', async (t) => {
     required: ['wet', 'name'],
     additionalProperties: false,
   };
-  const { text, finish_reason } = await client.call('run', { prompt: 'Hello', json_schema, max_tokens: 200 });
+  const { text, finish_reason } = await client.call('run', {
+    prompt: 'Hello',
+    json_schema,
+    max_tokens: 200,
+  });
   const value = JSON.parse(text);
   assert.equal(typeof value.wet, 'boolean');
   assert.ok(['river', 'brook'].includes(value.name));
@@ -109,7 +144,11 @@ test('requests that can never be served are -32602 and leave other streams whole
   ]) {
     for (const stream of [true, false]) {
       const reply = await client.reply('run', { ...params, stream });
-      assert.equal(reply.error?.code, wire.codes.invalid_params, `${what}: ${JSON.stringify(reply)}`);
+      assert.equal(
+        reply.error?.code,
+        wire.codes.invalid_params,
+        `${what}: ${JSON.stringify(reply)}`,
+      );
     }
   }
   const chunks = await reading;
@@ -127,10 +166,18 @@ test('priorities: the higher one is admitted to the model first', async (t) => {
   await socket.when(() => socket.chunks(first.stream_id).length > 0, 'the slot is taken');
   const waiting = [];
   for (const priority of [0, -5, 5, 10, 5]) {
-    const { stream_id } = await socket.call('run', { prompt: 'x', stream: true, max_tokens: 5, priority });
+    const { stream_id } = await socket.call('run', {
+      prompt: 'x',
+      stream: true,
+      max_tokens: 5,
+      priority,
+    });
     waiting.push(socket.whole(stream_id).then(() => order.push(priority)));
   }
-  await until(async () => (await server.metric(wire.metric.requests_queued)) === 5, 'all of them wait');
+  await until(
+    async () => (await server.metric(wire.metric.requests_queued)) === 5,
+    'all of them wait',
+  );
   await socket.call(...wire.abort(first.stream_id));
   await Promise.all(waiting);
   assert.deepEqual(order, [10, 5, 5, 0, -5]);
@@ -157,7 +204,16 @@ test('a queued request whose client goes never runs; abort works while queued', 
   await socket.when(() => socket.chunks(first.stream_id).length > 0, 'the slot is taken');
 
   const gone = await RawConnection.open(server);
-  gone.write(post(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'run', params: { prompt: 'y', max_tokens: 5 } })));
+  gone.write(
+    post(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'run',
+        params: { prompt: 'y', max_tokens: 5 },
+      }),
+    ),
+  );
   await until(async () => (await server.metric(wire.metric.requests_queued)) === 1, 'it is queued');
   gone.destroy();
   await until(async () => (await server.metric(wire.metric.requests_queued)) === 0, 'it is gone');
@@ -177,19 +233,46 @@ test('a queued request whose client goes never runs; abort works while queued', 
 });
 
 test('kill -9 of clients of a model leaves no slot busy', async (t) => {
-  const server = await serve_model(t, '--slots', '2', wire.flag.expiry, '1s', wire.flag.per_client, '1000', '--context', '65536');
+  const server = await serve_model(
+    t,
+    '--slots',
+    '2',
+    wire.flag.expiry,
+    '1s',
+    wire.flag.per_client,
+    '1000',
+    '--context',
+    '65536',
+  );
   const victim = 'exec 3<>"/dev/tcp/127.0.0.1/$1"; printf %b "$2" >&3; exec cat <&3';
   const ways = [
     { method: 'run', params: { prompt: 'x', stream: true } },
     { method: 'run', params: { prompt: 'x' } },
-    { method: 'tools/call', params: { name: 'generate', arguments: { prompt: 'x' }, _meta: { progressToken: 1 } } },
-  ].map((message) => post(JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }), { headers: 'Accept: application/json, text/event-stream\r\n' }));
+    {
+      method: 'tools/call',
+      params: { name: 'generate', arguments: { prompt: 'x' }, _meta: { progressToken: 1 } },
+    },
+  ].map((message) =>
+    post(JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }), {
+      headers: 'Accept: application/json, text/event-stream\r\n',
+    }),
+  );
   const sacrifice = (bytes, patience) =>
     new Promise((resolve) => {
-      const child = spawn('bash', ['-c', victim, 'victim', String(server.port), bytes.replaceAll('\\', '\\\\').replaceAll('\r', '\\r').replaceAll('\n', '\\n')], {
-        env: clean_environment(),
-        stdio: 'ignore',
-      });
+      const child = spawn(
+        'bash',
+        [
+          '-c',
+          victim,
+          'victim',
+          String(server.port),
+          bytes.replaceAll('\\', '\\\\').replaceAll('\r', '\\r').replaceAll('\n', '\\n'),
+        ],
+        {
+          env: clean_environment(),
+          stdio: 'ignore',
+        },
+      );
       child.once('spawn', () => setTimeout(() => child.kill('SIGKILL'), patience));
       child.once('close', resolve);
     });

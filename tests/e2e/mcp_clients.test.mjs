@@ -26,7 +26,11 @@ for (const [name, { era }] of Object.entries(generations)) {
   test(`${name}: generate's deltas come as progress before the full result`, async (t) => {
     const server = await start_server(t);
     const connection = await connect(t, server, name);
-    const { text, deltas } = await generate(connection, { prompt: 'Hello', count: 60, interval_us: 500 });
+    const { text, deltas } = await generate(connection, {
+      prompt: 'Hello',
+      count: 60,
+      interval_us: 500,
+    });
     assert.equal(wire.count_numbers(text), 60);
     assert.equal(deltas.map((delta) => delta.message).join(''), text);
     assert.ok(deltas.length > 1, `${deltas.length} progress messages`);
@@ -102,7 +106,10 @@ for (const [name, { era }] of Object.entries(generations)) {
     });
     const outcome = await connection
       .call_tool({ name: 'generate', arguments: { prompt: 42 } })
-      .then((result) => (result.isError ? 'tool error' : 'accepted'), (error) => error.code);
+      .then(
+        (result) => (result.isError ? 'tool error' : 'accepted'),
+        (error) => error.code,
+      );
     assert.ok(outcome === 'tool error' || outcome === wire.codes.invalid_params, `${outcome}`);
     const { text } = await generate(connection, { prompt: 'Hello', count: 3 });
     assert.equal(wire.count_numbers(text), 3);
@@ -124,7 +131,10 @@ test('several clients of different generations at once, none sees the others', a
       return wire.count_numbers(text);
     }),
   );
-  assert.deepEqual(answers, answers.map((_, index) => 100 + index));
+  assert.deepEqual(
+    answers,
+    answers.map((_, index) => 100 + index),
+  );
 });
 
 test('the synthetic tools echo and stream_numbers answer', async (t) => {

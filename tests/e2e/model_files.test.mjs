@@ -99,7 +99,13 @@ test('a busy port', async (t) => {
 
 test('a server does not share its port with a second one', async (t) => {
   const server = await start_server(t);
-  const outcome = await run_program(['serve', '--engine', 'synthetic', '--port', String(server.port)]);
+  const outcome = await run_program([
+    'serve',
+    '--engine',
+    'synthetic',
+    '--port',
+    String(server.port),
+  ]);
   assert.equal(outcome.code, 1);
   assert.match(outcome.stderr, /taken|in use|busy/i);
 });
@@ -120,7 +126,9 @@ test('flags, variables and files that are wrong: exit code 2, and what is allowe
     assert.equal(outcome.code, 2, `${flags}: ${outcome.stderr}`);
     assert.match(outcome.stderr, message);
   }
-  const by_variable = await run_program(['serve', '--engine', 'synthetic'], { env: { SLUICE_PORT: 'x' } });
+  const by_variable = await run_program(['serve', '--engine', 'synthetic'], {
+    env: { SLUICE_PORT: 'x' },
+  });
   assert.equal(by_variable.code, 2);
   assert.match(by_variable.stderr, /SLUICE_PORT/);
 

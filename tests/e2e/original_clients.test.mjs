@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { open_page } from './lib/browser.mjs';
-import { between_its_lines, http_client, run_in_node, surroundings, with_address, ws_client, ws_client_is_done } from './lib/original_clients.mjs';
+import {
+  between_its_lines,
+  http_client,
+  run_in_node,
+  surroundings,
+  with_address,
+  ws_client,
+  ws_client_is_done,
+} from './lib/original_clients.mjs';
 import { HttpClient } from './lib/rpc.mjs';
 import { start_server } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';

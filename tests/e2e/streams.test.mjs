@@ -4,7 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { open_page } from './lib/browser.mjs';
 import * as mcp from './lib/mcp.mjs';
-import { curl_stream, event_stream, parse_events, poll_stream, push_stream } from './lib/readers.mjs';
+import {
+  curl_stream,
+  event_stream,
+  parse_events,
+  poll_stream,
+  push_stream,
+} from './lib/readers.mjs';
 import { HttpClient, RpcError, WsClient } from './lib/rpc.mjs';
 import { start_server, until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
@@ -45,7 +51,8 @@ test('one stream reaches a poller, two kinds of push, curl, Chromium and an MCP 
         const chunks = [];
         const socket = new WebSocket(url);
         socket.onerror = reject;
-        socket.onopen = () => socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+        socket.onopen = () =>
+          socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
         socket.onmessage = (event) => {
           const message = JSON.parse(event.data);
           if (message.error) reject(new Error(message.error.message));
@@ -136,7 +143,10 @@ test('over WebSocket the reply with the id comes first, and streams share the co
   for (const [index, { stream_id }] of started.entries()) {
     const chunks = await socket.whole(stream_id);
     assert.equal(wire.count_numbers(wire.checked_text(chunks)), counts[index]);
-    assert.ok(chunks.every((chunk) => chunk.method === 'run'), "the caller's method comes back");
+    assert.ok(
+      chunks.every((chunk) => chunk.method === 'run'),
+      "the caller's method comes back",
+    );
     const replied = order.indexOf(stream_id);
     assert.ok(replied >= 0 && firsts.includes(stream_id));
     assert.equal(
@@ -169,7 +179,10 @@ test('a WebSocket client resumes after a reconnect from any kept seq', async (t)
   const had = first.chunks(stream_id).slice(0, 40);
 
   const chunks = await push_stream(server, stream_id, { from: 40 });
-  assert.equal(wire.count_numbers(had.map((chunk) => chunk.delta).join('') + wire.checked_text(chunks, 40)), 600);
+  assert.equal(
+    wire.count_numbers(had.map((chunk) => chunk.delta).join('') + wire.checked_text(chunks, 40)),
+    600,
+  );
 });
 
 test('a WebSocket client bounds its window and acknowledges', async (t) => {
@@ -251,15 +264,26 @@ test("streams lists the caller's own and nobody else's; foreign ids are not foun
   assert.deepEqual(await ids(bob), []);
 
   const unknown = 'a'.repeat(16);
-  for (const ask of [wire.poll(mine.stream_id, 0), wire.abort(mine.stream_id), wire.is_running(mine.stream_id)]) {
+  for (const ask of [
+    wire.poll(mine.stream_id, 0),
+    wire.abort(mine.stream_id),
+    wire.is_running(mine.stream_id),
+  ]) {
     const foreign = await bob.reply(...ask);
     const missing = await bob.reply(ask[0], { ...ask[1], stream_id: unknown });
     assert.equal(foreign.error?.code, wire.codes.not_found);
-    assert.deepEqual({ ...foreign, id: 0 }, { ...missing, id: 0 }, 'a foreign stream looks like none');
+    assert.deepEqual(
+      { ...foreign, id: 0 },
+      { ...missing, id: 0 },
+      'a foreign stream looks like none',
+    );
   }
   const socket = await WsClient.connect(server, { key: 'bob-key-0123456789abc' });
   t.after(() => socket.close());
-  await assert.rejects(socket.call(...wire.subscribe(mine.stream_id, 0)), fails_with(wire.codes.not_found));
+  await assert.rejects(
+    socket.call(...wire.subscribe(mine.stream_id, 0)),
+    fails_with(wire.codes.not_found),
+  );
   const sse = await server.request({
     path: wire.path.stream(mine.stream_id),
     headers: { Authorization: 'Bearer bob-key-0123456789abc' },
@@ -293,8 +317,18 @@ test('a key that is missing or wrong is refused with 401', async (t) => {
 
 test('request ids come back exactly as they came, over both transports', async (t) => {
   const server = await start_server(t);
-  const ids = ['0', '-1', '9007199254740993', '18446744073709551615', '-9223372036854775808',
-    '123456789012345678901234567890', '"a"', '""', '"\\u00e9\\ud83d\\ude00"', '"1"'];
+  const ids = [
+    '0',
+    '-1',
+    '9007199254740993',
+    '18446744073709551615',
+    '-9223372036854775808',
+    '123456789012345678901234567890',
+    '"a"',
+    '""',
+    '"\\u00e9\\ud83d\\ude00"',
+    '"1"',
+  ];
   const client = new HttpClient(server);
   const socket = await WsClient.connect(server);
   t.after(() => socket.close());
@@ -317,7 +351,11 @@ test('reading without from_seq acknowledges nothing; ack over HTTP frees without
   const all = await poll_stream(client, stream_id, { acknowledge: false, wait_ms: 5000 });
   const { chunks } = await client.call('run', { stream_id });
   assert.deepEqual(chunks, all);
-  assert.deepEqual((await client.call('run', { stream_id })).chunks, all, 'nothing was acknowledged');
+  assert.deepEqual(
+    (await client.call('run', { stream_id })).chunks,
+    all,
+    'nothing was acknowledged',
+  );
   await client.call(...wire.ack(stream_id, 12));
   assert.deepEqual((await client.call('run', { stream_id })).chunks, all.slice(12));
   assert.equal(await client.code_of(...wire.poll(stream_id, 11)), wire.codes.invalid_state);
@@ -344,7 +382,10 @@ test('unsubscribe stops the push and leaves the stream', async (t) => {
   const had = socket.chunks(stream_id).length;
   const { status, next_seq } = await socket.call(...wire.is_running(stream_id));
   assert.equal(status, 'running');
-  await until(async () => (await socket.call(...wire.is_running(stream_id))).next_seq > next_seq + 20, 'it goes on');
+  await until(
+    async () => (await socket.call(...wire.is_running(stream_id))).next_seq > next_seq + 20,
+    'it goes on',
+  );
   assert.equal(socket.chunks(stream_id).length, had, 'nothing more is pushed');
   await socket.call(...wire.abort(stream_id));
 });
@@ -377,7 +418,10 @@ test('the streaming extension is announced in every era', async (t) => {
   assert.ok(modern.result.supportedVersions.includes('2026-07-28'));
   assert.ok(modern.result.capabilities.extensions['dev.sluice/streams']);
   // Headers that contradict the body are refused (2026-07-28, Server Validation).
-  const mismatch = await client.exchange(JSON.stringify(body), { ...headers, 'Mcp-Method': 'tools/list' });
+  const mismatch = await client.exchange(JSON.stringify(body), {
+    ...headers,
+    'Mcp-Method': 'tools/list',
+  });
   assert.equal(mismatch.status, 400);
   assert.equal(JSON.parse(mismatch.body.toString()).error.code, -32020);
 });

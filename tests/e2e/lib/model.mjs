@@ -101,7 +101,8 @@ export function make_model() {
 
   const tensors = [];
   const add = (name, dimensions, values) => tensors.push({ name, dimensions, values });
-  const matrix = (name, columns, rows) => add(name, [columns, rows], random(columns * rows, kNoise));
+  const matrix = (name, columns, rows) =>
+    add(name, [columns, rows], random(columns * rows, kNoise));
   const norm = (name) => add(name, [kWidth], new Float32Array(kWidth).fill(1));
   // A word is a direction of its own; the word that follows listens to that direction.
   const said = tokens.length - first_word;
@@ -120,7 +121,8 @@ export function make_model() {
   for (let layer = 0; layer < kLayers; ++layer) {
     const name = (part) => `blk.${layer}.${part}.weight`;
     norm(name('attn_norm'));
-    for (const part of ['attn_q', 'attn_k', 'attn_v', 'attn_output']) matrix(name(part), kWidth, kWidth);
+    for (const part of ['attn_q', 'attn_k', 'attn_v', 'attn_output'])
+      matrix(name(part), kWidth, kWidth);
     norm(name('ffn_norm'));
     matrix(name('ffn_gate'), kWidth, kInner);
     matrix(name('ffn_up'), kWidth, kInner);

@@ -43,10 +43,14 @@ export const ws_client_is_done = (output) => output.endsWith('\\nStream complete
 // Runs a source in a Node of its own until it ends or `done(output)`; returns what it printed.
 export function run_in_node(source, done = () => false) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', surroundings + source], {
-      env: clean_environment(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '--eval', surroundings + source],
+      {
+        env: clean_environment(),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     let output = '';
     let errors = '';
     let killed = false;

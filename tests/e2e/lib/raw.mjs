@@ -11,7 +11,11 @@ export class RawConnection {
     const connection = new RawConnection();
     connection.received = Buffer.alloc(0);
     connection.ended = false;
-    connection.socket = net.connect({ host: server.host, port: server.port, localAddress: local_address });
+    connection.socket = net.connect({
+      host: server.host,
+      port: server.port,
+      localAddress: local_address,
+    });
     connection.watchers = new Set();
     connection.changed = () => [...connection.watchers].forEach((look) => look());
     connection.socket.on('data', (data) => {
@@ -88,7 +92,10 @@ export class RawConnection {
     if (end < 0) return null;
     const [first, ...lines] = this.received.subarray(0, end).toString('latin1').split('\r\n');
     const headers = Object.fromEntries(
-      lines.map((line) => [line.split(':', 1)[0].toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+      lines.map((line) => [
+        line.split(':', 1)[0].toLowerCase(),
+        line.slice(line.indexOf(':') + 1).trim(),
+      ]),
     );
     const status = Number(first.split(' ')[1]);
     const length = Number(headers['content-length'] ?? 0);

@@ -14,7 +14,7 @@ export async function poll_stream(
   { from = 0, wait_ms, pace = () => {}, acknowledge = true } = {},
 ) {
   let chunks = [];
-  for (let seq = from; ; ) {
+  for (let seq = from; ;) {
     const result = await client.call(...wire.poll(stream_id, seq, wait_ms));
     chunks = acknowledge ? chunks.concat(result.chunks) : result.chunks;
     if (!result.has_more) return chunks;

@@ -21,7 +21,8 @@ const kBuildVariables = new Set(['SLUICE_CACHE', 'SLUICE_JOBS']);
 // The environment without the settings a developer may have: tests see the program's defaults.
 export function clean_environment(extra = {}) {
   const kept = Object.entries(process.env).filter(
-    ([name]) => kBuildVariables.has(name) || !(name.startsWith('SLUICE_') || name === 'NODE_OPTIONS'),
+    ([name]) =>
+      kBuildVariables.has(name) || !(name.startsWith('SLUICE_') || name === 'NODE_OPTIONS'),
   );
   return { ...Object.fromEntries(kept), NO_COLOR: '1', ...extra };
 }
@@ -69,7 +70,11 @@ export class Server {
     this.host = found[2];
     this.port = Number(found[3]);
     const transport = this.tls ? https : http;
-    this.agent = new transport.Agent({ keepAlive: true, maxSockets: 64, rejectUnauthorized: false });
+    this.agent = new transport.Agent({
+      keepAlive: true,
+      maxSockets: 64,
+      rejectUnauthorized: false,
+    });
   }
 
   get base() {
@@ -83,7 +88,15 @@ export class Server {
   }
 
   // One HTTP exchange: {status, headers, body: Buffer}.
-  request({ method = 'GET', path: target = '/', headers = {}, body, local_address, agent, signal }) {
+  request({
+    method = 'GET',
+    path: target = '/',
+    headers = {},
+    body,
+    local_address,
+    agent,
+    signal,
+  }) {
     return new Promise((resolve, reject) => {
       const transport = this.tls ? https : http;
       const request = transport.request(
@@ -92,7 +105,10 @@ export class Server {
           port: this.port,
           method,
           path: target,
-          headers: body === undefined ? headers : { 'Content-Length': Buffer.byteLength(body), ...headers },
+          headers:
+            body === undefined
+              ? headers
+              : { 'Content-Length': Buffer.byteLength(body), ...headers },
           localAddress: local_address,
           // Connections that come from elsewhere must not be mixed with the others.
           agent: agent ?? (local_address === undefined ? this.agent : false),
@@ -113,7 +129,9 @@ export class Server {
         },
       );
       request.on('error', reject);
-      request.setTimeout(kSilence, () => request.destroy(new Error(`no answer to ${method} ${target}`)));
+      request.setTimeout(kSilence, () =>
+        request.destroy(new Error(`no answer to ${method} ${target}`)),
+      );
       request.end(body);
     });
   }
@@ -211,7 +229,10 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
 }
 
 // Runs the program to its end: {code, signal, stdout, stderr}. `deadline` in ms.
-export function run_program(args, { input, env, cwd, deadline = 60_000, command = program, on_stdout } = {}) {
+export function run_program(
+  args,
+  { input, env, cwd, deadline = 60_000, command = program, on_stdout } = {},
+) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: cwd ?? root,

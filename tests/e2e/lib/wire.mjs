@@ -58,7 +58,7 @@ export const subscribe = (stream_id, from_seq, window) => [
 ];
 export const ack = (stream_id, seq) => ['ack', { stream_id, seq }];
 export const abort = (stream_id) => ['abort', { stream_id }];
-export const is_running = (stream_id) => ['is_running', stream_id ? { stream_id } : {}];
+export const is_running = (stream_id) => ['is_running', { stream_id }];
 export const streams = () => ['streams', {}];
 
 // The arguments with which the tool `generate` hands on a stream that is already under way.
@@ -96,7 +96,7 @@ export function count_numbers(text, first = 0) {
   return numbers.length;
 }
 
-export function numbers_in(text) {
+function numbers_in(text) {
   const pieces = text.split(/(?<=\})\n?/).filter((piece) => piece !== '');
   return pieces.map((piece) => {
     const value = JSON.parse(piece);
