@@ -122,6 +122,8 @@ void SseEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
           exchange->reply(status_of(subscribed.error()), "application/json", body);
           return;
         }
+        // The reader may have gone while the stream's loop was asked.
+        if (!exchange->is_open()) return;
         const auto subscription =
             std::make_shared<std::unique_ptr<Subscription>>(std::move(*subscribed));
         exchange->on_close([subscription] { subscription->reset(); });

@@ -175,11 +175,13 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   Executor* const here = &executor();
   (*channel)->on_close([box, there] { there->post([box] { box->reset(); }); });
   auto respond = respond_through(*channel, message.id);
-  on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal(), box, here,
+  on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal(), box, here, there,
                                 respond = std::move(respond)](StreamManager& manager) mutable {
     *box = poll_stream(
         manager, poll, principal,
-        [here, respond = std::move(respond)](Result<std::string> result) mutable {
+        [here, there, box, respond = std::move(respond)](Result<std::string> result) mutable {
+          // The poll ends here, on its stream's loop, whatever the caller's loop lets go of.
+          there->post([box = std::move(box)] { box->reset(); });
           here->post([respond = std::move(respond), result = std::move(result)]() mutable {
             respond(std::move(result));
           });

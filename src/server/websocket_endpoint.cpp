@@ -88,6 +88,8 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
   void attach(WebSocketSessionPtr session) { session_ = std::move(session); }
 
   void on_message(std::string_view text) {
+    // A send that fails ends the connection, and its handler with it.
+    const std::shared_ptr<Connection> keep = shared_from_this();
     std::string response;
     std::expected<Message, MessageError> message = service_->parser.parse(text);
     if (!message) {
@@ -100,6 +102,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
   }
 
   void on_drain() {
+    const std::shared_ptr<Connection> keep = shared_from_this();
     blocked_ = false;
     // A reader may end, and leave the table, while it goes on.
     std::vector<std::weak_ptr<Subscription>> readers;
@@ -248,6 +251,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
           if (self == nullptr || !self->session_) return;
           append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
           channel->reply(200, reply);
+          if (!self->session_) return;
           const std::shared_ptr<Subscription> reader = std::move(*subscribed);
           self->subscriptions_[stream_id] = reader;
           reader->resume();
