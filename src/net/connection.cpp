@@ -2,25 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <sys/epoll.h>
+#include <system_error>
 #include <utility>
-
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "net/compression.hpp"
 #include "net/server_exchange.hpp"
 #include "net/server_websocket.hpp"
 
 namespace sluice {
-namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
 
 /// Bytes of later requests taken in while one is unanswered; reading then waits.
 constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
-/// Reads between two ticks from which on a connection is busy.
-constexpr std::uint32_t kBusyReads = 4;
 /// Reads in a row, so that one busy peer does not keep the loop to itself.
 constexpr int kReadsInARow = 4;
 constexpr std::size_t kWritevParts = 16;
@@ -28,32 +24,15 @@ constexpr std::size_t kWritevParts = 16;
 constexpr std::size_t kCopiedBlock = 1024;
 constexpr Duration kLinger = 2s;
 
-PeerAddress peer_of(const ServerWorker::Socket& socket) {
-  PeerAddress peer;
-  boost::system::error_code error;
-  const asio::ip::tcp::endpoint endpoint = socket.remote_endpoint(error);
-  if (error) return peer;
-  peer.port = endpoint.port();
-  if (endpoint.address().is_v4()) {
-    const auto v4 = endpoint.address().to_v4().to_bytes();
-    peer.ip[10] = 0xFF;
-    peer.ip[11] = 0xFF;
-    std::ranges::copy(v4, peer.ip.begin() + 12);
-  } else {
-    std::ranges::copy(endpoint.address().to_v6().to_bytes(), peer.ip.begin());
-  }
-  return peer;
-}
-
 }  // namespace
 
-Connection::Connection(ServerWorker& worker, ServerWorker::Socket socket,
+Connection::Connection(ServerWorker& worker, Descriptor socket, const PeerAddress& peer,
                        std::shared_ptr<TlsContext> tls)
     : worker_(&worker),
       socket_(std::move(socket)),
       tls_(std::move(tls)),
-      transport_(socket_.native_handle(), tls_.get()),
-      peer_(peer_of(socket_)),
+      transport_(socket_.get(), tls_.get()),
+      peer_(peer),
       input_(worker.buffers),
       output_(worker.buffers),
       active_at_(worker.coarse_now()),
@@ -64,11 +43,17 @@ Connection::~Connection() = default;
 
 void Connection::start() {
   worker_->add(*this);
-  read();
+  ServerCounters::add(worker_->counters.parked);
+  try {
+    worker_->loop.watch(socket_.get(), *this);
+  } catch (const std::system_error&) {
+    drop();
+  }
 }
 
 void Connection::turn_away(std::string_view reply) {
-  worker_->add(*this);
+  start();
+  if (state_ == State::closed) return;
   if (transport_.is_tls()) {
     drop();
     return;
@@ -79,104 +64,57 @@ void Connection::turn_away(std::string_view reply) {
 
 // --- input -------------------------------------------------------------------------------------
 
-bool Connection::is_input_full() const {
-  return exchange_ != nullptr && input_.size() >= kPipelineBytes;
+bool Connection::may_read() const {
+  if (input_ended_ || state_ == State::flushing || state_ == State::closed) return false;
+  return exchange_ == nullptr || input_.size() < kPipelineBytes;
 }
 
 bool Connection::is_between_requests() const {
   return exchange_ == nullptr && !websocket_ && !request_begun_ && state_ == State::open;
 }
 
-void Connection::read() {
-  if (reading_ != Reading::no || input_ended_ || is_input_full()) return;
-  if (state_ == State::closed || state_ == State::flushing) return;
-  if (transport_.has_decrypted_bytes()) {
-    // The socket will not tell of bytes that TLS has already taken from it.
-    resume_ = true;
-    output_changed();
-    return;
-  }
-  const bool is_busy = reads_ >= kBusyReads || input_.holds_memory();
-  if (is_busy && !transport_.is_tls() && state_ == State::open) {
-    receive();
-  } else {
-    wait_readable();
-  }
-}
-
-void Connection::wait_readable() {
-  reading_ = Reading::waiting;
-  if (!input_.holds_memory() && !std::exchange(counted_parked_, true)) {
-    ServerCounters::add(worker_->counters.parked);
-  }
-  socket_.async_wait(asio::socket_base::wait_read,
-                     [self = RefPtr(this)](const boost::system::error_code& error) {
-                       self->reading_ = Reading::no;
-                       if (self->state_ == State::closed) return;
-                       if (error == asio::error::operation_aborted) {
-                         self->read();
-                       } else {
-                         self->read_now();
-                       }
-                     });
-}
-
-void Connection::receive() {
-  const std::span<char> room = input_.room(true);
-  reading_ = Reading::receiving;
-  socket_.async_read_some(
-      asio::buffer(room.data(), room.size()),
-      [self = RefPtr(this)](const boost::system::error_code& error, std::size_t bytes) {
-        self->on_received(error, bytes);
-      });
-}
-
-void Connection::on_received(const boost::system::error_code& error, std::size_t bytes) {
-  reading_ = Reading::no;
-  if (state_ == State::closed) return;
-  if (error == asio::error::operation_aborted) {
-    // Taken back: to handle what is in the buffer, or to give the buffer back.
-    process();
-    if (state_ == State::closed) return;
-    input_.release();
-    read();
-  } else if (error) {
-    on_input_end();
-  } else {
-    input_.commit(bytes);
-    took(bytes);
-    if (state_ != State::closed) read();
-  }
-}
-
-/// Reads what there is without waiting.
-void Connection::read_now() {
+void Connection::on_ready(std::uint32_t events) {
   const RefPtr<Connection> keep(this);
-  if (std::exchange(counted_parked_, false)) ServerCounters::subtract(worker_->counters.parked);
-  for (int round = 0; round < kReadsInARow; ++round) {
-    if (input_ended_ || is_input_full() || state_ == State::flushing) break;
-    const std::span<char> room = input_.room(false);
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) is_readable_ = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) is_at_end_ = true;
+  if (writing_ && (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+    writing_ = false;
+    flush();
+    notify_drain();
+    // A TLS read may have waited for this.
+    if (transport_.is_tls()) is_readable_ = true;
+  }
+  if (is_readable_) read_now();
+}
+
+/// Reads what there is.
+void Connection::read_now() {
+  int round = 0;
+  for (; round < kReadsInARow && is_readable_ && may_read(); ++round) {
+    const std::span<char> room = input_.room();
     const IoResult result = transport_.read(room);
     if (result.status == IoStatus::ok) {
+      // A read that left room has emptied the socket, and the kernel tells when more comes. What it
+      // has told already, such as the end, it does not tell again.
+      if (result.bytes < room.size() && !is_at_end_ && !transport_.is_tls()) is_readable_ = false;
       input_.commit(result.bytes);
       took(result.bytes);
-      if (state_ == State::closed) return;
-      // A read that did not fill the buffer has emptied the socket.
-      if (!transport_.is_tls() && result.bytes < room.size()) break;
     } else if (result.status == IoStatus::want_read) {
-      break;
+      is_readable_ = false;
     } else if (result.status == IoStatus::want_write) {
+      is_readable_ = false;
       wait_writable();
-      break;
     } else {
+      is_readable_ = false;
       on_input_end();
-      if (state_ == State::closed) return;
     }
   }
+  if (state_ == State::closed) return;
   input_.settle();
+  count_memory();
   // A TLS write may have waited for what has just been read.
   if (transport_.is_tls() && !output_.empty()) flush();
-  read();
+  if (round == kReadsInARow && is_readable_) resume_later();
 }
 
 void Connection::took(std::size_t bytes) {
@@ -185,7 +123,6 @@ void Connection::took(std::size_t bytes) {
     input_.clear();
     return;
   }
-  ++reads_;
   active_at_ = worker_->coarse_now();
   const RefPtr<Connection> keep(this);
   process();
@@ -351,13 +288,13 @@ void Connection::request_finished(bool keep_alive) {
     return;
   }
   if (processing_ || state_ != State::open) return;
-  if (input_.empty()) {
-    read();
-  } else {
-    // Not from within the call that finished this one.
-    resume_ = true;
-    output_changed();
-  }
+  // Not from within the call that finished this one.
+  if (!input_.empty() || is_readable_) resume_later();
+}
+
+void Connection::resume_later() {
+  resume_ = true;
+  output_changed();
 }
 
 void Connection::become_websocket(RefPtr<ServerWebSocket> session) {
@@ -376,19 +313,13 @@ void Connection::on_turn_end() {
   const RefPtr<Connection> keep(this);
   flush();
   notify_drain();
-  if (!std::exchange(resume_, false) || state_ == State::closed) return;
-  if (reading_ == Reading::receiving) {
-    // The outstanding read writes behind the input, which handling it may move.
-    boost::system::error_code ignored;
-    socket_.cancel(ignored);
-    return;
-  }
+  if (!std::exchange(resume_, false)) return;
   process();
-  if (state_ == State::closed) return;
-  if (transport_.has_decrypted_bytes()) {
+  if (is_readable_) {
     read_now();
-  } else {
-    read();
+  } else if (state_ != State::closed) {
+    input_.settle();
+    count_memory();
   }
 }
 
@@ -445,7 +376,7 @@ bool Connection::send_some() {
       wait_writable();
       return false;
     case IoStatus::want_read:
-      return false;  // TLS: read_now() goes on
+      return false;  // TLS: on_ready() goes on
     case IoStatus::closed:
     case IoStatus::failed:
       drop();
@@ -454,26 +385,10 @@ bool Connection::send_some() {
   return false;
 }
 
+/// The kernel tells by itself when there is room again.
 void Connection::wait_writable() {
   if (std::exchange(writing_, true)) return;
   progress_at_ = worker_->coarse_now();
-  socket_.async_wait(asio::socket_base::wait_write,
-                     [self = RefPtr(this)](const boost::system::error_code& error) {
-                       self->writing_ = false;
-                       if (self->state_ == State::closed) return;
-                       if (error && error != asio::error::operation_aborted) {
-                         self->drop();
-                       } else {
-                         self->on_writable();
-                       }
-                     });
-}
-
-void Connection::on_writable() {
-  flush();
-  notify_drain();
-  // A TLS read may have waited for this.
-  if (transport_.is_tls() && state_ == State::open && reading_ == Reading::no) read_now();
 }
 
 void Connection::notify_drain() {
@@ -501,7 +416,7 @@ void Connection::linger() {
     drop();
     return;
   }
-  if (!processing_) read();
+  if (is_readable_) resume_later();
 }
 
 // --- life --------------------------------------------------------------------------------------
@@ -509,7 +424,6 @@ void Connection::linger() {
 void Connection::tick(TimePoint now) {
   const HttpServerOptions& options = worker_->options;
   const RefPtr<Connection> keep(this);
-  reads_ = 0;
   if (state_ == State::lingering) {
     if (now - active_at_ >= kLinger) drop();
     return;
@@ -533,15 +447,18 @@ void Connection::tick(TimePoint now) {
       return;
     }
   }
-  if (websocket_ && websocket_->tick(now)) return;
-  if (now - active_at_ >= options.park_after) give_memory_back();
+  if (websocket_) websocket_->tick(now);
 }
 
-/// Takes an outstanding read back: what is left of it then is no memory.
-void Connection::give_memory_back() {
-  if (reading_ != Reading::receiving || !input_.empty()) return;
-  boost::system::error_code ignored;
-  socket_.cancel(ignored);
+void Connection::count_memory() {
+  const bool is_parked = !input_.holds_memory();
+  if (is_parked == counted_parked_) return;
+  counted_parked_ = is_parked;
+  if (is_parked) {
+    ServerCounters::add(worker_->counters.parked);
+  } else {
+    ServerCounters::subtract(worker_->counters.parked);
+  }
 }
 
 void Connection::drain() {
@@ -558,8 +475,8 @@ void Connection::drop() {
   const RefPtr<Connection> keep(this);
   if (std::exchange(counted_parked_, false)) ServerCounters::subtract(worker_->counters.parked);
   worker_->loop.forget(*this);
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  worker_->loop.unwatch(socket_.get(), *this);
+  socket_.close();
   output_.clear();
   worker_->remove(*this);
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();

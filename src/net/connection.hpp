@@ -24,12 +24,14 @@ class ServerWebSocket;
 /// peer has had its time. Lives as long as an operation or a handle refers to it. Belongs to its
 /// worker's loop.
 ///
-/// A quiet connection waits for the socket to become readable and reads into memory that it shares
-/// with its neighbours. A busy one keeps a buffer of its own and an outstanding read into it, which
-/// spares it a system call for each wait.
-class Connection final : public RefCounted, private EventLoop::TurnHook {
+/// It reads into memory that it shares with its neighbours, and owns some only while a request is
+/// there in part.
+class Connection final : public RefCounted,
+                         private EventLoop::Watcher,
+                         private EventLoop::TurnHook {
  public:
-  Connection(ServerWorker& worker, ServerWorker::Socket socket, std::shared_ptr<TlsContext> tls);
+  Connection(ServerWorker& worker, Descriptor socket, const PeerAddress& peer,
+             std::shared_ptr<TlsContext> tls);
   ~Connection() override;
 
   void start();
@@ -39,7 +41,7 @@ class Connection final : public RefCounted, private EventLoop::TurnHook {
   void drop();
   /// Ends it when nothing is under way; else when that has finished.
   void drain();
-  /// Timeouts, and memory that is not needed now; every tick.
+  /// Timeouts, every tick.
   void tick(TimePoint now);
 
   // Output, for the exchange and the WebSocket. All of it leaves at the end of the turn, or at
@@ -70,14 +72,8 @@ class Connection final : public RefCounted, private EventLoop::TurnHook {
   /// so and discards what still comes, so that our last bytes are not lost to a reset (RFC 9112,
   /// section 9.6).
   enum class State : std::uint8_t { open, flushing, lingering, closed };
-  /// What the loop does for us: nothing, tells when the socket is readable, or fills the buffer,
-  /// which must not move until then.
-  enum class Reading : std::uint8_t { no, waiting, receiving };
 
-  void read();
-  void wait_readable();
-  void receive();
-  void on_received(const boost::system::error_code& error, std::size_t bytes);
+  void on_ready(std::uint32_t events) override;
   void read_now();
   void took(std::size_t bytes);
   void on_input_end();
@@ -88,20 +84,20 @@ class Connection final : public RefCounted, private EventLoop::TurnHook {
   bool process_body(const HttpRequestHead& head, std::string_view& body, std::size_t& total);
   void dispatch(HttpRequestHead& head, std::string_view body);
   void refuse(const Error& error);
+  void resume_later();
   void wait_writable();
-  void on_writable();
   void on_turn_end() override;
   bool send_some();
   void notify_drain();
   void linger();
-  void give_memory_back();
-  [[nodiscard]] bool is_input_full() const;
+  void count_memory();
+  [[nodiscard]] bool may_read() const;
   [[nodiscard]] bool is_between_requests() const;
 
   ServerWorker* worker_;
   Connection* previous_ = nullptr;
   Connection* next_ = nullptr;
-  ServerWorker::Socket socket_;
+  Descriptor socket_;
   std::shared_ptr<TlsContext> tls_;
   Transport transport_;
   PeerAddress peer_;
@@ -115,22 +111,22 @@ class Connection final : public RefCounted, private EventLoop::TurnHook {
   std::uint32_t head_size_ = 0;     // of the request whose body chunked_ reads
   std::uint32_t head_scanned_ = 0;  // bytes without the end of a head
   std::uint32_t input_needed_ = 0;  // bytes before parsing is worth another try
-  std::uint32_t reads_ = 0;         // since the last tick
 
   TimePoint active_at_;    // last byte read or request finished
   TimePoint request_at_;   // first byte of the request being read
   TimePoint progress_at_;  // last byte that the peer took while there was something to send
   State state_ = State::open;
-  Reading reading_ = Reading::no;
-  bool writing_ = false;  // waiting for the socket to be writable
+  bool is_readable_ = false;  // as far as we know
+  bool is_at_end_ = false;    // the kernel has said that the peer sends no more
+  bool writing_ = false;      // waiting for the socket to be writable
   bool processing_ = false;
-  bool resume_ = false;  // handle what is in the buffer at the end of the turn
+  bool resume_ = false;  // go on with the input at the end of the turn
   bool request_begun_ = false;
   bool continued_ = false;
   bool full_ = false;  // a write was told to wait
   bool draining_ = false;
   bool input_ended_ = false;
-  bool counted_parked_ = false;
+  bool counted_parked_ = true;  // holds no input memory
 };
 
 }  // namespace sluice

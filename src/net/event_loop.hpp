@@ -1,34 +1,32 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <queue>
+#include <sys/epoll.h>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include "core/executor.hpp"
+#include "net/timer_heap.hpp"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace sluice {
 
-/// One thread's event loop over an Asio io_context. A turn is: the socket events that are ready,
-/// then the posted tasks, then the turn-end hooks. Everything but post(), stop() and
+/// One thread's event loop over epoll. A turn is: the sockets that are ready, the timers that are
+/// due, the posted tasks, then the turn-end hooks. Everything but post(), stop(), context() and
 /// on_loop_thread() belongs to the thread that calls run(), or to the owner before run().
+///
+/// Libraries that speak Asio share the thread through context(); a loop that nobody asks for it
+/// never touches Asio.
 class EventLoop final : public Executor {
  public:
-  using Timer =
-      boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                        boost::asio::wait_traits<std::chrono::steady_clock>,
-                                        boost::asio::io_context::executor_type>;
-
   EventLoop();
   ~EventLoop() override;
   EventLoop(const EventLoop&) = delete;
@@ -45,7 +43,7 @@ class EventLoop final : public Executor {
   /// A burst of posts from other threads wakes the loop once.
   void post(Task task) override;
   TimerId schedule_at(TimePoint when, Task task) override;
-  void cancel(TimerId id) override;
+  void cancel(TimerId id) override { timers_.remove(id); }
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   [[nodiscard]] bool on_loop_thread() const override;
 
@@ -64,26 +62,45 @@ class EventLoop final : public Executor {
   void at_turn_end(TurnHook& hook);
   void forget(TurnHook& hook);
 
-  [[nodiscard]] boost::asio::io_context& context() { return context_; }
+  /// Who is told that a descriptor is ready.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    /// `events` are epoll's (EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR).
+    virtual void on_ready(std::uint32_t events) = 0;
+  };
+  /// Tells `watcher` of each change of `descriptor` to ready (edge-triggered, epoll(7)): it then
+  /// reads or writes until the kernel has no more. Throws std::system_error if the kernel has no
+  /// room for another.
+  void watch(int descriptor, Watcher& watcher);
+  /// Before the descriptor is closed and the watcher destroyed.
+  void unwatch(int descriptor, Watcher& watcher);
+
+  /// The Asio context that runs on this thread. Thread-safe; what runs on it is not.
+  [[nodiscard]] boost::asio::io_context& context();
 
  private:
-  struct Due {
-    TimePoint when;
-    TimerId id;
-    bool operator>(const Due& other) const {
-      return when != other.when ? when > other.when : id > other.id;
-    }
-  };
+  /// What a loop needs once its Asio context is in use.
+  class Asio;
 
-  void ensure_drain();
-  void drain();
-  void run_hooks();
-  void arm_timer();
+  bool run_turn(bool may_wait);
+  bool wait_and_dispatch(bool may_wait);
+  int wait(bool may_wait);
   void run_timers();
+  bool run_tasks();
+  void run_hooks();
+  [[nodiscard]] bool has_work() const { return !local_.empty() || !hooks_.empty(); }
+  void wake();
+  void work_added();
 
   SteadyClock clock_;
-  boost::asio::io_context context_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  int epoll_ = -1;
+  int wake_event_ = -1;
+  std::array<epoll_event, 128> events_;
+  std::size_t event_at_ = 0;     // being dispatched
+  std::size_t event_count_ = 0;  // of this turn
+  bool has_pwait2_ = true;
+
   std::atomic<std::thread::id> thread_;
   std::atomic<bool> stopped_ = false;
 
@@ -91,19 +108,19 @@ class EventLoop final : public Executor {
   std::vector<Task> running_;
   std::vector<TurnHook*> hooks_;
   std::vector<TurnHook*> running_hooks_;
-  bool drain_queued_ = false;
-  bool running_tasks_ = false;  // the hooks follow
+  bool in_turn_ = false;
 
   std::mutex remote_mutex_;
   std::vector<Task> remote_;  // guarded by remote_mutex_
-  bool wake_sent_ = false;    // guarded by remote_mutex_
   std::vector<Task> remote_running_;
+  std::atomic<bool> has_remote_ = false;
+  std::atomic<bool> asleep_ = false;  // a post must wake the loop
 
-  Timer timer_;
-  TimePoint armed_for_ = TimePoint::max();
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
-  std::unordered_map<TimerId, Task> timers_;
-  TimerId last_timer_ = 0;
+  TimerHeap timers_;
+
+  std::atomic<bool> asio_used_ = false;
+  std::once_flag asio_made_;
+  std::unique_ptr<Asio> asio_;
 };
 
 /// Event loops, one per thread. The threads start with start() and end with stop() or the

@@ -5,8 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include "net/descriptor.hpp"
 
 namespace sluice {
 namespace {
@@ -38,9 +45,8 @@ class EventLoopTest : public ::testing::Test {
   }
   void run_until(const std::function<bool()>& done) {
     const auto deadline = std::chrono::steady_clock::now() + 10s;
-    loop.poll();
     while (!done() && std::chrono::steady_clock::now() < deadline) {
-      loop.context().run_one_until(deadline);
+      if (!loop.poll()) std::this_thread::yield();
     }
     ASSERT_TRUE(done());
   }
@@ -117,7 +123,7 @@ TEST_F(EventLoopTest, WorkThatPostsItselfHoldsNoHookBack) {
   loop.post([&] { work(); });
   loop.at_turn_end(hook);
   for (int polls = 0; log.empty(); ++polls) {
-    loop.context().poll_one();
+    loop.poll();
     ASSERT_LT(polls, 10);
   }
   EXPECT_LT(rounds, 10);
@@ -162,6 +168,95 @@ TEST_F(EventLoopTest, ForgetsManyCancelledTimers) {
   }
   loop.schedule_at(now + 1ms, note("kept"));
   run_until([&] { return !log.empty(); });
+}
+
+/// Both ends of a socket pair that is watched.
+struct Watched final : EventLoop::Watcher {
+  explicit Watched(EventLoop& event_loop) : loop(&event_loop) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    near = Descriptor(ends[0]);
+    far = Descriptor(ends[1]);
+    loop->watch(near.get(), *this);
+  }
+  ~Watched() override { unwatch(); }
+  void unwatch() {
+    if (loop != nullptr) std::exchange(loop, nullptr)->unwatch(near.get(), *this);
+  }
+  void say(std::string_view text) const {
+    EXPECT_EQ(::write(far.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void on_ready(std::uint32_t events) override {
+    if ((events & EPOLLIN) == 0) return;
+    ++ready;
+    if (then) then();
+  }
+  EventLoop* loop;
+  Descriptor near;
+  Descriptor far;
+  int ready = 0;
+  std::function<void()> then;
+};
+
+TEST_F(EventLoopTest, TellsOnceOfEachChangeToReady) {
+  Watched watched(loop);
+  settle();
+  EXPECT_EQ(watched.ready, 0);
+  watched.say("a");
+  settle();
+  EXPECT_EQ(watched.ready, 1);
+  settle();
+  EXPECT_EQ(watched.ready, 1);
+  watched.say("b");
+  settle();
+  EXPECT_EQ(watched.ready, 2);
+  watched.unwatch();
+  watched.say("c");
+  settle();
+  EXPECT_EQ(watched.ready, 2);
+}
+
+TEST_F(EventLoopTest, TellsNobodyWhoHasBeenWithdrawnInTheSameTurn) {
+  Watched first(loop);
+  Watched second(loop);
+  settle();
+  first.then = [&] { second.unwatch(); };
+  second.then = [&] { first.unwatch(); };
+  first.say("a");
+  second.say("b");
+  settle();
+  EXPECT_EQ(first.ready + second.ready, 1);
+}
+
+TEST_F(EventLoopTest, SharesItsThreadWithAsio) {
+  boost::asio::io_context& context = loop.context();
+  Watched watched(loop);
+  Hook hook(log, "hook");
+  watched.then = [&] {
+    boost::asio::post(context, [&] {
+      log.emplace_back("asio");
+      // Work that comes from one of Asio's handlers.
+      loop.post([&] {
+        log.emplace_back("task");
+        loop.at_turn_end(hook);
+      });
+      loop.schedule_at(loop.clock().now() + 1ms, [&] {
+        log.emplace_back("timer");
+        std::thread([&] { loop.post([&] { loop.stop(); }); }).detach();
+      });
+    });
+  };
+  std::thread other([&] { loop.post([&] { watched.say("a"); }); });
+  loop.run();
+  other.join();
+  EXPECT_THAT(log, ElementsAre("asio", "task", "hook", "timer"));
+}
+
+TEST_F(EventLoopTest, TakesAsioInWhileItRuns) {
+  std::thread other(
+      [&] { boost::asio::post(loop.context(), [&] { loop.post([&] { loop.stop(); }); }); });
+  loop.run();
+  other.join();
 }
 
 TEST_F(EventLoopTest, TakesTasksFromOtherThreadsInTheirOrder) {

@@ -2,18 +2,12 @@
 
 #include <utility>
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
-
+#include "net/acceptor.hpp"
 #include "net/server_worker.hpp"
 
 namespace sluice {
-namespace asio = boost::asio;
-using tcp = asio::ip::tcp;
 namespace {
 
-/// How long the acceptor rests when the process has no descriptors left.
-constexpr Duration kAcceptRest = std::chrono::milliseconds(100);
 /// Connections beyond the limit that are told so at a time.
 constexpr std::size_t kTurnedAway = 64;
 constexpr std::string_view kTooMany =
@@ -25,8 +19,6 @@ constexpr std::string_view kTooMany =
 
 class HttpServer::Impl {
  public:
-  using Acceptor = asio::basic_socket_acceptor<tcp, asio::io_context::executor_type>;
-
   Impl(std::vector<EventLoop*> loops, std::vector<HttpHandler*> handlers,
        HttpServerOptions server_options)
       : options(server_options), home(*loops.front()) {
@@ -36,28 +28,21 @@ class HttpServer::Impl {
     }
   }
 
-  void accept(std::size_t listener) {
-    ServerWorker& worker = *workers[next_worker];
-    next_worker = (next_worker + 1) % workers.size();
-    Listener& source = *listeners[listener];
-    source.acceptor.async_accept(
-        worker.loop.context(), [this, listener, &worker](const boost::system::error_code& error,
-                                                         ServerWorker::Socket socket) {
-          if (stopping || error == asio::error::operation_aborted) return;
-          if (error) {
-            accept_errors.fetch_add(1, std::memory_order_relaxed);
-            home.schedule_at(home.clock().now() + kAcceptRest, [this, listener] {
-              if (!stopping) accept(listener);
-            });
-            return;
-          }
-          take(worker, std::move(socket), listeners[listener]->tls);
-          accept(listener);
-        });
+  /// On the home loop.
+  void accept_from(Descriptor socket, const std::shared_ptr<TlsContext>& tls) {
+    if (stopping) return;
+    acceptors.push_back(std::make_unique<Acceptor>(
+        home, std::move(socket),
+        [this, tls](Descriptor accepted, const PeerAddress& peer) {
+          take(std::move(accepted), peer, tls);
+        },
+        accept_errors));
   }
 
-  void take(ServerWorker& worker, ServerWorker::Socket socket, std::shared_ptr<TlsContext> tls) {
-    boost::system::error_code ignored;
+  /// Deals the connection out to the next worker.
+  void take(Descriptor socket, const PeerAddress& peer, const std::shared_ptr<TlsContext>& tls) {
+    ServerWorker& worker = *workers[next_worker];
+    next_worker = (next_worker + 1) % workers.size();
     const std::size_t before = connections.fetch_add(1, std::memory_order_relaxed);
     const bool is_served = before < options.max_connections;
     if (!is_served) rejected.fetch_add(1, std::memory_order_relaxed);
@@ -66,13 +51,11 @@ class HttpServer::Impl {
       connections.fetch_sub(1, std::memory_order_relaxed);
       return;
     }
-    socket.non_blocking(true, ignored);
-    socket.set_option(tcp::no_delay(true), ignored);
-    auto adopt = [&worker, is_served, socket = std::move(socket), tls = std::move(tls)]() mutable {
+    auto adopt = [&worker, is_served, peer, tls, socket = std::move(socket)]() mutable {
       if (is_served) {
-        worker.adopt(std::move(socket), std::move(tls));
+        worker.adopt(std::move(socket), peer, std::move(tls));
       } else {
-        worker.turn_away(std::move(socket), std::move(tls), kTooMany);
+        worker.turn_away(std::move(socket), peer, std::move(tls), kTooMany);
       }
     };
     if (worker.loop.on_loop_thread()) {
@@ -82,20 +65,13 @@ class HttpServer::Impl {
     }
   }
 
-  struct Listener {
-    Listener(asio::io_context& context, std::shared_ptr<TlsContext> context_tls)
-        : acceptor(context), tls(std::move(context_tls)) {}
-    Acceptor acceptor;
-    std::shared_ptr<TlsContext> tls;
-  };
-
   HttpServerOptions options;
   EventLoop& home;
   std::vector<std::unique_ptr<ServerWorker>> workers;
-  std::vector<std::unique_ptr<Listener>> listeners;
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::uint64_t> rejected = 0;
   std::atomic<std::uint64_t> accept_errors = 0;
+  std::vector<std::unique_ptr<Acceptor>> acceptors;
   std::size_t next_worker = 0;
   bool stopping = false;
 };
@@ -108,59 +84,19 @@ HttpServer::~HttpServer() = default;
 
 Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t port,
                                          std::shared_ptr<TlsContext> tls) {
-  const std::string where = host + ":" + std::to_string(port);
-  boost::system::error_code error;
-  tcp::resolver resolver(impl_->home.context());
-  const auto found = resolver.resolve(
-      host, std::to_string(port), tcp::resolver::passive | tcp::resolver::numeric_service, error);
-  if (error || found.empty()) {
-    return fail(1, "Cannot listen on " + where + ": no such address (" + error.message() + ")");
-  }
-  // A name may have several addresses, "localhost" one of each family. The first must do; the
-  // others share its port if they are there.
-  std::vector<std::unique_ptr<Impl::Listener>> bound;
-  for (const auto& entry : found) {
-    tcp::endpoint endpoint = entry.endpoint();
-    if (!bound.empty()) endpoint.port(port);
-    auto listener = std::make_unique<Impl::Listener>(impl_->home.context(), tls);
-    Impl::Acceptor& acceptor = listener->acceptor;
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-    if (!error) {
-      port = acceptor.local_endpoint().port();
-      bound.push_back(std::move(listener));
-    } else if (bound.empty()) {
-      break;
-    }
-  }
-  if (bound.empty()) {
-    if (error == asio::error::address_in_use) {
-      return fail(1, "Cannot listen on " + where +
-                         ": the port is taken; stop the other program or choose one with --port");
-    }
-    if (error == asio::error::access_denied) {
-      return fail(1, "Cannot listen on " + where +
-                         ": no permission for that port; choose one above 1023 with --port");
-    }
-    return fail(1, "Cannot listen on " + where + ": " + error.message());
-  }
-  // The list belongs to the home loop once that runs.
-  asio::post(impl_->home.context(), [impl = impl_.get(), bound = std::move(bound)]() mutable {
-    for (std::unique_ptr<Impl::Listener>& listener : bound) {
-      impl->listeners.push_back(std::move(listener));
-      impl->accept(impl->listeners.size() - 1);
-    }
-  });
+  Result<std::vector<Descriptor>> sockets = listen_on(host, port);
+  if (!sockets) return std::unexpected(std::move(sockets.error()));
+  impl_->home.post(
+      [impl = impl_.get(), sockets = std::move(*sockets), tls = std::move(tls)]() mutable {
+        for (Descriptor& socket : sockets) impl->accept_from(std::move(socket), tls);
+      });
   return port;
 }
 
 void HttpServer::shutdown(TimePoint deadline, Executor::Task done) {
   impl_->home.post([impl = impl_.get(), deadline, done = std::move(done)]() mutable {
     impl->stopping = true;
-    boost::system::error_code ignored;
-    for (const auto& listener : impl->listeners) listener->acceptor.close(ignored);
+    impl->acceptors.clear();
     for (const auto& worker : impl->workers) {
       worker->loop.post([&drained = *worker] { drained.drain(); });
     }

@@ -29,7 +29,6 @@ struct HttpServerOptions {
   Duration request_timeout = std::chrono::seconds(30);  // a request's last byte after its first
   Duration idle_timeout = std::chrono::seconds(75);     // keep-alive without a request
   Duration stall_timeout = std::chrono::seconds(30);    // a peer that takes nothing is dropped
-  Duration park_after = std::chrono::seconds(1);        // silence after which buffers are freed
   Duration ping_interval = std::chrono::seconds(30);    // WebSocket; two unanswered end it; 0: none
 
   Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at

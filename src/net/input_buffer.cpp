@@ -47,15 +47,11 @@ void BufferPool::give_text(std::string text) {
   texts_.push_back(std::move(text));
 }
 
-std::span<char> InputBuffer::room(bool keep) {
+std::span<char> InputBuffer::room() {
   if (data_ == nullptr) {
-    if (keep) {
-      own(BufferPool::kInputSize);
-    } else {
-      const std::span<char> scratch = pool_->scratch();
-      data_ = scratch.data();
-      capacity_ = static_cast<std::uint32_t>(scratch.size());
-    }
+    const std::span<char> scratch = pool_->scratch();
+    data_ = scratch.data();
+    capacity_ = static_cast<std::uint32_t>(scratch.size());
   } else if (end_ == capacity_) {
     reserve(size() + 1);
   }
@@ -100,19 +96,13 @@ void InputBuffer::own(std::size_t capacity) {
 }
 
 void InputBuffer::settle() {
-  if (data_ == nullptr || owned_ != nullptr) return;
   if (!empty()) {
-    own(size());
+    if (owned_ == nullptr) own(size());
     return;
   }
-  data_ = nullptr;
-  capacity_ = 0;
-  clear();
-}
-
-void InputBuffer::release() {
-  if (!empty() || owned_ == nullptr) return;
-  if (capacity_ == BufferPool::kInputSize) pool_->give_input(std::move(owned_));
+  if (owned_ != nullptr && capacity_ == BufferPool::kInputSize) {
+    pool_->give_input(std::move(owned_));
+  }
   owned_ = nullptr;
   data_ = nullptr;
   capacity_ = 0;

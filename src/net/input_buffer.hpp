@@ -35,9 +35,8 @@ class BufferPool {
   std::vector<std::string> texts_;
 };
 
-/// Bytes that a connection has received and not yet handled. Holds no memory while empty and
-/// released, borrows the pool's scratch during one event, and owns memory only for what must be
-/// kept between events. Belongs to the pool's loop.
+/// Bytes that a connection has received and not yet handled. Borrows the pool's scratch during one
+/// event, and owns memory only for what must be kept between events. Belongs to the pool's loop.
 class InputBuffer {
  public:
   /// The pool must outlive every call but the destructor.
@@ -52,9 +51,9 @@ class InputBuffer {
   [[nodiscard]] std::span<char> bytes() const { return {data_ + begin_, size()}; }
   [[nodiscard]] std::string_view view() const { return {data_ + begin_, size()}; }
 
-  /// Room behind the bytes, at least one byte. With `keep` false it may be the pool's scratch:
-  /// then settle() must follow within the same event.
-  std::span<char> room(bool keep);
+  /// Room behind the bytes, at least one byte. It may be the pool's scratch: settle() must follow
+  /// within the same event.
+  std::span<char> room();
   /// Says that `bytes` of the room have been filled.
   void commit(std::size_t bytes) { end_ += static_cast<std::uint32_t>(bytes); }
   /// Drops bytes from the front.
@@ -65,10 +64,8 @@ class InputBuffer {
   void reserve(std::size_t total);
   void clear() { begin_ = end_ = 0; }
 
-  /// Moves what is left out of the scratch.
+  /// Moves what is left out of the scratch, and gives back owned memory that has nothing in it.
   void settle();
-  /// Gives owned memory back if nothing is in it.
-  void release();
 
  private:
   void own(std::size_t capacity);

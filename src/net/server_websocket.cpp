@@ -50,7 +50,7 @@ void ServerWebSocket::tell_closed(int code) {
   }
 }
 
-bool ServerWebSocket::tick(TimePoint now) {
+void ServerWebSocket::tick(TimePoint now) {
   const Duration interval = connection_->worker().options.ping_interval;
   bool is_dead = close_sent_ && now - close_sent_at_ >= kCloseTimeout;
   if (!close_sent_ && interval != Duration{} &&
@@ -61,11 +61,10 @@ bool ServerWebSocket::tick(TimePoint now) {
       ping({});
     }
   }
-  if (!is_dead) return false;
+  if (!is_dead) return;
   ServerCounters::add(connection_->worker().counters.timeouts);
   const RefPtr<Connection> connection = connection_;
   connection->drop();
-  return true;
 }
 
 bool ServerWebSocket::send_text(std::string_view text) {

@@ -21,8 +21,8 @@ class ServerWebSocket final : public WebSocketSession, private WebSocketEvents {
   void feed(std::span<char> bytes);
   void drained();
   void lost();
-  /// Pings an idle peer and gives up a silent one. Returns whether the connection has ended.
-  bool tick(TimePoint now);
+  /// Pings an idle peer and gives up a silent one.
+  void tick(TimePoint now);
 
   bool send_text(std::string_view text) override;
   bool send_frames(const Bytes& frames) override;

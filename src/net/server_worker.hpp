@@ -5,9 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/ip/tcp.hpp>
-
+#include "net/descriptor.hpp"
 #include "net/event_loop.hpp"
 #include "net/http_exchange.hpp"
 #include "net/http_parser.hpp"
@@ -52,12 +50,11 @@ class ServerWorker {
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
 
-  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp,
-                                                  boost::asio::io_context::executor_type>;
   /// Takes over an accepted socket.
-  void adopt(Socket socket, std::shared_ptr<TlsContext> tls);
-  /// Answers an accepted socket with `reply`, which must outlive the call, and ends it.
-  void turn_away(Socket socket, std::shared_ptr<TlsContext> tls, std::string_view reply);
+  void adopt(Descriptor socket, const PeerAddress& peer, std::shared_ptr<TlsContext> tls);
+  /// Answers an accepted socket with `reply` and ends it.
+  void turn_away(Descriptor socket, const PeerAddress& peer, std::shared_ptr<TlsContext> tls,
+                 std::string_view reply);
 
   /// Closes what is idle and lets the rest finish.
   void drain();

@@ -56,10 +56,6 @@ bool Transport::is_established() const {
   return ssl_ == nullptr || SSL_is_init_finished(ssl_) == 1;
 }
 
-bool Transport::has_decrypted_bytes() const {
-  return ssl_ != nullptr && SSL_pending(ssl_) > 0;
-}
-
 std::string Transport::failure_reason() const {
   if (ssl_ != nullptr) {
     const long verified = SSL_get_verify_result(ssl_);

@@ -40,8 +40,6 @@ class Transport {
   [[nodiscard]] bool is_established() const;
   /// Why the last transfer failed. Call at once after it.
   [[nodiscard]] std::string failure_reason() const;
-  /// Whether a read would give bytes that the socket no longer holds.
-  [[nodiscard]] bool has_decrypted_bytes() const;
   IoResult read(std::span<char> into);
   /// Sends as much of the parts as goes in one call.
   IoResult write(std::span<const iovec> parts);
