@@ -1,10 +1,14 @@
+// The plain SHA-1: EVP would first load OpenSSL's configuration and providers, two megabytes, for
+// a hash that protects nothing (RFC 6455, section 1.3).
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include "net/websocket.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <openssl/evp.h>
-#include <stdexcept>
+#include <openssl/sha.h>
 #include <utility>
 
 #include "core/utf8.hpp"
@@ -80,13 +84,13 @@ bool can_meet(std::string_view offer) {
 std::string websocket_accept_key(std::string_view key) {
   static constexpr std::string_view kGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
   const std::string text = std::string(key).append(kGuid);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  if (EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha1(), nullptr) != 1) {
-    throw std::runtime_error("SHA-1 is not available");
-  }
+  std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
+  SHA_CTX context;
+  SHA1_Init(&context);
+  SHA1_Update(&context, text.data(), text.size());
+  SHA1_Final(digest.data(), &context);
   std::array<unsigned char, 64> base64{};
-  const int size = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(length));
+  const int size = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(digest.size()));
   return {reinterpret_cast<const char*>(base64.data()), static_cast<std::size_t>(size)};
 }
 
