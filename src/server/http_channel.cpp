@@ -64,11 +64,16 @@ bool HttpChannel::write(std::string_view block) {
 }
 
 void HttpChannel::finish() {
-  exchange_->finish();
+  // The task may hold the call that holds this channel.
+  const Executor::Task released = std::exchange(close_task_, {});
+  const HttpExchangePtr exchange = exchange_;
+  exchange->finish();
 }
 
 void HttpChannel::drop(const Error& /*error*/) {
-  exchange_->abort();
+  const Executor::Task released = std::exchange(close_task_, {});
+  const HttpExchangePtr exchange = exchange_;
+  exchange->abort();
 }
 
 void HttpChannel::on_close(Executor::Task task) {
