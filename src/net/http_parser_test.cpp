@@ -1,5 +1,6 @@
 #include "net/http_parser.hpp"
 
+#include <cctype>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -169,6 +170,34 @@ TEST_F(HttpHeadParserTest, HoldsItsLimits) {
   EXPECT_EQ(code("POST /" + host + "Content-Length: 11\r\n\r\n"), 413);
 }
 
+TEST_F(HttpHeadParserTest, FindsAControlCharacterAnywhere) {
+  for (std::size_t at = 0; at < 20; ++at) {
+    for (int c = 0; c < 256; ++c) {
+      std::string value(20, 'v');
+      value[at] = static_cast<char>(c);
+      const bool is_fine = (c >= 0x20 && c != 0x7F) || c == '\t';
+      EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: t\r\nA: " + value + "\r\n\r\n"), is_fine ? 0 : 400)
+          << c << " at " << at;
+    }
+  }
+}
+
+TEST_F(HttpHeadParserTest, TakesOnlyTokensAsNames) {
+  for (int c = 0; c < 256; ++c) {
+    const std::string name = std::string("na").append(1, static_cast<char>(c)).append("me");
+    const bool is_token =
+        std::isalnum(c) != 0 ||
+        (c != 0 &&
+         std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos);
+    const int expected = is_token ? 0 : 400;
+    EXPECT_EQ(parse(name + " / HTTP/1.1\r\nHost: t\r\n\r\n"), c == ' ' ? 400 : expected) << c;
+    // A colon ends the name.
+    EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: t\r\n" + name + ": v\r\n\r\n"),
+              c == ':' ? 0 : expected)
+        << c;
+  }
+}
+
 TEST_F(HttpHeadParserTest, LeavesNoDoubtWhereABodyEnds) {
   const auto code = [this](const std::string& fields) {
     return parse("POST / HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n");
@@ -184,12 +213,12 @@ TEST_F(HttpHeadParserTest, LeavesNoDoubtWhereABodyEnds) {
            "Content-Length: -1\r\n",
            "Content-Length: +3\r\n",
            "Content-Length: 0x3\r\n",
-           "Content-Length: 99999999999999999999999\r\n",
            "Content-Length : 3\r\n",
            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
        }) {
     EXPECT_EQ(code(fields), 400) << fields;
   }
+  EXPECT_EQ(code("Content-Length: 99999999999999999999999\r\n"), 413);
   // One of our versions, but not where it belongs.
   EXPECT_EQ(parse("GET / / HTTP/1.1\r\nHost: t\r\n\r\n"), 400);
 }

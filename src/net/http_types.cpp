@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <charconv>
 #include <cstring>
 
 namespace sluice {
@@ -114,12 +115,18 @@ bool PeerAddress::is_loopback() const {
 }
 
 std::string PeerAddress::to_string() const {
-  std::array<char, INET6_ADDRSTRLEN> text{};
   if (is_v4()) {
-    inet_ntop(AF_INET, ip.data() + kMappedPrefix.size(), text.data(), text.size());
-  } else {
-    inet_ntop(AF_INET6, ip.data(), text.data(), text.size());
+    std::string text;
+    for (std::size_t i = kMappedPrefix.size(); i < ip.size(); ++i) {
+      std::array<char, 4> digits{};
+      const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), ip[i]);
+      if (!text.empty()) text.push_back('.');
+      text.append(digits.data(), written.ptr);
+    }
+    return text;
   }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET6, ip.data(), text.data(), text.size());
   return text.data();
 }
 
