@@ -1,7 +1,6 @@
 #include <arpa/inet.h>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +16,7 @@
 
 #include "cli/doctor_checks.hpp"
 #include "cli/doctor_report.hpp"
+#include "core/file_test_support.hpp"
 #include "core/json.hpp"
 
 namespace sluice {
@@ -29,8 +29,6 @@ using Status = Check::Status;
 class DoctorTest : public ::testing::Test {
  protected:
   DoctorTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sluice_testXXXXXX").string();
-    directory_ = ::mkdtemp(pattern.data());
     machine.cores = 4;
     machine.features = {"AVX2"};
     machine.memory_total = std::uint64_t{8} << 30U;
@@ -39,10 +37,9 @@ class DoctorTest : public ::testing::Test {
     machine.open_files_hard = 1048576;
     machine.somaxconn = 4096;
   }
-  ~DoctorTest() override { std::filesystem::remove_all(directory_); }
 
   std::string write(const std::string& name, std::string_view content) {
-    const std::string path = (directory_ / name).string();
+    const std::string path = directory_.path(name);
     std::ofstream(path, std::ios::binary) << content;
     ::chmod(path.c_str(), 0600);
     return path;
@@ -61,7 +58,7 @@ class DoctorTest : public ::testing::Test {
     return only().status;
   }
 
-  std::filesystem::path directory_;
+  test::TemporaryDirectory directory_;
   MachineFacts machine;
   ServeConfig config;
   Checks checks;
@@ -83,9 +80,9 @@ TEST_F(DoctorTest, AGoodModelIsOk) {
 }
 
 TEST_F(DoctorTest, ABadModelFailsAndSaysWhy) {
-  EXPECT_EQ(model_status((directory_ / "none.gguf").string()), Status::fail);
+  EXPECT_EQ(model_status(directory_.path("none.gguf")), Status::fail);
   EXPECT_THAT(only().finding, HasSubstr("No such file"));
-  EXPECT_EQ(model_status(directory_.string()), Status::fail);
+  EXPECT_EQ(model_status(directory_.path()), Status::fail);
   EXPECT_EQ(model_status(write("short", "GGUF\3")), Status::fail);
   EXPECT_THAT(only().finding, HasSubstr("cut short"));
   EXPECT_EQ(model_status(write("html", std::string(4096, '<'))), Status::fail);
@@ -235,7 +232,7 @@ TEST_F(DoctorTlsTest, FilesAreChecked) {
   check(one);
   ::chmod(config.tls_key.c_str(), 0644);
   EXPECT_EQ(check_again().status, Status::warn);
-  config.tls_key = (directory_ / "none.pem").string();
+  config.tls_key = directory_.path("none.pem");
   EXPECT_THAT(check_again().finding, HasSubstr("No such file"));
 }
 

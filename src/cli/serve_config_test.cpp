@@ -1,12 +1,10 @@
 #include "cli/serve_config.hpp"
 
-#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <sstream>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -14,6 +12,7 @@
 #include "cli/config_value.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/serve_settings.hpp"
+#include "core/file_test_support.hpp"
 
 namespace sluice {
 namespace {
@@ -23,23 +22,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A file in a directory of its own, removed with it.
-class TemporaryFile {
+class ConfigFile : public test::TemporaryFile {
  public:
-  explicit TemporaryFile(std::string_view content) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sluice_testXXXXXX").string();
-    directory_ = ::mkdtemp(pattern.data());
-    path_ = directory_ / "sluice.toml";
-    std::ofstream(path_) << content;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove_all(directory_); }
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path directory_;
-  std::filesystem::path path_;
+  explicit ConfigFile(std::string_view content) : TemporaryFile("sluice.toml", content) {}
 };
 
 using Environment = std::map<std::string, std::string>;
@@ -99,7 +84,7 @@ TEST(ConfigValue, WritesWhatItReads) {
 }
 
 TEST(ServeConfig, FlagsWinOverEnvironmentOverFileOverDefaults) {
-  const TemporaryFile file(R"(
+  const ConfigFile file(R"(
 port = 1001
 host = "::1"
 [streams]
@@ -122,7 +107,7 @@ max_chunks = 11
 }
 
 TEST(ServeConfig, TheEnvironmentCanNameTheFile) {
-  const TemporaryFile file("port = 1001\n");
+  const ConfigFile file("port = 1001\n");
   ConfigSources from = sources({}, {{"SLUICE_CONFIG", file.path()}}, "");
   from.file.reset();
   const auto loaded = load_serve_config(from);
@@ -137,22 +122,22 @@ TEST(ServeConfig, AnEmptyVariableIsAnUnsetOne) {
 }
 
 TEST(ServeConfig, AnUnknownKeyIsAnErrorThatNamesTheLineAndTheKnownOnes) {
-  const TemporaryFile file("port = 1\n[streams]\nmax_chunk = 5\n");
+  const ConfigFile file("port = 1\n[streams]\nmax_chunk = 5\n");
   EXPECT_THAT(error_of(sources({}, {}, file.path())),
               AllOf(HasSubstr("sluice.toml:3: unknown key \"streams.max_chunk\""),
                     HasSubstr("[streams] has: max_chunks, max_bytes")));
 
-  const TemporaryFile section("[stream]\nmax_chunks = 5\n");
+  const ConfigFile section("[stream]\nmax_chunks = 5\n");
   EXPECT_THAT(
       error_of(sources({}, {}, section.path())),
       AllOf(HasSubstr("sluice.toml:2: unknown key \"stream.max_chunks\""), HasSubstr("[streams]")));
 
-  const TemporaryFile deep("[streams.more]\nmax_chunks = 5\n");
+  const ConfigFile deep("[streams.more]\nmax_chunks = 5\n");
   EXPECT_THAT(error_of(sources({}, {}, deep.path())), HasSubstr("streams.more"));
 }
 
 TEST(ServeConfig, ABadValueIsAnErrorThatNamesItsPlaceAndWhatIsAllowed) {
-  const TemporaryFile file("[log]\n\nlevel = \"loud\"\n");
+  const ConfigFile file("[log]\n\nlevel = \"loud\"\n");
   EXPECT_THAT(error_of(sources({}, {}, file.path())),
               AllOf(HasSubstr("sluice.toml:3: log.level: \"loud\""),
                     HasSubstr("debug, info, warning, error or off")));
@@ -166,13 +151,13 @@ TEST(ServeConfig, RefusesWrongTypesInTheFile) {
   for (const auto* text :
        {"port = [1]\n", "port = 1979-05-27\n", "host = {a = 1}\n", "port = 1.5\n",
         "[access]\nallowed_origins = \"*\"\n", "[access]\nallowed_origins = [[\"*\"]]\n"}) {
-    const TemporaryFile file(text);
+    const ConfigFile file(text);
     EXPECT_THAT(error_of(sources({}, {}, file.path())), HasSubstr("sluice.toml:")) << text;
   }
 }
 
 TEST(ServeConfig, ASyntaxErrorNamesTheLine) {
-  const TemporaryFile file("port = 1\nhost = \n");
+  const ConfigFile file("port = 1\nhost = \n");
   EXPECT_THAT(error_of(sources({}, {}, file.path())), HasSubstr("sluice.toml:2: "));
 }
 
@@ -191,7 +176,7 @@ TEST(ServeConfig, OneStreamCannotBeAllowedMoreThanAllTogether) {
 }
 
 TEST(ServeConfig, KeysComeFromListsAndFilesAndAreNeverShown) {
-  const TemporaryFile keys("# team\ncarol=0123456789abcdefCC  \r\n\n");
+  const ConfigFile keys("# team\ncarol=0123456789abcdefCC  \r\n\n");
   const auto loaded = load_serve_config(
       sources({},
               {{"SLUICE_API_KEY", "alice=0123456789abcdefAA,bob=0123456789abcdefBB"},
@@ -213,7 +198,7 @@ TEST(ServeConfig, ABadKeyIsRefusedWithoutShowingIt) {
   EXPECT_THAT(error_of(sources(
                   {{"access.api_keys", {"a=0123456789abcdef1", "a=0123456789abcdef2"}}}, {}, "")),
               HasSubstr("used once"));
-  const TemporaryFile keys("a=0123456789abcdef1\nb tooshort\n");
+  const ConfigFile keys("a=0123456789abcdef1\nb tooshort\n");
   EXPECT_THAT(error_of(sources({{"access.api_key_file", {keys.path()}}}, {}, "")),
               AllOf(HasSubstr("sluice.toml:2: "), Not(HasSubstr("tooshort"))));
 }
@@ -232,7 +217,7 @@ TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
   for (std::string line; std::getline(lines, line);) {
     if (!line.ends_with("= \"\"")) printed += line + "\n";
   }
-  const TemporaryFile file(printed);
+  const ConfigFile file(printed);
   const auto again = load_serve_config(sources({}, {}, file.path()));
   ASSERT_TRUE(again) << again.error().message;
   for (const Setting& setting : serve_settings()) {
@@ -241,7 +226,7 @@ TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
 }
 
 TEST(ServeConfig, TheExampleInTheDocumentationIsCurrent) {
-  const auto path = std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/sluice.toml";
+  const std::string path = SLUICE_SOURCE_DIR "/docs/sluice.toml";
   std::ifstream file(path);
   std::stringstream content;
   content << file.rdbuf();

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "core/file_test_support.hpp"
 #include "net/client_test_support.hpp"
 #include "net/http_client.hpp"
 #include "net/http_server.hpp"
@@ -59,14 +59,11 @@ Certificate make_certificate(EVP_PKEY* key, const char* names) {
 class TlsTest : public ::testing::Test {
  protected:
   TlsTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sluice-tls-XXXXXX").string();
-    directory = ::mkdtemp(pattern.data());
     write_key("key.pem", key.get());
     write_certificate("cert.pem", make_certificate(key.get(), "DNS:localhost").get());
   }
-  ~TlsTest() override { std::filesystem::remove_all(directory); }
 
-  [[nodiscard]] std::string path(const std::string& name) const { return directory / name; }
+  [[nodiscard]] std::string path(const std::string& name) const { return directory.path(name); }
 
   void write_key(const std::string& name, EVP_PKEY* to_write, const char* passphrase = nullptr) {
     std::FILE* const file = std::fopen(path(name).c_str(), "w");
@@ -86,7 +83,7 @@ class TlsTest : public ::testing::Test {
   }
 
   Key key = make_key();
-  std::filesystem::path directory;
+  test::TemporaryDirectory directory;
 };
 
 TEST_F(TlsTest, NamesTheFileThatItCannotUse) {

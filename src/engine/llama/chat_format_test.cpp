@@ -50,11 +50,10 @@ constexpr std::string_view kTools =
 /// A model with the given template, and its chat format.
 class Fixture {
  public:
-  explicit Fixture(std::string_view chat_template)
-      : file_(testing::TempDir() + "/chat-format.gguf") {
-    file_.write(test::ZeroModel{.chat_template = std::string(chat_template),
-                                .control_tokens = {"<|im_start|>", "<|im_end|>"}}
-                    .build());
+  explicit Fixture(std::string_view chat_template) : file_("chat-format.gguf") {
+    write(file_, test::ZeroModel{.chat_template = std::string(chat_template),
+                                 .control_tokens = {"<|im_start|>", "<|im_end|>"}}
+                     .build());
     LlamaOptions options;
     options.model_path = file_.path();
     options.backend = "cpu";

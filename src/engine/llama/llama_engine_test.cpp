@@ -493,8 +493,8 @@ TEST_F(LlamaEngineTest, RefusesWhenTheQueueIsFull) {
 }
 
 TEST_F(LlamaEngineTest, CancelBreaksOffALongPrompt) {
-  const test::TemporaryFile file(testing::TempDir() + "/slow.gguf");
-  file.write(test::ZeroModel{.width = 512, .layers = 8, .hidden = 2048, .context = 8192}.build());
+  const test::TemporaryFile file("slow.gguf");
+  write(file, test::ZeroModel{.width = 512, .layers = 8, .hidden = 2048, .context = 8192}.build());
   LlamaOptions options;
   options.model_path = file.path();
   options.backend = "cpu";
@@ -637,8 +637,8 @@ TEST_F(LlamaEngineTest, ALongPromptIsRead) {
 
 /// A model whose numbers make no sense is refused, or answers or fails, but never ends the process.
 TEST_F(LlamaEngineTest, SurvivesAVocabularyThatMakesNoSense) {
-  const test::TemporaryFile file(testing::TempDir() + "/odd-vocabulary.gguf");
-  file.write(test::ZeroModel{}.build());
+  const test::TemporaryFile file("odd-vocabulary.gguf");
+  write(file, test::ZeroModel{}.build());
   std::ifstream in(file.path(), std::ios::binary);
   std::ostringstream whole;
   whole << in.rdbuf();

@@ -43,10 +43,6 @@ std::string read_file(const std::string& path) {
   return std::move(out).str();
 }
 
-std::string in_temporary(const char* name) {
-  return testing::TempDir() + "/" + name;
-}
-
 TEST(LoadModel, LoadsTheDemonstrationModel) {
   LlamaOptions options;
   options.model_path = SLUICE_DEMO_MODEL;
@@ -76,10 +72,10 @@ TEST(LoadModel, SaysWhatIsWrongWithTheFile) {
   EXPECT_EQ(load("/no/such/model.gguf").fault, ModelFault::missing);
   EXPECT_EQ(load(testing::TempDir()).fault, ModelFault::unreadable);
 
-  const TemporaryFile file(in_temporary("broken.gguf"));
-  file.write(std::string());
+  const TemporaryFile file("broken.gguf");
+  file.write("");
   EXPECT_EQ(load(file.path()).fault, ModelFault::not_gguf);
-  file.write(std::string("PK\x03\x04 this is an archive"));
+  file.write("PK\x03\x04 this is an archive");
   EXPECT_EQ(load(file.path()).fault, ModelFault::not_gguf);
 
   const std::string whole = read_file(SLUICE_DEMO_MODEL);
@@ -93,11 +89,11 @@ TEST(LoadModel, SaysWhatIsWrongWithTheFile) {
 }
 
 TEST(LoadModel, RefusesWhatItCannotRun) {
-  const TemporaryFile file(in_temporary("odd.gguf"));
+  const TemporaryFile file("odd.gguf");
   GgufWriter unknown;
   unknown.add("general.architecture", "teapot");
   unknown.add_tensor("t", {1}, {1.0F});
-  file.write(unknown);
+  write(file, unknown);
   const Outcome outcome = load(file.path());
   EXPECT_EQ(outcome.fault, ModelFault::unsupported) << outcome.message;
   EXPECT_THAT(outcome.message, HasSubstr("teapot"));
@@ -105,13 +101,13 @@ TEST(LoadModel, RefusesWhatItCannotRun) {
   GgufWriter empty;
   empty.add("general.architecture", "llama");
   empty.add_tensor("t", {1}, {1.0F});
-  file.write(empty);
+  write(file, empty);
   EXPECT_EQ(load(file.path()).fault, ModelFault::corrupt);
 }
 
 TEST(LoadModel, RefusesMissingTensorsAndWrongShapes) {
-  const TemporaryFile file(in_temporary("shapes.gguf"));
-  file.write(ZeroModel{}.build());
+  const TemporaryFile file("shapes.gguf");
+  write(file, ZeroModel{}.build());
   const std::string whole = read_file(file.path());
   std::string renamed = whole;
   renamed.replace(renamed.find("ffn_gate"), 8, "ffn_gaze");
@@ -145,9 +141,9 @@ TEST(LoadModel, NamesTheDevicesThereAre) {
 
 /// Whatever a file says, loading it is a success or an error, never the end of the process.
 TEST(LoadModel, SurvivesEveryKindOfCorruption) {
-  const TemporaryFile file(in_temporary("mutated.gguf"));
-  file.write(
-      ZeroModel{.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}"}.build());
+  const TemporaryFile file("mutated.gguf");
+  write(file,
+        ZeroModel{.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}"}.build());
   const std::string whole = read_file(file.path());
   ASSERT_EQ(load(file.path()).fault, ModelFault::none);
   const std::size_t header = whole.find("output.weight") + 64;
@@ -176,8 +172,8 @@ TEST(LoadModel, SurvivesEveryKindOfCorruption) {
 }
 
 TEST(LoadModel, SurvivesNumbersThatMakeNoSense) {
-  const TemporaryFile file(in_temporary("numbers.gguf"));
-  file.write(ZeroModel{}.build());
+  const TemporaryFile file("numbers.gguf");
+  write(file, ZeroModel{}.build());
   const std::string whole = read_file(file.path());
   for (const std::string key :
        {"llama.context_length", "llama.embedding_length", "llama.block_count",

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/file_test_support.hpp"
 #include "engine/llama/gguf_writer.hpp"
 
 namespace sluice::test {
@@ -77,25 +78,9 @@ struct ZeroModel {
   }
 };
 
-/// A file that goes when this does.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFile() { std::remove(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  void write(const GgufWriter& model) const {
-    std::ofstream out(path_, std::ios::binary | std::ios::trunc);
-    model.write(out);
-  }
-  void write(const std::string& bytes) const {
-    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
+inline void write(const TemporaryFile& file, const GgufWriter& model) {
+  std::ofstream out(file.path(), std::ios::binary | std::ios::trunc);
+  model.write(out);
+}
 
 }  // namespace sluice::test
