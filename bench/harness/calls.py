@@ -77,15 +77,12 @@ def run_echo(bench: Bench) -> Result:
 
 
 def _poll_targets(bench: Bench, chunks: int) -> list[Target]:
-    # What a stream may hold is what a poll can find: that is how sluice is made to answer with so
-    # many chunks, and its engine to refill the stream between two polls.
     paths = bench.paths
     load = ["poll", *CONNECTIONS]
+    asking = [*load, "--max-chunks", str(chunks)]
     several = f", {chunks} a reply" if chunks > 1 else ""
     return [
-        Target(
-            SLUICE + several, lambda: servers.sluice(paths, "--max-chunks", str(chunks)), load
-        ),
+        Target(SLUICE + several, lambda: servers.sluice(paths), asking),
         Target(
             "bare epoll" + several, lambda: servers.bare(paths, "--per-write", str(chunks)), load
         ),

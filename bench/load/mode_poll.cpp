@@ -19,6 +19,7 @@ class Poller final : public Connection {
         tally_(tally),
         count_(options.count),
         wait_ms_(options.wait_ms),
+        max_chunks_(options.max_chunks),
         start_(post_request("/mcp", run_message(options.count, options.interval_us))) {}
 
   void on_open() override {
@@ -63,7 +64,7 @@ class Poller final : public Connection {
     body_.clear();
     reply_.restart();
     sent_at_ = now_ns();
-    send(post_request("/mcp", poll_message(id_, track_.taken(), wait_ms_)));
+    send(post_request("/mcp", poll_message(id_, track_.taken(), wait_ms_, max_chunks_)));
   }
 
   void take_poll(std::int64_t now) {
@@ -98,6 +99,7 @@ class Poller final : public Connection {
   Tally& tally_;
   std::int64_t count_;
   std::int64_t wait_ms_;
+  std::int64_t max_chunks_;
   std::string start_;
   ChunkTrack track_{R"("seq":)", 0};
   HttpReply reply_;

@@ -28,6 +28,7 @@ Options:
   --count N            chunks of a stream, 1000
   --interval-us N      pause between chunks; 0 none; -1 none, and each flushed by itself
   --wait-ms N          a long poll's limit, 10000
+  --max-chunks N       ask for at most so many chunks in a poll's reply; 0, as many as there are
   --stagger            spread the starts of paced streams over one interval
   --text-bytes N       the echoed text, 32
   --lazy-us N          sleep so long before each look at the sockets: the reader is never woken
@@ -82,6 +83,7 @@ Options parse_options(int argc, char** argv) {
       {"--count", number(options.count)},
       {"--interval-us", number(options.interval_us)},
       {"--wait-ms", number(options.wait_ms)},
+      {"--max-chunks", number(options.max_chunks)},
       {"--settle-ms", number(options.settle_ms)},
       {"--text-bytes", number(options.text_bytes)},
       {"--lazy-us", number(options.lazy_us)},

@@ -21,6 +21,7 @@ struct Options {
   std::int64_t count = 1000;
   std::int64_t interval_us = 0;
   std::int64_t wait_ms = 10000;
+  std::int64_t max_chunks = 0;
   std::int64_t settle_ms = 300;
   std::size_t text_bytes = 32;
   std::int64_t lazy_us = 0;

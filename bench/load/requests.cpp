@@ -25,10 +25,13 @@ std::string run_message(std::int64_t count, std::int64_t interval_us) {
          std::to_string(count) + R"(,"interval_us":)" + std::to_string(interval_us) + "}}";
 }
 
-std::string poll_message(std::string_view stream_id, std::int64_t from_seq, std::int64_t wait_ms) {
+std::string poll_message(std::string_view stream_id, std::int64_t from_seq, std::int64_t wait_ms,
+                         std::int64_t max_chunks) {
+  const std::string bound =
+      max_chunks == 0 ? std::string() : R"(,"max_chunks":)" + std::to_string(max_chunks);
   return R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream_id":")" +
          std::string(stream_id) + R"(","from_seq":)" + std::to_string(from_seq) + R"(,"wait_ms":)" +
-         std::to_string(wait_ms) + "}}";
+         std::to_string(wait_ms) + bound + "}}";
 }
 
 std::string post_request(std::string_view path, std::string_view body) {

@@ -14,8 +14,9 @@ std::string tool_call_request(std::string_view tool, std::string_view arguments)
 
 /// The JSON of `run` that starts a stream.
 std::string run_message(std::int64_t count, std::int64_t interval_us);
-/// The JSON of `run` that polls one.
-std::string poll_message(std::string_view stream_id, std::int64_t from_seq, std::int64_t wait_ms);
+/// The JSON of `run` that polls one, for at most `max_chunks` if that is not 0.
+std::string poll_message(std::string_view stream_id, std::int64_t from_seq, std::int64_t wait_ms,
+                         std::int64_t max_chunks);
 
 std::string post_request(std::string_view path, std::string_view body);
 std::string event_stream_request(std::string_view path);

@@ -70,6 +70,10 @@ Result<RunPoll> decode_run_poll(const json::object& params) {
   const Result<std::int64_t> wait = integer(params, "wait_ms", 0, kMaxPollWait.count(), 0);
   if (!wait) return std::unexpected(wait.error());
   poll.wait = std::chrono::milliseconds(*wait);
+  static constexpr auto kMost = static_cast<std::int64_t>(kMaxWindow);
+  const Result<std::int64_t> max_chunks = integer(params, "max_chunks", 1, kMost, kMost);
+  if (!max_chunks) return std::unexpected(max_chunks.error());
+  poll.max_chunks = static_cast<std::size_t>(*max_chunks);
   return poll;
 }
 

@@ -31,6 +31,7 @@ struct RunPoll {
   std::string stream_id;
   std::optional<Seq> from;  // acknowledges what is below; absent: from the oldest kept chunk
   std::chrono::milliseconds wait{};
+  std::size_t max_chunks = kMaxWindow;  // in one reply
 };
 
 /// Whether a `run` reads a stream: it has a `stream_id`.

@@ -72,11 +72,13 @@ TEST(RunPoll, IsARunWithAStreamId) {
   EXPECT_EQ(poll->stream_id, "0123456789abcdef");
   EXPECT_EQ(poll->from, std::nullopt);
   EXPECT_EQ(poll->wait.count(), 0);
+  EXPECT_EQ(poll->max_chunks, kMaxWindow);
 
-  poll = decode_run_poll(object(R"("stream_id":"a","from_seq":0,"wait_ms":60000)"));
+  poll = decode_run_poll(object(R"("stream_id":"a","from_seq":0,"wait_ms":60000,"max_chunks":1)"));
   ASSERT_TRUE(poll);
   EXPECT_EQ(poll->from, Seq{0});
   EXPECT_EQ(poll->wait, kMaxPollWait);
+  EXPECT_EQ(poll->max_chunks, 1U);
 
   poll = decode_run_poll(object(R"("stream_id":"a","from_seq":9223372036854775807)"));
   ASSERT_TRUE(poll);
@@ -94,6 +96,9 @@ TEST(RunPoll, RefusesTheRest) {
   expect_refused(decode_run_poll, "wait_ms",
                  {R"("stream_id":"a","wait_ms":-1)", R"("stream_id":"a","wait_ms":60001)",
                   R"("stream_id":"a","wait_ms":true)"});
+  expect_refused(decode_run_poll, "max_chunks",
+                 {R"("stream_id":"a","max_chunks":0)", R"("stream_id":"a","max_chunks":1048577)",
+                  R"("stream_id":"a","max_chunks":"1")"});
 }
 
 TEST(Subscribe, IsDecoded) {

@@ -15,14 +15,15 @@ constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
 /// A whole answer longer than this must be streamed instead.
 constexpr std::size_t kWholeBytes = std::size_t{16} << 20U;
 
-/// The result of a poll from `from`; notes when that has the last chunk in it.
-std::string poll_result(Stream& stream, Seq from) {
+/// The result of a poll from `from`, at most `max_chunks`; notes when that has the last chunk in
+/// it.
+std::string poll_result(Stream& stream, Seq from, std::size_t max_chunks) {
   std::string out;
   out.reserve(256);
   out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
   const std::size_t start = out.size();
   const Seq next = stream.read(from, [&](const Chunk& chunk) {
-    if (out.size() - start >= kPollBytes) return false;
+    if (out.size() - start >= kPollBytes || chunk.seq - from >= max_chunks) return false;
     if (out.size() > start) out.push_back(',');
     append_poll_chunk(out, stream, chunk);
     return true;
@@ -37,10 +38,13 @@ std::string poll_result(Stream& stream, Seq from) {
 
 class PendingPoll final : public Cursor {
  public:
-  PendingPoll(std::shared_ptr<Stream> stream, Seq from, Executor& executor,
-              std::chrono::milliseconds wait, PollAnswer respond)
-      : Cursor(std::move(stream), from), executor_(&executor), respond_(std::move(respond)) {
-    timer_ = executor_->schedule_at(executor_->clock().now() + wait, [this] {
+  PendingPoll(std::shared_ptr<Stream> stream, Seq from, Executor& executor, const RunPoll& poll,
+              PollAnswer respond)
+      : Cursor(std::move(stream), from),
+        executor_(&executor),
+        max_chunks_(poll.max_chunks),
+        respond_(std::move(respond)) {
+    timer_ = executor_->schedule_at(executor_->clock().now() + poll.wait, [this] {
       timer_ = 0;
       answer();
     });
@@ -57,13 +61,14 @@ class PendingPoll final : public Cursor {
   void answer() {
     if (!respond_) return;
     executor_->cancel(std::exchange(timer_, 0));
-    std::string result = poll_result(*stream(), position());
+    std::string result = poll_result(*stream(), position(), max_chunks_);
     // Whoever holds this handle may let go of it in the answer.
     PollAnswer respond = std::exchange(respond_, nullptr);
     respond(std::move(result));
   }
 
   Executor* executor_;
+  std::size_t max_chunks_;
   PollAnswer respond_;
   Executor::TimerId timer_ = 0;
 };
@@ -84,10 +89,10 @@ std::shared_ptr<PendingPoll> poll_stream(StreamManager& streams, const RunPoll& 
   }
   if (poll.from) stream.poll_from(from);
   if (from < stream.next() || stream.ended() || poll.wait.count() == 0) {
-    respond(poll_result(stream, from));
+    respond(poll_result(stream, from, poll.max_chunks));
     return nullptr;
   }
-  return std::make_shared<PendingPoll>(std::move(*found), from, streams.executor(), poll.wait,
+  return std::make_shared<PendingPoll>(std::move(*found), from, streams.executor(), poll,
                                        std::move(respond));
 }
 

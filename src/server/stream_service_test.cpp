@@ -66,6 +66,20 @@ TEST_P(StreamServiceTest, PollsReadAndAcknowledge) {
   EXPECT_EQ(error_code(ask("run", with_id(*stream, R"(,"from_seq":4)"))), -32006);
 }
 
+TEST_P(StreamServiceTest, APollTakesNoMoreChunksThanItAskedFor) {
+  for (const char* const text : {"a", "b", "c"}) stream->append(ChunkKind::text, text);
+  stream->finish({});
+  const auto poll = [&](int from) {
+    return ask("run", with_id(*stream, R"(,"max_chunks":2,"from_seq":)" + std::to_string(from)));
+  };
+  EXPECT_EQ(poll(0), expected(R"(,"chunks":[{"seq":0,"delta":"a","end":false},)"
+                              R"({"seq":1,"delta":"b","end":false}],"has_more":true)"));
+  EXPECT_FALSE(stream->delivered());
+  EXPECT_EQ(poll(2), expected(R"(,"chunks":[{"seq":2,"delta":"c","end":false},)"
+                              R"({"seq":3,"delta":"","end":true}],"has_more":false)"));
+  EXPECT_TRUE(stream->delivered());
+}
+
 TEST_P(StreamServiceTest, APollWaitsForChunks) {
   const std::string poll = with_id(*stream, R"(,"from_seq":0,"wait_ms":1000)");
   EXPECT_EQ(ask("run", poll), "");

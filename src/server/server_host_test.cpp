@@ -1,0 +1,203 @@
+#include "server/server_host.hpp"
+
+#include <arpa/inet.h>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A blocking connection to the host, which runs on threads of its own.
+class Peer {
+ public:
+  explicit Peer(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    const timeval limit{.tv_sec = 20, .tv_usec = 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  ~Peer() { ::close(socket_); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  void send(std::string_view bytes) {
+    EXPECT_EQ(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  void get(const std::string& path) {
+    send("GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  }
+  void post(std::string_view message) {
+    send("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: " +
+         std::to_string(message.size()) + "\r\n\r\n");
+    send(message);
+  }
+  /// What comes up to `end`, or all there is if the connection closes before.
+  std::string until(std::string_view end) {
+    while (received_.find(end) == std::string::npos && receive()) {
+    }
+    const auto found = received_.find(end);
+    const std::size_t size = found == std::string::npos ? received_.size() : found + end.size();
+    std::string taken = received_.substr(0, size);
+    received_.erase(0, size);
+    return taken;
+  }
+  std::string rest() {
+    while (receive()) {
+    }
+    return std::exchange(received_, {});
+  }
+
+ private:
+  bool receive() {
+    char buffer[4096];
+    const ssize_t size = ::recv(socket_, buffer, sizeof buffer, 0);
+    if (size > 0) received_.append(buffer, static_cast<std::size_t>(size));
+    return size > 0;
+  }
+
+  int socket_;
+  std::string received_;
+};
+
+/// A host of two loops whose method `run` hands its streams to the test.
+class ServerHostTest : public ::testing::Test {
+ protected:
+  ServerHostTest() {
+    definition.name = "test";
+    definition.version = "1";
+    definition.metrics = [] { return std::string("of_the_engine 7\n"); };
+    definition.stream_methods.push_back(
+        {.name = "run",
+         .handler = [this](const json::object&,
+                           const std::shared_ptr<Stream>& made) -> Result<void> {
+           started.set_value(made.get());
+           return {};
+         }});
+    auto result = ServerHost::start(definition, options(0));
+    EXPECT_TRUE(result) << result.error().message;
+    host = std::move(*result);
+  }
+
+  static ServerHostOptions options(std::uint16_t port) {
+    ServerHostOptions made;
+    made.port = port;
+    made.threads = 2;
+    return made;
+  }
+  [[nodiscard]] std::uint16_t port() const { return host->port(); }
+
+  /// Starts a stream and gives a peer that reads it.
+  std::unique_ptr<Peer> read_a_stream() {
+    Peer starter(port());
+    starter.post(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true}})");
+    EXPECT_THAT(starter.until("}}"), HasSubstr("streaming_started"));
+    stream = started.get_future().get();
+    on_its_loop([this] { stream->append(ChunkKind::text, "one"); });
+    auto reader = std::make_unique<Peer>(port());
+    reader->get("/streams/" + std::string(stream->id()));
+    EXPECT_THAT(reader->until("\r\n\r\n"), HasSubstr("200 OK"));
+    EXPECT_THAT(reader->until("one"), HasSubstr("one"));
+    return reader;
+  }
+
+  void on_its_loop(const std::function<void()>& task) {
+    std::promise<void> done;
+    stream->executor().post([&] {
+      task();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+
+  std::string ask(const std::string& path) {
+    Peer peer(port());
+    peer.send("GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+    return peer.rest();
+  }
+
+  ServerDefinition definition;
+  std::promise<Stream*> started;
+  Stream* stream = nullptr;  // the host's, to be used on its loop
+  std::unique_ptr<ServerHost> host;
+};
+
+TEST_F(ServerHostTest, ServesOnAPortOfItsOwn) {
+  EXPECT_NE(port(), 0);
+  EXPECT_THAT(ask("/healthz"), HasSubstr("200 OK"));
+  EXPECT_THAT(ask("/readyz"), HasSubstr("200 OK"));
+}
+
+TEST_F(ServerHostTest, SaysThatAPortIsTaken) {
+  const auto second = ServerHost::start(definition, options(port()));
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr(std::to_string(port())));
+}
+
+TEST_F(ServerHostTest, CountsOverAllLoops) {
+  const auto reader = read_a_stream();
+  EXPECT_THAT(
+      ask("/metrics"),
+      AllOf(HasSubstr("\nsluice_streams_active 1\n"), HasSubstr("\nsluice_chunks_total 1\n"),
+            HasSubstr("\nsluice_streaming_replies 1\n"),
+            HasSubstr("\nsluice_responses_total{class=\"2xx\"} "),
+            Not(HasSubstr("sluice_stream_memory_bytes 0\n")), HasSubstr("\nof_the_engine 7\n")));
+}
+
+TEST_F(ServerHostTest, AShutdownLetsStreamsFinish) {
+  const auto reader = read_a_stream();
+  auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
+  // Draining begins on each loop by itself.
+  std::string ready;
+  while (!ready.contains("503")) ready = ask("/readyz");
+  EXPECT_THAT(ready, HasSubstr("shutting down"));
+  std::string refused;
+  while (!refused.contains("-32000")) {
+    Peer late(port());
+    late.post(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true}})");
+    refused = late.until("}}");
+    ASSERT_FALSE(refused.contains("streaming_started"));
+  }
+  on_its_loop([this] {
+    stream->append(ChunkKind::text, "two");
+    stream->finish({});
+  });
+  const std::string rest = reader->rest();
+  EXPECT_THAT(rest, AllOf(HasSubstr("two"), HasSubstr(R"("end":true)"), Not(HasSubstr("error"))));
+  ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
+}
+
+TEST_F(ServerHostTest, AShutdownEndsWhatTheDeadlineCutsOff) {
+  const auto reader = read_a_stream();
+  auto over = std::async(std::launch::async, [this] { host->shutdown(0s); });
+  EXPECT_THAT(reader->rest(),
+              AllOf(HasSubstr(R"("end":true)"), HasSubstr("-32006"), HasSubstr("shutting down")));
+  ASSERT_EQ(over.wait_for(20s), std::future_status::ready);
+}
+
+TEST_F(ServerHostTest, AShutdownHurriesWhenTold) {
+  const auto reader = read_a_stream();
+  bool asked = false;
+  host->shutdown(1h, [&] { return std::exchange(asked, true); });
+  EXPECT_THAT(reader->rest(), HasSubstr("shutting down"));
+}
+
+}  // namespace
+}  // namespace sluice
