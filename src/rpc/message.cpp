@@ -92,14 +92,14 @@ std::unexpected<MessageError> invalid(std::string why, RequestId id = {}) {
 
 }  // namespace
 
-MessageParser::MessageParser()
-    : memory_(storage_.data(), storage_.size()),
-      parser_({}, bounded_options(), stack_.data(), stack_.size()) {}
+MessageParser::MessageParser() : parser_({}, bounded_options(), stack_.data(), stack_.size()) {}
 
 std::expected<Message, MessageError> MessageParser::parse(std::string_view text) {
   root_ = json::value();
-  memory_.release();
-  parser_.reset(&memory_);
+  parser_.reset();
+  // Made anew: released, it would go on to double what it takes at a time.
+  memory_.emplace(storage_.data(), storage_.size());
+  parser_.reset(&*memory_);
   boost::system::error_code error;
   const std::size_t used = parser_.write(text.data(), text.size(), error);
   if (error) {
@@ -175,7 +175,16 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
 }
 
 void append_result(std::string& out, const RequestId& id, std::string_view result) {
-  out.append(R"({"jsonrpc":"2.0","id":)").append(id).append(R"(,"result":)").append(result);
+  begin_result(out, id);
+  out.append(result);
+  end_result(out);
+}
+
+void begin_result(std::string& out, const RequestId& id) {
+  out.append(R"({"jsonrpc":"2.0","id":)").append(id).append(R"(,"result":)");
+}
+
+void end_result(std::string& out) {
   out.push_back('}');
 }
 

@@ -50,7 +50,7 @@ class MessageParser {
  private:
   std::array<unsigned char, 8192> storage_;
   std::array<unsigned char, 2048> stack_;
-  json::monotonic_resource memory_;
+  std::optional<json::monotonic_resource> memory_;
   json::parser parser_;
   json::value root_;
 };
@@ -63,6 +63,10 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
 
 /// {"jsonrpc":"2.0","id":<id>,"result":<result>}; `result` is JSON text.
 void append_result(std::string& out, const RequestId& id, std::string_view result);
+
+/// The same around a result that is appended in between.
+void begin_result(std::string& out, const RequestId& id);
+void end_result(std::string& out);
 
 /// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none. In a message that is
 /// not UTF-8 a question mark stands for each byte beyond ASCII.

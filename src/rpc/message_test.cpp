@@ -211,6 +211,13 @@ TEST(MessageParser, GoesOnAfterErrorsAndLargeMessages) {
   }
 }
 
+TEST(MessageParser, TakesNoMoreMemoryForTheHundredthLargeMessageThanForTheFirst) {
+  const std::string large =
+      R"({"jsonrpc":"2.0","method":"a","params":{"a":")" + std::string(100'000, 'x') + "\"}}";
+  MessageParser parser;
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(parser.parse(large));
+}
+
 TEST(ExactText, KeepsTheDigitsOfANestedInteger) {
   const std::string text =
       R"({"params":{"_meta":{"a":"}","t":987654321098765432109876543210,"f":1.25}}})";
