@@ -58,7 +58,7 @@ struct HttpClientOptions {
 };
 
 /// An HTTP/1.1 client (RFC 9112) that keeps connections for the next request. Follows no redirects
-/// and keeps no cookies. Belongs to the loop.
+/// and keeps no cookies. Belongs to the loop, which outlives it.
 class HttpClient {
  public:
   /// A request under way. Destroying it drops the request, and its connection with it.

@@ -15,11 +15,9 @@ constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
 /// A whole answer longer than this must be streamed instead.
 constexpr std::size_t kWholeBytes = std::size_t{16} << 20U;
 
-/// The result of a poll from `from`, at most `max_chunks`; notes when that has the last chunk in
-/// it.
-std::string poll_result(Stream& stream, Seq from, std::size_t max_chunks) {
-  std::string out;
-  out.reserve(256);
+/// Appends the result of a poll from `from`, at most `max_chunks`; notes when that has the last
+/// chunk in it.
+void append_poll_result(std::string& out, Stream& stream, Seq from, std::size_t max_chunks) {
   out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
   const std::size_t start = out.size();
   const Seq next = stream.read(from, [&](const Chunk& chunk) {
@@ -31,17 +29,15 @@ std::string poll_result(Stream& stream, Seq from, std::size_t max_chunks) {
   const bool whole = stream.ended() && next >= stream.next();
   if (whole) stream.note_delivered();
   out.append(whole ? R"(],"has_more":false})" : R"(],"has_more":true})");
-  return out;
 }
 
 }  // namespace
 
 class PendingPoll final : public Cursor {
  public:
-  PendingPoll(std::shared_ptr<Stream> stream, Seq from, Executor& executor, const RunPoll& poll,
-              PollAnswer respond)
-      : Cursor(std::move(stream), from),
-        executor_(&executor),
+  PendingPoll(std::shared_ptr<Stream> stream, const RunPoll& poll, PollAnswer respond)
+      : Cursor(std::move(stream), *poll.from),
+        executor_(&this->stream()->executor()),
         max_chunks_(poll.max_chunks),
         respond_(std::move(respond)) {
     timer_ = executor_->schedule_at(executor_->clock().now() + poll.wait, [this] {
@@ -61,7 +57,8 @@ class PendingPoll final : public Cursor {
   void answer() {
     if (!respond_) return;
     executor_->cancel(std::exchange(timer_, 0));
-    std::string result = poll_result(*stream(), position(), max_chunks_);
+    std::string result;
+    append_poll_result(result, *stream(), position(), max_chunks_);
     // Whoever holds this handle may let go of it in the answer.
     PollAnswer respond = std::exchange(respond_, nullptr);
     respond(std::move(result));
@@ -73,27 +70,30 @@ class PendingPoll final : public Cursor {
   Executor::TimerId timer_ = 0;
 };
 
-std::shared_ptr<PendingPoll> poll_stream(StreamManager& streams, const RunPoll& poll,
-                                         const std::string& principal, PollAnswer respond) {
+Result<std::shared_ptr<Stream>> begin_poll(StreamManager& streams, RunPoll& poll,
+                                           const std::string& principal) {
   Result<std::shared_ptr<Stream>> found = streams.find(poll.stream_id, principal);
-  if (!found) {
-    respond(std::unexpected(std::move(found.error())));
-    return nullptr;
-  }
+  if (!found) return found;
   Stream& stream = **found;
-  const Seq from = poll.from.value_or(stream.first());
+  const bool acknowledges = poll.from.has_value();
+  if (!acknowledges) poll.from = stream.first();
   // One past the last chunk acknowledges the whole stream.
-  if (Result<void> valid = stream.check_position(from); !valid) {
-    respond(std::unexpected(std::move(valid.error())));
-    return nullptr;
+  if (Result<void> valid = stream.check_position(*poll.from); !valid) {
+    return std::unexpected(std::move(valid.error()));
   }
-  if (poll.from) stream.poll_from(from);
-  if (from < stream.next() || stream.ended() || poll.wait.count() == 0) {
-    respond(poll_result(stream, from, poll.max_chunks));
-    return nullptr;
-  }
-  return std::make_shared<PendingPoll>(std::move(*found), from, streams.executor(), poll,
-                                       std::move(respond));
+  if (acknowledges) stream.poll_from(*poll.from);
+  return found;
+}
+
+bool answer_poll(std::string& out, Stream& stream, const RunPoll& poll) {
+  if (*poll.from >= stream.next() && !stream.ended() && poll.wait.count() != 0) return false;
+  append_poll_result(out, stream, *poll.from, poll.max_chunks);
+  return true;
+}
+
+std::shared_ptr<PendingPoll> wait_for_chunks(std::shared_ptr<Stream> stream, const RunPoll& poll,
+                                             PollAnswer respond) {
+  return std::make_shared<PendingPoll>(std::move(stream), poll, std::move(respond));
 }
 
 class WholeRun final : public Cursor {

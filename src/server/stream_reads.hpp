@@ -13,13 +13,19 @@ namespace sluice {
 /// A poll that waits for chunks. Destroying the last handle forgets it.
 class PendingPoll;
 
-/// Reads a stream of this loop for a poll: acknowledges what is below `poll.from`, then calls
-/// `respond` with the result's JSON text or an error - at once if there is something to return or
-/// no time to wait, else when something arrives or the time is over. Returns a handle that keeps a
-/// waiting poll alive, or null.
+/// Finds the stream of this loop that `poll` reads and acknowledges what is below `poll.from`,
+/// which is set to the oldest kept chunk if it is not.
+Result<std::shared_ptr<Stream>> begin_poll(StreamManager& streams, RunPoll& poll,
+                                           const std::string& principal);
+
+/// Appends the result's JSON text if there is something to return or no time to wait.
+bool answer_poll(std::string& out, Stream& stream, const RunPoll& poll);
+
+/// Calls `respond` with the result's JSON text or an error when something arrives or the time is
+/// over; for a poll that could not be answered at once. The handle keeps it alive.
 using PollAnswer = std::move_only_function<void(Result<std::string>)>;
-std::shared_ptr<PendingPoll> poll_stream(StreamManager& streams, const RunPoll& poll,
-                                         const std::string& principal, PollAnswer respond);
+std::shared_ptr<PendingPoll> wait_for_chunks(std::shared_ptr<Stream> stream, const RunPoll& poll,
+                                             PollAnswer respond);
 
 /// Collects a stream's text until its end, then calls `respond` with the result of a `run` that
 /// does not stream, and forgets the stream. Destroying the handle before cancels the stream.

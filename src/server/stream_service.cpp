@@ -133,35 +133,29 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
   if (target == loop_) {
-    // Most polls are answered at once, without a channel.
-    struct Waiting {
-      bool answered = false;
-      std::shared_ptr<ReplyChannel> channel;
-    };
-    const auto waiting = std::make_shared<Waiting>();
-    std::shared_ptr<PendingPoll> pending = poll_stream(
-        streams(), *poll, caller.principal(),
-        [waiting, &out, id = message.id](Result<std::string> result) {
-          if (waiting->channel != nullptr) {
-            respond_through(std::exchange(waiting->channel, nullptr), id)(std::move(result));
-            return;
-          }
-          waiting->answered = true;
-          if (result) {
-            append_result(out, id, *result);
-          } else {
-            append_error(out, id, result.error());
-          }
-        });
-    if (waiting->answered) return true;
-    Result<std::shared_ptr<ReplyChannel>> opened = caller.open_channel(message.id);
-    if (!opened) {
-      append_error(out, message.id, opened.error());
+    Result<std::shared_ptr<Stream>> stream = begin_poll(streams(), *poll, caller.principal());
+    if (!stream) {
+      append_error(out, message.id, stream.error());
       return true;
     }
-    waiting->channel = *opened;
+    const std::size_t before = out.size();
+    begin_result(out, message.id);
+    if (answer_poll(out, **stream, *poll)) {
+      end_result(out);
+      return true;
+    }
+    out.resize(before);
+    Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+    if (!channel) {
+      append_error(out, message.id, channel.error());
+      return true;
+    }
     // The channel keeps the poll; the poll's answer lets go of the channel.
-    waiting->channel->on_close([pending = std::move(pending)]() mutable { pending = nullptr; });
+    (*channel)->on_close(
+        [pending = wait_for_chunks(std::move(*stream), *poll,
+                                   respond_through(*channel, message.id))]() mutable {
+          pending = nullptr;
+        });
     return false;
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
@@ -177,15 +171,29 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   auto respond = respond_through(*channel, message.id);
   on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal(), box, here, there,
                                 respond = std::move(respond)](StreamManager& manager) mutable {
-    *box = poll_stream(
-        manager, poll, principal,
-        [here, there, box, respond = std::move(respond)](Result<std::string> result) mutable {
-          // The poll ends here, on its stream's loop, whatever the caller's loop lets go of.
-          there->post([box = std::move(box)] { box->reset(); });
-          here->post([respond = std::move(respond), result = std::move(result)]() mutable {
-            respond(std::move(result));
-          });
-        });
+    auto send = [here, respond = std::move(respond)](Result<std::string> result) mutable {
+      here->post([respond = std::move(respond), result = std::move(result)]() mutable {
+        respond(std::move(result));
+      });
+    };
+    Result<std::shared_ptr<Stream>> stream = begin_poll(manager, poll, principal);
+    if (!stream) {
+      send(std::unexpected(std::move(stream.error())));
+      return;
+    }
+    std::string result;
+    if (answer_poll(result, **stream, poll)) {
+      send(std::move(result));
+      return;
+    }
+    *box =
+        wait_for_chunks(std::move(*stream), poll,
+                        [there, box, send = std::move(send)](Result<std::string> answer) mutable {
+                          // The poll ends here, on its stream's loop, whatever the caller's loop
+                          // lets go of.
+                          there->post([box = std::move(box)] { box->reset(); });
+                          send(std::move(answer));
+                        });
   });
   return false;
 }
