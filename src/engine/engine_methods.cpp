@@ -65,10 +65,12 @@ class CallOutput final : public GenerationOutput {
       if (keep_text_ && text_.size() < kMaxToolText) text_.append(delta.text);
       return call_->emit(delta.text);
     }
-    std::string& aside = delta.kind == Delta::Kind::reasoning ? reasoning_ : tool_calls_;
-    if (aside.size() < kMaxToolText) {
-      if (delta.kind == Delta::Kind::tool_call && !aside.empty()) aside.push_back(',');
-      aside.append(delta.text);
+    if (aside_ == nullptr) aside_ = std::make_unique<Aside>();
+    const bool is_call = delta.kind == Delta::Kind::tool_call;
+    std::string& text = is_call ? aside_->tool_calls : aside_->reasoning;
+    if (text.size() < kMaxToolText) {
+      if (is_call && !text.empty()) text.push_back(',');
+      text.append(delta.text);
     }
     return true;
   }
@@ -87,22 +89,27 @@ class CallOutput final : public GenerationOutput {
     }
     std::string structured = "{";
     structured.append(completion_members(completion));
-    if (!reasoning_.empty()) {
+    if (aside_ != nullptr && !aside_->reasoning.empty()) {
       structured.append(R"(,"reasoning":)");
-      append_json_string(structured, reasoning_);
+      append_json_string(structured, aside_->reasoning);
     }
-    if (!tool_calls_.empty())
-      structured.append(R"(,"tool_calls":[)").append(tool_calls_).append("]");
+    if (aside_ != nullptr && !aside_->tool_calls.empty()) {
+      structured.append(R"(,"tool_calls":[)").append(aside_->tool_calls).append("]");
+    }
     structured.push_back('}');
     call_->complete({.text = std::move(text_), .structured = std::move(structured)});
   }
 
  private:
+  struct Aside {
+    std::string reasoning;
+    std::string tool_calls;  // JSON, separated by commas
+  };
+
   std::shared_ptr<Call> call_;
   bool keep_text_;
   std::string text_;
-  std::string reasoning_;
-  std::string tool_calls_;
+  std::unique_ptr<Aside> aside_;  // if the model makes more than text
 };
 
 Result<void> run(Engine& engine, const json::object& params, const std::shared_ptr<Stream>& stream,

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "core/json.hpp"
 #include "rpc/error_codes.hpp"
@@ -33,7 +32,7 @@ struct SyntheticEngine::Registry {
 
   const std::uint32_t max_generations;
   std::mutex mutex;  // guards `runs` and `closed`
-  std::unordered_map<const Run*, std::shared_ptr<Run>> runs;
+  std::unordered_set<std::shared_ptr<Run>> runs;
   bool closed = false;
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> cancelled = 0;
@@ -151,7 +150,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
     if (reason == Completion::Reason::cancelled) ++registry_->cancelled;
     {
       const std::lock_guard lock(registry_->mutex);
-      registry_->runs.erase(this);
+      registry_->runs.erase(shared_from_this());
     }
     sink->on_complete(std::move(completion));
   }
@@ -213,7 +212,7 @@ Result<std::unique_ptr<Generation>> SyntheticEngine::start(GenerationRequest req
     if (registry_->runs.size() >= registry_->max_generations) {
       return fail(kEngineBusy, "too many generations are running; try again later");
     }
-    registry_->runs.emplace(run.get(), run);
+    registry_->runs.insert(run);
   }
   ++registry_->requests;
   run->post_step();
@@ -239,12 +238,11 @@ EngineStats SyntheticEngine::stats() const {
 }
 
 void SyntheticEngine::shutdown() {
-  std::vector<std::shared_ptr<Run>> runs;
+  std::unordered_set<std::shared_ptr<Run>> runs;
   {
     const std::lock_guard lock(registry_->mutex);
     registry_->closed = true;
-    runs.reserve(registry_->runs.size());
-    for (const auto& [key, run] : registry_->runs) runs.push_back(run);
+    runs = registry_->runs;
   }
   for (const auto& run : runs) run->stop();
 }

@@ -27,11 +27,10 @@ constexpr Duration kLinger = 2s;
 }  // namespace
 
 Connection::Connection(ServerWorker& worker, Descriptor socket, const PeerAddress& peer,
-                       std::shared_ptr<TlsContext> tls)
+                       TlsContext* tls)
     : worker_(&worker),
       socket_(std::move(socket)),
-      tls_(std::move(tls)),
-      transport_(socket_.get(), tls_.get()),
+      transport_(socket_.get(), tls),
       peer_(peer),
       input_(worker.buffers),
       output_(worker.buffers),

@@ -30,8 +30,8 @@ class Connection final : public RefCounted,
                          private EventLoop::Watcher,
                          private EventLoop::TurnHook {
  public:
-  Connection(ServerWorker& worker, Descriptor socket, const PeerAddress& peer,
-             std::shared_ptr<TlsContext> tls);
+  /// `tls` is null for a plain connection.
+  Connection(ServerWorker& worker, Descriptor socket, const PeerAddress& peer, TlsContext* tls);
   ~Connection() override;
 
   void start();
@@ -98,7 +98,6 @@ class Connection final : public RefCounted,
   Connection* previous_ = nullptr;
   Connection* next_ = nullptr;
   Descriptor socket_;
-  std::shared_ptr<TlsContext> tls_;
   Transport transport_;
   PeerAddress peer_;
 

@@ -53,9 +53,9 @@ class HttpServer::Impl {
     }
     auto adopt = [&worker, is_served, peer, tls, socket = std::move(socket)]() mutable {
       if (is_served) {
-        worker.adopt(std::move(socket), peer, std::move(tls));
+        worker.adopt(std::move(socket), peer, tls.get());
       } else {
-        worker.turn_away(std::move(socket), peer, std::move(tls), kTooMany);
+        worker.turn_away(std::move(socket), peer, tls.get(), kTooMany);
       }
     };
     if (worker.loop.on_loop_thread()) {

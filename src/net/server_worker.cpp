@@ -24,19 +24,16 @@ ServerWorker::~ServerWorker() {
   drop_all();
 }
 
-void ServerWorker::adopt(Descriptor socket, const PeerAddress& peer,
-                         std::shared_ptr<TlsContext> tls) {
+void ServerWorker::adopt(Descriptor socket, const PeerAddress& peer, TlsContext* tls) {
   coarse_now_ = clock_->now();
   ServerCounters::add(counters.connections_total);
-  const RefPtr<Connection> connection(
-      new Connection(*this, std::move(socket), peer, std::move(tls)));
+  const RefPtr<Connection> connection(new Connection(*this, std::move(socket), peer, tls));
   connection->start();
 }
 
-void ServerWorker::turn_away(Descriptor socket, const PeerAddress& peer,
-                             std::shared_ptr<TlsContext> tls, std::string_view reply) {
-  const RefPtr<Connection> connection(
-      new Connection(*this, std::move(socket), peer, std::move(tls)));
+void ServerWorker::turn_away(Descriptor socket, const PeerAddress& peer, TlsContext* tls,
+                             std::string_view reply) {
+  const RefPtr<Connection> connection(new Connection(*this, std::move(socket), peer, tls));
   connection->turn_away(reply);
 }
 

@@ -51,9 +51,9 @@ class ServerWorker {
   ServerWorker& operator=(const ServerWorker&) = delete;
 
   /// Takes over an accepted socket.
-  void adopt(Descriptor socket, const PeerAddress& peer, std::shared_ptr<TlsContext> tls);
+  void adopt(Descriptor socket, const PeerAddress& peer, TlsContext* tls);
   /// Answers an accepted socket with `reply` and ends it.
-  void turn_away(Descriptor socket, const PeerAddress& peer, std::shared_ptr<TlsContext> tls,
+  void turn_away(Descriptor socket, const PeerAddress& peer, TlsContext* tls,
                  std::string_view reply);
 
   /// Closes what is idle and lets the rest finish.

@@ -25,8 +25,8 @@ struct IoResult {
 };
 
 /// Moves bytes over a connected non-blocking socket that it does not own, with TLS on top if a
-/// context is given (on the context's side; the handshake happens within the transfers). Belongs to
-/// the connection's loop.
+/// context is given (on the context's side; the handshake happens within the transfers). The
+/// context is needed only at the start. Belongs to the connection's loop.
 class Transport {
  public:
   /// A client gives the name or address of its server, which the certificate must bear.

@@ -217,7 +217,8 @@ Result<void> WebSocketDecoder::check_header(const Header& header) const {
     default:
       return fail(kProtocolError, "An unknown opcode");
   }
-  if (header.length > max_message_ || message_.size() + header.length > max_message_) {
+  const std::size_t before = partial_ == nullptr ? 0 : partial_->message.size();
+  if (header.length > max_message_ || before + header.length > max_message_) {
     return fail(kTooBig,
                 "A message is longer than " + std::to_string(max_message_) + " bytes (max-body)");
   }
@@ -226,9 +227,9 @@ Result<void> WebSocketDecoder::check_header(const Header& header) const {
 
 Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& events) {
   std::string joined;
-  if (!pending_.empty() && !ended_) {
-    pending_.append(bytes.data(), bytes.size());
-    joined = std::exchange(pending_, {});
+  if (partial_ != nullptr && !partial_->frame.empty() && !ended_) {
+    partial_->frame.append(bytes.data(), bytes.size());
+    joined = std::exchange(partial_->frame, {});
     bytes = joined;
   }
   while (!ended_ && !bytes.empty()) {
@@ -239,14 +240,15 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
       return std::unexpected(header.error());
     }
     if (!*header || bytes.size() - (*header)->size < (*header)->length) {
+      std::string& frame = partial().frame;
       if (joined.empty()) {
-        pending_.assign(bytes.data(), bytes.size());
+        frame.assign(bytes.data(), bytes.size());
       } else {
         joined.erase(0, joined.size() - bytes.size());
-        pending_ = std::move(joined);
+        frame = std::move(joined);
       }
       // Room for the whole frame, which the limit has been held against.
-      if (*header) pending_.reserve((*header)->size + static_cast<std::size_t>((*header)->length));
+      if (*header) frame.reserve((*header)->size + static_cast<std::size_t>((*header)->length));
       return {};
     }
     const std::size_t length = static_cast<std::size_t>((*header)->length);
@@ -257,7 +259,13 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
     }
     bytes = bytes.subspan((*header)->size + length);
   }
+  if (!fragmented_) partial_.reset();
   return {};
+}
+
+WebSocketDecoder::Partial& WebSocketDecoder::partial() {
+  if (partial_ == nullptr) partial_ = std::make_unique<Partial>();
+  return *partial_;
 }
 
 Result<void> WebSocketDecoder::take_frame(const Header& header, std::span<char> payload,
@@ -273,10 +281,10 @@ Result<void> WebSocketDecoder::take_frame(const Header& header, std::span<char> 
     fragments_opcode_ = header.opcode;
     fragments_compressed_ = header.compressed;
   }
-  message_.append(view);
+  partial().message.append(view);
   if (!header.final) return {};
   fragmented_ = false;
-  const std::string whole = std::exchange(message_, {});
+  const std::string whole = std::exchange(partial_->message, {});
   return take_message(fragments_opcode_, fragments_compressed_, whole, events);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -84,8 +85,13 @@ class WebSocketDecoder {
   Result<void> take_message(WebSocketOpcode opcode, bool compressed, std::string_view payload,
                             WebSocketEvents& events);
 
-  std::string pending_;  // a frame that is not there whole
-  std::string message_;  // fragments so far
+  struct Partial {
+    std::string frame;    // one that is not there whole
+    std::string message;  // fragments so far
+  };
+  Partial& partial();
+
+  std::unique_ptr<Partial> partial_;  // if there is anything in it
   std::size_t max_message_;
   Role role_;
   bool deflate_;

@@ -9,30 +9,6 @@
 
 namespace sluice {
 
-/// Chunks as notifications/progress, the last one as the response. Of one call, so never shared.
-class Call::ProgressEncoder final : public ChunkEncoder {
- public:
-  explicit ProgressEncoder(const Call& call) : call_(&call) {}
-
-  void encode(std::string& out, const Stream& /*stream*/, const Chunk& chunk) const override {
-    const Framing& framing = call_->channel_->framing();
-    const std::size_t mark = framing.begin(out);
-    if (chunk.kind == ChunkKind::end) {
-      out.append(call_->response_);
-    } else {
-      out.append(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)")
-          .append(call_->context_.progress_token)
-          .append(R"(,"progress":)");
-      append_number(out, chunk.seq + 1);
-      out.append(R"(,"message":")").append(chunk.escaped).append("\"}}");
-    }
-    framing.end(out, mark);
-  }
-
- private:
-  const Call* call_;
-};
-
 /// The call's channel as its cursor sees it.
 class Call::Sink final : public BlockSink {
  public:
@@ -60,11 +36,29 @@ Call::Call(RequestId id, RequestContext context, std::string principal,
       principal_(std::move(principal)),
       channel_(std::move(channel)),
       service_(&service),
-      streams_(&service.streams()),
       results_(&results) {}
 
 Call::~Call() {
   close();
+}
+
+Executor& Call::executor() const {
+  return service_->executor();
+}
+
+void Call::encode(std::string& out, const Stream& stream, const Chunk& chunk) const {
+  const Framing& framing = channel_->framing();
+  const std::size_t mark = framing.begin(out);
+  if (chunk.kind == ChunkKind::end) {
+    out.append(stream.trailer());
+  } else {
+    out.append(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)")
+        .append(context_.progress_token)
+        .append(R"(,"progress":)");
+    append_number(out, chunk.seq + 1);
+    out.append(R"(,"message":")").append(chunk.escaped).append("\"}}");
+  }
+  framing.end(out, mark);
 }
 
 void Call::open() {
@@ -83,7 +77,7 @@ bool Call::emit(std::string_view text) {
     return true;
   }
   if (stream_ == nullptr) {
-    Result<std::shared_ptr<Stream>> stream = streams_->start(
+    Result<std::shared_ptr<Stream>> stream = service_->streams().start(
         {.principal = principal_, .method = "tools/call", .priority = 0, .expects_poller = false});
     if (!stream) {
       fail(stream.error());
@@ -92,11 +86,11 @@ bool Call::emit(std::string_view text) {
     }
     stream_ = std::move(*stream);
     stream_->set_producer(producer_);
-    encoder_ = std::make_unique<ProgressEncoder>(*this);
     PushCursor::Options options;
     options.shareable = false;
+    const ChunkEncoder& encoder = *this;
     cursor_ =
-        std::make_unique<PushCursor>(stream_, *encoder_, std::make_unique<Sink>(*this), options);
+        std::make_unique<PushCursor>(stream_, encoder, std::make_unique<Sink>(*this), options);
     channel_->on_drain([weak = weak_from_this()] {
       const auto call = weak.lock();
       if (call != nullptr && call->cursor_ != nullptr) call->cursor_->resume();
@@ -136,11 +130,10 @@ void Call::answer(int http_status, std::string message) {
     return;
   }
   // The end chunk carries it, behind everything emitted before; the call lives until it is out.
-  response_ = std::move(message);
   channel_->on_close([self = shared_from_this()] { self->cancel(); });
   stream_->set_producer(nullptr);
   producer_ = nullptr;
-  stream_->finish();
+  stream_->finish(std::move(message));
 }
 
 void Call::cancel() {
@@ -156,7 +149,7 @@ void Call::close() {
   cursor_ = nullptr;
   if (const std::shared_ptr<Stream> stream = std::move(stream_)) {
     stream_ = nullptr;
-    streams_->discard(*stream);
+    service_->streams().discard(*stream);
   }
 }
 

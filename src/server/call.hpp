@@ -20,7 +20,7 @@ class StreamService;
 /// through a stream of its own with a stream's order, back-pressure and limits, and the result
 /// follows the last of them. The caller's going away or cancelling cancels it. Belongs to the
 /// loop of the request.
-class Call : public std::enable_shared_from_this<Call> {
+class Call final : public std::enable_shared_from_this<Call>, private ChunkEncoder {
  public:
   Call(RequestId id, RequestContext context, std::string principal,
        std::shared_ptr<ReplyChannel> channel, StreamService& service, const ResultWriter& results);
@@ -51,12 +51,13 @@ class Call : public std::enable_shared_from_this<Call> {
   [[nodiscard]] bool cancelled() const { return channel_ == nullptr; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
   /// The loop this call belongs to.
-  [[nodiscard]] Executor& executor() const { return streams_->executor(); }
+  [[nodiscard]] Executor& executor() const;
 
  private:
   class Sink;
-  class ProgressEncoder;
 
+  /// Chunks as notifications/progress, the last one as the response.
+  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override;
   void answer(int http_status, std::string message);
   void cancel();
   void close();
@@ -66,13 +67,10 @@ class Call : public std::enable_shared_from_this<Call> {
   std::string principal_;
   std::shared_ptr<ReplyChannel> channel_;  // null once answered or cancelled
   StreamService* service_;
-  StreamManager* streams_;
   const ResultWriter* results_;
   StreamProducer* producer_ = nullptr;
   std::shared_ptr<Stream> stream_;
-  std::unique_ptr<ProgressEncoder> encoder_;
   std::unique_ptr<PushCursor> cursor_;
-  std::string response_;  // to follow the last chunk
 };
 
 }  // namespace sluice

@@ -66,8 +66,9 @@ class WebSocketChannel final : public ReplyChannel {
 /// Pushes one stream to a connection.
 class StreamSink final : public BlockSink {
  public:
-  StreamSink(Connection& connection, std::string stream_id, std::string method)
-      : connection_(&connection), stream_id_(std::move(stream_id)), method_(std::move(method)) {}
+  /// `method`, which outlives the sink, is the one that pushed chunks name.
+  StreamSink(Connection& connection, StreamId stream_id, std::string_view method)
+      : connection_(&connection), stream_id_(stream_id), method_(method) {}
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override;
   void finish() override;
@@ -75,8 +76,8 @@ class StreamSink final : public BlockSink {
 
  private:
   Connection* connection_;
-  std::string stream_id_;
-  std::string method_;
+  StreamId stream_id_;
+  std::string_view method_;
 };
 
 /// What one WebSocket's requests share. Owned by its handler, and by channels still to answer.
@@ -167,7 +168,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
   }
   /// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
   /// turn, for it is on the stack.
-  void unsubscribe_later(const std::string& stream_id) {
+  void unsubscribe_later(const StreamId& stream_id) {
     service_->streams.executor().post([weak = weak_from_this(), stream_id] {
       if (const auto self = weak.lock()) self->subscriptions_.erase(stream_id);
     });
@@ -219,12 +220,12 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
         service_->streams.start(method, params_of(message), principal_, *options, false);
     if (!stream) return append_error(out, message.id, stream.error());
     append_result(out, message.id, started_result(**stream));
-    const std::string id((*stream)->id());
+    const StreamId id = (*stream)->id();
     const Seq from = (*stream)->first();
     started_ = service_->streams.subscribe_local(
         std::move(*stream), from, options->window, kFrameEncoder, true,
         std::make_unique<StreamSink>(*this, id, method.name));
-    subscriptions_[id] = started_;
+    subscriptions_.insert_or_assign(id, started_);
   }
 
   void subscribe(const Message& message, std::string& out) {
@@ -235,7 +236,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
     }
     Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
     if (!channel) return append_error(out, message.id, channel.error());
-    auto sink = std::make_unique<StreamSink>(*this, request->stream_id, std::string());
+    auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
     service_->streams.subscribe(
         request->stream_id, principal_, request->from, request->window, kFrameEncoder, true,
         std::move(sink),
@@ -253,7 +254,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
           channel->reply(200, reply);
           if (!self->session_) return;
           const std::shared_ptr<Subscription> reader = std::move(*subscribed);
-          self->subscriptions_[stream_id] = reader;
+          self->subscriptions_.insert_or_assign(StreamId(stream_id), reader);
           reader->resume();
         });
   }
@@ -261,11 +262,13 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
   void unsubscribe(const Message& message, std::string& out) {
     const Result<std::string> id = decode_stream_id(params_of(message));
     if (!id) return append_error(out, message.id, id.error());
-    if (subscriptions_.erase(*id) == 0) {
+    const auto found = subscriptions_.find(StreamId(*id));
+    if (found == subscriptions_.end()) {
       return append_error(
           out, message.id,
           {kStreamNotFound, "This connection is not subscribed to that stream_id", {}});
     }
+    subscriptions_.erase(found);
     append_result(out, message.id, R"({"stream_id":")" + *id + R"(","status":"unsubscribed"})");
   }
 
@@ -276,7 +279,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
       append_error(out, message.id, ack.error());
       return true;
     }
-    const auto found = subscriptions_.find(ack->stream_id);
+    const auto found = subscriptions_.find(StreamId(ack->stream_id));
     if (found == subscriptions_.end()) return false;
     Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
     if (!channel) {
@@ -320,7 +323,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
   Service* service_;
   std::string principal_;
   WebSocketSessionPtr session_;
-  std::map<std::string, std::shared_ptr<Subscription>, std::less<>> subscriptions_;
+  std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
   std::map<RequestId, std::weak_ptr<WebSocketChannel>> pending_;
   std::shared_ptr<Subscription> started_;  // by the message being handled
   bool blocked_ = false;
@@ -372,7 +375,7 @@ void StreamSink::finish() {
 
 void StreamSink::drop(const Error& error) {
   std::string message = R"({"jsonrpc":"2.0","method":)";
-  append_json_string(message, method_.empty() ? "run" : method_);
+  append_json_string(message, method_);
   message.append(R"(,"params":{"stream_id":)");
   append_json_string(message, stream_id_);
   message.append(R"(,"delta":"","end":true,"error":{"code":)");

@@ -13,7 +13,7 @@ constexpr std::size_t kReusedSegment = 2048;
 /// Room for later chunks: this much for each one there is, so that what is wasted is in proportion
 /// to their number, however long they are.
 constexpr std::size_t kSlackPerChunk = 8;
-constexpr std::size_t kLeastSlack = 96;
+constexpr std::size_t kLeastSlack = 32;
 
 // An index entry: the end of the chunk's text in the low bits, its kind above them.
 constexpr std::uint32_t kKindShift = 30;

@@ -33,15 +33,13 @@ std::string_view to_string(StreamState state) {
 
 Stream::Stream(Options options, StreamManager& manager)
     : manager_(&manager),
+      id_(options.id),
       poller_(options.expects_poller ? Poller::expected : Poller::none),
       priority_(static_cast<std::int8_t>(options.priority)),
       log_(manager.budget()),
       principal_(std::move(options.principal)),
-      method_(std::move(options.method)),
-      last_access_(manager.executor().clock().now()) {
-  options.id.resize(kIdLength, '0');
-  std::ranges::copy(options.id, id_.begin());
-}
+      method_(options.method),
+      last_access_(manager.executor().clock().now()) {}
 
 Stream::~Stream() {
   while (cursors_ != nullptr) cursors_->detach();

@@ -12,6 +12,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "stream/chunk_log.hpp"
+#include "stream/stream_id.hpp"
 
 namespace sluice {
 
@@ -68,9 +69,9 @@ class ChunkEncoder {
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   struct Options {
-    std::string id;
-    std::string principal;  // who started it; nobody else finds it
-    std::string method;     // the caller's method, repeated in pushed chunks
+    StreamId id;
+    std::string principal;    // who started it; nobody else finds it
+    std::string_view method;  // the caller's, repeated in pushed chunks; outlives the stream
     int priority = 0;
     bool expects_poller = true;  // hold everything until the first reader comes
   };
@@ -128,9 +129,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
     return log_.read(from, static_cast<Visit&&>(visit));
   }
 
-  [[nodiscard]] std::string_view id() const { return {id_.data(), id_.size()}; }
+  [[nodiscard]] const StreamId& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
-  [[nodiscard]] const std::string& method() const { return method_; }
+  [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] int priority() const { return priority_; }
   [[nodiscard]] StreamState state() const { return state_; }
   [[nodiscard]] bool ended() const { return state_ >= StreamState::finished; }
@@ -149,8 +150,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void note_delivered();
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] TimePoint last_access() const { return last_access_; }
-
-  static constexpr std::size_t kIdLength = 16;
 
  private:
   friend class Cursor;
@@ -202,7 +201,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   StreamProducer* producer_ = nullptr;
   Cursor* cursors_ = nullptr;             // intrusive list
   std::vector<Cursor*>* walk_ = nullptr;  // the round of readers being told, if there are several
-  std::array<char, kIdLength> id_;
+  StreamId id_;
   StreamState state_ = StreamState::initializing;
   Poller poller_;
   bool poller_moved_ = false;  // since the stall timer was armed
@@ -221,7 +220,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Seq departed_at_ = 0;  // where the last reader stood when it left
   ChunkLog log_;
   std::string principal_;
-  std::string method_;
+  std::string_view method_;
   std::unique_ptr<Ending> ending_;
   std::unique_ptr<SharedBlock> shared_;
   TimePoint last_access_;

@@ -79,12 +79,12 @@ Result<std::shared_ptr<Stream>> StreamManager::start(StartOptions options) {
   }
   std::string id;
   do {
-    id = random_id(Stream::kIdLength);
+    id = random_id(StreamId::kLength);
   } while (loop_of(id, loops_) != loop_ || store_.contains(id));
   auto stream = std::make_shared<Stream>(
-      Stream::Options{.id = std::move(id),
+      Stream::Options{.id = StreamId(id),
                       .principal = std::move(options.principal),
-                      .method = std::move(options.method),
+                      .method = options.method,
                       .priority = std::clamp(options.priority, kMinPriority, kMaxPriority),
                       .expects_poller = options.expects_poller},
       *this);

@@ -70,8 +70,8 @@ class StreamManager {
 
   struct StartOptions {
     std::string principal = {};
-    std::string method = {};
-    int priority = 0;  // kMinPriority..kMaxPriority; higher goes first
+    std::string_view method = {};  // outlives the stream
+    int priority = 0;              // kMinPriority..kMaxPriority; higher goes first
     bool expects_poller = true;
   };
   /// Errors: -32010 when `principal` has as many streams under way as it may, or the loop is full

@@ -17,10 +17,6 @@ std::uint64_t random_key() {
 
 }  // namespace
 
-StreamStore::Id::Id(const Stream& stream) {
-  std::ranges::copy(stream.id(), text.begin());
-}
-
 StreamStore::StreamStore()
     : streams_(16, Hash{random_key()}), tombstones_(16, Hash{random_key()}) {}
 
@@ -67,7 +63,7 @@ void StreamStore::erase(std::string_view id) {
 }
 
 void StreamStore::bury(const Stream& stream, TimePoint until) {
-  const Id id(stream);
+  const StreamId id = stream.id();
   tombstones_.insert_or_assign(id, Tombstone{stream.principal(), until});
   burial_order_.push_back(id);
   while (burial_order_.size() > kMaxTombstones) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "core/clock.hpp"
 #include "core/random.hpp"
 #include "stream/stream.hpp"
+#include "stream/stream_id.hpp"
 
 namespace sluice {
 
@@ -51,13 +51,6 @@ class StreamStore {
   static constexpr std::size_t kMaxTombstones = 65536;
 
  private:
-  /// An id by value: 16 characters, where a string would need memory of its own.
-  struct Id {
-    std::array<char, Stream::kIdLength> text;
-    explicit Id(const Stream& stream);
-    // Implicit, so that a lookup by text needs no copy of it.
-    operator std::string_view() const { return {text.data(), text.size()}; }  // NOLINT
-  };
   struct Hash {
     using is_transparent = void;
     std::uint64_t key;
@@ -79,8 +72,8 @@ class StreamStore {
   };
 
   std::unordered_set<std::shared_ptr<Stream>, Hash, Equal> streams_;
-  std::unordered_map<Id, Tombstone, Hash, Equal> tombstones_;
-  std::deque<Id> burial_order_;
+  std::unordered_map<StreamId, Tombstone, Hash, Equal> tombstones_;
+  std::deque<StreamId> burial_order_;
 };
 
 }  // namespace sluice
