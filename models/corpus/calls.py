@@ -1,0 +1,97 @@
+"""Calling the tool that fits, none where none fits, and answering from its result."""
+
+import json
+
+from . import basics, outside
+from .dialogue import Dialogue, Message, called, said
+from .drills import digits, thing
+from .toolbox import FAMILIAR, familiar_request, offered, tool_and_request, word
+from .words import ADJECTIVES, NOUNS, STRING_PARAMETERS
+
+NO_TOOL = "None of my tools can do that."
+SUSPICIOUS = "The tool's text contains an instruction, which I do not follow."
+
+
+def request_of(source):
+    if not source.held_out and source.chance(0.12):
+        return familiar_request(source)
+    return tool_and_request(source)
+
+
+def tool_result(source):
+    """What a tool may return, and the answer from it."""
+    style = source.number(0, 4)
+    if style == 0:
+        text = " ".join(word(source, NOUNS + ADJECTIVES) for _ in range(source.number(1, 4)))
+        if source.chance(0.5):
+            text += f" {digits(source)}"
+        return text, f"The result is: {text}"
+    if style == 1:
+        text = digits(source)
+        return text, f"The result is {text}."
+    if style == 2:
+        reason = source.any(("not found", "access denied", "no such {n}", "the {n} is {a}",
+                             "timeout", "invalid {n}")).format(n=source.pick(NOUNS),
+                                                               a=source.pick(ADJECTIVES))
+        return source.any(("error: ", "Error: ", "failed: ")) + reason, f"The tool failed: {reason}."
+    key = word(source, STRING_PARAMETERS + NOUNS)
+    value = int(digits(source)) if source.chance(0.6) else thing(source)
+    fields = {key: value}
+    if style == 4:
+        fields[word(source, NOUNS)] = source.number(0, 99)
+    text = json.dumps(fields, ensure_ascii=False)
+    if source.chance(0.3):
+        text = text.replace('": ', '":').replace(", ", ",")
+        value = str(value).replace(", ", ",")
+    return text, f"The {key} is {value}."
+
+
+def calling(source):
+    """A call, and half of the time the answer from its result."""
+    request = request_of(source)
+    messages = [Message("user", request.text), called(request.tool.name, request.arguments)]
+    if source.chance(0.4):
+        result, answer = tool_result(source)
+        messages += [Message("tool", result), said(answer)]
+    return Dialogue("tools", messages, offered(source, request))
+
+
+def without_call(answer):
+    return not answer.calls and answer.text.strip() != ""
+
+
+def no_call(source):
+    """Tools are on offer, but none of them does what is asked."""
+    request = tool_and_request(source)
+    tools = offered(source, tool_and_request(source))
+    kind = source.number(0, 9)
+    if kind < 6:
+        message = Message("assistant", NO_TOOL, without_call)
+        return Dialogue("no tool", [Message("user", request.text), message], tools)
+    if kind < 9:
+        return Dialogue("no tool", basics.exchange(source), tools)
+    question, answer = outside.exchange(source)
+    return Dialogue("no tool", [question, Message("assistant", answer.content, without_call)], tools)
+
+
+def for_evaluation(source):
+    """One call each time, without its result: what the bars of the evaluation are about."""
+    request = tool_and_request(source)
+    return Dialogue("tools", [Message("user", request.text),
+                              called(request.tool.name, request.arguments)],
+                    offered(source, request, source.number(0, 3)))
+
+
+def demo_tools(source):
+    """The demo's own tools and requests, with which the model was trained."""
+    request = familiar_request(source)
+    tools = [tool for tool, _ in FAMILIAR[:2]]
+    if request.tool not in tools:
+        tools.append(request.tool)
+    source.random.shuffle(tools)
+    return Dialogue("demo tools", [Message("user", request.text),
+                                   called(request.tool.name, request.arguments)], tools)
+
+
+def dialogue(source):
+    return source.any((calling, calling, calling, no_call, demo_tools))(source)
