@@ -1,0 +1,80 @@
+"""The stream of batches: fresh dialogues, sorted by length so that little of a batch is padding."""
+
+import random
+
+import torch
+
+from corpus import training_dialogue
+from corpus.dialogue import rendered
+
+POOL = 400  # dialogues that are sorted together
+LONGEST = 800  # tokens of a dialogue; longer ones are left out
+BATCH_TOKENS = 3300  # of a batch, with padding
+REST_WEIGHT = 0.15  # of tokens that the model does not say itself, at the very beginning
+SHORT = 24  # tokens; in longer answers each counts less, lest stories be all that is learned
+
+
+def tokens_and_weights(tokenizer, dialogue, rest):
+    ids, weights = [], []
+    for text, said in rendered(dialogue):
+        piece = tokenizer.encode(text)
+        ids += piece
+        weights += [min(1.0, SHORT / len(piece)) ** 0.5 if said else rest] * len(piece)
+    return ids, weights
+
+
+def batches_of_pool(tokenizer, seed, early):
+    """The batches (tokens, weights) of one pool, in a random order."""
+    examples = []
+    for index in range(POOL):
+        example = tokens_and_weights(tokenizer, training_dialogue(f"{seed} {index}", early),
+                                     REST_WEIGHT * early)
+        if len(example[0]) <= LONGEST:
+            examples.append(example)
+    examples.sort(key=lambda example: len(example[0]))
+    batches, rows = [], []
+    for example in examples:
+        if rows and (len(rows) + 1) * len(example[0]) > BATCH_TOKENS:
+            batches.append(rows)
+            rows = []
+        rows.append(example)
+    batches.append(rows)
+    random.Random(seed).shuffle(batches)
+    return [padded(rows) for rows in batches]
+
+
+def padded(rows):
+    length = -(-max(len(ids) for ids, _ in rows) // 16) * 16 + 1
+    tokens = torch.zeros(len(rows), length, dtype=torch.long)
+    weights = torch.zeros(len(rows), length)
+    for row, (ids, values) in enumerate(rows):
+        tokens[row, :len(ids)] = torch.tensor(ids)
+        weights[row, :len(ids)] = torch.tensor(values)
+    return tokens, weights
+
+
+class Lane:
+    """An endless series of batches. Two lanes of one training never see the same dialogue."""
+
+    def __init__(self, tokenizer, seed):
+        self.tokenizer = tokenizer
+        self.seed = seed
+        self.pool, self.position, self.early, self.batches = -1, 0, 0.0, []
+
+    def next(self, early):
+        if self.position == len(self.batches):
+            self.pool, self.position, self.early = self.pool + 1, 0, early
+            self.fill()
+        self.position += 1
+        return self.batches[self.position - 1]
+
+    def fill(self):
+        self.batches = batches_of_pool(self.tokenizer, f"{self.seed} {self.pool}", self.early)
+
+    def state(self):
+        return self.pool, self.position, self.early
+
+    def restore(self, state):
+        self.pool, self.position, self.early = state
+        if self.pool >= 0:
+            self.fill()
