@@ -121,6 +121,9 @@ LineEditor::Result LineEditor::read(const std::string& prompt, const std::string
                      prompt.substr(most);
   }
   state_->interrupted = false;
+  // libedit prepares the terminal only after it has shown the prompt. What is typed in between, as
+  // an end of input, would mean something else.
+  el_set(state_->editor, EL_PREP_TERM, 1);
   int count = 0;
   const char* text = el_gets(state_->editor, &count);
   line.clear();
