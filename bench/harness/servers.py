@@ -41,16 +41,21 @@ def bare(paths: Paths, *options: str) -> Server:
     return Server("bare epoll", [paths.floor, "--port", str(port), *options], port)
 
 
-def _node(paths: Paths, name: str, script: str, *options: str) -> Server:
+def _node(paths: Paths, name: str, script: str, *options: str, node: str = "node") -> Server:
     if not os.path.isdir(os.path.join(paths.peers, "node_modules")):
         raise BenchError("bench/peers/node_modules is missing: run scripts/setup --bench")
     port = free_port()
-    command = ["node", os.path.join(paths.peers, script), str(port), *options]
+    command = [node, os.path.join(paths.peers, script), str(port), *options]
     return Server(name, command, port, warmup_s=5.0)
 
 
 def typescript(paths: Paths) -> Server:
     return _node(paths, "TypeScript SDK", "mcp.mjs")
+
+
+def typescript_on_node_20(paths: Paths) -> Server:
+    node = os.path.join(paths.peers, "node_modules", "node-20", "bin", "node")
+    return _node(paths, "TypeScript SDK, Node.js 20", "mcp.mjs", node=node)
 
 
 def npm_ws(paths: Paths) -> Server:
