@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <utility>
 
+#include "core/base64.hpp"
 #include "core/utf8.hpp"
 #include "net/compression.hpp"
 #include "net/http_types.hpp"
@@ -89,9 +89,9 @@ std::string websocket_accept_key(std::string_view key) {
   SHA1_Init(&context);
   SHA1_Update(&context, text.data(), text.size());
   SHA1_Final(digest.data(), &context);
-  std::array<unsigned char, 64> base64{};
-  const int size = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(digest.size()));
-  return {reinterpret_cast<const char*>(base64.data()), static_cast<std::size_t>(size)};
+  std::string out;
+  append_base64(out, {reinterpret_cast<const char*>(digest.data()), digest.size()});
+  return out;
 }
 
 std::optional<std::string> negotiate_deflate(std::string_view offers) {

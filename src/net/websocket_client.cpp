@@ -4,12 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <openssl/evp.h>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "core/base64.hpp"
 #include "core/random.hpp"
 #include "net/client_connection.hpp"
 #include "net/http_reply_parser.hpp"
@@ -42,12 +42,11 @@ std::uint32_t random_mask() {
 
 /// 16 random bytes in base64 (section 4.1).
 std::string random_key() {
-  std::array<std::byte, 16> bytes{};
-  random_bytes(bytes);
-  std::array<unsigned char, 25> text{};
-  EVP_EncodeBlock(text.data(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                  static_cast<int>(bytes.size()));
-  return reinterpret_cast<const char*>(text.data());
+  std::array<char, 16> bytes{};
+  random_bytes(std::as_writable_bytes(std::span(bytes)));
+  std::string text;
+  append_base64(text, {bytes.data(), bytes.size()});
+  return text;
 }
 
 }  // namespace

@@ -7,4 +7,7 @@ inline constexpr int kHeaderMismatch = -32020;
 inline constexpr int kMissingClientCapability = -32021;
 inline constexpr int kUnsupportedProtocolVersion = -32022;
 
+// MCP 2025-11-25 and before, Resources, Error Handling.
+inline constexpr int kResourceNotFound = -32002;
+
 }  // namespace sluice

@@ -1,8 +1,8 @@
 #include "protocol/negotiation.hpp"
 
 #include <algorithm>
-#include <openssl/evp.h>
 
+#include "core/base64.hpp"
 #include "core/utf8.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
@@ -157,18 +157,7 @@ std::optional<std::string> decode_header_value(std::string_view value) {
   }
   value.remove_prefix(kPrefix.size());
   value.remove_suffix(kSuffix.size());
-  if (value.size() % 4 != 0) return std::nullopt;
-  std::string decoded(value.size() / 4 * 3, '\0');
-  const int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
-                                     reinterpret_cast<const unsigned char*>(value.data()),
-                                     static_cast<int>(value.size()));
-  if (length < 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < value.size() && value[value.size() - 1 - padding] == '=') {
-    ++padding;
-  }
-  decoded.resize(static_cast<std::size_t>(length) - padding);
-  return decoded;
+  return decode_base64(value);
 }
 
 }  // namespace sluice

@@ -49,10 +49,11 @@ MirroredHeaders headers(std::string_view version, std::string_view method = {},
 }
 
 TEST(Revision, TablesAreConsistent) {
-  EXPECT_EQ(revisions().size(), 2U);
+  EXPECT_EQ(revisions().size(), 5U);
   EXPECT_EQ(newest_revision(Era::modern).name, "2026-07-28");
   EXPECT_EQ(newest_revision(Era::legacy).name, "2025-11-25");
-  EXPECT_EQ(revisions_json(), R"(["2026-07-28","2025-11-25"])");
+  EXPECT_EQ(revisions_json(),
+            R"(["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"])");
   for (const Revision& revision : revisions()) EXPECT_EQ(find_revision(revision.name), &revision);
   EXPECT_EQ(find_revision("2026-07-2"), nullptr);
   EXPECT_EQ(find_revision(""), nullptr);
@@ -105,7 +106,7 @@ TEST(Negotiate, RefusesRevisionsThatAreNotServed) {
     ASSERT_FALSE(context) << c.text;
     EXPECT_EQ(context.error().code, kUnsupportedProtocolVersion);
     EXPECT_EQ(context.error().code, -32022);
-    EXPECT_EQ(context.error().data, R"({"supported":["2026-07-28","2025-11-25"],"requested":")" +
+    EXPECT_EQ(context.error().data, R"({"supported":)" + revisions_json() + R"(,"requested":")" +
                                         std::string(c.requested) + R"("})");
   }
 }
@@ -232,6 +233,7 @@ TEST(Negotiate, ProgressTokensComeBackExactly) {
 
 TEST(NegotiateInitialize, AnswersWithALegacyRevision) {
   EXPECT_EQ(negotiate_initialize("2025-11-25").name, "2025-11-25");
+  EXPECT_EQ(negotiate_initialize("2024-11-05").name, "2024-11-05");
   EXPECT_EQ(negotiate_initialize("2026-07-28").name, "2025-11-25");
   EXPECT_EQ(negotiate_initialize("1.0").name, "2025-11-25");
   EXPECT_EQ(negotiate_initialize("").name, "2025-11-25");

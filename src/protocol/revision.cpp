@@ -4,31 +4,103 @@
 #include <array>
 
 #include "core/json.hpp"
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr std::array<Revision, 2> kRevisions = {{
+constexpr std::array<Revision, 5> kRevisions = {{
     {.name = "2026-07-28",
      .era = Era::modern,
      .result_type = true,
      .cache_hints = true,
      .server_info_in_meta = true,
      .routing_headers = true,
-     .http_error_status = true},
+     .http_error_status = true,
+     .progress_message = true,
+     .audio = true,
+     .tool_annotations = true,
+     .completions = true,
+     .structured_output = true,
+     .resource_links = true,
+     .titles = true,
+     .icons = true,
+     .unknown_resource = kInvalidParams},
     {.name = "2025-11-25",
      .era = Era::legacy,
      .result_type = false,
      .cache_hints = false,
      .server_info_in_meta = false,
      .routing_headers = false,
-     .http_error_status = false},
+     .http_error_status = false,
+     .progress_message = true,
+     .audio = true,
+     .tool_annotations = true,
+     .completions = true,
+     .structured_output = true,
+     .resource_links = true,
+     .titles = true,
+     .icons = true,
+     .unknown_resource = kResourceNotFound},
+    {.name = "2025-06-18",
+     .era = Era::legacy,
+     .result_type = false,
+     .cache_hints = false,
+     .server_info_in_meta = false,
+     .routing_headers = false,
+     .http_error_status = false,
+     .progress_message = true,
+     .audio = true,
+     .tool_annotations = true,
+     .completions = true,
+     .structured_output = true,
+     .resource_links = true,
+     .titles = true,
+     .icons = false,
+     .unknown_resource = kResourceNotFound},
+    {.name = "2025-03-26",
+     .era = Era::legacy,
+     .result_type = false,
+     .cache_hints = false,
+     .server_info_in_meta = false,
+     .routing_headers = false,
+     .http_error_status = false,
+     .progress_message = true,
+     .audio = true,
+     .tool_annotations = true,
+     .completions = true,
+     .structured_output = false,
+     .resource_links = false,
+     .titles = false,
+     .icons = false,
+     .unknown_resource = kResourceNotFound},
+    {.name = "2024-11-05",
+     .era = Era::legacy,
+     .result_type = false,
+     .cache_hints = false,
+     .server_info_in_meta = false,
+     .routing_headers = false,
+     .http_error_status = false,
+     .progress_message = false,
+     .audio = false,
+     .tool_annotations = false,
+     .completions = false,
+     .structured_output = false,
+     .resource_links = false,
+     .titles = false,
+     .icons = false,
+     .unknown_resource = kResourceNotFound},
 }};
 
 }  // namespace
 
 std::span<const Revision> revisions() {
   return kRevisions;
+}
+
+std::size_t revision_index(const Revision& revision) {
+  return static_cast<std::size_t>(&revision - kRevisions.data());
 }
 
 const Revision* find_revision(std::string_view name) {

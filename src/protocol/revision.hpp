@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,10 +24,22 @@ struct Revision {
   bool server_info_in_meta;  // results carry `_meta["io.modelcontextprotocol/serverInfo"]`
   bool routing_headers;      // HTTP requests mirror method and name in Mcp-Method and Mcp-Name
   bool http_error_status;    // protocol errors also show in the HTTP status
+  bool progress_message;     // progress notifications may carry a `message`
+  bool audio;                // content may be audio
+  bool tool_annotations;     // tools may have `annotations`
+  bool completions;          // `completions` is a capability
+  bool structured_output;    // tools may have `outputSchema`, results `structuredContent`
+  bool resource_links;       // content may be a resource link
+  bool titles;               // tools, resources and prompts may have a `title` and `_meta`
+  bool icons;                // they may have `icons`
+  int unknown_resource;      // the error code for a resource that does not exist
 };
 
 /// Every revision served here, newest first.
 std::span<const Revision> revisions();
+
+/// The place of a row of revisions() in it.
+std::size_t revision_index(const Revision& revision);
 
 /// The revision of that name, or null.
 const Revision* find_revision(std::string_view name);

@@ -56,7 +56,10 @@ void Call::encode(std::string& out, const Stream& stream, const Chunk& chunk) co
         .append(context_.progress_token)
         .append(R"(,"progress":)");
     append_number(out, chunk.seq + 1);
-    out.append(R"(,"message":")").append(chunk.escaped).append("\"}}");
+    if (context_.revision->progress_message) {
+      out.append(R"(,"message":")").append(chunk.escaped).append("\"");
+    }
+    out.append("}}");
   }
   framing.end(out, mark);
 }

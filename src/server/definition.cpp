@@ -14,4 +14,14 @@ const StreamMethod* ServerDefinition::find_stream_method(std::string_view method
   return found == stream_methods.end() ? nullptr : &*found;
 }
 
+const Resource* ServerDefinition::find_resource(std::string_view uri) const {
+  const auto found = std::ranges::find(resources, uri, &Resource::uri);
+  return found == resources.end() ? nullptr : &*found;
+}
+
+const Prompt* ServerDefinition::find_prompt(std::string_view prompt) const {
+  const auto found = std::ranges::find(prompts, prompt, &Prompt::name);
+  return found == prompts.end() ? nullptr : &*found;
+}
+
 }  // namespace sluice

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -9,17 +11,29 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "protocol/uri_template.hpp"
+#include "server/content.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
 
 class Call;
 
-/// What a tool answers. `structured` is JSON text, or empty.
+/// What a tool, a resource or a prompt says of itself beside its name (2026-07-28, Tools, Resources
+/// and Prompts, Data Types). What a revision does not have is left out for its clients.
+struct Metadata {
+  std::string title = {};
+  std::string icons = {};  // JSON text of an array of icons, or empty
+  std::string meta = {};   // JSON text of an object, its `_meta`, or empty
+};
+
+/// What a tool answers: `content`, or `text` alone if there is none. `structured` is JSON text, or
+/// empty.
 struct ToolResult {
-  std::string text;
+  std::string text = {};
   std::string structured = {};
   bool is_error = false;
+  std::vector<Content> content = {};
 };
 
 /// One tool. Handlers are called on the loop of the request, from several loops at once, and must
@@ -35,6 +49,79 @@ struct Tool {
   std::string description;
   std::string input_schema;  // JSON text of an object schema
   std::variant<Immediate, Deferred> handler;
+  std::string output_schema = {};  // JSON text, or empty
+  std::string annotations = {};    // JSON text of ToolAnnotations, or empty
+  Metadata metadata = {};
+};
+
+/// A resource at one URI. Handlers as a tool's.
+struct Resource {
+  using Read = std::function<Result<std::vector<ResourceContents>>(const std::string& uri)>;
+
+  std::string uri;
+  std::string name;
+  std::string description;
+  std::string mime_type;
+  Read read;
+  std::optional<std::uint64_t> size = {};  // bytes
+  std::string annotations = {};            // JSON text, or empty
+  Metadata metadata = {};
+};
+
+/// What completes a value that a user is typing: `context` are the arguments chosen so far.
+struct ArgumentCompletion {
+  static constexpr std::size_t kMaxValues = 100;  // more are not sent
+  std::vector<std::string> values;                // best first
+  std::optional<std::uint64_t> total = {};
+  bool has_more = false;
+};
+using Complete = std::function<Result<ArgumentCompletion>(
+    std::string_view argument, std::string_view value, const UriTemplate::Variables& context)>;
+
+/// Resources at all URIs of a template. Asked after every Resource, in their order.
+struct ResourceTemplate {
+  /// An Error of code kResourceNotFound is put into the form of the caller's revision.
+  using Read = std::function<Result<std::vector<ResourceContents>>(
+      const std::string& uri, const UriTemplate::Variables& variables)>;
+
+  UriTemplate uri;
+  std::string uri_template;  // its text
+  std::string name;
+  std::string description;
+  std::string mime_type;
+  Read read;
+  Complete complete = {};
+  std::string annotations = {};  // JSON text, or empty
+  Metadata metadata = {};
+};
+
+struct PromptArgument {
+  std::string name;
+  std::string description = {};
+  bool required = false;
+  std::string title = {};
+};
+
+struct PromptMessage {
+  enum class Role : std::uint8_t { user, assistant };
+  Role role = Role::user;
+  Content content;
+};
+
+/// A prompt's messages, made from its arguments. Handlers as a tool's.
+struct Prompt {
+  struct Messages {
+    std::string description = {};
+    std::vector<PromptMessage> messages;
+  };
+  using Get = std::function<Result<Messages>(const UriTemplate::Variables& arguments)>;
+
+  std::string name;
+  std::string description;
+  std::vector<PromptArgument> arguments;  // required ones are checked before `get` is called
+  Get get;
+  Complete complete = {};
+  Metadata metadata = {};
 };
 
 /// A stream method such as `run`: given its parameters (without `stream` and what else concerns
@@ -57,6 +144,11 @@ struct ServerDefinition {
   std::string instructions = {};
   std::vector<Tool> tools = {};
   std::vector<StreamMethod> stream_methods = {};
+  std::vector<Resource> resources = {};
+  std::vector<ResourceTemplate> resource_templates = {};
+  std::vector<Prompt> prompts = {};
+  /// Entries of one reply to a list request; the rest follows by cursor.
+  std::size_t page_size = 1000;
   /// Why requests cannot be served yet or no longer, or empty; asked by /readyz. Thread-safe.
   std::function<std::string()> not_ready = {};
   /// Prometheus text to add to /metrics. Thread-safe.
@@ -64,6 +156,8 @@ struct ServerDefinition {
 
   [[nodiscard]] const Tool* find_tool(std::string_view tool) const;
   [[nodiscard]] const StreamMethod* find_stream_method(std::string_view method) const;
+  [[nodiscard]] const Resource* find_resource(std::string_view uri) const;
+  [[nodiscard]] const Prompt* find_prompt(std::string_view prompt) const;
 };
 
 }  // namespace sluice

@@ -7,47 +7,25 @@
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/call.hpp"
+#include "server/feature_methods.hpp"
 
 namespace sluice {
 namespace {
 
-/// Where the stream methods are documented, as an extension of every era. Its name follows the
-/// rules for `_meta` keys (2026-07-28, Base Protocol, `_meta`).
-constexpr std::string_view kStreamExtension = R"("dev.sluice/streams":{})";
-
-std::string tool_json(const Tool& tool) {
-  std::string out = R"({"name":)";
-  append_json_string(out, tool.name);
-  out.append(R"(,"description":)");
-  append_json_string(out, tool.description);
-  out.append(R"(,"inputSchema":)").append(tool.input_schema).append("}");
-  return out;
+const json::object& params_of(const Message& message) {
+  static const json::object kNone;
+  return message.params == nullptr ? kNone : *message.params;
 }
 
 }  // namespace
 
 Dispatcher::Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-                       StreamService& streams)
-    : definition_(&definition), results_(&results), streams_(&streams) {
-  tools_member_ = R"("tools":[)";
-  for (const Tool& tool : definition.tools) {
-    if (tools_member_.back() != '[') tools_member_.push_back(',');
-    tools_member_.append(tool_json(tool));
-  }
-  tools_member_.push_back(']');
-
-  std::string instructions;
+                       const FeatureLists& lists, StreamService& streams)
+    : definition_(&definition), results_(&results), lists_(&lists), streams_(&streams) {
   if (!definition.instructions.empty()) {
-    instructions = R"(,"instructions":)";
-    append_json_string(instructions, definition.instructions);
+    instructions_ = R"(,"instructions":)";
+    append_json_string(instructions_, definition.instructions);
   }
-  discover_members_ = R"("supportedVersions":)" + revisions_json() +
-                      R"(,"capabilities":{"tools":{},"extensions":{)" +
-                      std::string(kStreamExtension) + "}}" + instructions;
-  // `streaming` is what clients of the stream methods look for; `extensions` is the later form.
-  initialize_members_ = R"("capabilities":{"tools":{},"streaming":true,"extensions":{)" +
-                        std::string(kStreamExtension) + R"(}},"serverInfo":)" +
-                        results.server_info() + instructions;
 }
 
 Outcome Dispatcher::reject(const MessageError& error, std::string& out) {
@@ -83,24 +61,78 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
   }
   if (message.kind == MessageKind::notification) return {.kind = Outcome::Kind::accepted};
 
-  const Revision& revision = *context->revision;
-  const bool modern = revision.era == Era::modern;
-  if (message.method == "tools/call") return call_tool(message, std::move(*context), caller, out);
-  if (message.method == "tools/list") {
-    results_->append_cacheable(out, message.id, revision, tools_member_);
-    return {};
-  }
-  if (modern && message.method == "server/discover") {
-    results_->append_cacheable(out, message.id, revision, discover_members_);
-    return {};
-  }
-  if (!modern && message.method == "ping") {
-    results_->append(out, message.id, revision, {});
+  return request(message, std::move(*context), caller, out);
+}
+
+Outcome Dispatcher::request(const Message& message, RequestContext context, Caller& caller,
+                            std::string& out) {
+  const Revision& revision = *context.revision;
+  if (message.method == "tools/call") return call_tool(message, std::move(context), caller, out);
+  for (const Method& method : kMethods) {
+    if (method.name != message.method) continue;
+    if (method.era && *method.era != revision.era) break;
+    const Result<std::string> members = (this->*method.handler)(params_of(message), revision);
+    if (!members) return error(message.id, members.error(), &revision, out);
+    if (method.cacheable) {
+      results_->append_cacheable(out, message.id, revision, *members);
+    } else {
+      results_->append(out, message.id, revision, *members);
+    }
     return {};
   }
   return error(message.id,
                {kMethodNotFound, "Method not found: " + std::string(message.method), {}}, &revision,
                out);
+}
+
+const std::array<Dispatcher::Method, 9> Dispatcher::kMethods = {{
+    {"tools/list", {}, true, &Dispatcher::list<FeatureList::tools>},
+    {"resources/list", {}, true, &Dispatcher::list<FeatureList::resources>},
+    {"resources/templates/list", {}, true, &Dispatcher::list<FeatureList::resource_templates>},
+    {"prompts/list", {}, true, &Dispatcher::list<FeatureList::prompts>},
+    {"resources/read", {}, true, &Dispatcher::read},
+    {"prompts/get", {}, false, &Dispatcher::get},
+    {"completion/complete", {}, false, &Dispatcher::complete},
+    {"server/discover", Era::modern, true, &Dispatcher::discover},
+    {"ping", Era::legacy, false, &Dispatcher::ping},
+}};
+
+template <FeatureList kList>
+Result<std::string> Dispatcher::list(const json::object& params, const Revision& revision) const {
+  const json::value* const given = params.if_contains("cursor");
+  if (given != nullptr && !given->is_string()) {
+    return fail(kInvalidParams, "Invalid params: cursor must be a string");
+  }
+  std::string cursor;
+  if (given != nullptr) cursor = given->get_string();
+  const Result<std::string_view> page =
+      lists_->page(kList, revision, given == nullptr ? nullptr : &cursor);
+  if (!page) return std::unexpected(page.error());
+  return std::string(*page);
+}
+
+Result<std::string> Dispatcher::read(const json::object& params, const Revision& revision) const {
+  return read_resource(*definition_, params, revision);
+}
+
+Result<std::string> Dispatcher::get(const json::object& params, const Revision& revision) const {
+  return get_prompt(*definition_, params, revision);
+}
+
+Result<std::string> Dispatcher::complete(const json::object& params,
+                                         const Revision& /*revision*/) const {
+  return complete_argument(*definition_, params);
+}
+
+Result<std::string> Dispatcher::discover(const json::object& /*params*/,
+                                         const Revision& revision) const {
+  return R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
+         lists_->capabilities(revision) + "}" + instructions_;
+}
+
+Result<std::string> Dispatcher::ping(const json::object& /*params*/,
+                                     const Revision& /*revision*/) const {
+  return std::string();
 }
 
 Outcome Dispatcher::initialize(const Message& message, std::string& out) {
@@ -114,7 +146,8 @@ Outcome Dispatcher::initialize(const Message& message, std::string& out) {
   const Revision& revision = negotiate_initialize(requested->get_string());
   std::string members = R"("protocolVersion":)";
   append_json_string(members, revision.name);
-  members.append(",").append(initialize_members_);
+  members.append(R"(,"capabilities":{)").append(lists_->capabilities(revision));
+  members.append(R"(},"serverInfo":)").append(results_->server_info()).append(instructions_);
   results_->append(out, message.id, revision, members);
   return {};
 }

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 #include "server/definition.hpp"
+#include "server/feature_lists.hpp"
 #include "server/reply_channel.hpp"
 #include "server/result_writer.hpp"
 #include "server/stream_service.hpp"
@@ -27,7 +31,7 @@ struct Outcome {
 class Dispatcher {
  public:
   Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-             StreamService& streams);
+             const FeatureLists& lists, StreamService& streams);
 
   /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
   /// negotiate(): null on transports without.
@@ -38,6 +42,25 @@ class Dispatcher {
   static Outcome reject(const MessageError& error, std::string& out);
 
  private:
+  /// A method that is answered at once, from its parameters alone.
+  struct Method {
+    std::string_view name;
+    std::optional<Era> era;  // the only one that has it
+    bool cacheable;
+    Result<std::string> (Dispatcher::*handler)(const json::object& params,
+                                               const Revision& revision) const;
+  };
+  static const std::array<Method, 9> kMethods;
+
+  Outcome request(const Message& message, RequestContext context, Caller& caller, std::string& out);
+  // The members of the results.
+  template <FeatureList kList>
+  Result<std::string> list(const json::object& params, const Revision& revision) const;
+  Result<std::string> read(const json::object& params, const Revision& revision) const;
+  Result<std::string> get(const json::object& params, const Revision& revision) const;
+  Result<std::string> complete(const json::object& params, const Revision& revision) const;
+  Result<std::string> discover(const json::object& params, const Revision& revision) const;
+  Result<std::string> ping(const json::object& params, const Revision& revision) const;
   Outcome initialize(const Message& message, std::string& out);
   Outcome call_tool(const Message& message, RequestContext context, Caller& caller,
                     std::string& out);
@@ -46,10 +69,9 @@ class Dispatcher {
 
   const ServerDefinition* definition_;
   const ResultWriter* results_;
+  const FeatureLists* lists_;
   StreamService* streams_;
-  std::string tools_member_;
-  std::string discover_members_;
-  std::string initialize_members_;
+  std::string instructions_;  // a JSON member with a comma before it, or empty
 };
 
 }  // namespace sluice

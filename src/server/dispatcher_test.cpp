@@ -59,12 +59,14 @@ TEST_F(DispatcherTest, InitializeAgreesOnALegacyRevision) {
 }
 
 TEST_F(DispatcherTest, DiscoverIsModern) {
-  EXPECT_EQ(bench.request("server/discover", modern(), caller),
-            result_text(R"({"resultType":"complete","supportedVersions":["2026-07-28",)"
-                        R"("2025-11-25"],"capabilities":{"tools":{},"extensions":)"
-                        R"({"dev.sluice/streams":{}}},"instructions":"Be \"kind\"",)"
-                        R"("ttlMs":300000,"cacheScope":"public",)" +
-                        std::string(kServerInfo) + "}"));
+  EXPECT_EQ(
+      bench.request("server/discover", modern(), caller),
+      result_text(
+          R"({"resultType":"complete","supportedVersions":["2026-07-28",)"
+          R"("2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"tools":{},"extensions":)"
+          R"({"dev.sluice/streams":{}}},"instructions":"Be \"kind\"",)"
+          R"("ttlMs":300000,"cacheScope":"public",)" +
+          std::string(kServerInfo) + "}"));
   EXPECT_EQ(error_code(bench.request("server/discover", "", caller)), -32601);
 }
 

@@ -52,8 +52,9 @@ class EndpointTest : public ServerTest {
     if (!service) {
       policy = std::make_unique<AccessPolicy>(access);
       results = std::make_unique<ResultWriter>(definition);
+      lists = std::make_unique<FeatureLists>(definition);
       service = std::make_unique<Service>(
-          definition, *results, *policy, pending,
+          definition, *results, *lists, *policy, pending,
           std::vector<StreamShard>{{.executor = &loop, .streams = &manager}}, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
@@ -80,6 +81,7 @@ class EndpointTest : public ServerTest {
   std::string not_ready;
   std::unique_ptr<AccessPolicy> policy;
   std::unique_ptr<ResultWriter> results;
+  std::unique_ptr<FeatureLists> lists;
   std::unique_ptr<Service> service;
   std::unique_ptr<HttpEndpoint> endpoint;
   std::vector<std::shared_ptr<Call>> calls;

@@ -53,10 +53,19 @@ void ResultWriter::append_cacheable(std::string& out, const RequestId& id, const
 void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
                                       const Revision& revision, const ToolResult& result) const {
   open(out, id, revision);
-  out.append(R"("content":[{"type":"text","text":)");
-  append_json_string(out, result.text);
-  out.append("}],");
-  if (!result.structured.empty()) {
+  if (result.content.empty()) {
+    out.append(R"("content":[{"type":"text","text":)");
+    append_json_string(out, result.text);
+    out.append("}],");
+  } else {
+    out.append(R"("content":[)");
+    for (const Content& block : result.content) {
+      if (out.back() != '[') out.push_back(',');
+      block.append_to(out, revision);
+    }
+    out.append("],");
+  }
+  if (!result.structured.empty() && revision.structured_output) {
     out.append(R"("structuredContent":)").append(result.structured).append(",");
   }
   if (result.is_error) out.append(R"("isError":true,)");

@@ -53,11 +53,11 @@ constexpr Gauge kStreamTotals[] = {
 
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
-  Loop(const ServerDefinition& definition, const ResultWriter& results, const AccessPolicy& access,
-       PendingCalls& pending, StreamManager& manager, std::vector<StreamShard> shards,
-       std::size_t index, HttpEndpoint::Options options)
+  Loop(const ServerDefinition& definition, const ResultWriter& results, const FeatureLists& lists,
+       const AccessPolicy& access, PendingCalls& pending, StreamManager& manager,
+       std::vector<StreamShard> shards, std::size_t index, HttpEndpoint::Options options)
       : streams(&manager),
-        service(definition, results, access, pending, std::move(shards), index),
+        service(definition, results, lists, access, pending, std::move(shards), index),
         endpoint(service, std::move(options)) {}
 
   StreamManager* streams;
@@ -69,6 +69,7 @@ struct ServerHost::State {
   State(const ServerDefinition& served, ServerHostOptions& options)
       : definition(&served),
         results(served),
+        lists(served),
         access(std::move(options.access)),
         pool(options.threads),
         policy(options.limits, options.stream_memory, options.streams_per_client,
@@ -76,6 +77,7 @@ struct ServerHost::State {
 
   const ServerDefinition* definition;
   ResultWriter results;
+  FeatureLists lists;
   AccessPolicy access;
   PendingCalls pending;
   LoopPool pool;
@@ -119,9 +121,9 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   };
   std::vector<HttpHandler*> handlers;
   for (std::size_t i = 0; i < count; ++i) {
-    server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.access,
-                                                  server.pending, *server.managers[i], shards, i,
-                                                  endpoint));
+    server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.lists,
+                                                  server.access, server.pending,
+                                                  *server.managers[i], shards, i, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
   }
   options.http.max_body = options.max_message;

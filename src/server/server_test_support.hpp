@@ -155,12 +155,18 @@ class ServerBench {
     for (std::size_t i = 0; i < loops; ++i) {
       services.push_back(std::make_unique<StreamService>(definition, shards, i));
     }
-    results.emplace(definition);
-    dispatcher.emplace(definition, *results, *services[0]);
+    serve();
   }
   ~ServerBench() { run_all(); }
   ServerBench(const ServerBench&) = delete;
   ServerBench& operator=(const ServerBench&) = delete;
+
+  /// Takes up what was added to the definition.
+  void serve() {
+    results.emplace(definition);
+    lists.emplace(definition);
+    dispatcher.emplace(definition, *results, *lists, *services[0]);
+  }
 
   /// The response of loop 0, or "" if it comes later or never.
   std::string send(std::string_view text, Caller& caller,
@@ -197,6 +203,7 @@ class ServerBench {
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::vector<std::unique_ptr<StreamService>> services;
   std::optional<ResultWriter> results;
+  std::optional<FeatureLists> lists;
   std::optional<Dispatcher> dispatcher;
   MessageParser parser;
   Outcome outcome;

@@ -15,13 +15,14 @@ namespace sluice {
 
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
-  Service(const ServerDefinition& server, const ResultWriter& results, const AccessPolicy& policy,
-          PendingCalls& pending_calls, std::vector<StreamShard> shards, std::size_t loop)
+  Service(const ServerDefinition& server, const ResultWriter& results, const FeatureLists& lists,
+          const AccessPolicy& policy, PendingCalls& pending_calls, std::vector<StreamShard> shards,
+          std::size_t loop)
       : definition(&server),
         access(&policy),
         pending(&pending_calls),
         streams(server, std::move(shards), loop),
-        dispatcher(server, results, streams) {}
+        dispatcher(server, results, lists, streams) {}
 
   const ServerDefinition* definition;
   const AccessPolicy* access;

@@ -1,0 +1,24 @@
+// URI templates: whatever is a template and whatever is matched against it, the answer comes soon
+// and names no variable that the template does not have.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/utf8.hpp"
+#include "protocol/uri_template.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace sluice;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const std::size_t split = input.find('\n');
+  const Result<UriTemplate> made = UriTemplate::parse(input.substr(0, split));
+  if (!made || split == std::string_view::npos) return 0;
+  if (const auto found = made->match(input.substr(split + 1))) {
+    for (const auto& [name, value] : *found) {
+      if (!made->has_variable(name) || !is_valid_utf8(value)) std::abort();
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "protocol/revision.hpp"
+#include "server/definition.hpp"
+
+namespace sluice {
+
+/// The lists a client may ask for.
+enum class FeatureList : std::uint8_t { tools, resources, resource_templates, prompts };
+
+/// What a server offers, as the pages of its lists in the form of every revision: written once, for
+/// a definition does not change while it is served. Immutable, shared by all loops.
+class FeatureLists {
+ public:
+  explicit FeatureLists(const ServerDefinition& definition);
+
+  /// The members of the result (`"tools":[...]` and `nextCursor`) of the page at `cursor`, or of
+  /// the first one. -32602 for a cursor that this server has not given for this list and revision:
+  /// cursors are MACs of what they stand for.
+  [[nodiscard]] Result<std::string_view> page(FeatureList list, const Revision& revision,
+                                              const std::string* cursor) const;
+
+  /// The server's capabilities as a JSON object without its braces; empty if it has none.
+  [[nodiscard]] const std::string& capabilities(const Revision& revision) const;
+
+ private:
+  static constexpr std::size_t kLists = 4;
+  struct Page {
+    std::string cursor;  // what asks for it; empty for the first
+    std::string members;
+  };
+  using Pages = std::vector<Page>;
+
+  /// By revision_index().
+  std::vector<std::array<Pages, kLists>> pages_;
+  std::vector<std::string> capabilities_;
+};
+
+}  // namespace sluice

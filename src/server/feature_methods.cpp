@@ -1,0 +1,189 @@
+#include "server/feature_methods.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+std::unexpected<Error> invalid(std::string why) {
+  return fail(kInvalidParams, "Invalid params: " + std::move(why));
+}
+
+std::unexpected<Error> unknown_resource(std::string_view uri, const Revision& revision) {
+  std::string data = R"({"uri":)";
+  append_json_string(data, uri);
+  data.push_back('}');
+  return fail(revision.unknown_resource, "Resource not found: " + std::string(uri),
+              std::move(data));
+}
+
+Result<std::string> string_at(const json::object& object, std::string_view key,
+                              std::string_view path) {
+  const json::value* const value = object.if_contains(key);
+  if (value == nullptr || !value->is_string())
+    return invalid(std::string(path) + " must be a string");
+  return std::string(value->get_string());
+}
+
+/// The object at `key`, or an empty one if there is none.
+Result<const json::object*> object_at(const json::object& object, std::string_view key,
+                                      std::string_view path) {
+  static const json::object kNone;
+  const json::value* const value = object.if_contains(key);
+  if (value == nullptr) return &kNone;
+  if (!value->is_object()) return invalid(std::string(path) + " must be an object");
+  return &value->get_object();
+}
+
+/// The members of the object at `key`, all of them strings.
+Result<UriTemplate::Variables> strings_at(const json::object& object, std::string_view key,
+                                          const std::string& path) {
+  const Result<const json::object*> members = object_at(object, key, path);
+  if (!members) return std::unexpected(members.error());
+  UriTemplate::Variables out;
+  for (const auto& [name, value] : **members) {
+    if (!value.is_string()) return invalid(path + "." + std::string(name) + " must be a string");
+    out.emplace(name, value.get_string());
+  }
+  return out;
+}
+
+Result<std::vector<ResourceContents>> contents_of(const ServerDefinition& definition,
+                                                  const std::string& uri) {
+  if (const Resource* const resource = definition.find_resource(uri)) return resource->read(uri);
+  for (const ResourceTemplate& resource : definition.resource_templates) {
+    if (const auto variables = resource.uri.match(uri)) return resource.read(uri, *variables);
+  }
+  return fail(kResourceNotFound, {});
+}
+
+struct Completer {
+  const Complete* complete;
+  bool has_argument;
+};
+
+Result<Completer> find_completer(const ServerDefinition& definition, const json::object& ref,
+                                 std::string_view argument) {
+  const Result<std::string> type = string_at(ref, "type", "ref.type");
+  if (!type) return std::unexpected(type.error());
+  if (*type == "ref/prompt") {
+    const Result<std::string> name = string_at(ref, "name", "ref.name");
+    if (!name) return std::unexpected(name.error());
+    const Prompt* const prompt = definition.find_prompt(*name);
+    if (prompt == nullptr) return fail(kInvalidParams, "Unknown prompt: " + *name);
+    return Completer{&prompt->complete,
+                     std::ranges::find(prompt->arguments, argument, &PromptArgument::name) !=
+                         prompt->arguments.end()};
+  }
+  if (*type == "ref/resource") {
+    const Result<std::string> uri = string_at(ref, "uri", "ref.uri");
+    if (!uri) return std::unexpected(uri.error());
+    for (const ResourceTemplate& resource : definition.resource_templates) {
+      if (resource.uri_template == *uri || resource.uri.match(*uri)) {
+        return Completer{&resource.complete, resource.uri.has_variable(argument)};
+      }
+    }
+    return fail(kInvalidParams, "Unknown resource template: " + *uri);
+  }
+  return invalid("ref.type must be \"ref/prompt\" or \"ref/resource\"");
+}
+
+}  // namespace
+
+Result<std::string> read_resource(const ServerDefinition& definition, const json::object& params,
+                                  const Revision& revision) {
+  const Result<std::string> uri = string_at(params, "uri", "uri");
+  if (!uri) return uri;
+  const Result<std::vector<ResourceContents>> contents = contents_of(definition, *uri);
+  if (!contents) {
+    if (contents.error().code == kResourceNotFound) return unknown_resource(*uri, revision);
+    return std::unexpected(contents.error());
+  }
+  std::string out = R"("contents":[)";
+  for (const ResourceContents& each : *contents) {
+    if (out.back() != '[') out.push_back(',');
+    append_resource_contents(out, each);
+  }
+  out.push_back(']');
+  return out;
+}
+
+Result<std::string> get_prompt(const ServerDefinition& definition, const json::object& params,
+                               const Revision& revision) {
+  const Result<std::string> name = string_at(params, "name", "name");
+  if (!name) return name;
+  const Prompt* const prompt = definition.find_prompt(*name);
+  if (prompt == nullptr) return fail(kInvalidParams, "Unknown prompt: " + *name);
+  const Result<UriTemplate::Variables> arguments = strings_at(params, "arguments", "arguments");
+  if (!arguments) return std::unexpected(arguments.error());
+  for (const PromptArgument& argument : prompt->arguments) {
+    if (argument.required && !arguments->contains(argument.name)) {
+      return invalid("arguments." + argument.name + " is required");
+    }
+  }
+  const Result<Prompt::Messages> made = prompt->get(*arguments);
+  if (!made) return std::unexpected(made.error());
+  std::string out;
+  const std::string& description =
+      made->description.empty() ? prompt->description : made->description;
+  if (!description.empty()) {
+    out.append(R"("description":)");
+    append_json_string(out, description);
+    out.push_back(',');
+  }
+  out.append(R"("messages":[)");
+  for (const PromptMessage& message : made->messages) {
+    if (out.back() != '[') out.push_back(',');
+    const bool user = message.role == PromptMessage::Role::user;
+    out.append(user ? R"({"role":"user","content":)" : R"({"role":"assistant","content":)");
+    message.content.append_to(out, revision);
+    out.push_back('}');
+  }
+  out.push_back(']');
+  return out;
+}
+
+Result<std::string> complete_argument(const ServerDefinition& definition,
+                                      const json::object& params) {
+  const Result<const json::object*> ref = object_at(params, "ref", "ref");
+  if (!ref) return std::unexpected(ref.error());
+  const Result<const json::object*> argument = object_at(params, "argument", "argument");
+  if (!argument) return std::unexpected(argument.error());
+  const Result<std::string> name = string_at(**argument, "name", "argument.name");
+  if (!name) return name;
+  const Result<std::string> value = string_at(**argument, "value", "argument.value");
+  if (!value) return value;
+  const Result<const json::object*> context = object_at(params, "context", "context");
+  if (!context) return std::unexpected(context.error());
+  const Result<UriTemplate::Variables> chosen =
+      strings_at(**context, "arguments", "context.arguments");
+  if (!chosen) return std::unexpected(chosen.error());
+  const Result<Completer> completer = find_completer(definition, **ref, *name);
+  if (!completer) return std::unexpected(completer.error());
+  if (!completer->has_argument) return invalid("argument.name: there is no '" + *name + "'");
+
+  Result<ArgumentCompletion> found = ArgumentCompletion{};
+  if (*completer->complete) found = (*completer->complete)(*name, *value, *chosen);
+  if (!found) return std::unexpected(found.error());
+  const std::size_t sent = std::min(found->values.size(), ArgumentCompletion::kMaxValues);
+  std::string out = R"("completion":{"values":[)";
+  for (std::size_t i = 0; i < sent; ++i) {
+    if (i > 0) out.push_back(',');
+    append_json_string(out, found->values[i]);
+  }
+  out.push_back(']');
+  if (found->total || sent < found->values.size()) {
+    out.append(R"(,"total":)");
+    append_number(out, found->total.value_or(found->values.size()));
+  }
+  const bool more =
+      found->has_more || sent < found->values.size() || found->total.value_or(0) > sent;
+  out.append(more ? R"(,"hasMore":true})" : R"(,"hasMore":false})");
+  return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "protocol/revision.hpp"
+#include "server/definition.hpp"
+
+namespace sluice {
+
+// The methods that read what a server offers beside tools. Each returns the members of its result
+// as JSON text. Errors: -32602 for parameters that are missing, ill-typed or name nothing, the
+// revision's own code for an unknown resource (`data.uri`), and the handler's.
+
+/// resources/read {uri}.
+Result<std::string> read_resource(const ServerDefinition& definition, const json::object& params,
+                                  const Revision& revision);
+
+/// prompts/get {name, arguments?}.
+Result<std::string> get_prompt(const ServerDefinition& definition, const json::object& params,
+                               const Revision& revision);
+
+/// completion/complete {ref, argument: {name, value}, context?: {arguments?}}. What has no
+/// completion of its own completes to nothing.
+Result<std::string> complete_argument(const ServerDefinition& definition,
+                                      const json::object& params);
+
+}  // namespace sluice
