@@ -31,6 +31,10 @@ ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsCon
   options.limits.stall = config.streams.stall_limit;
   options.stream_memory = config.streams.max_total_bytes;
   options.streams_per_client = config.streams.per_client;
+  options.sessions.max_sessions = config.sessions.max;
+  options.sessions.per_client = config.sessions.per_client;
+  options.sessions.expiry = config.sessions.expiry;
+  options.sessions.resume_window = config.sessions.resume_window;
   options.max_message = config.http.max_body;
   options.http.max_header_bytes = config.http.max_header;
   options.http.max_connections = config.http.max_connections;

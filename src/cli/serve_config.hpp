@@ -63,6 +63,14 @@ struct ServeConfig {
     Duration stall_limit = std::chrono::seconds(30);
   } streams;
 
+  /// Of clients of the session eras.
+  struct Sessions {
+    std::uint32_t max = 100'000;  // 0: none
+    std::uint32_t per_client = 10'000;
+    Duration expiry = std::chrono::minutes(30);
+    Duration resume_window = std::chrono::minutes(1);
+  } sessions;
+
   /// Of connections.
   struct Http {
     std::uint32_t max_connections = 10000;

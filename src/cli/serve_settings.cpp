@@ -250,6 +250,17 @@ std::vector<Setting> make_settings() {
                "A reader that holds a full stream up this long loses it",
                SLUICE_AT(streams.stall_limit)));
 
+  add(number("sessions.max", "--max-sessions", 0, 10'000'000,
+             "Sessions of MCP clients before 2026-07-28; 0 serves each request by itself",
+             SLUICE_AT(sessions.max)));
+  add(number("sessions.per_client", "--sessions-per-client", 1, 10'000'000,
+             "Sessions that one client may have", SLUICE_AT(sessions.per_client)));
+  add(duration("sessions.expiry", "--session-expiry", "A session nobody uses for this long ends",
+               SLUICE_AT(sessions.expiry)));
+  add(duration("sessions.resume_window", "--resume-window",
+               "How long a call of a session goes on whose client is gone, for it to come back",
+               SLUICE_AT(sessions.resume_window)));
+
   add(number("http.max_connections", "--max-connections", 1, 10'000'000,
              "Connections open at the same time", SLUICE_AT(http.max_connections)));
   add(size("http.max_body", "--max-body", 1024, "Largest request body, also once decompressed",

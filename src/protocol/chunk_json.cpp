@@ -17,6 +17,9 @@ void append_chunk_members(std::string& out, const Stream& stream, const Chunk& c
     case ChunkKind::tool_call:
       out.append(R"(,"delta":"","tool_call":")").append(chunk.escaped).append(R"(","end":false)");
       return;
+    case ChunkKind::message:
+      out.append(R"(,"delta":"","message":)").append(chunk.escaped).append(R"(,"end":false)");
+      return;
     case ChunkKind::end:
       out.append(R"(,"delta":"","end":true)");
       if (!stream.trailer().empty()) out.append(",").append(stream.trailer());

@@ -13,6 +13,9 @@ namespace {
 constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
 constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
+constexpr std::string_view kLoggingLevelKey = "io.modelcontextprotocol/logLevel";
+/// What HTTP requests speak that do not say (2025-11-25, Protocol Version Header).
+constexpr std::string_view kAssumedRevision = "2025-03-26";
 
 /// A header value as it may stand in an error's data, which is UTF-8 whatever came in.
 std::string quotable(std::string_view value) {
@@ -100,21 +103,41 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
                                       "\"] must be an object");
     }
   }
-  return RequestContext{.revision = revision, .progress_token = {}};
+  RequestContext context{.revision = revision,
+                         .progress_token = {},
+                         .capabilities = decode_client_capabilities(capabilities->get_object()),
+                         .logging_level = {}};
+  if (const json::value* level = meta.if_contains(kLoggingLevelKey)) {
+    if (level->is_string()) context.logging_level = parse_logging_level(level->get_string());
+    if (!context.logging_level) {
+      return fail(kInvalidParams, "Invalid params: _meta[\"" + std::string(kLoggingLevelKey) +
+                                      "\"] must be a logging level such as \"info\"");
+    }
+  }
+  return context;
+}
+
+const json::value* meta_of(const Message& message) {
+  return message.params == nullptr ? nullptr : message.params->if_contains("_meta");
 }
 
 }  // namespace
 
-Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers) {
-  const json::value* const meta_value =
-      message.params == nullptr ? nullptr : message.params->if_contains("_meta");
+bool is_self_contained(const Message& message) {
+  const json::value* const meta = meta_of(message);
+  return meta != nullptr && meta->is_object() && meta->get_object().contains(kVersionKey);
+}
+
+Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers,
+                                 const Revision* agreed) {
+  const json::value* const meta_value = meta_of(message);
   if (meta_value != nullptr && !meta_value->is_object()) {
     return fail(kInvalidParams, "Invalid params: _meta must be an object");
   }
   const json::object* const meta = meta_value == nullptr ? nullptr : meta_value->if_object();
   const json::value* const version = meta == nullptr ? nullptr : meta->if_contains(kVersionKey);
 
-  RequestContext context{.revision = &newest_revision(Era::legacy), .progress_token = {}};
+  RequestContext context;
   if (version != nullptr) {
     Result<RequestContext> modern = negotiate_modern(message, *meta, *version, headers);
     if (!modern) return modern;
@@ -127,7 +150,17 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
                                       "\"] is required by protocol revision " +
                                       std::string(named->name));
     }
+    if (agreed != nullptr && named != agreed) {
+      return fail(kInvalidRequest, "Invalid Request: MCP-Protocol-Version is " +
+                                       std::string(named->name) + ", but this session speaks " +
+                                       std::string(agreed->name));
+    }
     context.revision = named;
+  } else if (agreed != nullptr) {
+    context.revision = agreed;
+  } else {
+    context.revision =
+        headers == nullptr ? &newest_revision(Era::legacy) : find_revision(kAssumedRevision);
   }
   if (const json::value* token = meta == nullptr ? nullptr : meta->if_contains("progressToken")) {
     std::optional<std::string> exact =

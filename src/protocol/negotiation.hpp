@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "protocol/client_capabilities.hpp"
+#include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
 
@@ -23,6 +25,10 @@ struct RequestContext {
   const Revision* revision = nullptr;
   /// `_meta.progressToken` as JSON text; empty: the caller wants no progress.
   std::string progress_token;
+  /// What the client declared: from 2026-07-28 on with the request, before in its session.
+  ClientCapabilities capabilities;
+  /// The least severe log messages that the caller wants of this request; none: no messages.
+  std::optional<LoggingLevel> logging_level;
 };
 
 /// Finds the revision that `message` speaks and checks what that revision demands of a request.
@@ -30,7 +36,15 @@ struct RequestContext {
 ///
 /// Errors: -32022 for a revision that is not served (`data.supported`, `data.requested`), -32602
 /// for missing or ill-typed `_meta` fields, -32020 for headers that are missing or do not match.
-Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers);
+///
+/// `agreed` is the revision of the caller's session or null. Requests that neither say nor have
+/// agreed on one are taken for 2025-03-26's over HTTP (2025-11-25, Protocol Version Header), for
+/// the newest legacy one's elsewhere.
+Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers,
+                                 const Revision* agreed);
+
+/// Whether `message` speaks for itself, as those of 2026-07-28 on do: then no session counts.
+bool is_self_contained(const Message& message);
 
 /// The revision that answers an `initialize` request asking for `requested`: itself if it is a
 /// served legacy revision, else the newest legacy one.

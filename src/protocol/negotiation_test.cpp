@@ -29,14 +29,15 @@ std::string modern(std::string_view method, std::string_view params = "",
   return request(method, meta, params);
 }
 
-Result<RequestContext> negotiated(std::string_view text, const MirroredHeaders* headers = nullptr) {
+Result<RequestContext> negotiated(std::string_view text, const MirroredHeaders* headers = nullptr,
+                                  const Revision* agreed = nullptr) {
   MessageParser parser;
   const std::expected<Message, MessageError> message = parser.parse(text);
   if (!message) {
     ADD_FAILURE() << message.error().error.message << ": " << text;
     return fail(0, "");
   }
-  return negotiate(*message, headers);
+  return negotiate(*message, headers, agreed);
 }
 
 Result<RequestContext> negotiated(std::string_view text, const MirroredHeaders& headers) {

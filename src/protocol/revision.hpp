@@ -25,6 +25,7 @@ struct Revision {
   bool routing_headers;      // HTTP requests mirror method and name in Mcp-Method and Mcp-Name
   bool http_error_status;    // protocol errors also show in the HTTP status
   bool progress_message;     // progress notifications may carry a `message`
+  bool priming_event;        // event streams begin with an event that only has an id
   bool audio;                // content may be audio
   bool tool_annotations;     // tools may have `annotations`
   bool completions;          // `completions` is a capability

@@ -3,7 +3,10 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
 #include "server/followed_stream.hpp"
+#include "server/message_events.hpp"
 #include "server/result_writer.hpp"
 #include "server/stream_service.hpp"
 
@@ -21,22 +24,87 @@ class Call::Sink final : public BlockSink {
     if (call_->channel_ != nullptr) call_->channel_->finish();
   }
   void drop(const Error& error) override {
-    if (call_->channel_ != nullptr) call_->channel_->drop(error);
+    const std::shared_ptr<Call> call = call_->shared_from_this();
+    if (call->channel_ != nullptr) call->channel_->drop(error);
+    call->on_departure(Departure::gone);
   }
 
  private:
   Call* call_;
 };
 
-Call::Call(RequestId id, RequestContext context, std::string principal,
-           std::shared_ptr<ReplyChannel> channel, StreamService& service,
+/// Requests to a client of the session eras, and what it has answered so far.
+class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
+ public:
+  Asking(Call& call, std::size_t count, Answer answer)
+      : call_(&call), answer_(std::move(answer)), results_(count), missing_(count) {}
+  ~Asking() {
+    call_->executor().cancel(timer_);
+    for (const RequestId& id : ids_) call_->request_.session->forget_response(id);
+  }
+
+  Result<void> send(const std::vector<InputRequest>& requests) {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      Result<RequestId> id = call_->request_.session->expect_response(
+          call_->executor(), [weak = weak_from_this(), i](Result<json::value> result) {
+            if (const auto self = weak.lock()) self->on_result(i, std::move(result));
+          });
+      if (!id) return std::unexpected(std::move(id.error()));
+      ids_.push_back(*id);
+      std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
+      append_json_string(message, requests[i].method);
+      if (!requests[i].params.empty()) {
+        message.append(R"(,"params":)").append(to_json(requests[i].params));
+      }
+      message.push_back('}');
+      call_->send(message);
+    }
+    call_->flush();
+    timer_ = call_->executor().schedule_at(call_->executor().clock().now() + kAnswerTime,
+                                           [weak = weak_from_this()] {
+                                             if (const auto self = weak.lock()) self->on_timeout();
+                                           });
+    return {};
+  }
+
+ private:
+  void on_result(std::size_t index, Result<json::value> result) {
+    if (!result) return finish(std::unexpected(std::move(result.error())));
+    results_[index] = std::move(*result);
+    if (--missing_ == 0) finish(std::move(results_));
+  }
+
+  void on_timeout() {
+    for (const RequestId& id : ids_) {
+      call_->notify("notifications/cancelled", R"({"requestId":)" + id + "}");
+    }
+    finish(sluice::fail(kInternalError, "The client did not answer in time"));
+  }
+
+  void finish(Result<std::vector<json::value>> outcome) {
+    // Whoever is told may ask again, or let go of the call.
+    const std::shared_ptr<Call> call = call_->shared_from_this();
+    const std::shared_ptr<Asking> self = std::move(call->asking_);
+    Answer answer = std::move(answer_);
+    answer(std::move(outcome));
+  }
+
+  Call* call_;
+  Answer answer_;
+  std::vector<json::value> results_;
+  std::size_t missing_;
+  std::vector<RequestId> ids_;
+  Executor::TimerId timer_ = 0;
+};
+
+Call::Call(Request request, std::shared_ptr<ReplyChannel> channel, StreamService& service,
            const ResultWriter& results)
-    : id_(std::move(id)),
-      context_(std::move(context)),
-      principal_(std::move(principal)),
+    : request_(std::move(request)),
       channel_(std::move(channel)),
       service_(&service),
-      results_(&results) {}
+      results_(&results),
+      can_stream_(channel_->can_stream()),
+      resumable_(can_stream_ && request_.session != nullptr && !request_.session->id().empty()) {}
 
 Call::~Call() {
   close();
@@ -46,114 +114,297 @@ Executor& Call::executor() const {
   return service_->executor();
 }
 
+void Call::append_progress(std::string& out, std::uint64_t progress,
+                           std::string_view escaped_message) const {
+  out.append(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)")
+      .append(request_.context.progress_token)
+      .append(R"(,"progress":)");
+  append_number(out, progress);
+  if (request_.context.revision->progress_message) {
+    out.append(R"(,"message":")").append(escaped_message).append("\"");
+  }
+  out.append("}}");
+}
+
 void Call::encode(std::string& out, const Stream& stream, const Chunk& chunk) const {
   const Framing& framing = channel_->framing();
   const std::size_t mark = framing.begin(out);
-  if (chunk.kind == ChunkKind::end) {
-    out.append(stream.trailer());
-  } else {
-    out.append(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)")
-        .append(context_.progress_token)
-        .append(R"(,"progress":)");
-    append_number(out, chunk.seq + 1);
-    if (context_.revision->progress_message) {
-      out.append(R"(,"message":")").append(chunk.escaped).append("\"");
-    }
-    out.append("}}");
+  switch (chunk.kind) {
+    case ChunkKind::message:
+      out.append(chunk.escaped);
+      break;
+    case ChunkKind::end:
+      if (stream.state() == StreamState::failed) {
+        append_error(out, request_.id, stream.error());
+      } else {
+        out.append(stream.trailer());
+      }
+      break;
+    default:
+      append_progress(out, chunk.seq + 1, chunk.escaped);
   }
   framing.end(out, mark);
 }
 
 void Call::open() {
-  channel_->on_close([weak = weak_from_this()] {
-    if (const auto call = weak.lock()) call->cancel();
+  channel_->on_close([weak = weak_from_this()](Departure departure) {
+    if (const auto call = weak.lock()) call->on_departure(departure);
   });
+  // Before anything else there is something to resume from.
+  if (resumable_ && request_.context.revision->priming_event && start_stream()) {
+    channel_->write(priming_event(stream_->id()));
+  }
 }
 
 void Call::set_producer(StreamProducer* producer) {
   producer_ = producer;
-  if (stream_ != nullptr) stream_->set_producer(producer);
+  if (stream_ != nullptr && !over_) stream_->set_producer(producer);
+}
+
+bool Call::start_stream() {
+  if (stream_ != nullptr) return true;
+  Result<std::shared_ptr<Stream>> stream = service_->streams().start(
+      {.principal = resumable_ ? request_.session->stream_principal() : request_.principal,
+       .method = "tools/call",
+       .priority = 0,
+       .expects_poller = false});
+  if (!stream) {
+    StreamProducer* const producer = producer_;
+    fail(stream.error());
+    if (producer != nullptr) producer->on_cancel();
+    return false;
+  }
+  stream_ = std::move(*stream);
+  stream_->set_producer(producer_);
+  if (channel_ != nullptr) read_through_channel();
+  return true;
+}
+
+void Call::read_through_channel() {
+  PushCursor::Options options;
+  options.shareable = false;
+  const ChunkEncoder& encoder = resumable_ ? message_events() : *this;
+  cursor_ = std::make_unique<PushCursor>(stream_, encoder, std::make_unique<Sink>(*this), options);
+  if (resumable_) {
+    reader_ =
+        Session::take_over(request_.session, stream_->id(), executor(), [weak = weak_from_this()] {
+          if (const auto call = weak.lock()) call->disconnect({});
+        });
+  }
+  channel_->on_drain([weak = weak_from_this()] {
+    const auto call = weak.lock();
+    if (call != nullptr && call->cursor_ != nullptr) call->cursor_->resume();
+  });
+  cursor_->resume();
+}
+
+bool Call::send(std::string_view message) {
+  if (over_ || !can_stream_ || !start_stream()) return true;
+  return stream_->append(ChunkKind::message, message);
 }
 
 bool Call::emit(std::string_view text) {
-  if (channel_ == nullptr || context_.progress_token.empty() || !channel_->can_stream()) {
+  if (over_ || request_.context.progress_token.empty() || !can_stream_ || !start_stream()) {
     return true;
   }
-  if (stream_ == nullptr) {
-    Result<std::shared_ptr<Stream>> stream = service_->streams().start(
-        {.principal = principal_, .method = "tools/call", .priority = 0, .expects_poller = false});
-    if (!stream) {
-      fail(stream.error());
-      if (producer_ != nullptr) producer_->on_cancel();
-      return true;
-    }
-    stream_ = std::move(*stream);
-    stream_->set_producer(producer_);
-    PushCursor::Options options;
-    options.shareable = false;
-    const ChunkEncoder& encoder = *this;
-    cursor_ =
-        std::make_unique<PushCursor>(stream_, encoder, std::make_unique<Sink>(*this), options);
-    channel_->on_drain([weak = weak_from_this()] {
-      const auto call = weak.lock();
-      if (call != nullptr && call->cursor_ != nullptr) call->cursor_->resume();
-    });
-    cursor_->resume();
-  }
-  return stream_->append(ChunkKind::text, text);
+  if (!resumable_) return stream_->append(ChunkKind::text, text);
+  // Whoever resumes finds whole messages.
+  std::string escaped;
+  append_json_escaped(escaped, text);
+  std::string message;
+  append_progress(message, ++emitted_, escaped);
+  return stream_->append(ChunkKind::message, message);
 }
 
-void Call::follow(const std::string& stream_id) {
-  follow_stream(*service_, stream_id, shared_from_this());
+bool Call::progress(double progress, std::optional<double> total, std::string_view message) {
+  if (request_.context.progress_token.empty()) return true;
+  std::string params = R"({"progressToken":)" + request_.context.progress_token;
+  params.append(R"(,"progress":)").append(to_json(json::value(progress)));
+  if (total) params.append(R"(,"total":)").append(to_json(json::value(*total)));
+  if (!message.empty() && request_.context.revision->progress_message) {
+    params.append(R"(,"message":)");
+    append_json_string(params, message);
+  }
+  params.push_back('}');
+  return notify("notifications/progress", params);
+}
+
+bool Call::log(LoggingLevel level, std::string_view logger, std::string_view data) {
+  std::optional<LoggingLevel> least = request_.context.logging_level;
+  if (request_.session != nullptr) least = request_.session->logging_level();
+  if (!least || level < *least) return true;
+  std::string params = R"({"level":")" + std::string(to_string(level)) + "\"";
+  if (!logger.empty()) {
+    params.append(R"(,"logger":)");
+    append_json_string(params, logger);
+  }
+  params.append(R"(,"data":)").append(data).append("}");
+  return notify("notifications/message", params);
+}
+
+bool Call::notify(std::string_view method, std::string_view params) {
+  if (over_ || !can_stream_) return true;
+  std::string message = R"({"jsonrpc":"2.0","method":)";
+  append_json_string(message, method);
+  message.append(R"(,"params":)").append(params).append("}");
+  return send(message);
 }
 
 void Call::flush() {
   if (stream_ != nullptr) stream_->flush();
 }
 
+void Call::disconnect(std::chrono::milliseconds retry) {
+  if (!resumable_ || channel_ == nullptr || stream_ == nullptr) return;
+  stream_->flush();
+  if (channel_ == nullptr) return;  // what was flushed has ended it
+  const std::shared_ptr<ReplyChannel> channel = channel_;
+  channel->on_close({});
+  if (retry.count() > 0) channel->write(retry_event(retry));
+  cursor_ = nullptr;
+  channel->finish();
+  detach();
+}
+
+void Call::ask(std::vector<InputRequest> requests, Answer answer) {
+  if (over_) return;
+  const ClientCapabilities& declared = request_.session != nullptr
+                                           ? request_.session->capabilities()
+                                           : request_.context.capabilities;
+  for (const InputRequest& request : requests) {
+    const std::string missing = missing_capabilities(declared, request.method, request.params);
+    if (missing.empty()) continue;
+    const bool modern = request_.context.revision->era == Era::modern;
+    answer(sluice::fail(modern ? kMissingClientCapability : kInvalidRequest,
+                        "This needs a client that declares the capability " + missing,
+                        R"({"requiredCapabilities":)" + missing + "}"));
+    return;
+  }
+  if (request_.session == nullptr || !can_stream_) {
+    answer(sluice::fail(kInvalidRequest,
+                        "This client cannot be asked: it has no session, or reads no events"));
+    return;
+  }
+  asking_ = std::make_shared<Asking>(*this, requests.size(), std::move(answer));
+  if (Result<void> sent = asking_->send(requests); !sent) {
+    asking_ = nullptr;
+    fail(sent.error());
+  }
+}
+
 void Call::complete(const ToolResult& result) {
-  if (channel_ == nullptr) return;
+  if (over_) return;
   std::string message;
-  results_->append_tool_result(message, id_, *context_.revision, result);
+  results_->append_tool_result(message, request_.id, *request_.context.revision, result);
+  answer(200, std::move(message));
+}
+
+void Call::complete(std::string_view members) {
+  if (over_) return;
+  std::string message;
+  results_->append(message, request_.id, *request_.context.revision, members);
   answer(200, std::move(message));
 }
 
 void Call::fail(const Error& error) {
-  if (channel_ == nullptr) return;
+  if (over_) return;
   std::string message;
-  append_error(message, id_, error);
-  answer(http_status_of(error, context_.revision, true), std::move(message));
+  append_error(message, request_.id, error);
+  answer(http_status_of(error, request_.context.revision, true), std::move(message));
+}
+
+void Call::follow(const std::string& stream_id) {
+  follow_stream(*service_, stream_id, shared_from_this());
 }
 
 void Call::answer(int http_status, std::string message) {
+  over_ = true;
+  asking_ = nullptr;
+  entry_ = nullptr;
+  producer_ = nullptr;
+  executor().cancel(std::exchange(reader_timer_, 0));
   if (stream_ == nullptr) {
-    channel_->on_close({});
-    channel_->reply(http_status, message);
+    if (channel_ != nullptr) {
+      channel_->on_close({});
+      channel_->reply(http_status, message);
+    }
     close();
     return;
   }
-  // The end chunk carries it, behind everything emitted before; the call lives until it is out.
-  channel_->on_close([self = shared_from_this()] { self->cancel(); });
   stream_->set_producer(nullptr);
-  producer_ = nullptr;
-  stream_->finish(std::move(message));
+  if (channel_ != nullptr) {
+    // The response goes behind everything emitted before; the call lives until it is out.
+    channel_->on_close(
+        [self = shared_from_this()](Departure departure) { self->on_departure(departure); });
+  }
+  if (resumable_) {
+    stream_->append(ChunkKind::message, message);
+    stream_->finish();
+  } else {
+    stream_->finish(std::move(message));
+  }
+}
+
+void Call::on_departure(Departure departure) {
+  if (resumable_ && departure == Departure::gone) {
+    detach();
+  } else {
+    cancel();
+  }
+}
+
+void Call::detach() {
+  channel_ = nullptr;
+  cursor_ = nullptr;
+  reader_ = nullptr;
+  if (over_) return;
+  Result<std::unique_ptr<Session::Call>> entry =
+      Session::add_call(request_.session, request_.id, executor(), [weak = weak_from_this()] {
+        if (const auto call = weak.lock()) call->cancel();
+      });
+  if (!entry) {
+    cancel();
+    return;
+  }
+  entry_ = std::move(*entry);
+  await_reader();
+}
+
+void Call::await_reader() {
+  reader_timer_ = executor().schedule_at(
+      executor().clock().now() + request_.session->resume_window(), [weak = weak_from_this()] {
+        const auto call = weak.lock();
+        if (call == nullptr) return;
+        if (call->stream_ != nullptr && call->stream_->has_readers()) {
+          call->await_reader();
+        } else {
+          call->cancel();
+        }
+      });
 }
 
 void Call::cancel() {
   const std::shared_ptr<Call> keep = shared_from_this();
   StreamProducer* const producer = std::exchange(producer_, nullptr);
+  over_ = true;
+  asking_ = nullptr;
+  entry_ = nullptr;
   if (stream_ != nullptr) stream_->set_producer(nullptr);
   close();
   if (producer != nullptr) producer->on_cancel();
 }
 
 void Call::close() {
+  executor().cancel(std::exchange(reader_timer_, 0));
   channel_ = nullptr;
   cursor_ = nullptr;
-  if (const std::shared_ptr<Stream> stream = std::move(stream_)) {
-    stream_ = nullptr;
-    service_->streams().discard(*stream);
-  }
+  reader_ = nullptr;
+  const std::shared_ptr<Stream> stream = std::move(stream_);
+  stream_ = nullptr;
+  if (stream == nullptr) return;
+  // A response that nobody has read yet waits for its reader to come back.
+  if (resumable_ && stream->ended()) return;
+  service_->streams().discard(*stream);
 }
 
 }  // namespace sluice

@@ -1,14 +1,22 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 #include "server/definition.hpp"
 #include "server/reply_channel.hpp"
+#include "server/session.hpp"
+#include "stream/push_cursor.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
@@ -16,14 +24,32 @@ namespace sluice {
 class ResultWriter;
 class StreamService;
 
-/// A tool call that is answered later. What it emits goes to the caller as progress notifications,
-/// through a stream of its own with a stream's order, back-pressure and limits, and the result
-/// follows the last of them. The caller's going away or cancelling cancels it. Belongs to the
-/// loop of the request.
+/// A request to the client while it waits for its own: `elicitation/create`,
+/// `sampling/createMessage` or `roots/list`. `key` names it among those of one call.
+struct InputRequest {
+  std::string key;
+  std::string method;
+  json::object params;
+};
+
+/// A request that is answered later. What it emits goes to the caller before the response, through
+/// a stream of its own with a stream's order, back-pressure and limits.
+///
+/// In a session over HTTP that stream is resumable: the caller's connection may break, and the call
+/// goes on for the session's resume window, until its caller is back (2025-11-25, Streamable
+/// HTTP). Otherwise the caller's going away cancels it. Belongs to the loop of the request.
 class Call final : public std::enable_shared_from_this<Call>, private ChunkEncoder {
  public:
-  Call(RequestId id, RequestContext context, std::string principal,
-       std::shared_ptr<ReplyChannel> channel, StreamService& service, const ResultWriter& results);
+  /// What is known of the request.
+  struct Request {
+    RequestId id;
+    RequestContext context;
+    std::string principal;
+    std::shared_ptr<Session> session;  // or null
+  };
+
+  Call(Request request, std::shared_ptr<ReplyChannel> channel, StreamService& service,
+       const ResultWriter& results);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -34,43 +60,86 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
   /// Told when to go on and when to stop. Not owned; reset to null before it goes.
   void set_producer(StreamProducer* producer);
 
-  /// Text for the caller to see before the result. False: wait for the producer's on_room().
-  /// Dropped when the caller did not ask for progress.
+  // What comes before the response. False: wait for the producer's on_room(). Dropped when the
+  // caller did not ask for it.
+
+  /// Text for the caller to see, as the message of a progress notification.
   bool emit(std::string_view text);
+  /// A progress notification: `progress` rises from one to the next.
+  bool progress(double progress, std::optional<double> total, std::string_view message);
+  /// A log message; `data` is JSON text, `logger` may be empty.
+  bool log(LoggingLevel level, std::string_view logger, std::string_view data);
+  /// Any notification that belongs to this request; `params` is the JSON text of an object.
+  bool notify(std::string_view method, std::string_view params);
+
   /// Sends what was emitted now instead of at the end of the loop's turn.
   void flush();
+  /// Closes the caller's connection, which comes back after `retry` and misses nothing (SEP-1699).
+  /// Does nothing where that is not possible.
+  void disconnect(std::chrono::milliseconds retry);
 
-  /// The answer; exactly one of these, once. After cancellation they do nothing.
+  /// Asks the client. `answer` gets the result of each request in their order, or the first error:
+  /// -32021 if the client has not declared what it would need. Never called once the call is over.
+  using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
+  void ask(std::vector<InputRequest> requests, Answer answer);
+
+  // The answer; exactly one of these, once. After cancellation they do nothing.
   void complete(const ToolResult& result);
+  /// A result with these members (JSON members without braces).
+  void complete(std::string_view members);
   void fail(const Error& error);
-
   /// Answers with an existing stream of the caller instead: its deltas are emitted, its text is
   /// the result.
   void follow(const std::string& stream_id);
 
-  [[nodiscard]] bool cancelled() const { return channel_ == nullptr; }
-  [[nodiscard]] const std::string& principal() const { return principal_; }
+  /// Stops the call without an answer.
+  void cancel();
+
+  /// Whether it is answered or cancelled.
+  [[nodiscard]] bool over() const { return over_; }
+  [[nodiscard]] const std::string& principal() const { return request_.principal; }
+  [[nodiscard]] const RequestContext& context() const { return request_.context; }
   /// The loop this call belongs to.
   [[nodiscard]] Executor& executor() const;
 
+  /// How long a client may take to answer what it is asked.
+  static constexpr Duration kAnswerTime = std::chrono::minutes(10);
+
  private:
   class Sink;
+  class Asking;
 
   /// Chunks as notifications/progress, the last one as the response.
   void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override;
+  void append_progress(std::string& out, std::uint64_t progress,
+                       std::string_view escaped_message) const;
+  /// Appends a message that goes before the response.
+  bool send(std::string_view message);
+  bool start_stream();
+  void read_through_channel();
   void answer(int http_status, std::string message);
-  void cancel();
+  void on_departure(Departure departure);
+  /// The connection is no longer there; the stream waits for another.
+  void detach();
+  /// Looks after the resume window whether somebody reads the stream, and goes on looking.
+  void await_reader();
   void close();
 
-  RequestId id_;
-  RequestContext context_;
-  std::string principal_;
-  std::shared_ptr<ReplyChannel> channel_;  // null once answered or cancelled
+  Request request_;
+  std::shared_ptr<ReplyChannel> channel_;  // null once it is answered, or its caller gone
   StreamService* service_;
   const ResultWriter* results_;
   StreamProducer* producer_ = nullptr;
   std::shared_ptr<Stream> stream_;
   std::unique_ptr<PushCursor> cursor_;
+  std::unique_ptr<Session::Reader> reader_;  // while `cursor_` reads a resumable stream
+  std::unique_ptr<Session::Call> entry_;     // while nobody else can cancel the call
+  std::shared_ptr<Asking> asking_;
+  Executor::TimerId reader_timer_ = 0;
+  std::uint64_t emitted_ = 0;
+  bool can_stream_;
+  bool resumable_;
+  bool over_ = false;
 };
 
 }  // namespace sluice

@@ -43,35 +43,70 @@ Outcome Dispatcher::error(const RequestId& id, const Error& error, const Revisio
 
 Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
                              std::string& out) {
-  if (message.kind == MessageKind::response) return {.kind = Outcome::Kind::accepted};
+  if (message.kind == MessageKind::response) return response(message, caller, out);
   if (streams_->serves(message.method)) {
     if (message.kind == MessageKind::notification) return {.kind = Outcome::Kind::accepted};
     const bool answered = streams_->handle(message, caller, out);
     return {.kind = answered ? Outcome::Kind::answered : Outcome::Kind::pending};
   }
   if (message.method == "initialize" && message.kind == MessageKind::request) {
-    return initialize(message, out);
+    return initialize(message, caller, out);
   }
-  Result<RequestContext> context = negotiate(message, headers);
+  std::shared_ptr<Session> session;
+  if (!is_self_contained(message)) {
+    Result<std::shared_ptr<Session>> named = caller.session();
+    if (!named) return no_session(message.id, named.error(), out);
+    session = std::move(*named);
+  }
+  Result<RequestContext> context =
+      negotiate(message, headers, session == nullptr ? nullptr : &session->revision());
   if (!context) {
     Outcome refused = error(message.id, context.error(), nullptr, out);
     // Whatever keeps a request from being understood is a bad request to HTTP too.
     refused.http_status = 400;
     return refused;
   }
-  if (message.kind == MessageKind::notification) return {.kind = Outcome::Kind::accepted};
-
-  return request(message, std::move(*context), caller, out);
+  if (message.kind == MessageKind::notification) {
+    notification(message, session.get());
+    return {.kind = Outcome::Kind::accepted};
+  }
+  return request(message, std::move(*context), std::move(session), caller, out);
 }
 
-Outcome Dispatcher::request(const Message& message, RequestContext context, Caller& caller,
-                            std::string& out) {
+Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::string& out) {
+  static constexpr int kNotFound = 404;
+  append_error(out, id, error);
+  return {.kind = Outcome::Kind::answered, .http_status = kNotFound};
+}
+
+Outcome Dispatcher::response(const Message& message, Caller& caller, std::string& out) {
+  const Result<std::shared_ptr<Session>> session = caller.session();
+  if (!session) return no_session({}, session.error(), out);
+  // One that nobody waits for may be late; there is nothing to answer to a response.
+  if (*session != nullptr) (*session)->on_response(message);
+  return {.kind = Outcome::Kind::accepted};
+}
+
+void Dispatcher::notification(const Message& message, Session* session) {
+  if (session == nullptr || message.method != "notifications/cancelled") return;
+  const json::value* const id = params_of(message).if_contains("requestId");
+  if (id == nullptr) return;
+  if (const auto exact = exact_text(*id, message.text, {"params", "requestId"})) {
+    session->cancel_call(*exact);
+  }
+}
+
+Outcome Dispatcher::request(const Message& message, RequestContext context,
+                            std::shared_ptr<Session> session, Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
-  if (message.method == "tools/call") return call_tool(message, std::move(context), caller, out);
+  if (message.method == "tools/call") {
+    return call_tool(message, std::move(context), std::move(session), caller, out);
+  }
   for (const Method& method : kMethods) {
     if (method.name != message.method) continue;
     if (method.era && *method.era != revision.era) break;
-    const Result<std::string> members = (this->*method.handler)(params_of(message), revision);
+    const Result<std::string> members =
+        (this->*method.handler)(params_of(message), {revision, session.get()});
     if (!members) return error(message.id, members.error(), &revision, out);
     if (method.cacheable) {
       results_->append_cacheable(out, message.id, revision, *members);
@@ -85,7 +120,7 @@ Outcome Dispatcher::request(const Message& message, RequestContext context, Call
                out);
 }
 
-const std::array<Dispatcher::Method, 9> Dispatcher::kMethods = {{
+const std::array<Dispatcher::Method, 12> Dispatcher::kMethods = {{
     {"tools/list", {}, true, &Dispatcher::list<FeatureList::tools>},
     {"resources/list", {}, true, &Dispatcher::list<FeatureList::resources>},
     {"resources/templates/list", {}, true, &Dispatcher::list<FeatureList::resource_templates>},
@@ -95,10 +130,13 @@ const std::array<Dispatcher::Method, 9> Dispatcher::kMethods = {{
     {"completion/complete", {}, false, &Dispatcher::complete},
     {"server/discover", Era::modern, true, &Dispatcher::discover},
     {"ping", Era::legacy, false, &Dispatcher::ping},
+    {"logging/setLevel", Era::legacy, false, &Dispatcher::set_level},
+    {"resources/subscribe", Era::legacy, false, &Dispatcher::subscribe},
+    {"resources/unsubscribe", Era::legacy, false, &Dispatcher::unsubscribe},
 }};
 
 template <FeatureList kList>
-Result<std::string> Dispatcher::list(const json::object& params, const Revision& revision) const {
+Result<std::string> Dispatcher::list(const json::object& params, const Scope& scope) const {
   const json::value* const given = params.if_contains("cursor");
   if (given != nullptr && !given->is_string()) {
     return fail(kInvalidParams, "Invalid params: cursor must be a string");
@@ -106,36 +144,72 @@ Result<std::string> Dispatcher::list(const json::object& params, const Revision&
   std::string cursor;
   if (given != nullptr) cursor = given->get_string();
   const Result<std::string_view> page =
-      lists_->page(kList, revision, given == nullptr ? nullptr : &cursor);
+      lists_->page(kList, scope.revision, given == nullptr ? nullptr : &cursor);
   if (!page) return std::unexpected(page.error());
   return std::string(*page);
 }
 
-Result<std::string> Dispatcher::read(const json::object& params, const Revision& revision) const {
-  return read_resource(*definition_, params, revision);
+Result<std::string> Dispatcher::read(const json::object& params, const Scope& scope) const {
+  return read_resource(*definition_, params, scope.revision);
 }
 
-Result<std::string> Dispatcher::get(const json::object& params, const Revision& revision) const {
-  return get_prompt(*definition_, params, revision);
+Result<std::string> Dispatcher::get(const json::object& params, const Scope& scope) const {
+  return get_prompt(*definition_, params, scope.revision);
 }
 
-Result<std::string> Dispatcher::complete(const json::object& params,
-                                         const Revision& /*revision*/) const {
+Result<std::string> Dispatcher::complete(const json::object& params, const Scope& /*scope*/) const {
   return complete_argument(*definition_, params);
 }
 
-Result<std::string> Dispatcher::discover(const json::object& /*params*/,
-                                         const Revision& revision) const {
+Result<std::string> Dispatcher::discover(const json::object& /*params*/, const Scope& scope) const {
   return R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
-         lists_->capabilities(revision) + "}" + instructions_;
+         lists_->capabilities(scope.revision) + "}" + instructions_;
 }
 
-Result<std::string> Dispatcher::ping(const json::object& /*params*/,
-                                     const Revision& /*revision*/) const {
+Result<std::string> Dispatcher::ping(const json::object& /*params*/, const Scope& /*scope*/) const {
   return std::string();
 }
 
-Outcome Dispatcher::initialize(const Message& message, std::string& out) {
+Result<std::string> Dispatcher::set_level(const json::object& params, const Scope& scope) const {
+  const json::value* const given = params.if_contains("level");
+  const std::optional<LoggingLevel> level = given != nullptr && given->is_string()
+                                                ? parse_logging_level(given->get_string())
+                                                : std::nullopt;
+  if (!level) {
+    return fail(kInvalidParams,
+                "Invalid params: level must be debug, info, notice, warning, error, critical, "
+                "alert or emergency");
+  }
+  // Without a session there is nothing to remember it in, and no message that it could concern.
+  if (scope.session != nullptr) scope.session->set_logging_level(*level);
+  return std::string();
+}
+
+Result<std::string> Dispatcher::subscribe(const json::object& params, const Scope& scope) const {
+  const json::value* const uri = params.if_contains("uri");
+  if (uri == nullptr || !uri->is_string()) {
+    return fail(kInvalidParams, "Invalid params: uri must be a string");
+  }
+  if (scope.session == nullptr) {
+    return fail(kInvalidRequest,
+                "Invalid Request: subscriptions need a session; begin with initialize");
+  }
+  if (Result<void> done = scope.session->subscribe(std::string(uri->get_string())); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
+  return std::string();
+}
+
+Result<std::string> Dispatcher::unsubscribe(const json::object& params, const Scope& scope) const {
+  const json::value* const uri = params.if_contains("uri");
+  if (uri == nullptr || !uri->is_string()) {
+    return fail(kInvalidParams, "Invalid params: uri must be a string");
+  }
+  if (scope.session != nullptr) scope.session->unsubscribe(std::string(uri->get_string()));
+  return std::string();
+}
+
+Outcome Dispatcher::initialize(const Message& message, Caller& caller, std::string& out) {
   const json::value* const requested =
       message.params == nullptr ? nullptr : message.params->if_contains("protocolVersion");
   if (requested == nullptr || !requested->is_string()) {
@@ -143,7 +217,20 @@ Outcome Dispatcher::initialize(const Message& message, std::string& out) {
                  {kInvalidParams, "Invalid params: protocolVersion must be a string", {}}, nullptr,
                  out);
   }
+  const json::value* const declared = message.params->if_contains("capabilities");
+  if (declared != nullptr && !declared->is_object()) {
+    return error(message.id, {kInvalidParams, "Invalid params: capabilities must be an object", {}},
+                 nullptr, out);
+  }
   const Revision& revision = negotiate_initialize(requested->get_string());
+  const Result<void> begun = caller.begin_session(
+      revision, declared == nullptr ? ClientCapabilities()
+                                    : decode_client_capabilities(declared->get_object()));
+  if (!begun) {
+    static constexpr int kServiceUnavailable = 503;
+    append_error(out, message.id, begun.error());
+    return {.kind = Outcome::Kind::answered, .http_status = kServiceUnavailable};
+  }
   std::string members = R"("protocolVersion":)";
   append_json_string(members, revision.name);
   members.append(R"(,"capabilities":{)").append(lists_->capabilities(revision));
@@ -152,8 +239,8 @@ Outcome Dispatcher::initialize(const Message& message, std::string& out) {
   return {};
 }
 
-Outcome Dispatcher::call_tool(const Message& message, RequestContext context, Caller& caller,
-                              std::string& out) {
+Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
+                              std::shared_ptr<Session> session, Caller& caller, std::string& out) {
   static const json::object kNoArguments;
   const Revision& revision = *context.revision;
   const json::value* const name =
@@ -188,8 +275,9 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context, Ca
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) return error(message.id, channel.error(), &revision, out);
-  auto call = std::make_shared<Call>(message.id, std::move(context), caller.principal(),
-                                     std::move(*channel), *streams_, *results_);
+  auto call = std::make_shared<Call>(
+      Call::Request{message.id, std::move(context), caller.principal(), std::move(session)},
+      std::move(*channel), *streams_, *results_);
   call->open();
   if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
     call->fail(started.error());

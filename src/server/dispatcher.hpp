@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "server/feature_lists.hpp"
 #include "server/reply_channel.hpp"
 #include "server/result_writer.hpp"
+#include "server/session.hpp"
 #include "server/stream_service.hpp"
 
 namespace sluice {
@@ -42,28 +44,39 @@ class Dispatcher {
   static Outcome reject(const MessageError& error, std::string& out);
 
  private:
-  /// A method that is answered at once, from its parameters alone.
+  /// What a request that is answered at once depends on beside its parameters.
+  struct Scope {
+    const Revision& revision;
+    Session* session;  // or null
+  };
   struct Method {
     std::string_view name;
     std::optional<Era> era;  // the only one that has it
     bool cacheable;
     Result<std::string> (Dispatcher::*handler)(const json::object& params,
-                                               const Revision& revision) const;
+                                               const Scope& scope) const;
   };
-  static const std::array<Method, 9> kMethods;
+  static const std::array<Method, 12> kMethods;
 
-  Outcome request(const Message& message, RequestContext context, Caller& caller, std::string& out);
+  Outcome response(const Message& message, Caller& caller, std::string& out);
+  void notification(const Message& message, Session* session);
+  Outcome request(const Message& message, RequestContext context, std::shared_ptr<Session> session,
+                  Caller& caller, std::string& out);
   // The members of the results.
   template <FeatureList kList>
-  Result<std::string> list(const json::object& params, const Revision& revision) const;
-  Result<std::string> read(const json::object& params, const Revision& revision) const;
-  Result<std::string> get(const json::object& params, const Revision& revision) const;
-  Result<std::string> complete(const json::object& params, const Revision& revision) const;
-  Result<std::string> discover(const json::object& params, const Revision& revision) const;
-  Result<std::string> ping(const json::object& params, const Revision& revision) const;
-  Outcome initialize(const Message& message, std::string& out);
-  Outcome call_tool(const Message& message, RequestContext context, Caller& caller,
-                    std::string& out);
+  Result<std::string> list(const json::object& params, const Scope& scope) const;
+  Result<std::string> read(const json::object& params, const Scope& scope) const;
+  Result<std::string> get(const json::object& params, const Scope& scope) const;
+  Result<std::string> complete(const json::object& params, const Scope& scope) const;
+  Result<std::string> discover(const json::object& params, const Scope& scope) const;
+  Result<std::string> ping(const json::object& params, const Scope& scope) const;
+  Result<std::string> set_level(const json::object& params, const Scope& scope) const;
+  Result<std::string> subscribe(const json::object& params, const Scope& scope) const;
+  Result<std::string> unsubscribe(const json::object& params, const Scope& scope) const;
+  Outcome initialize(const Message& message, Caller& caller, std::string& out);
+  Outcome call_tool(const Message& message, RequestContext context,
+                    std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  Outcome no_session(const RequestId& id, const Error& error, std::string& out);
   Outcome error(const RequestId& id, const Error& error, const Revision* revision,
                 std::string& out);
 

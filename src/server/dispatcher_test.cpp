@@ -263,9 +263,9 @@ TEST_F(DispatcherTest, TheCallersGoingAwayCancelsTheCall) {
       call->emit("a");
       bench.run_all();
     }
-    EXPECT_FALSE(call->cancelled());
+    EXPECT_FALSE(call->over());
     caller.channel().close();
-    EXPECT_TRUE(call->cancelled());
+    EXPECT_TRUE(call->over());
     EXPECT_EQ(producer.cancels, 1);
     const std::string written = caller.channel().written;
     EXPECT_TRUE(call->emit("b"));

@@ -53,8 +53,9 @@ class EndpointTest : public ServerTest {
       policy = std::make_unique<AccessPolicy>(access);
       results = std::make_unique<ResultWriter>(definition);
       lists = std::make_unique<FeatureLists>(definition);
+      sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
       service = std::make_unique<Service>(
-          definition, *results, *lists, *policy, pending,
+          definition, *results, *lists, *policy, *sessions,
           std::vector<StreamShard>{{.executor = &loop, .streams = &manager}}, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
@@ -73,11 +74,27 @@ class EndpointTest : public ServerTest {
   /// The same for a reply whose body is one JSON object or nothing.
   std::string ask(std::string_view request) { return ask(request, "}}"); }
 
+  /// Begins a session; returns the header field that names it.
+  std::string initialize(std::string_view version = "2025-11-25",
+                         std::string_view capabilities = "{}") {
+    const std::string reply = ask(
+        post("/mcp", R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{)"
+                     R"("protocolVersion":")" +
+                         std::string(version) + R"(","capabilities":)" + std::string(capabilities) +
+                         R"(,"clientInfo":{"name":"test","version":"1"}}})"));
+    static constexpr std::string_view kField = "Mcp-Session-Id: ";
+    const std::size_t at = reply.find(kField);
+    EXPECT_NE(at, std::string::npos) << reply;
+    if (at == std::string::npos) return {};
+    return reply.substr(at, reply.find("\r\n", at) + 2 - at);
+  }
+
   StreamPolicy streams_policy{{}, std::size_t{64} << 20U, 100, 100};
   StreamManager manager{loop, streams_policy, 0, 1};
   ServerDefinition definition;
   AccessPolicy::Options access;
-  PendingCalls pending;
+  SessionLimits session_limits;
+  std::unique_ptr<SessionRegistry> sessions;
   std::string not_ready;
   std::unique_ptr<AccessPolicy> policy;
   std::unique_ptr<ResultWriter> results;

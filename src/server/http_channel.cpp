@@ -1,34 +1,29 @@
 #include "server/http_channel.hpp"
 
-#include <array>
-#include <span>
 #include <utility>
 
+#include "server/event_sink.hpp"
+
 namespace sluice {
-namespace {
-
-constexpr std::array<HeaderField, 2> kEventStreamHeaders = {
-    {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
-
-}  // namespace
-
-HeaderFields event_stream_headers() {
-  return HeaderFields(std::span<const HeaderField>(kEventStreamHeaders));
-}
 
 HttpChannel::HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string cors_origin)
     : exchange_(std::move(exchange)),
       cors_origin_(std::move(cors_origin)),
       can_stream_(can_stream) {}
 
-void HttpChannel::make_cancellable(PendingCalls& calls, std::string key) {
-  cancellable_ = calls.add(std::move(key), exchange_->executor(), [weak = weak_from_this()] {
-    if (const auto channel = weak.lock()) channel->cancel();
-  });
+Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& session,
+                                           const RequestId& id) {
+  Result<std::unique_ptr<Session::Call>> entry =
+      Session::add_call(session, id, exchange_->executor(), [weak = weak_from_this()] {
+        if (const auto channel = weak.lock()) channel->cancel();
+      });
+  if (!entry) return std::unexpected(std::move(entry.error()));
+  cancellable_ = std::move(*entry);
+  return {};
 }
 
 void HttpChannel::cancel() {
-  if (Executor::Task task = std::exchange(close_task_, {})) task();
+  if (CloseTask task = std::exchange(close_task_, {})) task(Departure::cancelled);
   exchange_->on_close({});
   start();
   exchange_->finish();
@@ -45,15 +40,7 @@ void HttpChannel::reply(int http_status, std::string_view message) {
 
 void HttpChannel::start() {
   if (std::exchange(started_, true)) return;
-  if (cors_origin_.empty()) {
-    exchange_->start(200, "text/event-stream", event_stream_headers());
-  } else {
-    exchange_->start(200, "text/event-stream",
-                     {kEventStreamHeaders[0],
-                      kEventStreamHeaders[1],
-                      {"Access-Control-Allow-Origin", cors_origin_},
-                      {"Vary", "Origin"}});
-  }
+  start_events(*exchange_, cors_origin_);
 }
 
 bool HttpChannel::write(std::string_view block) {
@@ -64,28 +51,31 @@ bool HttpChannel::write(std::string_view block) {
 }
 
 void HttpChannel::finish() {
+  cancellable_ = nullptr;
   // The task may hold the call that holds this channel.
-  const Executor::Task released = std::exchange(close_task_, {});
+  const CloseTask released = std::exchange(close_task_, {});
   const HttpExchangePtr exchange = exchange_;
   exchange->finish();
 }
 
 void HttpChannel::drop(const Error& /*error*/) {
-  const Executor::Task released = std::exchange(close_task_, {});
+  const CloseTask released = std::exchange(close_task_, {});
   const HttpExchangePtr exchange = exchange_;
   exchange->abort();
 }
 
-void HttpChannel::on_close(Executor::Task task) {
+void HttpChannel::on_close(CloseTask task) {
   // What the old task holds may hold this channel.
-  const Executor::Task old = std::exchange(close_task_, std::move(task));
+  const CloseTask old = std::exchange(close_task_, std::move(task));
   if (!close_task_) {
     exchange_->on_close({});
     return;
   }
   // The exchange keeps the channel, and with it what waits for the caller.
   exchange_->on_close([self = shared_from_this()] {
-    if (Executor::Task closed = std::exchange(self->close_task_, {})) closed();
+    // Whoever goes on without this channel may be cancelled under the same id.
+    self->cancellable_ = nullptr;
+    if (CloseTask closed = std::exchange(self->close_task_, {})) closed(Departure::gone);
   });
 }
 

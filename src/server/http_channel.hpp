@@ -5,13 +5,9 @@
 #include <string_view>
 
 #include "net/http_exchange.hpp"
-#include "server/pending_calls.hpp"
 #include "server/reply_channel.hpp"
 
 namespace sluice {
-
-/// Header fields of every event stream: no cache and no proxy may hold events back.
-HeaderFields event_stream_headers();
 
 /// The reply to one POST: a JSON body, or an event stream once something precedes the response.
 class HttpChannel final : public ReplyChannel, public std::enable_shared_from_this<HttpChannel> {
@@ -19,8 +15,8 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   /// `can_stream`: the request accepts text/event-stream. `cors_origin` is echoed, or empty.
   HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string cors_origin);
 
-  /// Lets a cancellation under `key` find this request.
-  void make_cancellable(PendingCalls& calls, std::string key);
+  /// Lets a cancellation in `session` find this request. Errors as Session::add_call().
+  Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
 
   void reply(int http_status, std::string_view message) override;
   bool write(std::string_view block) override;
@@ -29,7 +25,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void drop(const Error& error) override;
   [[nodiscard]] const Framing& framing() const override { return sse_framing(); }
   [[nodiscard]] bool can_stream() const override { return can_stream_; }
-  void on_close(Executor::Task task) override;
+  void on_close(CloseTask task) override;
   void on_drain(Executor::Task task) override;
 
  private:
@@ -40,8 +36,8 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
 
   HttpExchangePtr exchange_;
   std::string cors_origin_;
-  Executor::Task close_task_;
-  std::unique_ptr<PendingCalls::Entry> cancellable_;
+  CloseTask close_task_;
+  std::unique_ptr<Session::Call> cancellable_;
   bool can_stream_;
   bool started_ = false;
 };

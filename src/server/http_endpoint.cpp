@@ -3,14 +3,13 @@
 #include <memory>
 #include <utility>
 
-#include "core/random.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/http_channel.hpp"
+#include "server/http_refusal.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kSessionIdLength = 32;
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
@@ -18,12 +17,6 @@ MirroredHeaders mirrored_headers(const HttpRequest& request) {
   return {.protocol_version = request.header(KnownHeader::mcp_protocol_version),
           .method = request.header(KnownHeader::mcp_method),
           .name = request.header(KnownHeader::mcp_name)};
-}
-
-/// Whether `accept` (an Accept header, or absent) takes `type`/`subtype`.
-bool accepts(std::string_view accept, std::string_view type, std::string_view any_subtype) {
-  return accept.data() == nullptr || list_has_token(accept, type) ||
-         list_has_token(accept, any_subtype) || list_has_token(accept, "*/*");
 }
 
 /// What plain `fetch` and `curl -d` send counts as JSON too; a body of another declared type is a
@@ -51,12 +44,34 @@ class HttpCaller final : public Caller {
     const std::string_view accept = request_->header(KnownHeader::accept);
     auto channel = std::make_shared<HttpChannel>(
         *exchange_, accepts(accept, "text/event-stream", "text/*"), std::string(cors_origin_));
-    const std::string_view session = request_->header(KnownHeader::mcp_session_id);
-    if (session.data() != nullptr) {
-      channel->make_cancellable(*service_->pending, PendingCalls::key(principal(), session, id));
+    if (session_ != nullptr) {
+      if (Result<void> added = channel->make_cancellable(session_, id); !added) {
+        return std::unexpected(std::move(added.error()));
+      }
     }
     return channel;
   }
+
+  Result<std::shared_ptr<Session>> session() override {
+    const std::string_view id = request_->header(KnownHeader::mcp_session_id);
+    if (id.data() == nullptr || !service_->sessions->enabled()) return nullptr;
+    session_ = service_->sessions->find(id, principal());
+    if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
+    return session_;
+  }
+
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override {
+    if (!service_->sessions->enabled()) return {};
+    Result<std::shared_ptr<Session>> begun =
+        service_->sessions->create(principal(), revision, capabilities);
+    if (!begun) return std::unexpected(std::move(begun.error()));
+    begun_ = std::move(*begun);
+    return {};
+  }
+
+  /// The session that this message has begun, or null.
+  [[nodiscard]] const Session* begun() const { return begun_.get(); }
 
  private:
   const HttpRequest* request_;
@@ -64,31 +79,35 @@ class HttpCaller final : public Caller {
   const Service* service_;
   std::string_view cors_origin_;
   mutable std::string principal_;
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<Session> begun_;
 };
 
-void refuse(const HttpExchangePtr& exchange, int status, int code, std::string message,
-            HeaderFields extra = {}) {
-  std::string body;
-  append_error(body, {}, Error{code, std::move(message), {}});
-  exchange->reply(status, kJson, body, extra);
+void refuse_key(HttpExchange& exchange) {
+  refuse(exchange, 401, kInvalidRequest, "A valid API key is required: Authorization: Bearer KEY",
+         {{"WWW-Authenticate", "Bearer"}});
 }
 
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Service& service, Options options)
-    : service_(&service), options_(std::move(options)), sse_(service), websocket_(service) {}
+    : service_(&service),
+      options_(std::move(options)),
+      sse_(service),
+      session_(service),
+      websocket_(service) {}
 
 void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchange) {
   const std::string_view host = request.header(KnownHeader::host);
   if (host.data() != nullptr && !service_->access->host_allowed(host)) {
-    refuse(exchange, 403, kInvalidRequest,
+    refuse(*exchange, 403, kInvalidRequest,
            "Host '" + std::string(host) +
                "' is not a name of this server; allow it with --allow-host");
     return;
   }
   const std::string_view origin = request.header(KnownHeader::origin);
   if (origin.data() != nullptr && !service_->access->origin_allowed(origin, host, request.tls)) {
-    refuse(exchange, 403, kInvalidRequest,
+    refuse(*exchange, 403, kInvalidRequest,
            "Origin '" + std::string(origin) +
                "' may not call this server; allow it with --allow-origin");
     return;
@@ -99,11 +118,13 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
     preflight(request, std::move(exchange));
   } else if (request.method == Method::get || request.method == Method::head) {
     get(request, std::move(exchange));
+  } else if (request.path == "/mcp" && request.method == Method::del) {
+    end_session(request, exchange);
   } else if (request.path == "/mcp") {
-    refuse(exchange, 405, kInvalidRequest, "Send JSON-RPC messages with POST",
-           {{"Allow", "POST, OPTIONS"}});
+    refuse(*exchange, 405, kInvalidRequest, "Send JSON-RPC messages with POST",
+           {{"Allow", "GET, POST, DELETE, OPTIONS"}});
   } else {
-    refuse(exchange, 405, kInvalidRequest, "Use GET here, or POST /mcp for messages",
+    refuse(*exchange, 405, kInvalidRequest, "Use GET here, or POST /mcp for messages",
            {{"Allow", "GET, HEAD, OPTIONS"}});
   }
 }
@@ -111,19 +132,18 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
 void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exchange) {
   const std::string_view origin = request.header(KnownHeader::origin);
   if (!is_message_type(request.header(KnownHeader::content_type))) {
-    refuse(exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
+    refuse(*exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
     return;
   }
   const std::string_view accept = request.header(KnownHeader::accept);
   if (!accepts(accept, "application/json", "application/*") &&
       !accepts(accept, "text/event-stream", "text/*")) {
-    refuse(exchange, 406, kInvalidRequest, "Accept application/json, text/event-stream, or both");
+    refuse(*exchange, 406, kInvalidRequest, "Accept application/json, text/event-stream, or both");
     return;
   }
   HttpCaller caller(request, exchange, *service_, origin);
   if (service_->access->requires_key() && caller.principal().empty()) {
-    refuse(exchange, 401, kInvalidRequest, "A valid API key is required: Authorization: Bearer KEY",
-           {{"WWW-Authenticate", "Bearer"}});
+    refuse_key(*exchange);
     return;
   }
   std::string& response = service_->response;
@@ -132,13 +152,9 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   std::expected<Message, MessageError> message = service_->parser.parse(request.body);
   if (message) {
     const MirroredHeaders headers = mirrored_headers(request);
-    if (message->kind == MessageKind::notification &&
-        message->method == "notifications/cancelled") {
-      cancel_request(*message, request.header(KnownHeader::mcp_session_id), caller.principal());
-    }
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
-    if (message->method == "initialize" && message->kind == MessageKind::request) {
-      begin_session(*exchange, outcome.http_status, origin);
+    if (const Session* session = caller.begun()) {
+      welcome(*exchange, *session, origin);
       return;
     }
   } else {
@@ -161,28 +177,17 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   }
 }
 
-/// Answers `initialize` with the name of a session. Sessions have no state here: the name ties a
-/// client's cancellations to its requests.
-void HttpEndpoint::begin_session(HttpExchange& exchange, int http_status, std::string_view origin) {
-  const std::string session = random_id(kSessionIdLength);
+/// Answers `initialize` with the id of its session.
+void HttpEndpoint::welcome(HttpExchange& exchange, const Session& session,
+                           std::string_view origin) {
   if (origin.data() == nullptr) {
-    exchange.reply(http_status, kJson, service_->response, {{"Mcp-Session-Id", session}});
+    exchange.reply(200, kJson, service_->response, {{"Mcp-Session-Id", session.id()}});
   } else {
-    exchange.reply(http_status, kJson, service_->response,
-                   {{"Mcp-Session-Id", session},
+    exchange.reply(200, kJson, service_->response,
+                   {{"Mcp-Session-Id", session.id()},
                     {"Access-Control-Allow-Origin", origin},
                     {"Access-Control-Expose-Headers", "Mcp-Session-Id"},
                     {"Vary", "Origin"}});
-  }
-}
-
-void HttpEndpoint::cancel_request(const Message& message, std::string_view session,
-                                  const std::string& principal) {
-  const json::value* const id =
-      message.params == nullptr ? nullptr : message.params->if_contains("requestId");
-  if (session.data() == nullptr || id == nullptr) return;
-  if (const auto exact = exact_text(*id, message.text, {"params", "requestId"})) {
-    service_->pending->cancel(PendingCalls::key(principal, session, *exact));
   }
 }
 
@@ -197,28 +202,24 @@ void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
     exchange->reply(why.empty() ? 200 : 503, kText, why.empty() ? "ready\n" : why + "\n");
     return;
   }
-  const bool known =
-      request.path == "/metrics" || request.path == "/ws" || request.path.starts_with(kStreams);
-  if (request.path == "/mcp") {
-    refuse(exchange, 405, kInvalidRequest, "Send JSON-RPC messages with POST",
-           {{"Allow", "POST, OPTIONS"}});
-    return;
-  }
+  const bool known = request.path == "/mcp" || request.path == "/metrics" ||
+                     request.path == "/ws" || request.path.starts_with(kStreams);
   if (!known) {
-    refuse(
-        exchange, 404, kMethodNotFound,
-        "Nothing is here; POST /mcp, GET /ws, /streams/{stream_id}, /healthz, /readyz, /metrics");
+    refuse(*exchange, 404, kMethodNotFound,
+           "Nothing is here; POST or GET /mcp, GET /ws, /streams/{stream_id}, /healthz, /readyz, "
+           "/metrics");
     return;
   }
   const std::string principal = service_->access->principal_of(request);
   if (principal.empty()) {
-    refuse(exchange, 401, kInvalidRequest, "A valid API key is required: Authorization: Bearer KEY",
-           {{"WWW-Authenticate", "Bearer"}});
+    refuse_key(*exchange);
     return;
   }
   if (request.path == "/metrics") {
     exchange->reply(200, "text/plain; version=0.0.4; charset=utf-8",
                     options_.metrics ? options_.metrics() : std::string());
+  } else if (request.path == "/mcp") {
+    session_.get(request, std::move(exchange), principal);
   } else if (request.path == "/ws") {
     websocket_.open(request, *exchange, options_.websocket, principal);
   } else {
@@ -226,17 +227,26 @@ void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
   }
 }
 
+void HttpEndpoint::end_session(const HttpRequest& request, const HttpExchangePtr& exchange) {
+  const std::string principal = service_->access->principal_of(request);
+  if (principal.empty()) {
+    refuse_key(*exchange);
+    return;
+  }
+  session_.remove(request, exchange, principal);
+}
+
 void HttpEndpoint::preflight(const HttpRequest& request, HttpExchangePtr exchange) {
   const std::string_view origin = request.header(KnownHeader::origin);
   std::string_view headers = request.header(KnownHeader::access_control_request_headers);
   if (headers.data() == nullptr) headers = "Content-Type";
   if (origin.data() == nullptr) {
-    exchange->reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, OPTIONS"}});
+    exchange->reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, DELETE, OPTIONS"}});
     return;
   }
   exchange->reply(204, {}, {},
                   {{"Access-Control-Allow-Origin", origin},
-                   {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                   {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
                    {"Access-Control-Allow-Headers", headers},
                    {"Access-Control-Max-Age", "600"},
                    {"Vary", "Origin"}});

@@ -5,13 +5,14 @@
 
 #include "net/http_exchange.hpp"
 #include "server/service.hpp"
+#include "server/session_endpoint.hpp"
 #include "server/sse_endpoint.hpp"
 #include "server/websocket_endpoint.hpp"
 
 namespace sluice {
 
-/// What an HTTP server answers on one loop: POST /mcp, GET /ws, GET /streams/{stream_id}, GET
-/// /healthz, /readyz and /metrics. Belongs to its loop.
+/// What an HTTP server answers on one loop: POST, GET and DELETE /mcp, GET /ws, GET
+/// /streams/{stream_id}, GET /healthz, /readyz and /metrics. Belongs to its loop.
 class HttpEndpoint final : public HttpHandler {
  public:
   struct Options {
@@ -25,15 +26,15 @@ class HttpEndpoint final : public HttpHandler {
 
  private:
   void post_message(const HttpRequest& request, HttpExchangePtr exchange);
-  void begin_session(HttpExchange& exchange, int http_status, std::string_view origin);
-  void cancel_request(const Message& message, std::string_view session,
-                      const std::string& principal);
+  void welcome(HttpExchange& exchange, const Session& session, std::string_view origin);
+  void end_session(const HttpRequest& request, const HttpExchangePtr& exchange);
   void get(const HttpRequest& request, HttpExchangePtr exchange);
   void preflight(const HttpRequest& request, HttpExchangePtr exchange);
 
   Service* service_;
   Options options_;
   SseEndpoint sse_;
+  SessionEndpoint session_;
   WebSocketEndpoint websocket_;
 };
 

@@ -51,8 +51,8 @@ TEST_F(HttpEndpointTest, RefusesStrangeHostsAndOrigins) {
 TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
   EXPECT_THAT(ask(post("/mcp", kPing, "Content-Type: text/html\r\n")), StartsWith("HTTP/1.1 415 "));
   EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\n")), StartsWith("HTTP/1.1 406 "));
-  EXPECT_THAT(ask(get("/mcp")), HasSubstr("Allow: POST, OPTIONS\r\n"));
-  EXPECT_THAT(ask("DELETE /mcp HTTP/1.1\r\nHost: test\r\n\r\n"), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(ask("PUT /mcp HTTP/1.1\r\nHost: test\r\n\r\n"),
+              HasSubstr("Allow: GET, POST, DELETE, OPTIONS\r\n"));
   EXPECT_THAT(ask(post("/metrics", "")), StartsWith("HTTP/1.1 405 "));
   EXPECT_THAT(ask(get("/nowhere")), StartsWith("HTTP/1.1 404 "));
 }
@@ -109,25 +109,27 @@ TEST_F(HttpEndpointTest, ACallEndsWithItsConnection) {
   peer.send(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)"
                          R"({"name":"later"}})"));
   ASSERT_TRUE(until([&] { return !calls.empty(); }));
-  EXPECT_FALSE(calls[0]->cancelled());
+  EXPECT_FALSE(calls[0]->over());
   peer.close();
-  EXPECT_TRUE(until([&] { return calls[0]->cancelled(); }));
+  EXPECT_TRUE(until([&] { return calls[0]->over(); }));
 }
 
 TEST_F(HttpEndpointTest, ACallIsCancelledWithinItsSessionOnly) {
+  const std::string own = initialize();
+  const std::string other = initialize();
   Peer peer = connect_to_endpoint();
   peer.send(post("/mcp",
                  R"({"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"later"}})",
-                 "Mcp-Session-Id: s1\r\n"));
+                 own));
   ASSERT_TRUE(until([&] { return !calls.empty(); }));
   constexpr std::string_view kCancel =
       R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}})";
   ask(post("/mcp", kCancel), "\r\n\r\n");
-  ask(post("/mcp", kCancel, "Mcp-Session-Id: s2\r\n"), "\r\n\r\n");
+  ask(post("/mcp", kCancel, other), "\r\n\r\n");
   settle();
-  EXPECT_FALSE(calls[0]->cancelled());
-  ask(post("/mcp", kCancel, "Mcp-Session-Id: s1\r\n"), "\r\n\r\n");
-  EXPECT_TRUE(until([&] { return calls[0]->cancelled(); }));
+  EXPECT_FALSE(calls[0]->over());
+  ask(post("/mcp", kCancel, own), "\r\n\r\n");
+  EXPECT_TRUE(until([&] { return calls[0]->over(); }));
 }
 
 TEST_F(HttpEndpointTest, AStreamIsReadAndResumedAsEvents) {

@@ -175,11 +175,11 @@ void subscribe_remote(RemoteSubscriptionRequest request, StreamShard shard, Exec
     if (!stream) {
       valid = std::unexpected(stream.error());
     } else {
-      valid = (*stream)->check_position(request.from.value_or((*stream)->first()));
+      valid = (*stream)->check_position(start_position(**stream, request.from));
     }
     auto box = std::make_shared<std::shared_ptr<SourceEnd>>();
     if (valid) {
-      const Seq from = request.from.value_or((*stream)->first());
+      const Seq from = start_position(**stream, request.from);
       *box = std::make_shared<SourceEnd>(std::move(*stream), request, from, reader);
     }
     std::weak_ptr<SourceEnd> source = *box;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,9 +9,14 @@
 #include "core/executor.hpp"
 #include "rpc/message.hpp"
 #include "server/framing.hpp"
+#include "server/session.hpp"
 #include "stream/push_cursor.hpp"
 
 namespace sluice {
+
+/// How a caller left before its answer was complete: lost, perhaps to come back, or it has said
+/// that it wants no answer.
+enum class Departure : std::uint8_t { gone, cancelled };
 
 /// The way back to the caller of one request that is answered later: either reply() once, or
 /// write() any number of times and then finish(). After the caller has gone everything does
@@ -24,7 +31,8 @@ class ReplyChannel : public BlockSink {
   [[nodiscard]] virtual bool can_stream() const = 0;
   /// Called once if the caller goes away or cancels before the answer is complete. An empty task
   /// withdraws it.
-  virtual void on_close(Executor::Task task) = 0;
+  using CloseTask = std::move_only_function<void(Departure)>;
+  virtual void on_close(CloseTask task) = 0;
   /// Called each time the channel takes blocks again after write() returned false.
   virtual void on_drain(Executor::Task task) = 0;
 };
@@ -38,6 +46,11 @@ class Caller {
   /// Takes over the duty to answer request `id`. -32000 when the caller has too many unanswered
   /// requests.
   virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;
+  /// The session that the message belongs to, or null. An Error: it names one that is not there.
+  virtual Result<std::shared_ptr<Session>> session() = 0;
+  /// The caller has initialized with `revision`. -32010 when there are too many sessions.
+  virtual Result<void> begin_session(const Revision& revision,
+                                     const ClientCapabilities& capabilities) = 0;
 };
 
 }  // namespace sluice

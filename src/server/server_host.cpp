@@ -49,15 +49,27 @@ constexpr Gauge kStreamTotals[] = {
      &StreamCounters::stalled_readers},
 };
 
+/// Ends expired sessions from now on. `loop` runs no longer than the sessions live.
+void sweep_sessions(EventLoop& loop, SessionRegistry& sessions) {
+  const Duration period =
+      std::clamp<Duration>(sessions.limits().expiry / 8, 100ms, std::chrono::seconds(30));
+  loop.post([&loop, &sessions, period] {
+    loop.schedule_at(loop.clock().now() + period, [&loop, &sessions] {
+      sessions.sweep();
+      sweep_sessions(loop, sessions);
+    });
+  });
+}
+
 }  // namespace
 
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
   Loop(const ServerDefinition& definition, const ResultWriter& results, const FeatureLists& lists,
-       const AccessPolicy& access, PendingCalls& pending, StreamManager& manager,
+       const AccessPolicy& access, SessionRegistry& sessions, StreamManager& manager,
        std::vector<StreamShard> shards, std::size_t index, HttpEndpoint::Options options)
       : streams(&manager),
-        service(definition, results, lists, access, pending, std::move(shards), index),
+        service(definition, results, lists, access, sessions, std::move(shards), index),
         endpoint(service, std::move(options)) {}
 
   StreamManager* streams;
@@ -71,6 +83,7 @@ struct ServerHost::State {
         results(served),
         lists(served),
         access(std::move(options.access)),
+        sessions(options.sessions, clock),
         pool(options.threads),
         policy(options.limits, options.stream_memory, options.streams_per_client,
                options.max_streams / pool.size() + 1) {}
@@ -79,7 +92,8 @@ struct ServerHost::State {
   ResultWriter results;
   FeatureLists lists;
   AccessPolicy access;
-  PendingCalls pending;
+  SteadyClock clock;
+  SessionRegistry sessions;
   LoopPool pool;
   StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
@@ -122,7 +136,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   std::vector<HttpHandler*> handlers;
   for (std::size_t i = 0; i < count; ++i) {
     server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.lists,
-                                                  server.access, server.pending,
+                                                  server.access, server.sessions,
                                                   *server.managers[i], shards, i, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
   }
@@ -131,6 +145,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   Result<std::uint16_t> port = server.http->listen(options.host, options.port, options.tls);
   if (!port) return std::unexpected(std::move(port.error()));
   server.port = *port;
+  if (server.sessions.enabled()) sweep_sessions(server.pool.loop(0), server.sessions);
   server.pool.start();
   return host;
 }
@@ -235,6 +250,8 @@ std::string ServerHost::metrics() const {
   for (const Gauge& total : kStreamTotals) {
     append_metric(out, total.name, "counter", total.help, server.sum(total.value));
   }
+  append_metric(out, "sluice_sessions", "gauge", "Sessions of the session eras.",
+                server.sessions.size());
   append_metric(out, "sluice_stream_memory_bytes", "gauge", "Memory held for chunks.",
                 server.policy.budget.used());
   append_metric(out, "sluice_stream_memory_limit_bytes", "gauge", "Memory chunks may hold.",

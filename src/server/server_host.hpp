@@ -8,6 +8,7 @@
 #include "net/http_server.hpp"
 #include "server/access_policy.hpp"
 #include "server/definition.hpp"
+#include "server/session_registry.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
@@ -23,6 +24,7 @@ struct ServerHostOptions {
   std::size_t streams_per_client = 64;
   std::size_t max_streams = 100'000;                // of all loops, ended ones included
   std::size_t max_message = std::size_t{4} << 20U;  // bytes of a request's body or message
+  SessionLimits sessions;
   HttpServerOptions http;
   AccessPolicy::Options access;
 };

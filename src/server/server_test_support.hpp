@@ -45,15 +45,15 @@ class RecordingChannel final : public ReplyChannel {
   }
   [[nodiscard]] const Framing& framing() const override { return sse_framing(); }
   [[nodiscard]] bool can_stream() const override { return streams; }
-  void on_close(Executor::Task task) override {
+  void on_close(CloseTask task) override {
     // What the old task holds may hold this channel.
-    const Executor::Task old = std::exchange(close_task_, std::move(task));
+    const CloseTask old = std::exchange(close_task_, std::move(task));
   }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
 
   /// The caller goes away.
-  void close() {
-    if (Executor::Task task = std::exchange(close_task_, {})) task();
+  void close(Departure departure = Departure::gone) {
+    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
   }
   /// The caller takes more.
   void drain() {
@@ -71,9 +71,9 @@ class RecordingChannel final : public ReplyChannel {
   bool streams = true;
 
  private:
-  void done() { const Executor::Task released = std::exchange(close_task_, {}); }
+  void done() { const CloseTask released = std::exchange(close_task_, {}); }
 
-  Executor::Task close_task_;
+  CloseTask close_task_;
   Executor::Task drain_task_;
 };
 
@@ -88,8 +88,16 @@ class RecordingCaller final : public Caller {
     channels.back()->streams = streams;
     return channels.back();
   }
+  Result<std::shared_ptr<Session>> session() override { return agreed; }
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override {
+    agreed = std::make_shared<Session>(session_id, principal_, revision, capabilities);
+    return {};
+  }
   RecordingChannel& channel() { return *channels.back(); }
 
+  std::string session_id;  // of the session that initialize begins
+  std::shared_ptr<Session> agreed;
   bool full = false;
   bool streams = true;
   std::vector<RequestId> ids;

@@ -7,8 +7,8 @@
 #include "server/access_policy.hpp"
 #include "server/definition.hpp"
 #include "server/dispatcher.hpp"
-#include "server/pending_calls.hpp"
 #include "server/result_writer.hpp"
+#include "server/session_registry.hpp"
 #include "server/stream_service.hpp"
 
 namespace sluice {
@@ -16,17 +16,17 @@ namespace sluice {
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
   Service(const ServerDefinition& server, const ResultWriter& results, const FeatureLists& lists,
-          const AccessPolicy& policy, PendingCalls& pending_calls, std::vector<StreamShard> shards,
-          std::size_t loop)
+          const AccessPolicy& policy, SessionRegistry& open_sessions,
+          std::vector<StreamShard> shards, std::size_t loop)
       : definition(&server),
         access(&policy),
-        pending(&pending_calls),
+        sessions(&open_sessions),
         streams(server, std::move(shards), loop),
         dispatcher(server, results, lists, streams) {}
 
   const ServerDefinition* definition;
   const AccessPolicy* access;
-  PendingCalls* pending;  // shared by all loops
+  SessionRegistry* sessions;  // shared by all loops
   StreamService streams;
   Dispatcher dispatcher;
   MessageParser parser;

@@ -7,7 +7,7 @@
 #include "core/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"
-#include "server/http_channel.hpp"
+#include "server/event_sink.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -28,53 +28,6 @@ class EventEncoder final : public ChunkEncoder {
 };
 
 const EventEncoder kEventEncoder;
-
-class EventSink final : public BlockSink {
- public:
-  EventSink(HttpExchangePtr exchange, std::string cors_origin)
-      : exchange_(std::move(exchange)), cors_origin_(std::move(cors_origin)) {}
-
-  void start() {
-    if (cors_origin_.empty()) {
-      exchange_->start(200, "text/event-stream", event_stream_headers());
-    } else {
-      exchange_->start(200, "text/event-stream",
-                       {{"Cache-Control", "no-store"},
-                        {"X-Accel-Buffering", "no"},
-                        {"Access-Control-Allow-Origin", cors_origin_},
-                        {"Vary", "Origin"}});
-    }
-    // Something must be sent for the client to know that the stream is open.
-    exchange_->write(std::string_view(": open\n\n"));
-  }
-
-  bool write(std::string_view block) override {
-    const bool room = exchange_->write(block);
-    exchange_->flush();
-    return room;
-  }
-  bool write(const Bytes& block) override {
-    const bool room = exchange_->write(ChunkBlock::from_framed(block));
-    exchange_->flush();
-    return room;
-  }
-  void finish() override {
-    // The exchange's callbacks keep the subscription, and so this sink: they go with the reply.
-    const HttpExchangePtr exchange = exchange_;
-    exchange->finish();
-  }
-  void drop(const Error& error) override {
-    std::string event = "event: error\ndata: ";
-    append_error(event, {}, error);
-    event.append("\n\n");
-    exchange_->write(std::string_view(event));
-    finish();
-  }
-
- private:
-  HttpExchangePtr exchange_;
-  std::string cors_origin_;
-};
 
 int status_of(const Error& error) {
   switch (error.code) {
@@ -109,31 +62,18 @@ void SseEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
     }
     if (last.data() != nullptr) ++*from;
   }
-  std::string origin(request.header(KnownHeader::origin));
-  auto sink = std::make_unique<EventSink>(exchange, std::move(origin));
+  auto sink = std::make_unique<EventSink>(exchange, request.header(KnownHeader::origin));
   EventSink* const events = sink.get();
-  // The exchange keeps the subscription; letting go of it detaches the reader.
   service_->streams.subscribe(
       std::string(stream_id), principal, from, 0, kEventEncoder, true, std::move(sink),
       [exchange, events](Result<std::unique_ptr<Subscription>> subscribed) mutable {
-        if (!subscribed) {
-          std::string body;
-          append_error(body, {}, subscribed.error());
-          exchange->reply(status_of(subscribed.error()), "application/json", body);
+        if (subscribed) {
+          events->open(std::move(*subscribed));
           return;
         }
-        // The reader may have gone while the stream's loop was asked.
-        if (!exchange->is_open()) return;
-        const auto subscription =
-            std::make_shared<std::unique_ptr<Subscription>>(std::move(*subscribed));
-        exchange->on_close([subscription] { subscription->reset(); });
-        exchange->on_drain([weak = std::weak_ptr(subscription)] {
-          if (const auto open = weak.lock(); open != nullptr && *open != nullptr) {
-            (*open)->resume();
-          }
-        });
-        events->start();
-        (*subscription)->resume();
+        std::string body;
+        append_error(body, {}, subscribed.error());
+        exchange->reply(status_of(subscribed.error()), "application/json", body);
       });
 }
 

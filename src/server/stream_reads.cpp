@@ -119,6 +119,7 @@ class WholeRun final : public Cursor {
           if (!tool_calls_.empty()) tool_calls_.push_back(',');
           tool_calls_.append("\"").append(chunk.escaped).append("\"");
           break;
+        case ChunkKind::message:
         case ChunkKind::end:
           break;
       }

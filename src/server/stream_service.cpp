@@ -66,6 +66,10 @@ std::string started_result(const Stream& stream) {
   return status_result(stream.id(), "streaming_started");
 }
 
+Seq start_position(const Stream& stream, std::optional<Seq> from) {
+  return from == kUndelivered ? stream.undelivered() : from.value_or(stream.first());
+}
+
 StreamService::StreamService(const ServerDefinition& definition, std::vector<StreamShard> shards,
                              std::size_t loop)
     : definition_(&definition), shards_(std::move(shards)), loop_(loop) {}
@@ -151,11 +155,9 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
       return true;
     }
     // The channel keeps the poll; the poll's answer lets go of the channel.
-    (*channel)->on_close(
-        [pending = wait_for_chunks(std::move(*stream), *poll,
-                                   respond_through(*channel, message.id))]() mutable {
-          pending = nullptr;
-        });
+    (*channel)->on_close([pending = wait_for_chunks(std::move(*stream), *poll,
+                                                    respond_through(*channel, message.id))](
+                             Departure) mutable { pending = nullptr; });
     return false;
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
@@ -167,7 +169,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   const auto box = std::make_shared<std::shared_ptr<PendingPoll>>();
   Executor* const there = shards_[target].executor;
   Executor* const here = &executor();
-  (*channel)->on_close([box, there] { there->post([box] { box->reset(); }); });
+  (*channel)->on_close([box, there](Departure) { there->post([box] { box->reset(); }); });
   auto respond = respond_through(*channel, message.id);
   on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal(), box, here, there,
                                 respond = std::move(respond)](StreamManager& manager) mutable {
@@ -223,7 +225,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
   }
   std::shared_ptr<WholeRun> run =
       collect_stream(streams(), std::move(*stream), respond_through(*channel, message.id));
-  (*channel)->on_close([run = std::move(run)]() mutable { run = nullptr; });
+  (*channel)->on_close([run = std::move(run)](Departure) mutable { run = nullptr; });
   return false;
 }
 
@@ -395,7 +397,7 @@ void StreamService::subscribe(const std::string& stream_id, const std::string& p
     answer(std::unexpected(std::move(stream.error())));
     return;
   }
-  const Seq start_at = from.value_or((*stream)->first());
+  const Seq start_at = start_position(**stream, from);
   if (Result<void> valid = (*stream)->check_position(start_at); !valid) {
     answer(std::unexpected(std::move(valid.error())));
     return;

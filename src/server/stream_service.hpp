@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,11 @@
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
+
+/// As the place to read from: behind what the reader before was given.
+inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
+/// The chunk that a reader starts at who asks for `from`; absent: the oldest kept.
+Seq start_position(const Stream& stream, std::optional<Seq> from);
 
 /// One loop and the streams that live on it.
 struct StreamShard {

@@ -44,13 +44,13 @@ class WebSocketChannel final : public ReplyChannel {
   void drop(const Error& error) override;
   [[nodiscard]] const Framing& framing() const override { return websocket_framing(); }
   [[nodiscard]] bool can_stream() const override { return true; }
-  void on_close(Executor::Task task) override { close_task_ = std::move(task); }
+  void on_close(CloseTask task) override { close_task_ = std::move(task); }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
 
   /// The caller went away or cancelled.
-  void close() {
+  void close(Departure departure) {
     connection_ = nullptr;
-    if (Executor::Task task = std::exchange(close_task_, {})) task();
+    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
   }
   void drain() {
     if (drain_task_) drain_task_();
@@ -59,7 +59,7 @@ class WebSocketChannel final : public ReplyChannel {
  private:
   std::shared_ptr<Connection> connection_;  // null once answered or closed
   RequestId id_;
-  Executor::Task close_task_;
+  CloseTask close_task_;
   Executor::Task drain_task_;
 };
 
@@ -125,7 +125,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
     subscriptions_.clear();
     const auto pending = std::exchange(pending_, {});
     for (const auto& [id, weak] : pending) {
-      if (const auto channel = weak.lock()) channel->close();
+      if (const auto channel = weak.lock()) channel->close(Departure::gone);
     }
   }
 
@@ -142,6 +142,12 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
     auto channel = std::make_shared<WebSocketChannel>(shared_from_this(), id);
     pending_.emplace(id, channel);
     return channel;
+  }
+  Result<std::shared_ptr<Session>> session() override { return agreed_; }
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override {
+    agreed_ = std::make_shared<Session>(std::string(), principal_, revision, capabilities);
+    return {};
   }
 
   /// Sends a stream's frames. The streams of a turn leave together, but one alone need not wait.
@@ -310,7 +316,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
     if (found == pending_.end()) return;
     const std::shared_ptr<WebSocketChannel> channel = found->second.lock();
     pending_.erase(found);
-    if (channel != nullptr) channel->close();
+    if (channel != nullptr) channel->close(Departure::cancelled);
   }
 
   static Error too_many_subscriptions() {
@@ -323,6 +329,7 @@ class Connection final : public Caller, public std::enable_shared_from_this<Conn
   Service* service_;
   std::string principal_;
   WebSocketSessionPtr session_;
+  std::shared_ptr<Session> agreed_;  // null before `initialize`
   std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
   std::map<RequestId, std::weak_ptr<WebSocketChannel>> pending_;
   std::shared_ptr<Subscription> started_;  // by the message being handled
@@ -352,7 +359,7 @@ void WebSocketChannel::finish() {
     connection->forget(id_);
   }
   // What waits to hear of a close may hold this channel.
-  const Executor::Task released = std::exchange(close_task_, {});
+  const CloseTask released = std::exchange(close_task_, {});
 }
 
 void WebSocketChannel::drop(const Error& error) {

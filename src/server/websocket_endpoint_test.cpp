@@ -119,11 +119,11 @@ TEST_F(WebSocketEndpointTest, RequestsAreCancelledByTheirIds) {
   ASSERT_TRUE(peer.expect(R"("id":123456789012345678901234567890,"error":{"code":-32600)"));
   peer.send(frame(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
                   R"("params":{"requestId":123456789012345678901234567890}})"));
-  EXPECT_TRUE(until([&] { return calls[0]->cancelled(); }));
+  EXPECT_TRUE(until([&] { return calls[0]->over(); }));
   peer.send(request("7", "tools/call", R"("name":"later")"));
   ASSERT_TRUE(until([&] { return calls.size() == 2; }));
   peer.close();
-  EXPECT_TRUE(until([&] { return calls[1]->cancelled(); }));
+  EXPECT_TRUE(until([&] { return calls[1]->over(); }));
 }
 
 TEST_F(WebSocketEndpointTest, AnswersWhatIsNoMessage) {

@@ -16,7 +16,7 @@ constexpr std::size_t kSlackPerChunk = 8;
 constexpr std::size_t kLeastSlack = 32;
 
 // An index entry: the end of the chunk's text in the low bits, its kind above them.
-constexpr std::uint32_t kKindShift = 30;
+constexpr std::uint32_t kKindShift = 29;
 constexpr std::uint32_t kEndMask = (std::uint32_t{1} << kKindShift) - 1;
 
 }  // namespace

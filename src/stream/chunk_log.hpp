@@ -13,11 +13,12 @@ namespace sluice {
 /// The number of a chunk in its stream, from 0.
 using Seq = std::uint64_t;
 
-/// What a chunk holds. `end` closes the stream and carries no text.
-enum class ChunkKind : std::uint8_t { text, reasoning, tool_call, end };
+/// What a chunk holds. `message` is a whole JSON-RPC message as it is; `end` closes the stream and
+/// carries no text.
+enum class ChunkKind : std::uint8_t { text, reasoning, tool_call, message, end };
 
 /// One chunk as it is kept: its text already escaped as the inside of a JSON string, so that no
-/// reader pays for that again. Valid until the log is next changed.
+/// reader pays for that again; but for a message. Valid until the log is next changed.
 struct Chunk {
   Seq seq = 0;
   ChunkKind kind = ChunkKind::text;

@@ -48,8 +48,12 @@ Stream::~Stream() {
 bool Stream::append(ChunkKind kind, std::string_view text) {
   if (ended()) return false;
   if (state_ == StreamState::initializing) state_ = StreamState::active;
-  std::string& escaped = manager_->scratch();
-  append_json_escaped(escaped, text);
+  std::string_view escaped = text;
+  if (kind != ChunkKind::message) {
+    std::string& scratch = manager_->scratch();
+    append_json_escaped(scratch, text);
+    escaped = scratch;
+  }
   if (!log_.append(kind, escaped)) {
     log_.release_below(hold());
     manager_->reclaim(ChunkLog::memory_for(escaped.size()), this);

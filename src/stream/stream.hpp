@@ -89,9 +89,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// The loop this stream belongs to.
   [[nodiscard]] Executor& executor() const;
 
-  /// Appends a chunk of UTF-8 text. True: there is room for another. False: this one is kept, but
-  /// the producer must wait for on_room(); it stays false until then. Ignored, and false, once the
-  /// stream has ended. If there is no memory for it at all, the stream fails.
+  /// Appends a chunk of UTF-8 text, or a message in JSON text without line breaks. True: there is
+  /// room for another. False: this one is kept, but the producer must wait for on_room(); it stays
+  /// false until then. Ignored, and false, once the stream has ended. If there is no memory for it
+  /// at all, the stream fails.
   bool append(ChunkKind kind, std::string_view text);
   /// Hands everything appended so far to the readers now; otherwise that happens at the end of
   /// the loop's turn.
@@ -110,6 +111,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Whether a reader may start at `from`: -32006 below the oldest kept chunk (`data.oldest_seq`
   /// names it) or ahead of the next one, -32005 if the stream has been removed.
   [[nodiscard]] Result<void> check_position(Seq from) const;
+  /// The oldest chunk that a reader, at it or gone, has not passed.
+  [[nodiscard]] Seq undelivered() const { return hold(); }
   /// Stops the producer on a reader's behalf; the stream then ends as the producer says. False if
   /// it had already ended.
   bool cancel();
@@ -120,6 +123,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// first chunk not appended.
   Seq encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq limit,
              std::size_t max_bytes) const;
+  [[nodiscard]] bool has_readers() const { return cursors_ != nullptr; }
   [[nodiscard]] bool has_several_readers() const;
   /// A string of the loop to encode into; valid until the next cursor uses it.
   std::string& block_scratch();

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/json.hpp"
+
+namespace sluice {
+
+/// What a client can be asked for, as its ClientCapabilities declare it (in `initialize`, from
+/// 2026-07-28 on in every request).
+struct ClientCapabilities {
+  bool roots = false;
+  bool sampling = false;
+  bool sampling_tools = false;  // sampling requests may offer tools
+  bool elicitation_form = false;
+  bool elicitation_url = false;
+};
+
+/// Members that are unknown or of other types declare nothing.
+ClientCapabilities decode_client_capabilities(const json::object& declared);
+
+/// The part of `declared` that a request of `method` with `params` needs, as the JSON text of a
+/// ClientCapabilities object; empty if nothing is missing.
+std::string missing_capabilities(const ClientCapabilities& declared, std::string_view method,
+                                 const json::object& params);
+
+}  // namespace sluice

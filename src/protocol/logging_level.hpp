@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sluice {
+
+/// The severities of log messages to a client, the least severe first (RFC 5424, section 6.2.1;
+/// 2025-11-25, Logging).
+enum class LoggingLevel : std::uint8_t {
+  debug,
+  info,
+  notice,
+  warning,
+  error,
+  critical,
+  alert,
+  emergency,
+};
+
+inline constexpr std::array<std::string_view, 8> kLoggingLevels = {
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+
+inline std::string_view to_string(LoggingLevel level) {
+  return kLoggingLevels[static_cast<std::size_t>(level)];
+}
+
+inline std::optional<LoggingLevel> parse_logging_level(std::string_view name) {
+  const auto* const found = std::ranges::find(kLoggingLevels, name);
+  if (found == kLoggingLevels.end()) return std::nullopt;
+  return static_cast<LoggingLevel>(found - kLoggingLevels.begin());
+}
+
+}  // namespace sluice

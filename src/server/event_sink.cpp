@@ -1,0 +1,82 @@
+#include "server/event_sink.hpp"
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "rpc/message.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::array<HeaderField, 2> kEventStreamHeaders = {
+    {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
+
+}  // namespace
+
+void start_events(HttpExchange& exchange, std::string_view cors_origin) {
+  if (cors_origin.empty()) {
+    exchange.start(200, "text/event-stream",
+                   HeaderFields(std::span<const HeaderField>(kEventStreamHeaders)));
+  } else {
+    exchange.start(200, "text/event-stream",
+                   {kEventStreamHeaders[0],
+                    kEventStreamHeaders[1],
+                    {"Access-Control-Allow-Origin", cors_origin},
+                    {"Vary", "Origin"}});
+  }
+}
+
+EventSink::EventSink(HttpExchangePtr exchange, std::string_view origin)
+    : exchange_(std::move(exchange)), cors_origin_(origin) {}
+
+void EventSink::open(std::unique_ptr<Subscription> subscription, std::shared_ptr<void> with) {
+  // The reader may have gone while the stream's loop was asked.
+  if (!exchange_->is_open()) return;
+  struct Kept {
+    std::unique_ptr<Subscription> subscription;
+    std::shared_ptr<void> with;
+  };
+  const auto kept = std::make_shared<Kept>(std::move(subscription), std::move(with));
+  exchange_->on_close([kept] {
+    kept->subscription.reset();
+    kept->with.reset();
+  });
+  exchange_->on_drain([weak = std::weak_ptr(kept)] {
+    if (const auto open = weak.lock(); open != nullptr && open->subscription != nullptr) {
+      open->subscription->resume();
+    }
+  });
+  start_events(*exchange_, cors_origin_);
+  // Something must be sent for the client to know that the stream is open.
+  exchange_->write(std::string_view(": open\n\n"));
+  kept->subscription->resume();
+}
+
+bool EventSink::write(std::string_view block) {
+  const bool room = exchange_->write(block);
+  exchange_->flush();
+  return room;
+}
+
+bool EventSink::write(const Bytes& block) {
+  const bool room = exchange_->write(ChunkBlock::from_framed(block));
+  exchange_->flush();
+  return room;
+}
+
+void EventSink::finish() {
+  // The exchange's callbacks keep the subscription, and so this sink: they go with the reply.
+  const HttpExchangePtr exchange = exchange_;
+  exchange->finish();
+}
+
+void EventSink::drop(const Error& error) {
+  std::string event = "event: error\ndata: ";
+  append_error(event, {}, error);
+  event.append("\n\n");
+  exchange_->write(std::string_view(event));
+  finish();
+}
+
+}  // namespace sluice

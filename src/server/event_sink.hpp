@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/http_exchange.hpp"
+#include "server/stream_service.hpp"
+
+namespace sluice {
+
+/// Starts a reply of server-sent events, which no cache and no proxy may hold back. `cors_origin`
+/// is echoed to a page that may read it, or empty.
+void start_events(HttpExchange& exchange, std::string_view cors_origin);
+
+/// The reply to a GET that reads a stream as server-sent events. Belongs to the exchange's loop.
+class EventSink final : public BlockSink {
+ public:
+  /// `origin` is echoed to a page that may read the reply; it may be an absent header's value.
+  EventSink(HttpExchangePtr exchange, std::string_view origin);
+
+  /// Starts the reply with the subscription that writes to this sink. The exchange keeps it;
+  /// letting go of the exchange detaches the reader. `with` goes when the reader does. Does
+  /// nothing if the peer has gone meanwhile.
+  void open(std::unique_ptr<Subscription> subscription, std::shared_ptr<void> with = {});
+
+  bool write(std::string_view block) override;
+  bool write(const Bytes& block) override;
+  void finish() override;
+  void drop(const Error& error) override;
+
+ private:
+  HttpExchangePtr exchange_;
+  std::string cors_origin_;
+};
+
+}  // namespace sluice

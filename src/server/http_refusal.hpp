@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "net/http_exchange.hpp"
+
+namespace sluice {
+
+/// Answers with an HTTP status and a JSON-RPC error without an id as the body.
+void refuse(HttpExchange& exchange, int status, int code, std::string message,
+            HeaderFields extra = {});
+
+/// Whether `accept` (an Accept header, or absent) takes `type`, one of `any_subtype`.
+bool accepts(std::string_view accept, std::string_view type, std::string_view any_subtype);
+
+}  // namespace sluice

@@ -1,0 +1,186 @@
+#include "server/session.hpp"
+
+#include <utility>
+
+#include "rpc/error_codes.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+std::unexpected<Error> over() {
+  return fail(kInvalidRequest, "The session has ended; begin another with initialize");
+}
+
+std::unexpected<Error> too_many(std::size_t most, std::string_view what) {
+  return fail(kStreamLimit, "This session has " + std::to_string(most) + " " + std::string(what) +
+                                ", the most it may");
+}
+
+/// The outcome that a response's body tells. Copied: the body lives in its parser.
+Result<json::value> outcome_of(const json::object& body) {
+  if (const json::value* result = body.if_contains("result")) {
+    return json::value(*result, json::storage_ptr());
+  }
+  Error error{kInternalError, "The client answered with an error", {}};
+  const json::value* const given = body.if_contains("error");
+  const json::object* const members = given == nullptr ? nullptr : given->if_object();
+  if (members == nullptr) return std::unexpected(std::move(error));
+  if (const json::value* code = members->if_contains("code"); code != nullptr && code->is_int64()) {
+    error.code = static_cast<int>(code->get_int64());
+  }
+  if (const json::value* text = members->if_contains("message");
+      text != nullptr && text->is_string()) {
+    error.message = text->get_string();
+  }
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Session::Session(std::string id, std::string principal, const Revision& revision,
+                 const ClientCapabilities& capabilities, Duration resume_window)
+    : id_(std::move(id)),
+      principal_(std::move(principal)),
+      stream_principal_("session:" + id_),
+      revision_(&revision),
+      capabilities_(capabilities),
+      resume_window_(resume_window) {}
+
+Result<void> Session::subscribe(const std::string& uri) {
+  const std::lock_guard lock(mutex_);
+  if (subscriptions_.size() >= kMaxSubscriptions && !subscriptions_.contains(uri)) {
+    return too_many(kMaxSubscriptions, "resource subscriptions");
+  }
+  subscriptions_.insert(uri);
+  return {};
+}
+
+void Session::unsubscribe(const std::string& uri) {
+  const std::lock_guard lock(mutex_);
+  subscriptions_.erase(uri);
+}
+
+bool Session::subscribed(const std::string& uri) const {
+  const std::lock_guard lock(mutex_);
+  return subscriptions_.contains(uri);
+}
+
+Result<std::unique_ptr<Session::Call>> Session::add_call(const std::shared_ptr<Session>& session,
+                                                         RequestId request_id, Executor& loop,
+                                                         std::function<void()> cancel) {
+  const std::lock_guard lock(session->mutex_);
+  if (session->ended_) return over();
+  if (session->calls_.size() >= kMaxCalls) return too_many(kMaxCalls, "unanswered requests");
+  const bool added =
+      session->calls_.try_emplace(request_id, PostedTask{&loop, std::move(cancel)}).second;
+  if (!added) {
+    return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
+  }
+  return std::make_unique<Call>(session, std::move(request_id));
+}
+
+void Session::cancel_call(const RequestId& request_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(request_id);
+  if (found != calls_.end()) found->second.post();
+}
+
+void Session::forget_call(const RequestId& request_id) {
+  const std::lock_guard lock(mutex_);
+  calls_.erase(request_id);
+}
+
+Result<RequestId> Session::expect_response(Executor& loop, Answer answer) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return over();
+  if (expected_.size() >= kMaxRequests) return too_many(kMaxRequests, "requests to its client");
+  RequestId id = std::to_string(++last_number_);
+  expected_.try_emplace(id, Expected{&loop, std::move(answer)});
+  return id;
+}
+
+void Session::forget_response(const RequestId& id) {
+  Answer released;  // destroyed after the lock
+  const std::lock_guard lock(mutex_);
+  const auto found = expected_.find(id);
+  if (found == expected_.end()) return;
+  released = std::move(found->second.answer);
+  expected_.erase(found);
+}
+
+bool Session::on_response(const Message& message) {
+  std::unordered_map<RequestId, Expected>::node_type expected;
+  {
+    const std::lock_guard lock(mutex_);
+    expected = expected_.extract(message.id);
+  }
+  if (expected.empty()) return false;
+  expected.mapped().loop->post(
+      [answer = std::move(expected.mapped().answer),
+       outcome = outcome_of(*message.body)]() mutable { answer(std::move(outcome)); });
+  return true;
+}
+
+std::unique_ptr<Session::Reader> Session::take_over(const std::shared_ptr<Session>& session,
+                                                    const StreamId& stream, Executor& loop,
+                                                    std::function<void()> close) {
+  const std::lock_guard lock(session->mutex_);
+  if (session->ended_) return nullptr;
+  const std::uint64_t number = ++session->last_number_;
+  ReaderEntry entry{number, {&loop, std::move(close)}};
+  const auto [found, added] = session->readers_.try_emplace(stream, entry);
+  if (!added) {
+    found->second.close.post();
+    found->second = std::move(entry);
+  }
+  return std::make_unique<Reader>(session, stream, number);
+}
+
+void Session::forget_reader(const StreamId& stream, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = readers_.find(stream);
+  if (found != readers_.end() && found->second.number == number) readers_.erase(found);
+}
+
+std::optional<StreamId> Session::standalone_stream() const {
+  const std::lock_guard lock(mutex_);
+  return standalone_;
+}
+
+StreamId Session::offer_standalone_stream(const StreamId& stream) {
+  const std::lock_guard lock(mutex_);
+  if (!standalone_) standalone_ = stream;
+  return *standalone_;
+}
+
+void Session::forget_standalone_stream(const StreamId& stream) {
+  const std::lock_guard lock(mutex_);
+  if (standalone_ == stream) standalone_.reset();
+}
+
+bool Session::expired(TimePoint now, Duration expiry) {
+  const std::lock_guard lock(mutex_);
+  if (!calls_.empty() || !readers_.empty()) {
+    touch(now);
+    return false;
+  }
+  return used_.load() <= (now - expiry).time_since_epoch().count();
+}
+
+void Session::end() {
+  std::unordered_map<RequestId, Expected> expected;
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  for (const auto& [id, cancel] : calls_) cancel.post();
+  for (const auto& [stream, reader] : readers_) reader.close.post();
+  // Whoever waits for them is being cancelled.
+  expected.swap(expected_);
+}
+
+bool Session::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+}  // namespace sluice

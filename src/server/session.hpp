@@ -1,0 +1,178 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "core/json.hpp"
+#include "protocol/client_capabilities.hpp"
+#include "protocol/logging_level.hpp"
+#include "protocol/revision.hpp"
+#include "rpc/message.hpp"
+#include "stream/stream_id.hpp"
+
+namespace sluice {
+
+/// What a request hears that names a session which is not there, or another principal's.
+inline constexpr std::string_view kNoSuchSession =
+    "Session not found; it has ended or expired: begin another with initialize";
+
+/// What the server and a client of the session eras (2024-11-05 to 2025-11-25) have agreed on with
+/// `initialize`, and what is under way between them. Its requests may be on any loop: thread-safe.
+/// Callbacks run on the loop they were given with, after the call that causes them, and never
+/// once the session has ended.
+class Session {
+ public:
+  /// `id` names it to its client; empty on transports where the connection is the session.
+  /// `resume_window` is how long a call goes on whose caller is gone.
+  Session(std::string id, std::string principal, const Revision& revision,
+          const ClientCapabilities& capabilities, Duration resume_window = {});
+
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] const std::string& principal() const { return principal_; }
+  /// Whom the session's own streams belong to: nobody finds them by the caller's name.
+  [[nodiscard]] const std::string& stream_principal() const { return stream_principal_; }
+  [[nodiscard]] const Revision& revision() const { return *revision_; }
+  [[nodiscard]] const ClientCapabilities& capabilities() const { return capabilities_; }
+  [[nodiscard]] Duration resume_window() const { return resume_window_; }
+
+  // --- what the client set -------------------------------------------------------------------
+
+  /// The least severe log messages wanted; without logging/setLevel the server decides: all.
+  [[nodiscard]] LoggingLevel logging_level() const { return level_.load(); }
+  void set_logging_level(LoggingLevel level) { level_.store(level); }
+  /// -32010 beyond kMaxSubscriptions.
+  Result<void> subscribe(const std::string& uri);
+  void unsubscribe(const std::string& uri);
+  [[nodiscard]] bool subscribed(const std::string& uri) const;
+
+  // --- requests of the client that are under way ---------------------------------------------
+
+  /// A request's entry; leaving the scope removes it.
+  class Call {
+   public:
+    Call(std::shared_ptr<Session> session, RequestId request_id)
+        : session_(std::move(session)), request_id_(std::move(request_id)) {}
+    ~Call() { session_->forget_call(request_id_); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    std::shared_ptr<Session> session_;
+    RequestId request_id_;
+  };
+
+  /// `cancel` runs when the client cancels the request (2025-11-25, Cancellation), or the session
+  /// ends. -32010 beyond kMaxCalls, -32600 if `request_id` is under way already.
+  static Result<std::unique_ptr<Call>> add_call(const std::shared_ptr<Session>& session,
+                                                RequestId request_id, Executor& loop,
+                                                std::function<void()> cancel);
+  void cancel_call(const RequestId& request_id);
+
+  // --- requests to the client ----------------------------------------------------------------
+
+  /// What became of one: the result, or the client's error.
+  using Answer = std::move_only_function<void(Result<json::value>)>;
+  /// Expects the response to a request that is about to be sent; returns its id as JSON text.
+  /// -32010 beyond kMaxRequests.
+  Result<RequestId> expect_response(Executor& loop, Answer answer);
+  /// Nobody waits for it any more.
+  void forget_response(const RequestId& id);
+  /// Takes a response; false if nobody waits for it.
+  bool on_response(const Message& message);
+
+  // --- streams of messages -------------------------------------------------------------------
+
+  /// Whoever reads one of them; leaving the scope says that it no longer does.
+  class Reader {
+   public:
+    Reader(std::shared_ptr<Session> session, const StreamId& stream, std::uint64_t number)
+        : session_(std::move(session)), stream_(stream), number_(number) {}
+    ~Reader() { session_->forget_reader(stream_, number_); }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+   private:
+    std::shared_ptr<Session> session_;
+    StreamId stream_;
+    std::uint64_t number_;
+  };
+
+  /// A reader takes over `stream`: `close` of the one before it runs, for each message goes to one
+  /// reader only (2025-11-25, Multiple Connections). Null once the session has ended.
+  static std::unique_ptr<Reader> take_over(const std::shared_ptr<Session>& session,
+                                           const StreamId& stream, Executor& loop,
+                                           std::function<void()> close);
+  /// The stream for messages that belong to no request, if there is one yet.
+  [[nodiscard]] std::optional<StreamId> standalone_stream() const;
+  /// Makes `stream` that stream if there is none; returns the one there is then.
+  StreamId offer_standalone_stream(const StreamId& stream);
+  /// `stream` has expired.
+  void forget_standalone_stream(const StreamId& stream);
+
+  // --- its life ------------------------------------------------------------------------------
+
+  /// Somebody used it. Relaxed: a sweep may see it late.
+  void touch(TimePoint now) { used_.store(now.time_since_epoch().count()); }
+  /// Whether nothing is under way, and it was not used for `expiry` before `now`. What is under way
+  /// counts as use.
+  [[nodiscard]] bool expired(TimePoint now, Duration expiry);
+  /// Cancels its requests and closes its readers. Nothing can be added afterwards.
+  void end();
+  [[nodiscard]] bool ended() const;
+
+  static constexpr std::size_t kMaxSubscriptions = 1000;
+  static constexpr std::size_t kMaxCalls = 1000;
+  static constexpr std::size_t kMaxRequests = 1000;
+
+ private:
+  struct PostedTask {
+    Executor* loop;
+    std::function<void()> run;
+    void post() const { loop->post(run); }
+  };
+  struct Expected {
+    Executor* loop;
+    Answer answer;
+  };
+
+  struct ReaderEntry {
+    std::uint64_t number;
+    PostedTask close;
+  };
+
+  void forget_call(const RequestId& request_id);
+  void forget_reader(const StreamId& stream, std::uint64_t number);
+
+  const std::string id_;
+  const std::string principal_;
+  const std::string stream_principal_;
+  const Revision* const revision_;
+  const ClientCapabilities capabilities_;
+  const Duration resume_window_;
+  std::atomic<LoggingLevel> level_ = LoggingLevel::debug;
+  std::atomic<TimePoint::rep> used_ = 0;
+
+  mutable std::mutex mutex_;
+  bool ended_ = false;
+  std::uint64_t last_number_ = 0;
+  std::set<std::string, std::less<>> subscriptions_;
+  std::unordered_map<RequestId, PostedTask> calls_;
+  std::unordered_map<RequestId, Expected> expected_;
+  std::map<StreamId, ReaderEntry> readers_;
+  std::optional<StreamId> standalone_;
+};
+
+}  // namespace sluice

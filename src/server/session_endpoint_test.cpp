@@ -1,0 +1,318 @@
+#include "server/session_endpoint.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/endpoint_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::string_view kCallLater =
+    R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"later",)"
+    R"("_meta":{"progressToken":"t"}}})";
+constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
+
+class SessionEndpointTest : public EndpointTest {
+ protected:
+  static std::string last_event(std::string_view id) {
+    return "Last-Event-ID: " + std::string(id) + "\r\n";
+  }
+  /// The id of the last event in `text`.
+  static std::string event_id(std::string_view text) {
+    const std::size_t at = text.rfind("id: ");
+    if (at == std::string_view::npos) return {};
+    return std::string(text.substr(at + 4, text.find('\n', at) - at - 4));
+  }
+  static std::string remove(const std::string& session) {
+    return "DELETE /mcp HTTP/1.1\r\nHost: test\r\n" + session + "\r\n";
+  }
+};
+
+TEST_F(SessionEndpointTest, ASessionIsNamedBoundToItsClientAndEndsWithDelete) {
+  const std::string session = initialize();
+  EXPECT_THAT(ask(post("/mcp", kPing, session)), StartsWith("HTTP/1.1 200"));
+  const std::string unknown =
+      ask(post("/mcp", kPing, "Mcp-Session-Id: 0123456789abcdef0123456789abcdef\r\n"));
+  EXPECT_THAT(unknown, StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(unknown, HasSubstr("begin another with initialize"));
+  EXPECT_THAT(ask(remove(session), "\r\n\r\n"), StartsWith("HTTP/1.1 204"));
+  EXPECT_THAT(ask(post("/mcp", kPing, session)), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(ask(remove(session)), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(ask(remove("")), StartsWith("HTTP/1.1 400"));
+  EXPECT_EQ(sessions->size(), 0U);
+}
+
+TEST_F(SessionEndpointTest, TheSessionsRevisionIsTheOneSpoken) {
+  const std::string session = initialize("2025-06-18");
+  EXPECT_THAT(ask(post("/mcp", kPing, session + "MCP-Protocol-Version: 2025-06-18\r\n")),
+              StartsWith("HTTP/1.1 200"));
+  const std::string other =
+      ask(post("/mcp", kPing, session + "MCP-Protocol-Version: 2025-11-25\r\n"));
+  EXPECT_THAT(other, StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(other, HasSubstr("this session speaks 2025-06-18"));
+}
+
+TEST_F(SessionEndpointTest, WithoutSessionsEachRequestStandsByItself) {
+  session_limits.max_sessions = 0;
+  const std::string reply =
+      ask(post("/mcp", R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{)"
+                       R"("protocolVersion":"2025-11-25","capabilities":{}}})"));
+  EXPECT_THAT(reply, Not(HasSubstr("Mcp-Session-Id")));
+  EXPECT_THAT(ask(post("/mcp", kPing, "Mcp-Session-Id: whatever\r\n")), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ask(get("/mcp", "Accept: text/event-stream\r\n")), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(ask(remove("Mcp-Session-Id: whatever\r\n")), StartsWith("HTTP/1.1 405"));
+}
+
+TEST_F(SessionEndpointTest, ALimitOfSessionsIsSaid) {
+  session_limits.max_sessions = 1;
+  initialize();
+  const std::string reply =
+      ask(post("/mcp", R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{)"
+                       R"("protocolVersion":"2025-11-25","capabilities":{}}})"));
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(reply, HasSubstr("-32010"));
+}
+
+TEST_F(SessionEndpointTest, ACallOutlivesItsConnectionAndIsResumed) {
+  const std::string session = initialize();
+  std::string seen;
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(post("/mcp", kCallLater, session));
+    // The first event has an id and no message.
+    ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+    EXPECT_THAT(peer.taken, HasSubstr(".0\ndata: \n\n"));
+    calls[0]->emit("one");
+    ASSERT_TRUE(peer.expect("\"one\"}}\n\n"));
+    seen = event_id(peer.taken);
+    calls[0]->emit("lost");
+    settle();
+  }
+  settle();
+  EXPECT_FALSE(calls[0]->over());
+  calls[0]->emit("meanwhile");
+  Peer peer = connect_to_endpoint();
+  peer.send(get("/mcp", session + last_event(seen)));
+  ASSERT_TRUE(peer.expect("\"meanwhile\"}}\n\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("\"lost\"}}\n\n"));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("\"one\"")));
+  calls[0]->complete({.text = "whole"});
+  calls.clear();
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken,
+              HasSubstr(R"("id":7,"result":{"content":[{"type":"text","text":"whole"}])"));
+}
+
+TEST_F(SessionEndpointTest, AnAnswerWaitsForAClientThatComesBackAfterIt) {
+  const std::string session = initialize();
+  std::string primed;
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(post("/mcp", kCallLater, session));
+    ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+    primed = event_id(peer.taken);
+  }
+  settle();
+  calls[0]->complete({.text = "done"});
+  calls.clear();
+  Peer peer = connect_to_endpoint();
+  peer.send(get("/mcp", session + last_event(primed)));
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("\"done\""));
+}
+
+TEST_F(SessionEndpointTest, EveryMessageComesOnceHoweverOftenTheClientIsCutOff) {
+  constexpr int kCuts = 1000;
+  std::mt19937 random(2026);
+  const std::string session = initialize();
+  auto peer = std::make_unique<Peer>(connect_to_endpoint());
+  peer->send(post("/mcp", kCallLater, session));
+  ASSERT_TRUE(peer->expect("\ndata: \n\n"));
+  std::string last = event_id(peer->taken);
+  int emitted = 0;
+  int read = 0;
+  for (int cut = 0; cut < kCuts; ++cut) {
+    for (std::uint32_t n = random() % 4; n > 0; --n) {
+      calls[0]->emit("message " + std::to_string(emitted++) + ";");
+    }
+    // Some of what is there arrives, the rest is lost with the connection.
+    for (std::uint32_t n = random() % 5; n > 0 && read < emitted; --n) {
+      ASSERT_TRUE(peer->expect("}}\n\n"));
+      ASSERT_THAT(peer->taken, HasSubstr("\"message " + std::to_string(read) + ";\"")) << cut;
+      ++read;
+      last = event_id(peer->taken);
+    }
+    if (random() % 2 == 0) {
+      peer->reset();
+    } else {
+      peer->close();
+    }
+    // Sometimes the server has not noticed when the client is back.
+    if (random() % 2 == 0) settle();
+    peer = std::make_unique<Peer>(connect_to_endpoint());
+    peer->send(get("/mcp", session + last_event(last)));
+    ASSERT_TRUE(peer->expect(": open\n\n")) << peer->received;
+  }
+  calls[0]->complete({.text = "end"});
+  calls.clear();
+  while (read < emitted) {
+    ASSERT_TRUE(peer->expect("}}\n\n"));
+    ASSERT_THAT(peer->taken, HasSubstr("\"message " + std::to_string(read) + ";\""));
+    ++read;
+  }
+  ASSERT_TRUE(peer->expect("0\r\n\r\n"));
+  EXPECT_THAT(peer->taken, HasSubstr("\"end\""));
+  EXPECT_THAT(peer->taken, Not(HasSubstr("\"message ")));
+}
+
+TEST_F(SessionEndpointTest, ACallThatGoesOnAloneCanBeCancelledAndEndsWithItsSession) {
+  const std::string session = initialize();
+  for (const bool by_delete : {false, true}) {
+    Peer peer = connect_to_endpoint();
+    peer.send(post("/mcp", kCallLater, session));
+    ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+    peer.close();
+    settle();
+    ASSERT_FALSE(calls.back()->over());
+    if (by_delete) {
+      ask(remove(session), "\r\n\r\n");
+    } else {
+      ask(post("/mcp",
+               R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}})",
+               session),
+          "\r\n\r\n");
+    }
+    EXPECT_TRUE(until([&] { return calls.back()->over(); }));
+  }
+}
+
+TEST_F(SessionEndpointTest, ACallWhoseClientStaysAwayIsCancelled) {
+  session_limits.resume_window = std::chrono::milliseconds(20);
+  const std::string session = initialize();
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", kCallLater, session));
+  ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+  const std::string primed = event_id(peer.taken);
+  peer.close();
+  // A client that is back in time keeps it, however often it is looked for.
+  Peer back = connect_to_endpoint();
+  back.send(get("/mcp", session + last_event(primed)));
+  ASSERT_TRUE(back.expect(": open\n\n"));
+  bool looked = false;
+  loop.schedule_at(loop.clock().now() + std::chrono::milliseconds(100), [&] { looked = true; });
+  ASSERT_TRUE(until([&] { return looked; }));
+  EXPECT_FALSE(calls[0]->over());
+  back.close();
+  EXPECT_TRUE(until([&] { return calls[0]->over(); }));
+}
+
+TEST_F(SessionEndpointTest, BeforeThePrimingEventAReplyCanBePlainJson) {
+  const std::string session = initialize("2025-06-18");
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", kCallLater, session));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  calls[0]->complete({.text = "plain"});
+  ASSERT_TRUE(peer.expect("}}"));
+  EXPECT_THAT(peer.taken, HasSubstr("Content-Type: application/json"));
+}
+
+TEST_F(SessionEndpointTest, TheClientIsAskedOnTheStreamOfItsRequest) {
+  const std::string session = initialize("2025-11-25", R"({"elicitation":{}})");
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", kCallLater, session));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  std::string heard;
+  calls[0]->ask({{"name", "elicitation/create", {{"message", "Who?"}}}},
+                [&](Result<std::vector<json::value>> answers) {
+                  ASSERT_TRUE(answers);
+                  heard = to_json((*answers)[0]);
+                });
+  ASSERT_TRUE(peer.expect(R"("method":"elicitation/create","params":{"message":"Who?"}})"));
+  EXPECT_THAT(
+      ask(post("/mcp", R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept"}})", initialize()),
+          "\r\n\r\n"),
+      StartsWith("HTTP/1.1 202"));
+  settle();
+  EXPECT_EQ(heard, "") << "another session's answer";
+  const std::size_t at = peer.taken.rfind("\"id\":") + 5;
+  const std::string id = peer.taken.substr(at, peer.taken.find(',', at) - at);
+  EXPECT_THAT(
+      ask(post("/mcp", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"decline"}})",
+               session),
+          "\r\n\r\n"),
+      StartsWith("HTTP/1.1 202"));
+  EXPECT_TRUE(until([&] { return heard == R"({"action":"decline"})"; }));
+}
+
+TEST_F(SessionEndpointTest, AClientIsNotAskedForWhatItHasNotDeclared) {
+  const std::string session = initialize("2025-11-25", R"({"roots":{}})");
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", kCallLater, session));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  std::optional<Error> error;
+  calls[0]->ask({{"model", "sampling/createMessage", {}}},
+                [&](const Result<std::vector<json::value>>& answers) { error = answers.error(); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr(R"({"sampling":{}})"));
+}
+
+TEST_F(SessionEndpointTest, TheStandaloneStreamHasOneReader) {
+  const std::string session = initialize();
+  Peer first = connect_to_endpoint();
+  first.send(get("/mcp", session + "Accept: text/event-stream\r\n"));
+  ASSERT_TRUE(first.expect(": open\n\n"));
+  EXPECT_THAT(first.taken, HasSubstr("Content-Type: text/event-stream"));
+  Peer second = connect_to_endpoint();
+  second.send(get("/mcp", session + "Accept: text/event-stream\r\n"));
+  ASSERT_TRUE(second.expect(": open\n\n"));
+  EXPECT_TRUE(first.expect("0\r\n\r\n"));
+}
+
+TEST_F(SessionEndpointTest, GetSaysWhatIsWrong) {
+  const std::string session = initialize();
+  const std::string events = "Accept: text/event-stream\r\n";
+  EXPECT_THAT(ask(get("/mcp", events)), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(ask(get("/mcp", session + "Accept: application/json\r\n")),
+              StartsWith("HTTP/1.1 406"));
+  EXPECT_THAT(ask(get("/mcp", session + events + last_event("17"))), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(ask(get("/mcp", session + events + last_event("0123456789abcdef.3"))),
+              StartsWith("HTTP/1.1 410"));
+  // A stream of another session is none of its business.
+  const std::string other = initialize();
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", kCallLater, other));
+  ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+  EXPECT_THAT(ask(get("/mcp", session + events + last_event(event_id(peer.taken)))),
+              StartsWith("HTTP/1.1 410"));
+  EXPECT_THAT(
+      ask(get("/mcp", other + events + last_event(event_id(peer.taken).substr(0, 16) + ".99"))),
+      StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(SessionEndpointTest, AConnectionIsClosedAndTakenUpAgain) {
+  const std::string session = initialize();
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp", kCallLater, session));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  calls[0]->disconnect(std::chrono::milliseconds(500));
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("retry: 500\n\n"));
+  const std::string primed = event_id(peer.taken);
+  calls[0]->complete({.text = "later"});
+  calls.clear();
+  peer.send(get("/mcp", session + last_event(primed)));
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"))
+      << primed << " got " << peer.received << " ended " << peer.ended;
+  EXPECT_THAT(peer.taken, HasSubstr("\"later\""));
+}
+
+}  // namespace
+}  // namespace sluice

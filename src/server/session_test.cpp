@@ -1,0 +1,205 @@
+#include "server/session.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/manual_executor.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/session_registry.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class SessionTest : public ::testing::Test {
+ protected:
+  /// Hands the session the message `text`.
+  bool receive(std::string_view text) {
+    MessageParser parser;
+    const auto message = parser.parse(text);
+    if (!message) {
+      ADD_FAILURE() << message.error().error.message;
+      return false;
+    }
+    return session->on_response(*message);
+  }
+
+  ManualExecutor loop;
+  std::shared_ptr<Session> session =
+      std::make_shared<Session>("s1", "alice", newest_revision(Era::legacy), ClientCapabilities());
+};
+
+TEST_F(SessionTest, CancelsTheCallOfThatIdOnItsLoop) {
+  int cancelled = 0;
+  const auto call = Session::add_call(session, "\"a\"", loop, [&] { ++cancelled; });
+  ASSERT_TRUE(call);
+  session->cancel_call("a");
+  session->cancel_call("\"b\"");
+  loop.run();
+  EXPECT_EQ(cancelled, 0);
+  session->cancel_call("\"a\"");
+  EXPECT_EQ(cancelled, 0) << "not under the feet of who cancels";
+  loop.run();
+  EXPECT_EQ(cancelled, 1);
+}
+
+TEST_F(SessionTest, RefusesASecondCallOfAnIdWhileTheFirstIsUnderWay) {
+  auto call = Session::add_call(session, "1", loop, [] {});
+  ASSERT_TRUE(call);
+  const auto again = Session::add_call(session, "1", loop, [] {});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, kInvalidRequest);
+  call->reset();
+  EXPECT_TRUE(Session::add_call(session, "1", loop, [] {}));
+}
+
+TEST_F(SessionTest, HoldsNoMoreCallsThanItsLimit) {
+  std::vector<std::unique_ptr<Session::Call>> calls;
+  for (std::size_t i = 0; i < Session::kMaxCalls; ++i) {
+    auto call = Session::add_call(session, std::to_string(i), loop, [] {});
+    ASSERT_TRUE(call);
+    calls.push_back(std::move(*call));
+  }
+  const auto beyond = Session::add_call(session, "beyond", loop, [] {});
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, kStreamLimit);
+}
+
+TEST_F(SessionTest, GivesTheClientsAnswerToWhoeverAsked) {
+  std::vector<std::string> heard;
+  const auto listen = [&](Result<json::value> answer) {
+    heard.push_back(answer ? to_json(*answer)
+                           : std::to_string(answer.error().code) + " " + answer.error().message);
+  };
+  const Result<RequestId> first = session->expect_response(loop, listen);
+  const Result<RequestId> second = session->expect_response(loop, listen);
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(*first, *second);
+  EXPECT_TRUE(receive(R"({"jsonrpc":"2.0","id":)" + *second +
+                      R"(,"error":{"code":-1,"message":"User rejected"}})"));
+  EXPECT_TRUE(receive(R"({"jsonrpc":"2.0","id":)" + *first + R"(,"result":{"roots":[]}})"));
+  EXPECT_FALSE(receive(R"({"jsonrpc":"2.0","id":)" + *first + R"(,"result":{}})"))
+      << "answered once";
+  EXPECT_FALSE(receive(R"({"jsonrpc":"2.0","id":"never asked","result":{}})"));
+  loop.run();
+  EXPECT_EQ(heard, (std::vector<std::string>{"-1 User rejected", R"({"roots":[]})"}));
+}
+
+TEST_F(SessionTest, ForgetsWhoNoLongerWaits) {
+  const Result<RequestId> id =
+      session->expect_response(loop, [](const Result<json::value>&) { FAIL(); });
+  ASSERT_TRUE(id);
+  session->forget_response(*id);
+  EXPECT_FALSE(receive(R"({"jsonrpc":"2.0","id":)" + *id + R"(,"result":{}})"));
+  loop.run();
+}
+
+TEST_F(SessionTest, ClosesTheReaderThatIsTakenOver) {
+  const StreamId stream("0123456789abcdef");
+  std::string closed;
+  const auto first = Session::take_over(session, stream, loop, [&] { closed += "1"; });
+  auto second = Session::take_over(session, stream, loop, [&] { closed += "2"; });
+  const auto other =
+      Session::take_over(session, StreamId("another stream.."), loop, [&] { closed += "o"; });
+  loop.run();
+  EXPECT_EQ(closed, "1");
+  second.reset();
+  const auto third = Session::take_over(session, stream, loop, [&] { closed += "3"; });
+  loop.run();
+  EXPECT_EQ(closed, "1") << "who left needs no closing";
+}
+
+TEST_F(SessionTest, EndingCancelsWhatIsUnderWayAndTakesNothingNew) {
+  std::string told;
+  const auto call = Session::add_call(session, "1", loop, [&] { told += "call "; });
+  const auto reader =
+      Session::take_over(session, StreamId("0123456789abcdef"), loop, [&] { told += "reader"; });
+  session->end();
+  loop.run();
+  EXPECT_EQ(told, "call reader");
+  EXPECT_FALSE(Session::add_call(session, "2", loop, [] {}));
+  EXPECT_FALSE(session->expect_response(loop, [](const Result<json::value>&) {}));
+  EXPECT_EQ(Session::take_over(session, StreamId("0123456789abcdef"), loop, [] {}), nullptr);
+}
+
+TEST_F(SessionTest, RemembersSubscriptionsWithinTheirLimit) {
+  for (std::size_t i = 0; i < Session::kMaxSubscriptions; ++i) {
+    ASSERT_TRUE(session->subscribe("test://" + std::to_string(i)));
+  }
+  EXPECT_TRUE(session->subscribe("test://0")) << "that is no new one";
+  const Result<void> beyond = session->subscribe("test://beyond");
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, kStreamLimit);
+  session->unsubscribe("test://0");
+  EXPECT_FALSE(session->subscribed("test://0"));
+  EXPECT_TRUE(session->subscribed("test://1"));
+  EXPECT_TRUE(session->subscribe("test://beyond"));
+}
+
+class SessionRegistryTest : public ::testing::Test {
+ protected:
+  Result<std::shared_ptr<Session>> begin(const std::string& principal = "alice") {
+    return registry.create(principal, newest_revision(Era::legacy), {});
+  }
+
+  ManualExecutor loop;
+  SessionRegistry registry{{.max_sessions = 3, .per_client = 2, .expiry = 10s}, loop.clock()};
+};
+
+TEST_F(SessionRegistryTest, FindsASessionForItsPrincipalOnly) {
+  const auto session = begin();
+  ASSERT_TRUE(session);
+  EXPECT_EQ((*session)->id().size(), SessionRegistry::kIdLength);
+  EXPECT_EQ(registry.find((*session)->id(), "alice"), *session);
+  EXPECT_EQ(registry.find((*session)->id(), "mallory"), nullptr);
+  EXPECT_EQ(registry.find("", "alice"), nullptr);
+}
+
+TEST_F(SessionRegistryTest, KeepsToItsLimits) {
+  ASSERT_TRUE(begin());
+  const auto second = begin();
+  ASSERT_TRUE(second);
+  const auto third = begin();
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, kStreamLimit);
+  EXPECT_THAT(third.error().message, HasSubstr("DELETE"));
+  ASSERT_TRUE(begin("bob"));
+  const auto full = begin("carol");
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, kStreamLimit);
+  registry.remove(**second);
+  registry.remove(**second);
+  EXPECT_EQ(registry.size(), 2U);
+  EXPECT_TRUE((*second)->ended());
+  EXPECT_TRUE(begin("carol"));
+}
+
+TEST_F(SessionRegistryTest, EndsSessionsThatNobodyUses) {
+  const auto used = begin();
+  const auto busy = begin();
+  const auto idle = begin("bob");
+  ASSERT_TRUE(used && busy && idle);
+  auto call = Session::add_call(*busy, "1", loop, [] {});
+  loop.advance(6s);
+  EXPECT_NE(registry.find((*used)->id(), "alice"), nullptr);
+  loop.advance(6s);
+  registry.sweep();
+  EXPECT_EQ(registry.find((*idle)->id(), "bob"), nullptr);
+  EXPECT_NE(registry.find((*used)->id(), "alice"), nullptr);
+  loop.advance(6s);
+  call->reset();
+  registry.sweep();
+  EXPECT_FALSE((*busy)->ended()) << "it was busy a moment ago";
+  loop.advance(10s);
+  registry.sweep();
+  EXPECT_EQ(registry.size(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice
