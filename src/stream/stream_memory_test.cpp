@@ -108,10 +108,13 @@ TEST_F(StreamMemoryUse, GoesBackToWhereItStarted) {
     }
     bench.executor.advance(std::chrono::minutes(11));
   };
-  round();
+  // Tables reach their size, and malloc its own order, in the first rounds.
+  for (int i = 0; i < 3; ++i) round();
   const std::size_t before = in_use();
-  for (int i = 0; i < 5; ++i) round();
-  EXPECT_LE(in_use(), before + 1024);
+  constexpr int kRounds = 20;
+  for (int i = 0; i < kRounds; ++i) round();
+  // The smallest thing that could be left of each stream is many times that.
+  EXPECT_LE(in_use(), before + std::size_t{4096});
 }
 
 }  // namespace
