@@ -33,6 +33,16 @@ class Call::Sink final : public BlockSink {
   Call* call_;
 };
 
+struct Call::InSession {
+  std::shared_ptr<Session> session;
+  bool resumable = false;
+  std::unique_ptr<Session::Reader> reader = {};  // while the call's cursor reads
+  std::unique_ptr<Session::Call> entry = {};     // while nobody else can cancel the call
+  std::shared_ptr<Asking> asking = {};
+  Executor::TimerId reader_timer = 0;
+  std::uint64_t emitted = 0;
+};
+
 /// Requests to a client of the session eras, and what it has answered so far.
 class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
  public:
@@ -40,12 +50,12 @@ class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
       : call_(&call), answer_(std::move(answer)), results_(count), missing_(count) {}
   ~Asking() {
     call_->executor().cancel(timer_);
-    for (const RequestId& id : ids_) call_->request_.session->forget_response(id);
+    for (const RequestId& id : ids_) call_->in_session_->session->forget_response(id);
   }
 
   Result<void> send(const std::vector<InputRequest>& requests) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      Result<RequestId> id = call_->request_.session->expect_response(
+      Result<RequestId> id = call_->in_session_->session->expect_response(
           call_->executor(), [weak = weak_from_this(), i](Result<json::value> result) {
             if (const auto self = weak.lock()) self->on_result(i, std::move(result));
           });
@@ -84,7 +94,7 @@ class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
   void finish(Result<std::vector<json::value>> outcome) {
     // Whoever is told may ask again, or let go of the call.
     const std::shared_ptr<Call> call = call_->shared_from_this();
-    const std::shared_ptr<Asking> self = std::move(call->asking_);
+    const std::shared_ptr<Asking> self = std::move(call->in_session_->asking);
     Answer answer = std::move(answer_);
     answer(std::move(outcome));
   }
@@ -99,15 +109,27 @@ class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
 
 Call::Call(Request request, std::shared_ptr<ReplyChannel> channel, StreamService& service,
            const ResultWriter& results)
-    : request_(std::move(request)),
+    : id_(std::move(request.id)),
+      context_(std::move(request.context)),
+      principal_(std::move(request.principal)),
       channel_(std::move(channel)),
       service_(&service),
-      results_(&results),
-      can_stream_(channel_->can_stream()),
-      resumable_(can_stream_ && request_.session != nullptr && !request_.session->id().empty()) {}
+      results_(&results) {
+  if (request.session == nullptr) return;
+  const bool resumable = channel_->can_stream() && !request.session->id().empty();
+  in_session_ = std::make_unique<InSession>(std::move(request.session), resumable);
+}
 
 Call::~Call() {
   close();
+}
+
+bool Call::resumable() const {
+  return in_session_ != nullptr && in_session_->resumable;
+}
+
+bool Call::can_send() const {
+  return !over_ && (channel_ == nullptr ? resumable() : channel_->can_stream());
 }
 
 Executor& Call::executor() const {
@@ -117,10 +139,10 @@ Executor& Call::executor() const {
 void Call::append_progress(std::string& out, std::uint64_t progress,
                            std::string_view escaped_message) const {
   out.append(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)")
-      .append(request_.context.progress_token)
+      .append(context_.progress_token)
       .append(R"(,"progress":)");
   append_number(out, progress);
-  if (request_.context.revision->progress_message) {
+  if (context_.revision->progress_message) {
     out.append(R"(,"message":")").append(escaped_message).append("\"");
   }
   out.append("}}");
@@ -135,7 +157,7 @@ void Call::encode(std::string& out, const Stream& stream, const Chunk& chunk) co
       break;
     case ChunkKind::end:
       if (stream.state() == StreamState::failed) {
-        append_error(out, request_.id, stream.error());
+        append_error(out, id_, stream.error());
       } else {
         out.append(stream.trailer());
       }
@@ -151,7 +173,7 @@ void Call::open() {
     if (const auto call = weak.lock()) call->on_departure(departure);
   });
   // Before anything else there is something to resume from.
-  if (resumable_ && request_.context.revision->priming_event && start_stream()) {
+  if (resumable() && context_.revision->priming_event && start_stream()) {
     channel_->write(priming_event(stream_->id()));
   }
 }
@@ -164,7 +186,7 @@ void Call::set_producer(StreamProducer* producer) {
 bool Call::start_stream() {
   if (stream_ != nullptr) return true;
   Result<std::shared_ptr<Stream>> stream = service_->streams().start(
-      {.principal = resumable_ ? request_.session->stream_principal() : request_.principal,
+      {.principal = resumable() ? in_session_->session->stream_principal() : principal_,
        .method = "tools/call",
        .priority = 0,
        .expects_poller = false});
@@ -183,13 +205,14 @@ bool Call::start_stream() {
 void Call::read_through_channel() {
   PushCursor::Options options;
   options.shareable = false;
-  const ChunkEncoder& encoder = resumable_ ? message_events() : *this;
+  const ChunkEncoder& encoder = resumable() ? message_events() : *this;
   cursor_ = std::make_unique<PushCursor>(stream_, encoder, std::make_unique<Sink>(*this), options);
-  if (resumable_) {
-    reader_ =
-        Session::take_over(request_.session, stream_->id(), executor(), [weak = weak_from_this()] {
-          if (const auto call = weak.lock()) call->disconnect({});
-        });
+  if (resumable()) {
+    in_session_->reader = Session::take_over(in_session_->session, stream_->id(), executor(),
+                                             [weak = weak_from_this()] {
+                                               if (const auto call = weak.lock())
+                                                 call->disconnect({});
+                                             });
   }
   channel_->on_drain([weak = weak_from_this()] {
     const auto call = weak.lock();
@@ -199,29 +222,27 @@ void Call::read_through_channel() {
 }
 
 bool Call::send(std::string_view message) {
-  if (over_ || !can_stream_ || !start_stream()) return true;
+  if (!can_send() || !start_stream()) return true;
   return stream_->append(ChunkKind::message, message);
 }
 
 bool Call::emit(std::string_view text) {
-  if (over_ || request_.context.progress_token.empty() || !can_stream_ || !start_stream()) {
-    return true;
-  }
-  if (!resumable_) return stream_->append(ChunkKind::text, text);
+  if (context_.progress_token.empty() || !can_send() || !start_stream()) return true;
+  if (!resumable()) return stream_->append(ChunkKind::text, text);
   // Whoever resumes finds whole messages.
   std::string escaped;
   append_json_escaped(escaped, text);
   std::string message;
-  append_progress(message, ++emitted_, escaped);
+  append_progress(message, ++in_session_->emitted, escaped);
   return stream_->append(ChunkKind::message, message);
 }
 
 bool Call::progress(double progress, std::optional<double> total, std::string_view message) {
-  if (request_.context.progress_token.empty()) return true;
-  std::string params = R"({"progressToken":)" + request_.context.progress_token;
+  if (context_.progress_token.empty()) return true;
+  std::string params = R"({"progressToken":)" + context_.progress_token;
   params.append(R"(,"progress":)").append(to_json(json::value(progress)));
   if (total) params.append(R"(,"total":)").append(to_json(json::value(*total)));
-  if (!message.empty() && request_.context.revision->progress_message) {
+  if (!message.empty() && context_.revision->progress_message) {
     params.append(R"(,"message":)");
     append_json_string(params, message);
   }
@@ -230,8 +251,8 @@ bool Call::progress(double progress, std::optional<double> total, std::string_vi
 }
 
 bool Call::log(LoggingLevel level, std::string_view logger, std::string_view data) {
-  std::optional<LoggingLevel> least = request_.context.logging_level;
-  if (request_.session != nullptr) least = request_.session->logging_level();
+  std::optional<LoggingLevel> least = context_.logging_level;
+  if (in_session_ != nullptr) least = in_session_->session->logging_level();
   if (!least || level < *least) return true;
   std::string params = R"({"level":")" + std::string(to_string(level)) + "\"";
   if (!logger.empty()) {
@@ -243,7 +264,7 @@ bool Call::log(LoggingLevel level, std::string_view logger, std::string_view dat
 }
 
 bool Call::notify(std::string_view method, std::string_view params) {
-  if (over_ || !can_stream_) return true;
+  if (!can_send()) return true;
   std::string message = R"({"jsonrpc":"2.0","method":)";
   append_json_string(message, method);
   message.append(R"(,"params":)").append(params).append("}");
@@ -255,7 +276,7 @@ void Call::flush() {
 }
 
 void Call::disconnect(std::chrono::milliseconds retry) {
-  if (!resumable_ || channel_ == nullptr || stream_ == nullptr) return;
+  if (!resumable() || channel_ == nullptr || stream_ == nullptr) return;
   stream_->flush();
   if (channel_ == nullptr) return;  // what was flushed has ended it
   const std::shared_ptr<ReplyChannel> channel = channel_;
@@ -268,26 +289,25 @@ void Call::disconnect(std::chrono::milliseconds retry) {
 
 void Call::ask(std::vector<InputRequest> requests, Answer answer) {
   if (over_) return;
-  const ClientCapabilities& declared = request_.session != nullptr
-                                           ? request_.session->capabilities()
-                                           : request_.context.capabilities;
+  const ClientCapabilities& declared =
+      in_session_ != nullptr ? in_session_->session->capabilities() : context_.capabilities;
   for (const InputRequest& request : requests) {
     const std::string missing = missing_capabilities(declared, request.method, request.params);
     if (missing.empty()) continue;
-    const bool modern = request_.context.revision->era == Era::modern;
+    const bool modern = context_.revision->era == Era::modern;
     answer(sluice::fail(modern ? kMissingClientCapability : kInvalidRequest,
                         "This needs a client that declares the capability " + missing,
                         R"({"requiredCapabilities":)" + missing + "}"));
     return;
   }
-  if (request_.session == nullptr || !can_stream_) {
+  if (in_session_ == nullptr || !can_send()) {
     answer(sluice::fail(kInvalidRequest,
                         "This client cannot be asked: it has no session, or reads no events"));
     return;
   }
-  asking_ = std::make_shared<Asking>(*this, requests.size(), std::move(answer));
-  if (Result<void> sent = asking_->send(requests); !sent) {
-    asking_ = nullptr;
+  in_session_->asking = std::make_shared<Asking>(*this, requests.size(), std::move(answer));
+  if (Result<void> sent = in_session_->asking->send(requests); !sent) {
+    in_session_->asking = nullptr;
     fail(sent.error());
   }
 }
@@ -295,22 +315,22 @@ void Call::ask(std::vector<InputRequest> requests, Answer answer) {
 void Call::complete(const ToolResult& result) {
   if (over_) return;
   std::string message;
-  results_->append_tool_result(message, request_.id, *request_.context.revision, result);
+  results_->append_tool_result(message, id_, *context_.revision, result);
   answer(200, std::move(message));
 }
 
 void Call::complete(std::string_view members) {
   if (over_) return;
   std::string message;
-  results_->append(message, request_.id, *request_.context.revision, members);
+  results_->append(message, id_, *context_.revision, members);
   answer(200, std::move(message));
 }
 
 void Call::fail(const Error& error) {
   if (over_) return;
   std::string message;
-  append_error(message, request_.id, error);
-  answer(http_status_of(error, request_.context.revision, true), std::move(message));
+  append_error(message, id_, error);
+  answer(http_status_of(error, context_.revision, true), std::move(message));
 }
 
 void Call::follow(const std::string& stream_id) {
@@ -319,10 +339,8 @@ void Call::follow(const std::string& stream_id) {
 
 void Call::answer(int http_status, std::string message) {
   over_ = true;
-  asking_ = nullptr;
-  entry_ = nullptr;
+  leave_session();
   producer_ = nullptr;
-  executor().cancel(std::exchange(reader_timer_, 0));
   if (stream_ == nullptr) {
     if (channel_ != nullptr) {
       channel_->on_close({});
@@ -337,7 +355,7 @@ void Call::answer(int http_status, std::string message) {
     channel_->on_close(
         [self = shared_from_this()](Departure departure) { self->on_departure(departure); });
   }
-  if (resumable_) {
+  if (resumable()) {
     stream_->append(ChunkKind::message, message);
     stream_->finish();
   } else {
@@ -345,8 +363,15 @@ void Call::answer(int http_status, std::string message) {
   }
 }
 
+void Call::leave_session() {
+  if (in_session_ == nullptr) return;
+  in_session_->asking = nullptr;
+  in_session_->entry = nullptr;
+  executor().cancel(std::exchange(in_session_->reader_timer, 0));
+}
+
 void Call::on_departure(Departure departure) {
-  if (resumable_ && departure == Departure::gone) {
+  if (resumable() && departure == Departure::gone) {
     detach();
   } else {
     cancel();
@@ -356,23 +381,23 @@ void Call::on_departure(Departure departure) {
 void Call::detach() {
   channel_ = nullptr;
   cursor_ = nullptr;
-  reader_ = nullptr;
+  if (in_session_ != nullptr) in_session_->reader = nullptr;
   if (over_) return;
   Result<std::unique_ptr<Session::Call>> entry =
-      Session::add_call(request_.session, request_.id, executor(), [weak = weak_from_this()] {
+      Session::add_call(in_session_->session, id_, executor(), [weak = weak_from_this()] {
         if (const auto call = weak.lock()) call->cancel();
       });
   if (!entry) {
     cancel();
     return;
   }
-  entry_ = std::move(*entry);
+  in_session_->entry = std::move(*entry);
   await_reader();
 }
 
 void Call::await_reader() {
-  reader_timer_ = executor().schedule_at(
-      executor().clock().now() + request_.session->resume_window(), [weak = weak_from_this()] {
+  in_session_->reader_timer = executor().schedule_at(
+      executor().clock().now() + in_session_->session->resume_window(), [weak = weak_from_this()] {
         const auto call = weak.lock();
         if (call == nullptr) return;
         if (call->stream_ != nullptr && call->stream_->has_readers()) {
@@ -387,23 +412,21 @@ void Call::cancel() {
   const std::shared_ptr<Call> keep = shared_from_this();
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   over_ = true;
-  asking_ = nullptr;
-  entry_ = nullptr;
+  leave_session();
   if (stream_ != nullptr) stream_->set_producer(nullptr);
   close();
   if (producer != nullptr) producer->on_cancel();
 }
 
 void Call::close() {
-  executor().cancel(std::exchange(reader_timer_, 0));
   channel_ = nullptr;
   cursor_ = nullptr;
-  reader_ = nullptr;
+  if (in_session_ != nullptr) in_session_->reader = nullptr;
   const std::shared_ptr<Stream> stream = std::move(stream_);
   stream_ = nullptr;
   if (stream == nullptr) return;
   // A response that nobody has read yet waits for its reader to come back.
-  if (resumable_ && stream->ended()) return;
+  if (resumable() && stream->ended()) return;
   service_->streams().discard(*stream);
 }
 

@@ -97,8 +97,8 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
 
   /// Whether it is answered or cancelled.
   [[nodiscard]] bool over() const { return over_; }
-  [[nodiscard]] const std::string& principal() const { return request_.principal; }
-  [[nodiscard]] const RequestContext& context() const { return request_.context; }
+  [[nodiscard]] const std::string& principal() const { return principal_; }
+  [[nodiscard]] const RequestContext& context() const { return context_; }
   /// The loop this call belongs to.
   [[nodiscard]] Executor& executor() const;
 
@@ -123,22 +123,26 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
   void detach();
   /// Looks after the resume window whether somebody reads the stream, and goes on looking.
   void await_reader();
+  /// Over: nothing of the session waits for this call any more.
+  void leave_session();
   void close();
 
-  Request request_;
+  /// What only a call in a session needs.
+  struct InSession;
+
+  [[nodiscard]] bool resumable() const;
+  [[nodiscard]] bool can_send() const;
+
+  RequestId id_;
+  RequestContext context_;
+  std::string principal_;
   std::shared_ptr<ReplyChannel> channel_;  // null once it is answered, or its caller gone
   StreamService* service_;
   const ResultWriter* results_;
   StreamProducer* producer_ = nullptr;
   std::shared_ptr<Stream> stream_;
   std::unique_ptr<PushCursor> cursor_;
-  std::unique_ptr<Session::Reader> reader_;  // while `cursor_` reads a resumable stream
-  std::unique_ptr<Session::Call> entry_;     // while nobody else can cancel the call
-  std::shared_ptr<Asking> asking_;
-  Executor::TimerId reader_timer_ = 0;
-  std::uint64_t emitted_ = 0;
-  bool can_stream_;
-  bool resumable_;
+  std::unique_ptr<InSession> in_session_;  // null without a session
   bool over_ = false;
 };
 

@@ -6,10 +6,10 @@
 
 namespace sluice {
 
-HttpChannel::HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string cors_origin)
-    : exchange_(std::move(exchange)),
-      cors_origin_(std::move(cors_origin)),
-      can_stream_(can_stream) {}
+HttpChannel::HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string_view cors_origin)
+    : exchange_(std::move(exchange)), can_stream_(can_stream) {
+  if (!cors_origin.empty()) cors_origin_ = std::make_unique<const std::string>(cors_origin);
+}
 
 Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& session,
                                            const RequestId& id) {
@@ -30,17 +30,17 @@ void HttpChannel::cancel() {
 }
 
 void HttpChannel::reply(int http_status, std::string_view message) {
-  if (cors_origin_.empty()) {
+  if (cors_origin_ == nullptr) {
     exchange_->reply(http_status, "application/json", message);
   } else {
     exchange_->reply(http_status, "application/json", message,
-                     {{"Access-Control-Allow-Origin", cors_origin_}, {"Vary", "Origin"}});
+                     {{"Access-Control-Allow-Origin", *cors_origin_}, {"Vary", "Origin"}});
   }
 }
 
 void HttpChannel::start() {
   if (std::exchange(started_, true)) return;
-  start_events(*exchange_, cors_origin_);
+  start_events(*exchange_, cors_origin_ == nullptr ? std::string_view() : *cors_origin_);
 }
 
 bool HttpChannel::write(std::string_view block) {

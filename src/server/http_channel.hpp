@@ -13,7 +13,7 @@ namespace sluice {
 class HttpChannel final : public ReplyChannel, public std::enable_shared_from_this<HttpChannel> {
  public:
   /// `can_stream`: the request accepts text/event-stream. `cors_origin` is echoed, or empty.
-  HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string cors_origin);
+  HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string_view cors_origin);
 
   /// Lets a cancellation in `session` find this request. Errors as Session::add_call().
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
@@ -35,7 +35,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void start();
 
   HttpExchangePtr exchange_;
-  std::string cors_origin_;
+  std::unique_ptr<const std::string> cors_origin_;  // null for callers that are no pages
   CloseTask close_task_;
   std::unique_ptr<Session::Call> cancellable_;
   bool can_stream_;

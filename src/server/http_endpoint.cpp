@@ -43,7 +43,7 @@ class HttpCaller final : public Caller {
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
     const std::string_view accept = request_->header(KnownHeader::accept);
     auto channel = std::make_shared<HttpChannel>(
-        *exchange_, accepts(accept, "text/event-stream", "text/*"), std::string(cors_origin_));
+        *exchange_, accepts(accept, "text/event-stream", "text/*"), cors_origin_);
     if (session_ != nullptr) {
       if (Result<void> added = channel->make_cancellable(session_, id); !added) {
         return std::unexpected(std::move(added.error()));
