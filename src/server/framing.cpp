@@ -52,6 +52,12 @@ class WebSocketFraming final : public Framing {
   static constexpr std::size_t kUsualHeader = 4;
 };
 
+class LineFraming final : public Framing {
+ public:
+  std::size_t begin(std::string& /*out*/) const override { return 0; }
+  void end(std::string& out, std::size_t /*mark*/) const override { out.push_back('\n'); }
+};
+
 }  // namespace
 
 const Framing& sse_framing() {
@@ -61,6 +67,11 @@ const Framing& sse_framing() {
 
 const Framing& websocket_framing() {
   static const WebSocketFraming framing;
+  return framing;
+}
+
+const Framing& line_framing() {
+  static const LineFraming framing;
   return framing;
 }
 

@@ -22,4 +22,7 @@ const Framing& sse_framing();
 /// One unmasked, uncompressed WebSocket text frame (RFC 6455, section 5.2).
 const Framing& websocket_framing();
 
+/// A line of its own (2026-07-28, stdio). JSON text has no raw newlines.
+const Framing& line_framing();
+
 }  // namespace sluice

@@ -1,418 +1,51 @@
 #include "server/websocket_endpoint.hpp"
 
-#include <map>
 #include <memory>
 #include <utility>
 
-#include "core/json.hpp"
-#include "protocol/chunk_json.hpp"
-#include "rpc/error_codes.hpp"
-#include "stream/stream_error.hpp"
+#include "server/message_connection.hpp"
 
 namespace sluice {
 namespace {
 
-/// Unanswered requests and pushed streams that one connection may have.
-constexpr std::size_t kMaxPending = 1024;
-constexpr std::size_t kMaxSubscriptions = 1024;
+const PushedChunkEncoder& frame_encoder() {
+  static const PushedChunkEncoder encoder(websocket_framing());
+  return encoder;
+}
 
-/// A chunk as one frame.
-class FrameEncoder final : public ChunkEncoder {
+class Output final : public MessageOutput {
  public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
-    const std::size_t mark = websocket_framing().begin(out);
-    append_pushed_chunk(out, stream, chunk);
-    websocket_framing().end(out, mark);
-  }
-};
-
-const FrameEncoder kFrameEncoder;
-
-class Connection;
-
-/// The way back for one request of a connection.
-class WebSocketChannel final : public ReplyChannel {
- public:
-  WebSocketChannel(std::shared_ptr<Connection> connection, RequestId id)
-      : connection_(std::move(connection)), id_(std::move(id)) {}
-  ~WebSocketChannel() override;
-
-  void reply(int http_status, std::string_view message) override;
-  bool write(std::string_view block) override;
-  bool write(const Bytes& block) override;
-  void finish() override;
-  void drop(const Error& error) override;
-  [[nodiscard]] const Framing& framing() const override { return websocket_framing(); }
-  [[nodiscard]] bool can_stream() const override { return true; }
-  void on_close(CloseTask task) override { close_task_ = std::move(task); }
-  void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
-
-  /// The caller went away or cancelled.
-  void close(Departure departure) {
-    connection_ = nullptr;
-    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
-  }
-  void drain() {
-    if (drain_task_) drain_task_();
-  }
+  explicit Output(WebSocketSessionPtr session) : session_(std::move(session)) {}
+  void send(std::string_view message) override { session_->send_text(message); }
+  bool send_framed(std::string_view messages) override { return session_->send_frames(messages); }
+  bool send_framed(const Bytes& messages) override { return session_->send_frames(messages); }
+  void flush() override { session_->flush(); }
 
  private:
-  std::shared_ptr<Connection> connection_;  // null once answered or closed
-  RequestId id_;
-  CloseTask close_task_;
-  Executor::Task drain_task_;
-};
-
-/// Pushes one stream to a connection.
-class StreamSink final : public BlockSink {
- public:
-  /// `method`, which outlives the sink, is the one that pushed chunks name.
-  StreamSink(Connection& connection, StreamId stream_id, std::string_view method)
-      : connection_(&connection), stream_id_(stream_id), method_(method) {}
-  bool write(std::string_view block) override;
-  bool write(const Bytes& block) override;
-  void finish() override;
-  void drop(const Error& error) override;
-
- private:
-  Connection* connection_;
-  StreamId stream_id_;
-  std::string_view method_;
-};
-
-/// What one WebSocket's requests share. Owned by its handler, and by channels still to answer.
-class Connection final : public Caller, public std::enable_shared_from_this<Connection> {
- public:
-  Connection(Service& service, std::string principal)
-      : service_(&service), principal_(std::move(principal)) {}
-
-  void attach(WebSocketSessionPtr session) { session_ = std::move(session); }
-
-  void on_message(std::string_view text) {
-    // A send that fails ends the connection, and its handler with it.
-    const std::shared_ptr<Connection> keep = shared_from_this();
-    std::string response;
-    std::expected<Message, MessageError> message = service_->parser.parse(text);
-    if (!message) {
-      Dispatcher::reject(message.error(), response);
-    } else if (!handle_here(*message, response)) {
-      service_->dispatcher.dispatch(*message, nullptr, *this, response);
-    }
-    if (!response.empty()) send(response);
-    if (std::shared_ptr<Subscription> started = std::move(started_)) started->resume();
-  }
-
-  void on_drain() {
-    const std::shared_ptr<Connection> keep = shared_from_this();
-    blocked_ = false;
-    // A reader may end, and leave the table, while it goes on.
-    std::vector<std::weak_ptr<Subscription>> readers;
-    readers.reserve(subscriptions_.size());
-    for (const auto& [id, subscription] : subscriptions_) readers.push_back(subscription);
-    for (const auto& weak : readers) {
-      if (blocked_) return;
-      if (const auto reader = weak.lock()) reader->resume();
-    }
-    std::vector<std::weak_ptr<WebSocketChannel>> channels;
-    for (const auto& [id, channel] : pending_) channels.push_back(channel);
-    for (const auto& weak : channels) {
-      if (const auto channel = weak.lock()) channel->drain();
-    }
-  }
-
-  void on_close() {
-    session_ = nullptr;
-    subscriptions_.clear();
-    const auto pending = std::exchange(pending_, {});
-    for (const auto& [id, weak] : pending) {
-      if (const auto channel = weak.lock()) channel->close(Departure::gone);
-    }
-  }
-
-  // Caller
-  [[nodiscard]] const std::string& principal() const override { return principal_; }
-  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
-    if (pending_.size() >= kMaxPending) {
-      return fail(-32000, "This connection has " + std::to_string(kMaxPending) +
-                              " unanswered requests; wait for some of them");
-    }
-    if (pending_.contains(id)) {
-      return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
-    }
-    auto channel = std::make_shared<WebSocketChannel>(shared_from_this(), id);
-    pending_.emplace(id, channel);
-    return channel;
-  }
-  Result<std::shared_ptr<Session>> session() override { return agreed_; }
-  Result<void> begin_session(const Revision& revision,
-                             const ClientCapabilities& capabilities) override {
-    agreed_ = std::make_shared<Session>(std::string(), principal_, revision, capabilities);
-    return {};
-  }
-
-  /// Sends a stream's frames. The streams of a turn leave together, but one alone need not wait.
-  bool push(const auto& frames) {
-    const bool room = send_frames(frames);
-    if (subscriptions_.size() == 1 && session_) session_->flush();
-    return room;
-  }
-
-  // For channels and sinks.
-  void forget(const RequestId& id) { pending_.erase(id); }
-  void send(std::string_view message) {
-    if (session_) session_->send_text(message);
-  }
-  bool send_frames(std::string_view frames) {
-    if (!session_) return true;
-    if (!session_->send_frames(frames)) blocked_ = true;
-    return !blocked_;
-  }
-  bool send_frames(const Bytes& frames) {
-    if (!session_) return true;
-    if (!session_->send_frames(frames)) blocked_ = true;
-    return !blocked_;
-  }
-  /// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
-  /// turn, for it is on the stack.
-  void unsubscribe_later(const StreamId& stream_id) {
-    service_->streams.executor().post([weak = weak_from_this(), stream_id] {
-      if (const auto self = weak.lock()) self->subscriptions_.erase(stream_id);
-    });
-  }
-
- private:
-  static const json::object& params_of(const Message& message) {
-    static const json::object kNone;
-    return message.params == nullptr ? kNone : *message.params;
-  }
-
-  /// The requests that mean something else on a connection that can be pushed to.
-  bool handle_here(const Message& message, std::string& out) {
-    if (message.kind == MessageKind::notification && message.method == "notifications/cancelled") {
-      cancel_request(message);
-      return true;
-    }
-    if (message.kind != MessageKind::request) return false;
-    if (const StreamMethod* method = service_->definition->find_stream_method(message.method)) {
-      const json::object& params = params_of(message);
-      const json::value* const stream = params.if_contains("stream");
-      if (is_poll(params) || stream == nullptr || stream->if_bool() == nullptr ||
-          !stream->get_bool()) {
-        return false;
-      }
-      run(message, *method, out);
-      return true;
-    }
-    if (message.method == "subscribe") {
-      subscribe(message, out);
-      return true;
-    }
-    if (message.method == "unsubscribe") {
-      unsubscribe(message, out);
-      return true;
-    }
-    if (message.method == "ack") return acknowledge(message, out);
-    return false;
-  }
-
-  /// A `run` whose chunks are pushed here. The reply goes out before the first of them.
-  void run(const Message& message, const StreamMethod& method, std::string& out) {
-    const Result<RunStart> options = decode_run_start(params_of(message));
-    if (!options) return append_error(out, message.id, options.error());
-    if (subscriptions_.size() >= kMaxSubscriptions) {
-      return append_error(out, message.id, too_many_subscriptions());
-    }
-    Result<std::shared_ptr<Stream>> stream =
-        service_->streams.start(method, params_of(message), principal_, *options, false);
-    if (!stream) return append_error(out, message.id, stream.error());
-    append_result(out, message.id, started_result(**stream));
-    const StreamId id = (*stream)->id();
-    const Seq from = (*stream)->first();
-    started_ = service_->streams.subscribe_local(
-        std::move(*stream), from, options->window, kFrameEncoder, true,
-        std::make_unique<StreamSink>(*this, id, method.name));
-    subscriptions_.insert_or_assign(id, started_);
-  }
-
-  void subscribe(const Message& message, std::string& out) {
-    Result<Subscribe> request = decode_subscribe(params_of(message));
-    if (!request) return append_error(out, message.id, request.error());
-    if (subscriptions_.size() >= kMaxSubscriptions) {
-      return append_error(out, message.id, too_many_subscriptions());
-    }
-    Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
-    if (!channel) return append_error(out, message.id, channel.error());
-    auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
-    service_->streams.subscribe(
-        request->stream_id, principal_, request->from, request->window, kFrameEncoder, true,
-        std::move(sink),
-        [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
-         stream_id = request->stream_id](Result<std::unique_ptr<Subscription>> subscribed) mutable {
-          std::string reply;
-          if (!subscribed) {
-            append_error(reply, id, subscribed.error());
-            channel->reply(200, reply);
-            return;
-          }
-          const auto self = weak.lock();
-          if (self == nullptr || !self->session_) return;
-          append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
-          channel->reply(200, reply);
-          if (!self->session_) return;
-          const std::shared_ptr<Subscription> reader = std::move(*subscribed);
-          self->subscriptions_.insert_or_assign(StreamId(stream_id), reader);
-          reader->resume();
-        });
-  }
-
-  void unsubscribe(const Message& message, std::string& out) {
-    const Result<std::string> id = decode_stream_id(params_of(message));
-    if (!id) return append_error(out, message.id, id.error());
-    const auto found = subscriptions_.find(StreamId(*id));
-    if (found == subscriptions_.end()) {
-      return append_error(
-          out, message.id,
-          {kStreamNotFound, "This connection is not subscribed to that stream_id", {}});
-    }
-    subscriptions_.erase(found);
-    append_result(out, message.id, R"({"stream_id":")" + *id + R"(","status":"unsubscribed"})");
-  }
-
-  /// An ack for a stream pushed here; others are the stream service's.
-  bool acknowledge(const Message& message, std::string& out) {
-    const Result<Acknowledge> ack = decode_ack(params_of(message));
-    if (!ack) {
-      append_error(out, message.id, ack.error());
-      return true;
-    }
-    const auto found = subscriptions_.find(StreamId(ack->stream_id));
-    if (found == subscriptions_.end()) return false;
-    Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
-    if (!channel) {
-      append_error(out, message.id, channel.error());
-      return true;
-    }
-    const std::shared_ptr<Subscription> reader = found->second;
-    reader->acknowledge(ack->seq, [channel = std::move(*channel), id = message.id,
-                                   stream_id = ack->stream_id](Result<void> result) {
-      std::string reply;
-      if (result) {
-        append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"acknowledged"})");
-      } else {
-        append_error(reply, id, result.error());
-      }
-      channel->reply(200, reply);
-    });
-    return true;
-  }
-
-  void cancel_request(const Message& message) {
-    const json::value* const request = params_of(message).if_contains("requestId");
-    if (request == nullptr) return;
-    const std::optional<std::string> id =
-        exact_text(*request, message.text, {"params", "requestId"});
-    if (!id) return;
-    const auto found = pending_.find(*id);
-    if (found == pending_.end()) return;
-    const std::shared_ptr<WebSocketChannel> channel = found->second.lock();
-    pending_.erase(found);
-    if (channel != nullptr) channel->close(Departure::cancelled);
-  }
-
-  static Error too_many_subscriptions() {
-    return {kStreamLimit,
-            "This connection is pushed " + std::to_string(kMaxSubscriptions) +
-                " streams, the most it may; unsubscribe from some",
-            {}};
-  }
-
-  Service* service_;
-  std::string principal_;
   WebSocketSessionPtr session_;
-  std::shared_ptr<Session> agreed_;  // null before `initialize`
-  std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
-  std::map<RequestId, std::weak_ptr<WebSocketChannel>> pending_;
-  std::shared_ptr<Subscription> started_;  // by the message being handled
-  bool blocked_ = false;
 };
-
-WebSocketChannel::~WebSocketChannel() {
-  if (connection_ != nullptr) connection_->forget(id_);
-}
-
-void WebSocketChannel::reply(int /*http_status*/, std::string_view message) {
-  if (connection_ == nullptr) return;
-  connection_->send(message);
-  finish();
-}
-
-bool WebSocketChannel::write(std::string_view block) {
-  return connection_ == nullptr || connection_->send_frames(block);
-}
-
-bool WebSocketChannel::write(const Bytes& block) {
-  return connection_ == nullptr || connection_->send_frames(block);
-}
-
-void WebSocketChannel::finish() {
-  if (const std::shared_ptr<Connection> connection = std::exchange(connection_, nullptr)) {
-    connection->forget(id_);
-  }
-  // What waits to hear of a close may hold this channel.
-  const CloseTask released = std::exchange(close_task_, {});
-}
-
-void WebSocketChannel::drop(const Error& error) {
-  std::string message;
-  append_error(message, id_, error);
-  reply(200, message);
-}
-
-bool StreamSink::write(std::string_view block) {
-  return connection_->push(block);
-}
-
-bool StreamSink::write(const Bytes& block) {
-  return connection_->push(block);
-}
-
-void StreamSink::finish() {
-  connection_->unsubscribe_later(stream_id_);
-}
-
-void StreamSink::drop(const Error& error) {
-  std::string message = R"({"jsonrpc":"2.0","method":)";
-  append_json_string(message, method_);
-  message.append(R"(,"params":{"stream_id":)");
-  append_json_string(message, stream_id_);
-  message.append(R"(,"delta":"","end":true,"error":{"code":)");
-  append_number(message, error.code);
-  message.append(R"(,"message":)");
-  append_json_string(message, error.message);
-  message.append("}}}");
-  connection_->send(message);
-  finish();
-}
 
 class Handler final : public WebSocketHandler {
  public:
-  explicit Handler(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  explicit Handler(std::shared_ptr<MessageConnection> connection)
+      : connection_(std::move(connection)) {}
   void on_message(std::string_view text) override { connection_->on_message(text); }
   void on_drain() override { connection_->on_drain(); }
   void on_close(int /*code*/) override { connection_->on_close(); }
 
  private:
-  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<MessageConnection> connection_;
 };
 
 }  // namespace
 
 void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
                              const WebSocketOptions& options, const std::string& principal) {
-  const auto connection = std::make_shared<Connection>(*service_, principal);
+  const auto connection =
+      std::make_shared<MessageConnection>(*service_, principal, frame_encoder());
   WebSocketSessionPtr session =
       exchange.upgrade_websocket(request, options, std::make_unique<Handler>(connection));
-  if (session) connection->attach(std::move(session));
+  if (session) connection->attach(std::make_unique<Output>(std::move(session)));
 }
 
 }  // namespace sluice

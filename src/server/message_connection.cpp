@@ -1,0 +1,387 @@
+#include "server/message_connection.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "core/json.hpp"
+#include "protocol/chunk_json.hpp"
+#include "rpc/error_codes.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+/// Unanswered requests and pushed streams that one connection may have.
+constexpr std::size_t kMaxPending = 1024;
+constexpr std::size_t kMaxSubscriptions = 1024;
+
+const json::object& params_of(const Message& message) {
+  static const json::object kNone;
+  return message.params == nullptr ? kNone : *message.params;
+}
+
+Error too_many_subscriptions() {
+  return {kStreamLimit,
+          "This connection is pushed " + std::to_string(kMaxSubscriptions) +
+              " streams, the most it may; unsubscribe from some",
+          {}};
+}
+
+}  // namespace
+
+void PushedChunkEncoder::encode(std::string& out, const Stream& stream, const Chunk& chunk) const {
+  const std::size_t mark = framing_->begin(out);
+  append_pushed_chunk(out, stream, chunk);
+  framing_->end(out, mark);
+}
+
+/// The way back for one request of a connection.
+class MessageConnection::Channel final : public ReplyChannel {
+ public:
+  Channel(std::shared_ptr<MessageConnection> connection, RequestId id)
+      : connection_(std::move(connection)), id_(std::move(id)) {}
+  ~Channel() override {
+    if (connection_ != nullptr) connection_->forget(id_);
+  }
+
+  void reply(int /*http_status*/, std::string_view message) override {
+    const std::shared_ptr<MessageConnection> connection = connection_;
+    if (connection == nullptr) return;
+    connection->send(message);
+    finish();
+  }
+  bool write(std::string_view block) override {
+    return connection_ == nullptr || connection_->send_framed(block);
+  }
+  bool write(const Bytes& block) override {
+    return connection_ == nullptr || connection_->send_framed(block);
+  }
+  void finish() override {
+    if (const auto connection = std::exchange(connection_, nullptr)) connection->forget(id_);
+    // What waits to hear of a close may hold this channel.
+    const CloseTask released = std::exchange(close_task_, {});
+  }
+  void drop(const Error& error) override {
+    std::string message;
+    append_error(message, id_, error);
+    reply(200, message);
+  }
+  [[nodiscard]] const Framing& framing() const override { return *framing_; }
+  [[nodiscard]] bool can_stream() const override { return true; }
+  void on_close(CloseTask task) override { close_task_ = std::move(task); }
+  void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
+
+  /// The caller went away or cancelled.
+  void close(Departure departure) {
+    connection_ = nullptr;
+    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
+  }
+  void drain() {
+    if (drain_task_) drain_task_();
+  }
+
+ private:
+  std::shared_ptr<MessageConnection> connection_;  // null once answered or closed
+  const Framing* framing_ = &connection_->encoder_->framing();
+  RequestId id_;
+  CloseTask close_task_;
+  Executor::Task drain_task_;
+};
+
+/// Pushes one stream to a connection.
+class MessageConnection::StreamSink final : public BlockSink {
+ public:
+  /// `method`, which outlives the sink, is the one that pushed chunks name.
+  StreamSink(MessageConnection& connection, StreamId stream_id, std::string_view method)
+      : connection_(&connection), stream_id_(stream_id), method_(method) {}
+
+  bool write(std::string_view block) override { return connection_->push(block); }
+  bool write(const Bytes& block) override { return connection_->push(block); }
+  void finish() override { connection_->unsubscribe_later(stream_id_); }
+  void drop(const Error& error) override {
+    std::string message = R"({"jsonrpc":"2.0","method":)";
+    append_json_string(message, method_);
+    message.append(R"(,"params":{"stream_id":)");
+    append_json_string(message, stream_id_);
+    message.append(R"(,"delta":"","end":true,"error":{"code":)");
+    append_number(message, error.code);
+    message.append(R"(,"message":)");
+    append_json_string(message, error.message);
+    message.append("}}}");
+    connection_->send(message);
+    finish();
+  }
+
+ private:
+  MessageConnection* connection_;
+  StreamId stream_id_;
+  std::string_view method_;
+};
+
+MessageConnection::MessageConnection(Service& service, std::string principal,
+                                     const PushedChunkEncoder& encoder)
+    : service_(&service), principal_(std::move(principal)), encoder_(&encoder) {}
+
+MessageConnection::~MessageConnection() = default;
+
+void MessageConnection::attach(std::unique_ptr<MessageOutput> output) {
+  output_ = std::move(output);
+  open_ = true;
+}
+
+void MessageConnection::on_message(std::string_view text) {
+  // A send that fails ends the connection, and its owner with it.
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  std::string response;
+  std::expected<Message, MessageError> message = service_->parser.parse(text);
+  if (!message) {
+    Dispatcher::reject(message.error(), response);
+  } else if (!handle_here(*message, response)) {
+    service_->dispatcher.dispatch(*message, nullptr, *this, response);
+  }
+  if (!response.empty()) send(response);
+  if (const std::shared_ptr<Subscription> started = std::exchange(started_, nullptr)) {
+    started->resume();
+  }
+}
+
+void MessageConnection::refuse(const Error& error) {
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  std::string response;
+  append_error(response, {}, error);
+  send(response);
+}
+
+void MessageConnection::on_drain() {
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  blocked_ = false;
+  // A reader may end, and leave the table, while it goes on.
+  std::vector<std::weak_ptr<Subscription>> readers;
+  readers.reserve(subscriptions_.size());
+  for (const auto& [id, subscription] : subscriptions_) readers.push_back(subscription);
+  for (const auto& weak : readers) {
+    if (blocked_) return;
+    if (const auto reader = weak.lock()) reader->resume();
+  }
+  std::vector<std::weak_ptr<Channel>> channels;
+  for (const auto& [id, channel] : pending_) channels.push_back(channel);
+  for (const auto& weak : channels) {
+    if (const auto channel = weak.lock()) channel->drain();
+  }
+}
+
+void MessageConnection::on_close() {
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  open_ = false;
+  idle_task_ = {};
+  subscriptions_.clear();
+  const auto pending = std::exchange(pending_, {});
+  for (const auto& [id, weak] : pending) {
+    if (const auto channel = weak.lock()) channel->close(Departure::gone);
+  }
+}
+
+void MessageConnection::when_idle(Executor::Task task) {
+  idle_task_ = std::move(task);
+  check_idle();
+}
+
+/// Not at once: what ends here may still be on the stack, or about to say its last.
+void MessageConnection::check_idle() {
+  if (!idle_task_ || !pending_.empty() || !subscriptions_.empty()) return;
+  service_->streams.executor().post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr || !self->pending_.empty() || !self->subscriptions_.empty()) return;
+    if (Executor::Task task = std::exchange(self->idle_task_, {})) task();
+  });
+}
+
+Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const RequestId& id) {
+  if (pending_.size() >= kMaxPending) {
+    return fail(-32000, "This connection has " + std::to_string(kMaxPending) +
+                            " unanswered requests; wait for some of them");
+  }
+  if (pending_.contains(id)) {
+    return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
+  }
+  auto channel = std::make_shared<Channel>(shared_from_this(), id);
+  pending_.emplace(id, channel);
+  return channel;
+}
+
+Result<void> MessageConnection::begin_session(const Revision& revision,
+                                              const ClientCapabilities& capabilities) {
+  agreed_ = std::make_shared<Session>(std::string(), principal_, revision, capabilities);
+  return {};
+}
+
+void MessageConnection::forget(const RequestId& id) {
+  pending_.erase(id);
+  check_idle();
+}
+
+void MessageConnection::send(std::string_view message) {
+  if (!open_) return;
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  output_->send(message);
+}
+
+bool MessageConnection::send_framed(const auto& messages) {
+  if (!open_) return true;
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  if (!output_->send_framed(messages)) blocked_ = true;
+  return !blocked_;
+}
+
+/// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
+bool MessageConnection::push(const auto& messages) {
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  const bool room = send_framed(messages);
+  if (open_ && subscriptions_.size() == 1) output_->flush();
+  return room;
+}
+
+/// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
+/// turn, for it is on the stack.
+void MessageConnection::unsubscribe_later(const StreamId& stream_id) {
+  service_->streams.executor().post([weak = weak_from_this(), stream_id] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->subscriptions_.erase(stream_id);
+    self->check_idle();
+  });
+}
+
+bool MessageConnection::handle_here(const Message& message, std::string& out) {
+  if (message.kind == MessageKind::notification && message.method == "notifications/cancelled") {
+    cancel_request(message);
+    return true;
+  }
+  if (message.kind != MessageKind::request) return false;
+  if (const StreamMethod* method = service_->definition->find_stream_method(message.method)) {
+    const json::object& params = params_of(message);
+    const json::value* const stream = params.if_contains("stream");
+    if (is_poll(params) || stream == nullptr || stream->if_bool() == nullptr ||
+        !stream->get_bool()) {
+      return false;
+    }
+    run(message, *method, out);
+    return true;
+  }
+  if (message.method == "subscribe") {
+    subscribe(message, out);
+    return true;
+  }
+  if (message.method == "unsubscribe") {
+    unsubscribe(message, out);
+    return true;
+  }
+  if (message.method == "ack") return acknowledge(message, out);
+  return false;
+}
+
+/// A `run` whose chunks are pushed here. The reply goes out before the first of them.
+void MessageConnection::run(const Message& message, const StreamMethod& method, std::string& out) {
+  const Result<RunStart> options = decode_run_start(params_of(message));
+  if (!options) return append_error(out, message.id, options.error());
+  if (subscriptions_.size() >= kMaxSubscriptions) {
+    return append_error(out, message.id, too_many_subscriptions());
+  }
+  Result<std::shared_ptr<Stream>> stream =
+      service_->streams.start(method, params_of(message), principal_, *options, false);
+  if (!stream) return append_error(out, message.id, stream.error());
+  append_result(out, message.id, started_result(**stream));
+  const StreamId id = (*stream)->id();
+  const Seq from = (*stream)->first();
+  started_ =
+      service_->streams.subscribe_local(std::move(*stream), from, options->window, *encoder_, true,
+                                        std::make_unique<StreamSink>(*this, id, method.name));
+  subscriptions_.insert_or_assign(id, started_);
+}
+
+void MessageConnection::subscribe(const Message& message, std::string& out) {
+  Result<Subscribe> request = decode_subscribe(params_of(message));
+  if (!request) return append_error(out, message.id, request.error());
+  if (subscriptions_.size() >= kMaxSubscriptions) {
+    return append_error(out, message.id, too_many_subscriptions());
+  }
+  Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
+  if (!channel) return append_error(out, message.id, channel.error());
+  auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
+  service_->streams.subscribe(
+      request->stream_id, principal_, request->from, request->window, *encoder_, true,
+      std::move(sink),
+      [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
+       stream_id = request->stream_id](Result<std::unique_ptr<Subscription>> subscribed) mutable {
+        std::string reply;
+        if (!subscribed) {
+          append_error(reply, id, subscribed.error());
+          channel->reply(200, reply);
+          return;
+        }
+        const auto self = weak.lock();
+        if (self == nullptr || !self->open_) return;
+        append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
+        channel->reply(200, reply);
+        if (!self->open_) return;
+        const std::shared_ptr<Subscription> reader = std::move(*subscribed);
+        self->subscriptions_.insert_or_assign(StreamId(stream_id), reader);
+        reader->resume();
+      });
+}
+
+void MessageConnection::unsubscribe(const Message& message, std::string& out) {
+  const Result<std::string> id = decode_stream_id(params_of(message));
+  if (!id) return append_error(out, message.id, id.error());
+  const auto found = subscriptions_.find(StreamId(*id));
+  if (found == subscriptions_.end()) {
+    return append_error(
+        out, message.id,
+        {kStreamNotFound, "This connection is not subscribed to that stream_id", {}});
+  }
+  subscriptions_.erase(found);
+  append_result(out, message.id, R"({"stream_id":")" + *id + R"(","status":"unsubscribed"})");
+}
+
+/// An ack for a stream pushed here; others are the stream service's.
+bool MessageConnection::acknowledge(const Message& message, std::string& out) {
+  const Result<Acknowledge> ack = decode_ack(params_of(message));
+  if (!ack) {
+    append_error(out, message.id, ack.error());
+    return true;
+  }
+  const auto found = subscriptions_.find(StreamId(ack->stream_id));
+  if (found == subscriptions_.end()) return false;
+  Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  const std::shared_ptr<Subscription> reader = found->second;
+  reader->acknowledge(ack->seq, [channel = std::move(*channel), id = message.id,
+                                 stream_id = ack->stream_id](Result<void> result) {
+    std::string reply;
+    if (result) {
+      append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"acknowledged"})");
+    } else {
+      append_error(reply, id, result.error());
+    }
+    channel->reply(200, reply);
+  });
+  return true;
+}
+
+void MessageConnection::cancel_request(const Message& message) {
+  const json::value* const request = params_of(message).if_contains("requestId");
+  if (request == nullptr) return;
+  const std::optional<std::string> id = exact_text(*request, message.text, {"params", "requestId"});
+  if (!id) return;
+  const auto found = pending_.find(*id);
+  if (found == pending_.end()) return;
+  const std::shared_ptr<Channel> channel = found->second.lock();
+  pending_.erase(found);
+  check_idle();
+  if (channel != nullptr) channel->close(Departure::cancelled);
+}
+
+}  // namespace sluice

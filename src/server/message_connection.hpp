@@ -1,0 +1,107 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/framing.hpp"
+#include "server/reply_channel.hpp"
+#include "server/service.hpp"
+
+namespace sluice {
+
+/// The sending side under a MessageConnection. Belongs to its loop; after the peer has gone every
+/// call does nothing.
+class MessageOutput {
+ public:
+  virtual ~MessageOutput() = default;
+  /// Queues one message, which is not framed yet.
+  virtual void send(std::string_view message) = 0;
+  /// Queues messages that are framed already. False: taken, but wait for on_drain().
+  virtual bool send_framed(std::string_view messages) = 0;
+  /// The same, shared, not copied.
+  virtual bool send_framed(const Bytes& messages) = 0;
+  /// Sends what is queued now instead of at the turn's end.
+  virtual void flush() = 0;
+};
+
+/// Pushed chunks as messages of one framing. Outlives every connection that uses it; those with the
+/// same one share what is encoded.
+class PushedChunkEncoder final : public ChunkEncoder {
+ public:
+  /// `framing` outlives the encoder.
+  explicit PushedChunkEncoder(const Framing& framing) : framing_(&framing) {}
+  [[nodiscard]] const Framing& framing() const { return *framing_; }
+  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override;
+
+ private:
+  const Framing* framing_;
+};
+
+/// A connection that carries messages both ways, whatever moves them: its unanswered requests, the
+/// streams that are pushed to it, and the session that `initialize` has begun on it. Belongs to its
+/// loop. Owned by what hands it the messages, and by channels still to answer.
+class MessageConnection final : public Caller,
+                                public std::enable_shared_from_this<MessageConnection> {
+ public:
+  /// `service` and `encoder` outlive the connection.
+  MessageConnection(Service& service, std::string principal, const PushedChunkEncoder& encoder);
+  ~MessageConnection() override;
+
+  /// Gives the connection its way out, before the first message.
+  void attach(std::unique_ptr<MessageOutput> output);
+
+  /// One message from the peer, valid during the call.
+  void on_message(std::string_view text);
+  /// Answers what is no message at all.
+  void refuse(const Error& error);
+  /// The output takes framed messages again.
+  void on_drain();
+  /// The peer has gone: its requests are cancelled, its streams no longer pushed.
+  void on_close();
+  /// Runs `task` once, as soon as no request is unanswered and no stream is pushed.
+  void when_idle(Executor::Task task);
+
+  // Caller
+  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
+  Result<std::shared_ptr<Session>> session() override { return agreed_; }
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override;
+
+ private:
+  class Channel;
+  class StreamSink;
+
+  /// Handles requests that mean something else on a connection that can be pushed to. False: it is
+  /// none of those.
+  bool handle_here(const Message& message, std::string& out);
+  void run(const Message& message, const StreamMethod& method, std::string& out);
+  void subscribe(const Message& message, std::string& out);
+  void unsubscribe(const Message& message, std::string& out);
+  bool acknowledge(const Message& message, std::string& out);
+  void cancel_request(const Message& message);
+
+  // For channels and sinks.
+  void forget(const RequestId& id);
+  void send(std::string_view message);
+  bool send_framed(const auto& messages);
+  bool push(const auto& messages);
+  void unsubscribe_later(const StreamId& stream_id);
+  void check_idle();
+
+  Service* service_;
+  std::string principal_;
+  const PushedChunkEncoder* encoder_;
+  std::unique_ptr<MessageOutput> output_;
+  std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
+  std::map<RequestId, std::weak_ptr<Channel>> pending_;
+  std::shared_ptr<Subscription> started_;  // by the message being handled
+  std::shared_ptr<Session> agreed_;        // null before `initialize`
+  Executor::Task idle_task_;
+  bool open_ = false;
+  bool blocked_ = false;
+};
+
+}  // namespace sluice
