@@ -1,9 +1,15 @@
 #include "cli/serve.hpp"
 
+#include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <poll.h>
 #include <pthread.h>
+#include <string>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 #include <utility>
 
@@ -12,6 +18,7 @@
 #include "core/log.hpp"
 #include "core/version.hpp"
 #include "engine/engine_methods.hpp"
+#include "net/descriptor_io.hpp"
 #include "server/server_host.hpp"
 
 namespace sluice {
@@ -19,8 +26,12 @@ namespace {
 
 ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsContext> tls) {
   ServerHostOptions options;
+  options.tcp = config.tcp;
   options.host = config.host;
   options.port = config.port;
+  options.unix_path = config.unix_path;
+  options.unix_mode = config.unix_mode;
+  options.end_timeout = config.shutdown_deadline;
   options.threads = config.threads;
   options.tls = std::move(tls);
   options.limits.max_chunks = config.streams.max_chunks;
@@ -87,6 +98,9 @@ class RunningServer final : public LocalServer {
   void stop(const std::function<bool()>& hurry) {
     if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry);
   }
+  void serve_lines(StandardStreams streams, Executor::Task ended) {
+    host_->serve_lines(std::move(streams.input), std::move(streams.output), std::move(ended));
+  }
 
   [[nodiscard]] Result<void> wait_ready() const { return engine_.wait_ready(); }
   [[nodiscard]] std::string not_ready() const { return engine_.not_ready(); }
@@ -110,35 +124,67 @@ class RunningServer final : public LocalServer {
   std::unique_ptr<ServerHost> host_;
 };
 
-void print_urls(const RunningServer& server, const ServeConfig& config) {
-  const std::string url = server.url();
-  const std::string ws = "ws" + url.substr(4);
-  std::printf("MCP          %s/mcp\n", url.c_str());
-  std::printf("WebSocket    %s/ws\n", ws.c_str());
-  std::printf("health       %s/healthz  %s/readyz  %s/metrics\n", url.c_str(), url.c_str(),
-              url.c_str());
-  std::printf("try          sluice chat --url %s \"Hello\"\n", url.c_str());
+/// With stdio, standard output belongs to the protocol; then what is served is only logged.
+void print_places(const RunningServer& server, const ServeConfig& config) {
+  if (config.stdio) {
+    if (config.tcp) log_info("serving", {{"mcp", std::string_view(server.url() + "/mcp")}});
+    if (!config.unix_path.empty()) {
+      log_info("serving", {{"unix_socket", std::string_view(config.unix_path)}});
+    }
+    return;
+  }
+  if (config.tcp) {
+    const std::string url = server.url();
+    const std::string ws = "ws" + url.substr(4);
+    std::printf("MCP          %s/mcp\n", url.c_str());
+    std::printf("WebSocket    %s/ws\n", ws.c_str());
+    std::printf("health       %s/healthz  %s/readyz  %s/metrics\n", url.c_str(), url.c_str(),
+                url.c_str());
+    std::printf("try          sluice chat --url %s \"Hello\"\n", url.c_str());
+  }
+  if (!config.unix_path.empty()) std::printf("Unix socket  %s\n", config.unix_path.c_str());
   if (config.engine.kind == EngineKind::synthetic) {
     std::printf("engine       synthetic: numbered chunks for load tests, no model\n");
   }
   std::fflush(stdout);
 }
 
-/// Blocks the signals that end the server, in this thread and those it starts, so that they can be
-/// waited for.
-sigset_t block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
+/// What ends a server: SIGINT and SIGTERM, and the end of standard input. While one lives, the
+/// signals are blocked in the thread that made it and those that it starts.
+class Endings {
+ public:
+  Endings() : input_ended_(::eventfd(0, EFD_CLOEXEC)) {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    signal_ = Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC));
+  }
 
-bool signal_pending(const sigset_t& signals) {
-  const timespec now{};
-  return sigtimedwait(&signals, nullptr, &now) > 0;
-}
+  /// Thread-safe.
+  void input_ended() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(input_ended_.get(), &one, sizeof one);
+  }
+  /// Waits for the first of them. A signal is taken.
+  void wait() const {
+    std::array<pollfd, 2> either{{{.fd = signal_.get(), .events = POLLIN, .revents = 0},
+                                  {.fd = input_ended_.get(), .events = POLLIN, .revents = 0}}};
+    while (::poll(either.data(), either.size(), -1) < 0) {
+    }
+    static_cast<void>(take_signal());
+  }
+  /// Whether there has been a signal that has not been taken.
+  [[nodiscard]] bool take_signal() const {
+    const timespec now{};
+    return sigtimedwait(&signals_, nullptr, &now) > 0;
+  }
+
+ private:
+  sigset_t signals_{};
+  Descriptor signal_;
+  Descriptor input_ended_;
+};
 
 }  // namespace
 
@@ -152,18 +198,28 @@ Result<std::unique_ptr<LocalServer>> LocalServer::start(const ServeConfig& confi
 }
 
 int serve(const ServeConfig& config) {
-  const sigset_t signals = block_signals();
+  StandardStreams streams;
+  if (config.stdio) {
+    Result<StandardStreams> taken = take_standard_streams();
+    if (!taken) {
+      log_error(taken.error().message);
+      return kExitFailure;
+    }
+    streams = std::move(*taken);
+  }
+  // After that, so that a closed stream's number is not given to anything else before.
+  const Endings endings;
   Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
   if (!started) {
     log_error(started.error().message);
     return started.error().code;
   }
   RunningServer& server = **started;
-  print_urls(server, config);
+  print_places(server, config);
   // The server listens while the model loads, so that /readyz can tell how far it is.
   bool ready = false;
   while (!ready) {
-    if (signal_pending(signals)) return kExitOk;
+    if (endings.take_signal()) return kExitOk;
     const std::string why = server.not_ready();
     if (why.empty()) break;
     if (const Result<void> waited = server.wait_ready(); !waited) {
@@ -177,10 +233,15 @@ int serve(const ServeConfig& config) {
                      {"model", std::string_view(info.model)},
                      {"slots", static_cast<std::int64_t>(info.slots)},
                      {"context", static_cast<std::int64_t>(info.context_tokens)}});
-  int signal = 0;
-  sigwait(&signals, &signal);
-  log_info("shutting down; once more ends at once");
-  server.stop([&signals] { return signal_pending(signals); });
+  // Whoever asks on standard input waits for the model, rather than be told to come back.
+  if (config.stdio) {
+    server.serve_lines(std::move(streams), [&endings] { endings.input_ended(); });
+  }
+  endings.wait();
+  // Where nobody else is served, the one client has ended its input or told us to go.
+  const bool serves_others = config.tcp || !config.unix_path.empty();
+  log_info(serves_others ? "shutting down; once more ends at once" : "shutting down");
+  server.stop([&] { return !serves_others || endings.take_signal(); });
   log_info("stopped");
   return kExitOk;
 }

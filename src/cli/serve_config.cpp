@@ -116,6 +116,21 @@ Result<void> load_flags(LoadedConfig& loaded, const ConfigSources& sources) {
   return {};
 }
 
+/// Runs `load`, one source, and works out whether it wants a port.
+template <class Load>
+Result<void> load_source(LoadedConfig& loaded, Load load) {
+  std::map<std::string, std::string, std::less<>> before = std::exchange(loaded.origins, {});
+  Result<void> done = load();
+  const auto sets = [&](std::string_view key) { return loaded.origins.contains(key); };
+  if (sets("host") || sets("port")) {
+    loaded.config.tcp = true;
+  } else if (sets("unix") || sets("stdio")) {
+    loaded.config.tcp = loaded.config.unix_path.empty() && !loaded.config.stdio;
+  }
+  loaded.origins.merge(before);
+  return done;
+}
+
 std::string_view trim(std::string_view line) {
   constexpr std::string_view kSpace = " \t\r";
   const auto begin = line.find_first_not_of(kSpace);
@@ -168,6 +183,7 @@ void append_value(std::string& out, const Setting& setting,
                   const std::vector<std::string>& values) {
   switch (setting.kind) {
     case Setting::Kind::number:
+    case Setting::Kind::flag:
       out.append(values.front());
       return;
     case Setting::Kind::text:
@@ -222,6 +238,17 @@ void add_options(CLI::App& app, SettingValues& flags, std::optional<std::string_
     if (const std::string value = default_text(setting); !value.empty()) {
       help.append(", default ").append(value);
     }
+    if (setting.kind == Setting::Kind::flag) {
+      app.add_flag_function(
+             std::string(setting.flag),
+             [&flags, &setting](std::int64_t count) {
+               flags.insert_or_assign(std::string(setting.key),
+                                      std::vector<std::string>{count > 0 ? "true" : "false"});
+             },
+             help)
+          ->group(group_name(section_of(setting)));
+      continue;
+    }
     auto* option = app.add_option_function<std::vector<std::string>>(
         std::string(setting.flag),
         [&flags, &setting](const std::vector<std::string>& values) {
@@ -248,9 +275,9 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
   if (!file && std::filesystem::exists(kDefaultFile, ignored)) file = kDefaultFile;
 
   Result<void> step;
-  if (file && !file->empty()) step = load_file(loaded, *file);
-  if (step) step = load_environment(loaded, sources);
-  if (step) step = load_flags(loaded, sources);
+  if (file && !file->empty()) step = load_source(loaded, [&] { return load_file(loaded, *file); });
+  if (step) step = load_source(loaded, [&] { return load_environment(loaded, sources); });
+  if (step) step = load_source(loaded, [&] { return load_flags(loaded, sources); });
   if (step) step = load_api_key_file(loaded.config.access);
   if (step) step = check_together(loaded.config);
   if (!step) return std::unexpected(std::move(step.error()));

@@ -32,8 +32,12 @@ struct ApiKey {
 /// what each one means to the user is said once, in the table in serve_config.cpp, from which the
 /// flags, the environment variables, the file's keys and the help are made.
 struct ServeConfig {
+  bool tcp = true;  // not a setting: worked out from those below (load_serve_config)
   std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;    // 0: any free one
+  std::uint16_t port = 8080;  // 0: any free one
+  bool stdio = false;         // serve standard input and output
+  std::string unix_path;      // serve a Unix domain socket
+  std::uint32_t unix_mode = 0600;
   std::uint32_t threads = 0;    // event loops; 0: one per core
   std::string tls_certificate;  // PEM files, both or neither
   std::string tls_key;
@@ -112,8 +116,10 @@ struct LoadedConfig {
 };
 
 /// Puts the sources together: flags before SLUICE_* variables before the file before the defaults.
-/// Reads the API key file. Errors (code kExitUsage) name the flag, the variable or file:line, and
-/// what is allowed there.
+/// With stdio or a Unix socket a port is opened only if the source that asks for those, or one that
+/// wins over it, names a host or a port: a file made for a server in the network does not open a
+/// port for a program that is started over stdio. Reads the API key file. Errors (code kExitUsage)
+/// name the flag, the variable or file:line, and what is allowed there.
 Result<LoadedConfig> load_serve_config(const ConfigSources& sources);
 
 /// Adds every setting as an option of `app`; what the user gives lands in `flags`, unchecked (the

@@ -96,6 +96,46 @@ Setting text(std::string_view key, std::string_view flag, std::string_view opera
   return setting;
 }
 
+template <class At>
+Setting yes_or_no(std::string_view key, std::string_view flag, std::string_view help, At at) {
+  Setting setting = base(key, flag, "", help, "true or false", Setting::Kind::flag);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    if (values.front() != "true" && values.front() != "false") return false;
+    at(config) = values.front() == "true";
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values {
+    return {at(config) ? "true" : "false"};
+  };
+  return setting;
+}
+
+/// Permissions of a file, in octal digits as for chmod.
+template <class At>
+Setting mode(std::string_view key, std::string_view flag, std::string_view help, At at) {
+  static constexpr std::size_t kDigits = 4;
+  Setting setting = base(key, flag, "MODE", help, "three or four octal digits, such as 0660",
+                         Setting::Kind::text);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    const std::string& text = values.front();
+    if ((text.size() != kDigits || text.front() != '0') && text.size() != kDigits - 1) return false;
+    std::uint32_t value = 0;
+    for (const char digit : text) {
+      if (digit < '0' || digit > '7') return false;
+      value = value * 8 + static_cast<std::uint32_t>(digit - '0');
+    }
+    at(config) = value;
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values {
+    std::string text(kDigits, '0');
+    std::uint32_t value = at(config);
+    for (std::size_t i = kDigits; i-- > 0; value /= 8) text[i] = static_cast<char>('0' + value % 8);
+    return {text};
+  };
+  return setting;
+}
+
 template <class Enum, std::size_t N, class At>
 Setting choice(std::string_view key, std::string_view flag, std::string_view operand,
                std::string_view help, const std::array<std::pair<std::string_view, Enum>, N>& names,
@@ -190,6 +230,15 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(host)));
   add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free one",
              SLUICE_AT(port)));
+  add(yes_or_no("stdio", "--stdio",
+                "Serve the program that started this one, over standard input and output; no port "
+                "is opened unless --host or --port is given too",
+                SLUICE_AT(stdio)));
+  add(text("unix", "--unix", "PATH",
+           "Listen on a Unix domain socket; no port is opened unless --host or --port is given too",
+           "a path of at most 107 bytes", SLUICE_AT(unix_path)));
+  add(mode("unix_mode", "--unix-mode", "Who may connect to the socket, as for chmod",
+           SLUICE_AT(unix_mode)));
   add(number("threads", "--threads", 0, 1024, "Event loops; 0 makes one for each core",
              SLUICE_AT(threads)));
   add(text("tls_certificate", "--tls-cert", "FILE", "Serve TLS with this certificate chain (PEM)",

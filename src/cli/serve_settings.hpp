@@ -12,11 +12,11 @@ namespace sluice {
 
 /// One setting of the server, as every source and every print-out knows it.
 struct Setting {
-  enum class Kind : std::uint8_t { number, text, list };
+  enum class Kind : std::uint8_t { number, text, list, flag };
 
   std::string_view key;      // in the file: "section.name", or "name" above all sections
   std::string_view flag;     // "--name"; the variable is SLUICE_NAME
-  std::string_view operand;  // what stands for the value in the help
+  std::string_view operand;  // what stands for the value in the help; a flag has none
   std::string_view help;     // a sentence without its full stop
   std::string allowed;       // completes "give ..."
   Kind kind = Kind::text;    // how the file writes it

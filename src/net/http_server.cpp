@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "net/acceptor.hpp"
+#include "net/drain_watch.hpp"
 #include "net/server_worker.hpp"
 
 namespace sluice {
@@ -100,25 +101,14 @@ void HttpServer::shutdown(TimePoint deadline, Executor::Task done) {
     for (const auto& worker : impl->workers) {
       worker->loop.post([&drained = *worker] { drained.drain(); });
     }
-    // Looks again until nobody is left or time is up.
-    struct Watch {
-      static void look(Impl* impl, TimePoint deadline, std::shared_ptr<Executor::Task> done) {
-        static constexpr Duration kLook = std::chrono::milliseconds(10);
-        if (impl->connections.load(std::memory_order_relaxed) == 0) {
-          if (*done) (*done)();
-          return;
-        }
-        if (impl->home.clock().now() >= deadline) {
+    watch_drain(
+        impl->home, impl->connections, deadline,
+        [impl] {
           for (const auto& worker : impl->workers) {
             worker->loop.post([&dropped = *worker] { dropped.drop_all(); });
           }
-          deadline = TimePoint::max();
-        }
-        impl->home.schedule_at(impl->home.clock().now() + kLook,
-                               [impl, deadline, done] { look(impl, deadline, done); });
-      }
-    };
-    Watch::look(impl, deadline, std::make_shared<Executor::Task>(std::move(done)));
+        },
+        std::move(done));
   });
 }
 

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "net/line_server.hpp"
 #include "server/http_endpoint.hpp"
+#include "server/line_endpoint.hpp"
 #include "server/metrics_text.hpp"
 #include "stream/stream_error.hpp"
 
@@ -61,6 +63,24 @@ void sweep_sessions(EventLoop& loop, SessionRegistry& sessions) {
   });
 }
 
+LineServerOptions line_options(const ServerHostOptions& host) {
+  LineServerOptions options;
+  options.lines = {.max_line = host.max_message,
+                   .high_water = host.http.high_water,
+                   .low_water = host.http.low_water,
+                   .max_queued = host.http.max_queued,
+                   .line_timeout = host.http.request_timeout,
+                   .stall_timeout = host.http.stall_timeout,
+                   .end_timeout = host.end_timeout};
+  options.max_connections = host.http.max_connections;
+  append_error(options.too_many, {},
+               {-32000, "The server has as many connections as it may; try it again", {}});
+  options.too_many.push_back('\n');
+  options.tick = host.http.tick;
+  options.clock = host.http.clock;
+  return options;
+}
+
 }  // namespace
 
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
@@ -70,10 +90,12 @@ struct ServerHost::Loop {
        std::vector<StreamShard> shards, std::size_t index, HttpEndpoint::Options options)
       : streams(&manager),
         service(definition, results, lists, access, sessions, std::move(shards), index),
+        lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
   StreamManager* streams;
   Service service;
+  LineEndpoint lines;
   HttpEndpoint endpoint;
 };
 
@@ -99,6 +121,7 @@ struct ServerHost::State {
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::vector<std::unique_ptr<Loop>> loops;
   std::unique_ptr<HttpServer> http;
+  std::unique_ptr<LineServer> lines;
   std::atomic<bool> draining = false;
   std::uint16_t port = 0;
   bool stopped = false;
@@ -134,17 +157,28 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
     return server.definition->not_ready ? server.definition->not_ready() : std::string();
   };
   std::vector<HttpHandler*> handlers;
+  std::vector<LineService*> line_services;
   for (std::size_t i = 0; i < count; ++i) {
     server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.lists,
                                                   server.access, server.sessions,
                                                   *server.managers[i], shards, i, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
+    line_services.push_back(&server.loops[i]->lines);
   }
   options.http.max_body = options.max_message;
   server.http = std::make_unique<HttpServer>(server.pool.loops(), handlers, options.http);
-  Result<std::uint16_t> port = server.http->listen(options.host, options.port, options.tls);
-  if (!port) return std::unexpected(std::move(port.error()));
-  server.port = *port;
+  server.lines = std::make_unique<LineServer>(server.pool.loops(), std::move(line_services),
+                                              line_options(options));
+  if (options.tcp) {
+    Result<std::uint16_t> port = server.http->listen(options.host, options.port, options.tls);
+    if (!port) return std::unexpected(std::move(port.error()));
+    server.port = *port;
+  }
+  if (!options.unix_path.empty()) {
+    if (Result<void> bound = server.lines->listen(options.unix_path, options.unix_mode); !bound) {
+      return std::unexpected(std::move(bound.error()));
+    }
+  }
   if (server.sessions.enabled()) sweep_sessions(server.pool.loop(0), server.sessions);
   server.pool.start();
   return host;
@@ -153,11 +187,16 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
 ServerHost::~ServerHost() {
   state_->pool.stop();
   state_->http.reset();
+  state_->lines.reset();
   state_->loops.clear();
 }
 
 std::uint16_t ServerHost::port() const {
   return state_->port;
+}
+
+void ServerHost::serve_lines(Descriptor input, Descriptor output, Executor::Task ended) {
+  state_->lines->adopt(std::move(input), std::move(output), std::move(ended));
 }
 
 LoopPool& ServerHost::loops() {
@@ -199,16 +238,19 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   struct Closed {
     std::mutex mutex;
     std::condition_variable condition;
-    bool done = false;
+    int servers = 0;
   };
   const auto closed = std::make_shared<Closed>();
-  server.http->shutdown(std::chrono::steady_clock::now() + kCloseGrace / 2, [closed] {
+  const auto done = [closed] {
     const std::lock_guard lock(closed->mutex);
-    closed->done = true;
+    ++closed->servers;
     closed->condition.notify_all();
-  });
+  };
+  const TimePoint closed_until = std::chrono::steady_clock::now() + kCloseGrace / 2;
+  server.http->shutdown(closed_until, done);
+  server.lines->shutdown(closed_until, done);
   std::unique_lock lock(closed->mutex);
-  closed->condition.wait_for(lock, kCloseGrace, [&] { return closed->done; });
+  closed->condition.wait_for(lock, kCloseGrace, [&] { return closed->servers == 2; });
   lock.unlock();
   server.pool.stop();
 }
@@ -244,6 +286,20 @@ std::string ServerHost::metrics() const {
     append_number(out, http.responses[i]);
     out.push_back('\n');
   }
+  const LineServerStats lines = server.lines->stats();
+  append_metric(out, "sluice_line_connections", "gauge",
+                "Open connections of lines: stdio and Unix domain sockets.", lines.connections);
+  append_metric(out, "sluice_line_output_queued_bytes", "gauge",
+                "Output waiting for their slow peers.", lines.queued_bytes);
+  append_metric(out, "sluice_line_connections_total", "counter", "Connections of lines begun.",
+                lines.connections_total);
+  append_metric(out, "sluice_line_connections_rejected_total", "counter",
+                "Connections of lines refused at the limit.", lines.connections_rejected);
+  append_metric(out, "sluice_lines_total", "counter", "Lines received.", lines.lines_total);
+  append_metric(out, "sluice_line_timeouts_total", "counter",
+                "Connections of lines closed by a timeout.", lines.timeouts);
+  append_metric(out, "sluice_line_connections_stalled_total", "counter",
+                "Connections of lines dropped because their peer did not read.", lines.stalled);
   for (const Gauge& gauge : kStreamGauges) {
     append_metric(out, gauge.name, "gauge", gauge.help, server.sum(gauge.value));
   }

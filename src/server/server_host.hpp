@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "net/descriptor.hpp"
 #include "net/http_server.hpp"
 #include "server/access_policy.hpp"
 #include "server/definition.hpp"
@@ -14,10 +15,13 @@
 namespace sluice {
 
 struct ServerHostOptions {
+  bool tcp = true;  // whether to listen on a port
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;   // 0: any free one
   std::size_t threads = 0;  // event loops; 0: one per core
   std::shared_ptr<TlsContext> tls;
+  std::string unix_path;    // where to listen for lines; empty: nowhere
+  mode_t unix_mode = 0600;  // who may connect there
 
   StreamLimits limits;
   std::size_t stream_memory = std::size_t{256} << 20U;  // chunks of all streams
@@ -27,10 +31,12 @@ struct ServerHostOptions {
   SessionLimits sessions;
   HttpServerOptions http;
   AccessPolicy::Options access;
+  /// How long answers to a connection of lines may take after the end of its input.
+  Duration end_timeout = std::chrono::seconds(10);
 };
 
-/// A server definition being served: the event loops, their streams and the HTTP server in front
-/// of them. All members are for the thread that made it.
+/// A server definition being served: the event loops, their streams and the servers in front of
+/// them. All members are for the thread that made it.
 class ServerHost {
  public:
   /// Binds and starts serving. `definition` outlives the host. Errors say what is in the way.
@@ -41,7 +47,12 @@ class ServerHost {
   ServerHost(const ServerHost&) = delete;
   ServerHost& operator=(const ServerHost&) = delete;
 
+  /// 0 without TCP.
   [[nodiscard]] std::uint16_t port() const;
+  /// Serves a connection of lines over a pair of descriptors, such as the process's standard input
+  /// and output, for the process's own user. `ended` runs on a loop when it is over: the peer has
+  /// gone, or has ended the input and been answered.
+  void serve_lines(Descriptor input, Descriptor output, Executor::Task ended);
   /// The loops, for engines that need a home and for tests.
   [[nodiscard]] LoopPool& loops();
 

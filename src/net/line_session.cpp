@@ -1,0 +1,124 @@
+#include "net/line_session.hpp"
+
+#include <utility>
+
+namespace sluice {
+namespace {
+
+/// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
+constexpr std::size_t kCopiedBlock = 1024;
+
+}  // namespace
+
+LineSession::LineSession(BufferPool& pool, const LineOptions& options)
+    : options_(&options), reader_(options.max_line), output_(pool) {}
+
+bool LineSession::send(std::string_view lines) {
+  if (!may_send()) return true;
+  output_.text().append(lines);
+  return queued();
+}
+
+bool LineSession::send(const Bytes& lines) {
+  if (lines.size() <= kCopiedBlock) return send(lines.view());
+  if (!may_send()) return true;
+  output_.share(lines, 0, lines.size());
+  return queued();
+}
+
+/// However long one message is, it can be queued: only what follows it can be too much.
+bool LineSession::may_send() {
+  if (state_ != State::open || output_lost_) return false;
+  if (output_.size() <= options_->max_queued) return true;
+  drop();
+  return false;
+}
+
+bool LineSession::queued() {
+  full_ = full_ || output_.size() > options_->high_water;
+  output_changed();
+  return !full_;
+}
+
+void LineSession::close() {
+  if (state_ != State::open) return;
+  state_ = State::closing;
+  if (output_.empty()) {
+    drop();
+  } else {
+    output_changed();
+  }
+}
+
+void LineSession::feed(std::string_view bytes) {
+  reader_.append(bytes);
+  process();
+}
+
+void LineSession::end_input() {
+  input_ended_ = true;
+  reader_.end();
+  process();
+}
+
+void LineSession::refuse_input() {
+  reader_.clear();
+  end_input();
+}
+
+void LineSession::process() {
+  const RefPtr<LineSession> keep(this);
+  while (state_ == State::open && !full_) {
+    const LineReader::Next next = reader_.next();
+    switch (next.kind) {
+      case LineReader::Next::Kind::line:
+        ++lines_;
+        handler_->on_line(next.line);
+        break;
+      case LineReader::Next::Kind::too_long:
+        ++lines_;
+        handler_->on_long_line();
+        break;
+      case LineReader::Next::Kind::none:
+        if (!input_ended_ || std::exchange(end_told_, true)) return;
+        if (output_lost_) {
+          drop();
+        } else {
+          handler_->on_input_end();
+        }
+        return;
+    }
+  }
+}
+
+void LineSession::output_left() {
+  const RefPtr<LineSession> keep(this);
+  if (full_ && output_.size() <= options_->low_water) {
+    full_ = false;
+    if (state_ == State::open) {
+      handler_->on_drain();
+      input_wanted();
+    }
+  }
+  if (state_ == State::closing && output_.empty()) drop();
+}
+
+void LineSession::lose_output() {
+  output_lost_ = true;
+  output_.clear();
+  if (end_told_) {
+    drop();
+  } else {
+    output_left();
+  }
+}
+
+void LineSession::drop() {
+  if (std::exchange(state_, State::closed) == State::closed) return;
+  const RefPtr<LineSession> keep(this);
+  output_.clear();
+  dropped();
+  if (const std::unique_ptr<LineHandler> handler = std::move(handler_)) handler->on_close();
+}
+
+}  // namespace sluice

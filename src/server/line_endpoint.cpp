@@ -1,0 +1,67 @@
+#include "server/line_endpoint.hpp"
+
+#include <string>
+#include <utility>
+
+#include "rpc/error_codes.hpp"
+#include "server/message_connection.hpp"
+
+namespace sluice {
+namespace {
+
+const PushedChunkEncoder& line_encoder() {
+  static const PushedChunkEncoder encoder(line_framing());
+  return encoder;
+}
+
+class Output final : public MessageOutput {
+ public:
+  explicit Output(LineSessionPtr session) : session_(std::move(session)) {}
+  void send(std::string_view message) override {
+    std::string line(message);
+    line.push_back('\n');
+    session_->send(line);
+  }
+  bool send_framed(std::string_view messages) override { return session_->send(messages); }
+  bool send_framed(const Bytes& messages) override { return session_->send(messages); }
+  void flush() override { session_->flush(); }
+
+ private:
+  LineSessionPtr session_;
+};
+
+class Handler final : public LineHandler {
+ public:
+  Handler(std::shared_ptr<MessageConnection> connection, LineSessionPtr session,
+          std::size_t max_line)
+      : connection_(std::move(connection)), session_(std::move(session)), max_line_(max_line) {}
+
+  void on_line(std::string_view line) override { connection_->on_message(line); }
+  void on_long_line() override {
+    connection_->refuse(
+        {kInvalidRequest,
+         "Invalid Request: the message is longer than " + std::to_string(max_line_) + " bytes",
+         {}});
+  }
+  void on_drain() override { connection_->on_drain(); }
+  void on_input_end() override {
+    connection_->when_idle([session = session_] { session->close(); });
+  }
+  void on_close() override { connection_->on_close(); }
+
+ private:
+  std::shared_ptr<MessageConnection> connection_;
+  LineSessionPtr session_;
+  std::size_t max_line_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineHandler> LineEndpoint::open(LineSessionPtr session, uid_t user) {
+  auto connection =
+      std::make_shared<MessageConnection>(*service_, "uid:" + std::to_string(user), line_encoder());
+  connection->attach(std::make_unique<Output>(session));
+  return std::make_unique<Handler>(std::move(connection), std::move(session), max_line_);
+}
+
+}  // namespace sluice

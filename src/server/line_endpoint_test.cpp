@@ -1,0 +1,210 @@
+#include "server/line_endpoint.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/memory_lines.hpp"
+#include "server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// A service over connections in memory.
+class LineEndpointTest : public ::testing::Test {
+ protected:
+  LineEndpointTest() {
+    options.max_line = 1000;
+    service.emplace(bench.definition, *bench.results, *bench.lists, access, sessions,
+                    std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
+    endpoint.emplace(*service, options.max_line);
+    peer = connect(1000);
+  }
+  ~LineEndpointTest() override {
+    for (const RefPtr<MemoryLines>& one : peers) one->disconnect();
+    bench.calls.clear();
+    bench.run_all();
+  }
+
+  RefPtr<MemoryLines> connect(uid_t user) {
+    peers.push_back(MemoryLines::connect(*endpoint, user, bench.executors[0], bench_pool, options));
+    return peers.back();
+  }
+  /// What answers `line`, all of it.
+  std::string ask(MemoryLines& from, std::string_view line) {
+    from.write(std::string(line) + "\n");
+    bench.run_all();
+    return from.take();
+  }
+  static std::string request(std::string_view id, std::string_view method,
+                             std::string_view params = "") {
+    return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"method":")" + std::string(method) +
+           R"(","params":{)" + std::string(params) + "}}";
+  }
+  std::string stream_member() const {
+    return R"("stream_id":")" + std::string(bench.runs.back()->id()) + "\"";
+  }
+
+  ServerBench bench;
+  BufferPool bench_pool;
+  AccessPolicy access{{}};
+  SteadyClock clock;
+  SessionRegistry sessions{{}, clock};
+  LineOptions options;
+  std::optional<Service> service;
+  std::optional<LineEndpoint> endpoint;
+  std::vector<RefPtr<MemoryLines>> peers;
+  RefPtr<MemoryLines> peer;
+};
+
+TEST_F(LineEndpointTest, AnswersEachLineWithALine) {
+  EXPECT_EQ(ask(*peer, request("1", "ping") + "\n\r\n" + request("2", "ping") + "\r"),
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
+  EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","method":"notifications/initialized"})"), "");
+}
+
+TEST_F(LineEndpointTest, RefusesWhatIsNoMessage) {
+  EXPECT_THAT(ask(*peer, "{"), HasSubstr(R"("code":-32700)"));
+  EXPECT_THAT(ask(*peer, "{\"\xFF\":1}"), HasSubstr(R"("code":-32700)"));
+  EXPECT_THAT(ask(*peer, "[]"), HasSubstr(R"("code":-32600)"));
+  EXPECT_EQ(ask(*peer, std::string(1001, ' ')),
+            R"({"jsonrpc":"2.0","error":{"code":-32600,"message":)"
+            "\"Invalid Request: the message is longer than 1000 bytes\"}}\n");
+  EXPECT_THAT(ask(*peer, request("1", "ping")), HasSubstr(R"("result":{})"));
+}
+
+TEST_F(LineEndpointTest, TheRevisionOfInitializeHoldsForItsConnection) {
+  // Its progress notifications have no message before 2025-03-26.
+  const std::string call =
+      request("2", "tools/call", R"("name":"later","_meta":{"progressToken":"p"})");
+  const auto progress = [&](MemoryLines& from) {
+    EXPECT_EQ(ask(from, call), "");
+    bench.calls.back()->emit("text");
+    bench.calls.back()->flush();
+    bench.calls.back()->complete({.text = "done"});
+    bench.run_all();
+    return from.take();
+  };
+  EXPECT_THAT(ask(*peer, request("1", "initialize", R"("protocolVersion":"2024-11-05")")),
+              HasSubstr(R"("protocolVersion":"2024-11-05")"));
+  EXPECT_THAT(progress(*peer), Not(HasSubstr(R"("message")")));
+  EXPECT_THAT(progress(*connect(1000)), HasSubstr(R"("message":"text")"));
+  // A request that says what it speaks is not bound.
+  EXPECT_THAT(
+      ask(*peer, request("3", "server/discover",
+                         R"("_meta":{"io.modelcontextprotocol/protocolVersion":)"
+                         R"("2026-07-28","io.modelcontextprotocol/clientCapabilities":{}})")),
+      HasSubstr(R"("resultType":"complete")"));
+}
+
+TEST_F(LineEndpointTest, ProgressComesBeforeTheResult) {
+  ask(*peer, request("1", "tools/call", R"("name":"later","_meta":{"progressToken":7})"));
+  bench.calls[0]->emit("a");
+  bench.calls[0]->complete({.text = "done"});
+  bench.run_all();
+  const std::string out = peer->take();
+  EXPECT_THAT(out, StartsWith(R"({"jsonrpc":"2.0","method":"notifications/progress",)"
+                              R"("params":{"progressToken":7,"progress":1,"message":"a"}})"
+                              "\n{\"jsonrpc\":\"2.0\",\"id\":1,"));
+  EXPECT_THAT(out, EndsWith("\n"));
+}
+
+TEST_F(LineEndpointTest, PushesAStreamBehindItsReply) {
+  EXPECT_THAT(ask(*peer, request("1", "run", R"("stream":true)")),
+              EndsWith("\"status\":\"streaming_started\"}}\n"));
+  bench.runs[0]->append(ChunkKind::text, "a");
+  bench.run_all();
+  EXPECT_EQ(peer->take(), R"({"jsonrpc":"2.0","method":"run","params":{)" + stream_member() +
+                              R"(,"seq":0,"delta":"a","end":false}})" + "\n");
+}
+
+TEST_F(LineEndpointTest, HoldsToTheWindowAndGoesOnElsewhere) {
+  ask(*peer, request("1", "run", R"("stream":true,"window":2)"));
+  for (int i = 0; i < 4; ++i) bench.runs[0]->append(ChunkKind::text, "x");
+  bench.run_all();
+  EXPECT_THAT(peer->take(), Not(HasSubstr(R"("seq":2)")));
+  EXPECT_THAT(ask(*peer, request("2", "ack", stream_member() + R"(,"seq":2)")),
+              HasSubstr(R"("seq":3)"));
+  peer->disconnect();
+  bench.run_all();
+  const RefPtr<MemoryLines> next = connect(1000);
+  EXPECT_THAT(ask(*next, request("3", "subscribe", stream_member() + R"(,"from_seq":2)")),
+              testing::AllOf(HasSubstr(R"("status":"subscribed")"), HasSubstr(R"("seq":2)"),
+                             HasSubstr(R"("seq":3)")));
+}
+
+TEST_F(LineEndpointTest, AStreamIsItsUsersOnly) {
+  ask(*peer, request("1", "run", R"("stream":true)"));
+  EXPECT_THAT(ask(*connect(65534), request("2", "run", stream_member() + R"(,"from_seq":0)")),
+              HasSubstr(R"("code":-32001)"));
+  EXPECT_THAT(ask(*connect(1000), request("2", "is_running", stream_member())),
+              HasSubstr(R"("status":"running")"));
+}
+
+TEST_F(LineEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
+  options.high_water = 2000;
+  options.low_water = 500;
+  ask(*peer, request("1", "run", R"("stream":true)"));
+  const std::string text(1000, 'x');
+  std::size_t appended = 0;
+  for (; appended < 50; ++appended) {
+    bench.runs[0]->append(ChunkKind::text, text);
+    bench.run_all();
+  }
+  EXPECT_LT(peer->queued_bytes(), options.high_water + 4000);
+  bench.runs[0]->finish();
+  std::string all;
+  for (int turn = 0; turn < 100; ++turn) {
+    all += peer->take();
+    bench.run_all();
+  }
+  EXPECT_THAT(all, HasSubstr(R"("seq":49,)"));
+  EXPECT_THAT(all, EndsWith("\"end\":true}}\n"));
+}
+
+TEST_F(LineEndpointTest, RequestsAreCancelledByTheirIdsAndByTheEnd) {
+  ask(*peer, request("12345678901234567890123", "tools/call", R"("name":"later")"));
+  EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                       R"("params":{"requestId":12345678901234567890123}})"),
+            "");
+  EXPECT_TRUE(bench.calls[0]->over());
+  ask(*peer, request("2", "tools/call", R"("name":"later")"));
+  peer->disconnect();
+  EXPECT_TRUE(bench.calls[1]->over());
+}
+
+TEST_F(LineEndpointTest, AtTheEndOfTheInputWhatIsUnderWayIsAnsweredFirst) {
+  ask(*peer, request("1", "tools/call", R"("name":"later")"));
+  ask(*peer, request("2", "run", R"("stream":true)"));
+  peer->end();
+  bench.run_all();
+  EXPECT_FALSE(peer->is_over());
+  bench.calls[0]->complete({.text = "done"});
+  bench.run_all();
+  EXPECT_THAT(peer->take(), HasSubstr(R"("id":1,"result")"));
+  EXPECT_FALSE(peer->is_over());
+  bench.runs[0]->finish();
+  bench.run_all();
+  EXPECT_THAT(peer->take(), HasSubstr(R"("end":true)"));
+  bench.run_all();
+  EXPECT_TRUE(peer->is_over());
+}
+
+TEST_F(LineEndpointTest, AnIdleConnectionEndsWithItsInput) {
+  ask(*peer, request("1", "ping"));
+  peer->end();
+  bench.run_all();
+  EXPECT_TRUE(peer->is_over());
+}
+
+}  // namespace
+}  // namespace sluice
