@@ -30,6 +30,9 @@ constexpr const char* kExamples =
     "  sluice serve --model model.gguf --host 0.0.0.0 --api-key-file keys --tls-cert chain.pem "
     "--tls-key key.pem\n"
     "  sluice serve --engine synthetic --port 9000        # a load test without a model\n"
+    "  sluice serve --stdio --model model.gguf             # for a program that starts its "
+    "servers\n"
+    "  sluice serve --unix /run/user/1000/sluice.sock --model model.gguf\n"
     "  SLUICE_PORT=9000 sluice serve --print-config       # what would be used, and why\n"
     "  sluice serve --example-config > sluice.toml\n";
 

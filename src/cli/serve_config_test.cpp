@@ -225,6 +225,42 @@ TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
   }
 }
 
+TEST(ServeConfig, APortIsOpenedBesideStdioAndASocketOnlyIfItIsAskedFor) {
+  const ConfigFile port_in_file("port = 1001\n");
+  const ConfigFile both_in_file("port = 1001\nunix = \"/run/s\"\n");
+  const ConfigFile socket_in_file("unix = \"/run/s\"\n");
+  const auto opens = [](const ConfigSources& from) {
+    const auto loaded = load_serve_config(from);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return loaded->config.tcp;
+  };
+  const SettingValues stdio{{"stdio", {"true"}}};
+  EXPECT_TRUE(opens(sources({}, {}, "")));
+  EXPECT_FALSE(opens(sources(stdio, {}, "")));
+  EXPECT_FALSE(opens(sources({{"unix", {"/run/s"}}}, {}, "")));
+  EXPECT_TRUE(opens(sources({{"stdio", {"true"}}, {"port", {"0"}}}, {}, "")));
+  EXPECT_TRUE(opens(sources({{"unix", {"/run/s"}}, {"host", {"::1"}}}, {}, "")));
+  EXPECT_FALSE(opens(sources({}, {{"SLUICE_STDIO", "true"}}, "")));
+  // What a file says for another start does not count against a flag, nor a flag against a file.
+  EXPECT_FALSE(opens(sources(stdio, {}, port_in_file.path())));
+  EXPECT_FALSE(opens(sources(stdio, {{"SLUICE_PORT", "1"}}, "")));
+  EXPECT_TRUE(opens(sources({}, {}, both_in_file.path())));
+  EXPECT_FALSE(opens(sources({}, {}, socket_in_file.path())));
+  EXPECT_TRUE(opens(sources({{"port", {"0"}}}, {}, socket_in_file.path())));
+  EXPECT_TRUE(opens(sources({{"stdio", {"false"}}}, {}, "")));
+}
+
+TEST(ServeConfig, ReadsTheModeOfASocket) {
+  const auto mode = [](std::string text) {
+    return load_serve_config(sources({{"unix_mode", {std::move(text)}}}, {}, ""));
+  };
+  EXPECT_EQ(mode("0660")->config.unix_mode, 0660U);
+  EXPECT_EQ(mode("600")->config.unix_mode, 0600U);
+  for (const auto* bad : {"", "66", "1660", "0680", "rw", "06600"}) {
+    EXPECT_FALSE(mode(bad)) << bad;
+  }
+}
+
 TEST(ServeConfig, TheExampleInTheDocumentationIsCurrent) {
   const std::string path = SLUICE_SOURCE_DIR "/docs/sluice.toml";
   std::ifstream file(path);
@@ -259,11 +295,12 @@ TEST(ServeConfig, EverySettingIsAFlag) {
   for (const Setting& setting : serve_settings()) {
     EXPECT_NE(app.get_option_no_throw(std::string(setting.flag)), nullptr) << setting.flag;
   }
-  app.parse("--port 1 --port 2 --api-key a=b --api-key c=d --gpu-layers -1", false);
+  app.parse("--port 1 --port 2 --api-key a=b --api-key c=d --gpu-layers -1 --stdio", false);
   EXPECT_THAT(flags.at("port"), ElementsAre("2"));
   EXPECT_THAT(flags.at("access.api_keys"), ElementsAre("a=b", "c=d"));
   EXPECT_THAT(flags.at("engine.gpu_layers"), ElementsAre("-1"));
-  EXPECT_EQ(flags.size(), 3U);
+  EXPECT_THAT(flags.at("stdio"), ElementsAre("true"));
+  EXPECT_EQ(flags.size(), 4U);
 }
 
 TEST(ServeConfig, KeysAndFlagsAreUniqueAndDefaultsAllowed) {

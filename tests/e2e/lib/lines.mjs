@@ -1,0 +1,99 @@
+// JSON-RPC as lines, over the standard streams of a program that the test starts, or over a Unix
+// domain socket.
+
+import { spawn } from 'node:child_process';
+import net from 'node:net';
+import { unwrap } from './rpc.mjs';
+import { clean_environment, program, root, until } from './server.mjs';
+
+export const stdio_flags = ['serve', '--stdio', '--engine', 'synthetic', '--threads', '1'];
+
+// Messages over a pair of Node's streams. What came, parsed, is in `messages`.
+export class LineClient {
+  #next_id = 1;
+  #rest = '';
+  messages = [];
+  ended = false;
+
+  constructor(input, output) {
+    this.input = input;
+    input.on('error', () => {});
+    output.setEncoding('utf8');
+    output.on('data', (text) => {
+      const lines = (this.#rest + text).split('\n');
+      this.#rest = lines.pop();
+      // A line that is no message is an error of the test.
+      for (const line of lines) this.messages.push(JSON.parse(line));
+    });
+    const end = () => {
+      this.ended = true;
+    };
+    output.on('end', end);
+    output.on('close', end);
+    output.on('error', end);
+  }
+
+  write(text) {
+    return this.input.write(text);
+  }
+  send(message) {
+    return this.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  }
+  async reply(method, params) {
+    const id = `call ${this.#next_id++}`;
+    this.send({ id, method, params });
+    return until(
+      () => this.messages.find((message) => message.id === id),
+      `${method} is answered`,
+    );
+  }
+  async call(method, params) {
+    return unwrap(await this.reply(method, params));
+  }
+  async code_of(method, params) {
+    return (await this.reply(method, params)).error?.code;
+  }
+  pushed(stream_id) {
+    return this.messages
+      .filter(({ method, params }) => method && params?.stream_id === stream_id)
+      .map(({ params }) => params);
+  }
+}
+
+// Starts `sluice serve --stdio`; the test `t` kills it if it is still there.
+export function start_stdio(t, flags = [], { env, stdio = ['pipe', 'pipe', 'pipe'] } = {}) {
+  const child = spawn(program, [...stdio_flags, ...flags], {
+    cwd: root,
+    env: clean_environment(env),
+    stdio,
+  });
+  child.errors = '';
+  child.stderr?.setEncoding('utf8');
+  child.stderr?.on('data', (text) => {
+    child.errors += text;
+  });
+  child.exited = new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  t.after(() => child.kill('SIGKILL'));
+  return child;
+}
+
+export function stdio_client(t, flags) {
+  const child = start_stdio(t, flags);
+  const client = new LineClient(child.stdin, child.stdout);
+  client.child = child;
+  return client;
+}
+
+export async function unix_client(t, path) {
+  const socket = net.connect({ path, allowHalfOpen: true });
+  t.after(() => socket.destroy());
+  await new Promise((resolve, reject) => {
+    socket.once('connect', resolve);
+    socket.once('error', reject);
+  });
+  const client = new LineClient(socket, socket);
+  client.socket = socket;
+  return client;
+}
