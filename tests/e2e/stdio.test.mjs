@@ -133,15 +133,19 @@ test('streams are pushed, resumed and acknowledged as on a WebSocket', async (t)
 });
 
 test('what is under way when standard input ends is answered before the end', async () => {
-  const input = line({ id: 1, method: 'run', params: { prompt: 'x', count: 30, stream: true } })
-    + line({ id: 2, method: 'run', params: { prompt: 'x', count: 30, interval_us: 3000 } })
+  const input =
+    line({ id: 1, method: 'run', params: { prompt: 'x', count: 30, stream: true } }) +
+    line({ id: 2, method: 'run', params: { prompt: 'x', count: 30, interval_us: 3000 } }) +
     // No newline at the end.
-    + line({ id: 3, method: 'ping' }).trimEnd();
+    line({ id: 3, method: 'ping' }).trimEnd();
   const outcome = await run_program(stdio_flags, { input });
   assert.equal(outcome.code, 0, outcome.stderr);
   const messages = outcome.stdout.trimEnd().split('\n').map(JSON.parse);
   assert.deepEqual(
-    messages.filter(({ id }) => id).map(({ id }) => id).sort(),
+    messages
+      .filter(({ id }) => id)
+      .map(({ id }) => id)
+      .sort(),
     [1, 2, 3],
   );
   const chunks = messages.filter(({ method }) => method).map(({ params }) => params);
@@ -149,7 +153,11 @@ test('what is under way when standard input ends is answered before the end', as
 });
 
 test('what takes longer than the deadline after the end of standard input is cut off', async () => {
-  const input = line({ id: 1, method: 'run', params: { prompt: 'x', count: 1e6, interval_us: 1000 } });
+  const input = line({
+    id: 1,
+    method: 'run',
+    params: { prompt: 'x', count: 1e6, interval_us: 1000 },
+  });
   const begun = performance.now();
   const outcome = await run_program([...stdio_flags, '--shutdown-deadline', '300ms'], { input });
   assert.equal(outcome.code, 0, outcome.stderr);
@@ -212,7 +220,10 @@ test('a client that does not read is held up, in bounded memory, and loses nothi
   assert.ok(rss < 100 << 20, `${rss} bytes of memory`);
   const client = new LineClient(child.stdin, child.stdout);
   await until(() => client.messages.length === sent, 'all are answered');
-  assert.deepEqual(client.messages.map(({ id }) => id), Array.from({ length: sent }, (_, id) => id));
+  assert.deepEqual(
+    client.messages.map(({ id }) => id),
+    Array.from({ length: sent }, (_, id) => id),
+  );
 });
 
 async function stands_still(stream) {

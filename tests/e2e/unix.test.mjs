@@ -8,7 +8,14 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { unix_client } from './lib/lines.mjs';
 import { HttpClient } from './lib/rpc.mjs';
-import { clean_environment, program, root, run_program, start_server, until } from './lib/server.mjs';
+import {
+  clean_environment,
+  program,
+  root,
+  run_program,
+  start_server,
+  until,
+} from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
 function socket_path(t) {
@@ -143,13 +150,19 @@ test(
     const ask_as = (user) =>
       run_program(
         [
-          '--reuid', String(user), '--regid', String(user), '--clear-groups',
-          process.execPath, '--eval',
+          '--reuid',
+          String(user),
+          '--regid',
+          String(user),
+          '--clear-groups',
+          process.execPath,
+          '--eval',
           `const socket = require('node:net').connect(process.argv[1]);
            socket.on('data', (data) => { process.stdout.write(data); socket.destroy(); });
            socket.on('error', (error) => { console.log(error.code); });
            socket.write(process.argv[2] + '\\n');`,
-          place, poll,
+          place,
+          poll,
         ],
         { command: 'setpriv', cwd: '/' },
       );

@@ -42,10 +42,7 @@ export class LineClient {
   async reply(method, params) {
     const id = `call ${this.#next_id++}`;
     this.send({ id, method, params });
-    return until(
-      () => this.messages.find((message) => message.id === id),
-      `${method} is answered`,
-    );
+    return until(() => this.messages.find((message) => message.id === id), `${method} is answered`);
   }
   async call(method, params) {
     return unwrap(await this.reply(method, params));
