@@ -15,6 +15,10 @@ struct ClientCapabilities {
   bool sampling_tools = false;  // sampling requests may offer tools
   bool elicitation_form = false;
   bool elicitation_url = false;
+
+  [[nodiscard]] bool any() const {
+    return roots || sampling || elicitation_form || elicitation_url;
+  }
 };
 
 /// Members that are unknown or of other types declare nothing.

@@ -114,7 +114,8 @@ Call::Call(Request request, std::shared_ptr<ReplyChannel> channel, StreamService
       principal_(std::move(request.principal)),
       channel_(std::move(channel)),
       service_(&service),
-      results_(&results) {
+      results_(&results),
+      rounds_(std::move(request.rounds)) {
   if (request.session == nullptr) return;
   const bool resumable = channel_->can_stream() && !request.session->id().empty();
   in_session_ = std::make_unique<InSession>(std::move(request.session), resumable);
@@ -300,11 +301,40 @@ void Call::ask(std::vector<InputRequest> requests, Answer answer) {
                         R"({"requiredCapabilities":)" + missing + "}"));
     return;
   }
-  if (in_session_ == nullptr || !can_send()) {
+  if (rounds_ != nullptr) {
+    ask_in_rounds(requests, std::move(answer));
+  } else if (in_session_ != nullptr && can_send()) {
+    ask_in_session(requests, std::move(answer));
+  } else {
     answer(sluice::fail(kInvalidRequest,
                         "This client cannot be asked: it has no session, or reads no events"));
+  }
+}
+
+void Call::ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer) {
+  std::vector<json::value> answers;
+  std::vector<const InputRequest*> missing;
+  for (const InputRequest& request : requests) {
+    const json::value* const given = rounds_->find(request.key);
+    if (given == nullptr) {
+      missing.push_back(&request);
+    } else {
+      answers.push_back(*given);
+    }
+  }
+  if (missing.empty()) {
+    answer(std::move(answers));
     return;
   }
+  std::string message;
+  results_->append_input_required(message, id_, *context_.revision, *rounds_, missing);
+  StreamProducer* const producer = producer_;
+  const std::shared_ptr<Call> keep = shared_from_this();
+  this->answer(200, std::move(message));
+  if (producer != nullptr) producer->on_cancel();
+}
+
+void Call::ask_in_session(const std::vector<InputRequest>& requests, Answer answer) {
   in_session_->asking = std::make_shared<Asking>(*this, requests.size(), std::move(answer));
   if (Result<void> sent = in_session_->asking->send(requests); !sent) {
     in_session_->asking = nullptr;

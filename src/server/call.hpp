@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "protocol/input_rounds.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 #include "server/definition.hpp"
@@ -23,14 +24,6 @@ namespace sluice {
 
 class ResultWriter;
 class StreamService;
-
-/// A request to the client while it waits for its own: `elicitation/create`,
-/// `sampling/createMessage` or `roots/list`. `key` names it among those of one call.
-struct InputRequest {
-  std::string key;
-  std::string method;
-  json::object params;
-};
 
 /// A request that is answered later. What it emits goes to the caller before the response, through
 /// a stream of its own with a stream's order, back-pressure and limits.
@@ -45,7 +38,8 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
     RequestId id;
     RequestContext context;
     std::string principal;
-    std::shared_ptr<Session> session;  // or null
+    std::shared_ptr<Session> session;     // or null
+    std::unique_ptr<InputRounds> rounds;  // what it has answered before; null if it cannot be asked
   };
 
   Call(Request request, std::shared_ptr<ReplyChannel> channel, StreamService& service,
@@ -79,7 +73,12 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
   void disconnect(std::chrono::milliseconds retry);
 
   /// Asks the client. `answer` gets the result of each request in their order, or the first error:
-  /// -32021 if the client has not declared what it would need. Never called once the call is over.
+  /// -32021 if the client has not declared what it would need.
+  ///
+  /// In a session the requests go out and `answer` waits for the responses. From 2026-07-28 on the
+  /// call ends with an InputRequiredResult, and the client comes back with a new call that has the
+  /// answers: so a handler is run again from its start, must not do before asking what may not be
+  /// done twice, and asks by the same keys each time. `answer` is then destroyed without a call.
   using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
   void ask(std::vector<InputRequest> requests, Answer answer);
 
@@ -125,6 +124,8 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
   void await_reader();
   /// Over: nothing of the session waits for this call any more.
   void leave_session();
+  void ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer);
+  void ask_in_session(const std::vector<InputRequest>& requests, Answer answer);
   void close();
 
   /// What only a call in a session needs.
@@ -143,6 +144,7 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
   std::shared_ptr<Stream> stream_;
   std::unique_ptr<PushCursor> cursor_;
   std::unique_ptr<InSession> in_session_;  // null without a session
+  std::unique_ptr<InputRounds> rounds_;    // null in a session
   bool over_ = false;
 };
 

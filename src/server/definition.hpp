@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/sealer.hpp"
 #include "protocol/uri_template.hpp"
 #include "server/content.hpp"
 #include "stream/stream.hpp"
@@ -149,6 +150,10 @@ struct ServerDefinition {
   std::vector<Prompt> prompts = {};
   /// Entries of one reply to a list request; the rest follows by cursor.
   std::size_t page_size = 1000;
+  /// Keys that seal what clients carry between the rounds of a request; the first one seals. None:
+  /// a random one, so that a round must come back to this process. Servers that stand in for each
+  /// other share theirs.
+  std::vector<Sealer::Key> state_keys = {};
   /// Why requests cannot be served yet or no longer, or empty; asked by /readyz. Thread-safe.
   std::function<std::string()> not_ready = {};
   /// Prometheus text to add to /metrics. Thread-safe.

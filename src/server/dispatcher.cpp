@@ -1,5 +1,6 @@
 #include "server/dispatcher.hpp"
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -273,11 +274,19 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
     return error(message.id, {-32000, "The server is shutting down; try another", {}}, &revision,
                  out);
   }
+  std::unique_ptr<InputRounds> rounds;
+  if (revision.era == Era::modern && context.capabilities.any()) {
+    Result<InputRounds> read = InputRounds::read(message, caller.principal(), results_->sealer(),
+                                                 std::chrono::system_clock::now());
+    if (!read) return error(message.id, read.error(), &revision, out);
+    rounds = std::make_unique<InputRounds>(std::move(*read));
+  }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) return error(message.id, channel.error(), &revision, out);
-  auto call = std::make_shared<Call>(
-      Call::Request{message.id, std::move(context), caller.principal(), std::move(session)},
-      std::move(*channel), *streams_, *results_);
+  auto call =
+      std::make_shared<Call>(Call::Request{message.id, std::move(context), caller.principal(),
+                                           std::move(session), std::move(rounds)},
+                             std::move(*channel), *streams_, *results_);
   call->open();
   if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
     call->fail(started.error());

@@ -1,5 +1,7 @@
 #include "server/result_writer.hpp"
 
+#include <chrono>
+
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
@@ -12,7 +14,7 @@ constexpr std::string_view kCacheHints = R"("ttlMs":300000,"cacheScope":"public"
 
 }  // namespace
 
-ResultWriter::ResultWriter(const ServerDefinition& definition) {
+ResultWriter::ResultWriter(const ServerDefinition& definition) : sealer_(definition.state_keys) {
   server_info_ = R"({"name":)";
   append_json_string(server_info_, definition.name);
   server_info_.append(R"(,"version":)");
@@ -47,6 +49,15 @@ void ResultWriter::append_cacheable(std::string& out, const RequestId& id, const
   open(out, id, revision);
   out.append(members).append(",");
   if (revision.cache_hints) out.append(kCacheHints).append(",");
+  close(out, revision);
+}
+
+void ResultWriter::append_input_required(std::string& out, const RequestId& id,
+                                         const Revision& revision, const InputRounds& rounds,
+                                         const std::vector<const InputRequest*>& missing) const {
+  out.append(R"({"jsonrpc":"2.0","id":)").append(id);
+  out.append(R"(,"result":{"resultType":"input_required",)");
+  out.append(rounds.ask(missing, sealer_, std::chrono::system_clock::now())).append(",");
   close(out, revision);
 }
 

@@ -2,8 +2,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/sealer.hpp"
+#include "protocol/input_rounds.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
 #include "server/definition.hpp"
@@ -22,8 +25,15 @@ class ResultWriter {
   /// The same with `ttlMs` and `cacheScope` where the revision has them.
   void append_cacheable(std::string& out, const RequestId& id, const Revision& revision,
                         std::string_view members) const;
+  /// An InputRequiredResult that asks for `missing`.
+  void append_input_required(std::string& out, const RequestId& id, const Revision& revision,
+                             const InputRounds& rounds,
+                             const std::vector<const InputRequest*>& missing) const;
   void append_tool_result(std::string& out, const RequestId& id, const Revision& revision,
                           const ToolResult& result) const;
+
+  /// Seals what clients carry from one round of a request to the next.
+  [[nodiscard]] const Sealer& sealer() const { return sealer_; }
 
   /// {"name":...,"version":...} of this server.
   [[nodiscard]] const std::string& server_info() const { return server_info_; }
@@ -34,6 +44,7 @@ class ResultWriter {
 
   std::string server_info_;
   std::string meta_member_;
+  Sealer sealer_;
 };
 
 /// The HTTP status that an error goes with: 200 unless the revision says otherwise (2026-07-28,

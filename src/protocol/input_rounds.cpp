@@ -1,0 +1,137 @@
+#include "protocol/input_rounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <openssl/evp.h>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base64.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNotOfTheRequest = {"_meta", "inputResponses",
+                                                              "requestState"};
+
+/// `value` as JSON text that does not depend on the order of members.
+void append_canonical(std::string& out, const json::value& value) {
+  if (const json::array* array = value.if_array()) {
+    out.push_back('[');
+    for (const json::value& each : *array) {
+      append_canonical(out, each);
+      out.push_back(',');
+    }
+    out.push_back(']');
+  } else if (const json::object* object = value.if_object()) {
+    std::vector<const json::key_value_pair*> members;
+    members.reserve(object->size());
+    for (const auto& member : *object) members.push_back(&member);
+    std::ranges::sort(members, {}, [](const auto* member) { return member->key(); });
+    out.push_back('{');
+    for (const auto* member : members) {
+      append_json_string(out, member->key());
+      out.push_back(':');
+      append_canonical(out, member->value());
+      out.push_back(',');
+    }
+    out.push_back('}');
+  } else {
+    out.append(to_json(value));
+  }
+}
+
+std::string digest(std::string_view text) {
+  std::array<unsigned char, 32> hash;
+  if (EVP_Digest(text.data(), text.size(), hash.data(), nullptr, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL has no SHA-256");
+  }
+  std::string out;
+  append_base64(out, {reinterpret_cast<const char*>(hash.data()), hash.size()});
+  return out;
+}
+
+std::string purpose_of(const Message& message, const json::object& params,
+                       const std::string& principal) {
+  json::object salient;
+  for (const auto& [name, value] : params) {
+    const std::string_view key = name;
+    if (std::ranges::find(kNotOfTheRequest, key) == kNotOfTheRequest.end()) {
+      salient.emplace(name, value);
+    }
+  }
+  std::string request(message.method);
+  request.push_back('\n');
+  append_canonical(request, salient);
+  return principal + "\n" + digest(request);
+}
+
+std::int64_t seconds(InputRounds::Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+std::unexpected<Error> bad_state() {
+  return fail(
+      kInvalidParams,
+      "Invalid params: requestState is not one of this request, or has expired; begin again "
+      "without it");
+}
+
+}  // namespace
+
+Result<InputRounds> InputRounds::read(const Message& message, const std::string& principal,
+                                      const Sealer& sealer, Time now) {
+  static const json::object kNone;
+  const json::object& params = message.params == nullptr ? kNone : *message.params;
+  InputRounds rounds;
+  rounds.purpose_ = purpose_of(message, params, principal);
+  if (const json::value* state = params.if_contains("requestState")) {
+    if (!state->is_string()) {
+      return fail(kInvalidParams, "Invalid params: requestState must be a string");
+    }
+    const auto opened = sealer.open(state->get_string(), rounds.purpose_);
+    if (!opened) return bad_state();
+    const Result<json::value> parsed = parse_json(*opened);
+    if (!parsed || parsed->at("until").as_int64() < seconds(now)) return bad_state();
+    rounds.answers_ = parsed->at("answers").as_object();
+  }
+  if (const json::value* given = params.if_contains("inputResponses")) {
+    if (!given->is_object()) {
+      return fail(kInvalidParams, "Invalid params: inputResponses must be an object");
+    }
+    for (const auto& [key, answer] : given->get_object()) {
+      if (!answer.is_object()) {
+        return fail(kInvalidParams, "Invalid params: inputResponses[\"" + std::string(key) +
+                                        "\"] must be an object");
+      }
+      rounds.answers_.insert_or_assign(key, json::value(answer, rounds.answers_.storage()));
+    }
+  }
+  return rounds;
+}
+
+const json::value* InputRounds::find(std::string_view key) const {
+  return answers_.if_contains(key);
+}
+
+std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, const Sealer& sealer,
+                             Time now) const {
+  std::string out = R"("inputRequests":{)";
+  for (const InputRequest* request : missing) {
+    if (out.back() != '{') out.push_back(',');
+    append_json_string(out, request->key);
+    out.append(R"(:{"method":)");
+    append_json_string(out, request->method);
+    if (!request->params.empty()) out.append(R"(,"params":)").append(to_json(request->params));
+    out.push_back('}');
+  }
+  out.append(R"(},"requestState":)");
+  json::object state;
+  state["until"] = seconds(now + kLifetime);
+  state["answers"] = answers_;
+  append_json_string(out, sealer.seal(to_json(state), purpose_));
+  return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "core/sealer.hpp"
+#include "rpc/message.hpp"
+
+namespace sluice {
+
+/// A request to the client while it waits for the result of its own: `elicitation/create`,
+/// `sampling/createMessage` or `roots/list`. `key` names it among those of one request.
+struct InputRequest {
+  std::string key;
+  std::string method;
+  json::object params;
+};
+
+/// What a client has answered in the rounds of one request (2026-07-28, Multi Round-Trip Requests).
+/// Between two rounds the server keeps nothing: earlier answers travel with the client, sealed for
+/// its principal, this very request and a limited time.
+class InputRounds {
+ public:
+  using Time = std::chrono::system_clock::time_point;
+
+  /// Reads `inputResponses` and `requestState` of `message`. -32602 for what is ill-typed, and for
+  /// a state that was not sealed here, for somebody or something else, or too long ago.
+  static Result<InputRounds> read(const Message& message, const std::string& principal,
+                                  const Sealer& sealer, Time now);
+
+  /// The answer of that key, or null.
+  [[nodiscard]] const json::value* find(std::string_view key) const;
+
+  /// The members of the InputRequiredResult that asks for `missing`.
+  [[nodiscard]] std::string ask(const std::vector<const InputRequest*>& missing,
+                                const Sealer& sealer, Time now) const;
+
+  /// How long a client may take for a round.
+  static constexpr std::chrono::minutes kLifetime{30};
+
+ private:
+  std::string purpose_;  // whom and what the state is sealed for
+  json::object answers_;
+};
+
+}  // namespace sluice

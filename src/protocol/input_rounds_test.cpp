@@ -1,0 +1,111 @@
+#include "protocol/input_rounds.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class InputRoundsTest : public ::testing::Test {
+ protected:
+  /// Reads the request `params` (JSON members) of `principal`.
+  Result<InputRounds> read(const std::string& members, const std::string& principal = "alice",
+                           std::string_view method = "tools/call") {
+    const std::string text = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) +
+                             R"(","params":{)" + members + "}}";
+    const auto message = parser.parse(text);
+    if (!message) {
+      ADD_FAILURE() << message.error().error.message << text;
+      return fail(0, "");
+    }
+    return InputRounds::read(*message, principal, sealer, now);
+  }
+  /// The state that a round leaves which asks for `key`.
+  std::string state_after(const InputRounds& rounds, const std::string& key) {
+    const InputRequest request{key, "elicitation/create", {{"message", "?"}}};
+    const auto result = parse_json("{" + rounds.ask({&request}, sealer, now) + "}");
+    EXPECT_TRUE(result);
+    EXPECT_TRUE(result->at("inputRequests").as_object().contains(key));
+    return R"("requestState":)" + to_json(result->at("requestState"));
+  }
+
+  MessageParser parser;
+  Sealer sealer;
+  InputRounds::Time now{1'800'000'000s};
+};
+
+constexpr const char* kRequest = R"("name":"ask","arguments":{"a":1,"b":[2,{"c":3,"d":4}]})";
+
+TEST_F(InputRoundsTest, AnswersOfEarlierRoundsTravelWithTheClient) {
+  const auto first = read(kRequest);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->find("name"), nullptr);
+  const std::string name = R"(,"inputResponses":{"name":{"action":"accept"},"more":{}})";
+  const auto second = read(kRequest + name + "," + state_after(*first, "name"));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(to_json(*second->find("name")), R"({"action":"accept"})");
+  const auto third = read(std::string(kRequest) + R"(,"inputResponses":{"age":{"n":7}},)" +
+                          state_after(*second, "age"));
+  ASSERT_TRUE(third);
+  EXPECT_EQ(to_json(*third->find("name")), R"({"action":"accept"})");
+  EXPECT_EQ(to_json(*third->find("age")), R"({"n":7})");
+}
+
+TEST_F(InputRoundsTest, TheStateIsOfOneRequestOfOnePrincipal) {
+  const auto first = read(kRequest);
+  ASSERT_TRUE(first);
+  const std::string state = "," + state_after(*first, "name");
+  EXPECT_TRUE(read(kRequest + state));
+  EXPECT_TRUE(
+      read(R"("_meta":{"x":1},"arguments":{"b":[2,{"d":4,"c":3}],"a":1},"name":"ask")" + state))
+      << "the same request, written in another order";
+  EXPECT_FALSE(read(R"("name":"ask","arguments":{"a":1,"b":[2,{"c":3,"d":5}]})" + state));
+  EXPECT_FALSE(read(R"("name":"other","arguments":{"a":1,"b":[2,{"c":3,"d":4}]})" + state));
+  EXPECT_FALSE(read(kRequest + state, "mallory"));
+  EXPECT_FALSE(read(kRequest + state, "alice", "prompts/get"));
+  std::string tampered = state;
+  tampered[tampered.size() / 2] = tampered[tampered.size() / 2] == 'A' ? 'B' : 'A';
+  const auto refused = read(kRequest + tampered);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, kInvalidParams);
+  EXPECT_THAT(refused.error().message, HasSubstr("begin again"));
+}
+
+TEST_F(InputRoundsTest, TheStateExpires) {
+  const auto first = read(kRequest);
+  ASSERT_TRUE(first);
+  const std::string state = "," + state_after(*first, "name");
+  now += InputRounds::kLifetime;
+  EXPECT_TRUE(read(kRequest + state));
+  now += 1s;
+  EXPECT_FALSE(read(kRequest + state));
+}
+
+TEST_F(InputRoundsTest, TheStateHidesTheAnswers) {
+  const auto rounds = read(R"("inputResponses":{"name":{"secret":"Ada"}})");
+  ASSERT_TRUE(rounds);
+  EXPECT_THAT(state_after(*rounds, "more"), Not(HasSubstr("Ada")));
+}
+
+TEST_F(InputRoundsTest, WhatIsIllTypedIsNamed) {
+  for (const auto& [members, why] :
+       {std::pair(R"("requestState":7)", "requestState must be a string"),
+        std::pair(R"("inputResponses":[])", "inputResponses must be an object"),
+        std::pair(R"("inputResponses":{"a":1})", R"(inputResponses["a"] must be an object)")}) {
+    const auto rounds = read(members);
+    ASSERT_FALSE(rounds) << members;
+    EXPECT_EQ(rounds.error().code, kInvalidParams);
+    EXPECT_THAT(rounds.error().message, HasSubstr(why));
+  }
+}
+
+}  // namespace
+}  // namespace sluice

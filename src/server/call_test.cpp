@@ -1,0 +1,212 @@
+#include "server/call.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Calls of the tool `later`, from clients of both eras.
+class CallTest : public testing::Test {
+ protected:
+  Call& call() { return *bench.calls.back(); }
+  RecordingChannel& channel() { return caller.channel(); }
+
+  /// A client of 2025-11-25 initializes and calls.
+  void call_in_session(std::string_view capabilities = "{}", std::string_view meta = "") {
+    bench.request("initialize",
+                  R"("protocolVersion":"2025-11-25","capabilities":)" + std::string(capabilities),
+                  caller);
+    bench.request("tools/call", R"("name":"later","_meta":{)" + std::string(meta) + "}", caller);
+    ASSERT_FALSE(bench.calls.empty());
+  }
+
+  /// A client of 2026-07-28 calls. `more` are further members of the parameters.
+  std::string call_modern(std::string_view capabilities = "{}", std::string_view more = "",
+                          std::string_view meta = "") {
+    return bench.request(
+        "tools/call",
+        R"("name":"later","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+        R"("io.modelcontextprotocol/clientCapabilities":)" +
+            std::string(capabilities) + std::string(meta) + "}" + std::string(more),
+        caller);
+  }
+
+  /// Asks the client for a name and its roots; what comes of it is in `heard`.
+  void ask_for_name_and_roots() {
+    heard.clear();
+    call().ask({{"name", "elicitation/create", {{"message", "Who?"}}}, {"roots", "roots/list", {}}},
+               [this](const Result<std::vector<json::value>>& answers) {
+                 if (!answers) {
+                   heard = std::to_string(answers.error().code) + " " + answers.error().data;
+                   return;
+                 }
+                 for (const json::value& answer : *answers) heard += to_json(answer);
+               });
+    bench.run_all();
+  }
+
+  void respond(const std::string& id, const std::string& outcome) {
+    MessageParser parser;
+    const std::string text = R"({"jsonrpc":"2.0","id":)" + id + "," + outcome + "}";
+    const auto message = parser.parse(text);
+    ASSERT_TRUE(message);
+    caller.agreed->on_response(*message);
+    bench.run_all();
+  }
+  /// The id of the last request of `method` to the client.
+  std::string asked_id(const std::string& method) {
+    const std::string& written = channel().written;
+    const std::size_t at = written.rfind(R"(,"method":")" + method);
+    const std::size_t from = written.rfind("\"id\":", at) + 5;
+    return written.substr(from, at - from);
+  }
+
+  ServerBench bench;
+  RecordingCaller caller;
+  std::string heard;
+};
+
+constexpr const char* kAsksAll = R"({"elicitation":{},"roots":{}})";
+
+TEST_F(CallTest, ASessionsClientIsAskedWhileTheCallWaits) {
+  call_in_session(kAsksAll);
+  ask_for_name_and_roots();
+  EXPECT_THAT(channel().written,
+              HasSubstr(R"("method":"elicitation/create","params":{"message":)"));
+  EXPECT_THAT(channel().written, HasSubstr(R"("method":"roots/list"})"));
+  respond(asked_id("roots/list"), R"("result":{"roots":[]})");
+  EXPECT_EQ(heard, "");
+  respond(asked_id("elicitation/create"), R"("result":{"action":"decline"})");
+  EXPECT_EQ(heard, R"({"action":"decline"}{"roots":[]})");
+  // It may ask again.
+  ask_for_name_and_roots();
+  respond(asked_id("elicitation/create"), R"("error":{"code":-1,"message":"No"})");
+  EXPECT_EQ(heard, "-1 ");
+  call().complete({.text = "done"});
+  bench.run_all();
+  EXPECT_THAT(channel().written, HasSubstr("\"done\""));
+}
+
+TEST_F(CallTest, AClientThatDoesNotAnswerIsGivenUp) {
+  call_in_session(kAsksAll);
+  ask_for_name_and_roots();
+  const std::string id = asked_id("roots/list");
+  bench.executors[0].advance(Call::kAnswerTime);
+  bench.run_all();
+  EXPECT_THAT(heard, HasSubstr("-32603"));
+  EXPECT_THAT(channel().written,
+              HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
+}
+
+TEST_F(CallTest, WhoeverWaitsForAnAnswerIsForgottenWithTheCall) {
+  call_in_session(kAsksAll);
+  ask_for_name_and_roots();
+  const std::string id = asked_id("roots/list");
+  channel().close();
+  EXPECT_TRUE(call().over());
+  respond(id, R"("result":{"roots":[]})");
+  EXPECT_EQ(heard, "");
+}
+
+TEST_F(CallTest, AModernClientComesBackWithTheAnswers) {
+  call_modern(kAsksAll);
+  ask_for_name_and_roots();
+  EXPECT_EQ(heard, "");
+  EXPECT_TRUE(call().over());
+  ASSERT_EQ(channel().replies.size(), 1U);
+  const json::object result = parse_json(channel().replies[0])->at("result").as_object();
+  EXPECT_EQ(result.at("resultType"), "input_required");
+  EXPECT_EQ(to_json(result.at("inputRequests")),
+            R"({"name":{"method":"elicitation/create","params":{"message":"Who?"}},)"
+            R"("roots":{"method":"roots/list"}})");
+  // It has only one of them yet, so it is asked for the other.
+  call_modern(kAsksAll, R"(,"inputResponses":{"roots":{"roots":[]}},"requestState":)" +
+                            to_json(result.at("requestState")));
+  ask_for_name_and_roots();
+  const json::object second = parse_json(channel().replies[0])->at("result").as_object();
+  EXPECT_EQ(to_json(second.at("inputRequests")),
+            R"({"name":{"method":"elicitation/create","params":{"message":"Who?"}}})");
+  call_modern(kAsksAll, R"(,"inputResponses":{"name":{"action":"accept"}},"requestState":)" +
+                            to_json(second.at("requestState")));
+  ask_for_name_and_roots();
+  EXPECT_EQ(heard, R"({"action":"accept"}{"roots":[]})");
+  EXPECT_FALSE(call().over());
+  call().complete({.text = "done"});
+  EXPECT_THAT(channel().replies[0], HasSubstr(R"("resultType":"complete")"));
+}
+
+TEST_F(CallTest, AModernClientIsToldWhichCapabilityItLacks) {
+  call_modern(R"({"roots":{}})");
+  ask_for_name_and_roots();
+  EXPECT_EQ(heard, R"(-32021 {"requiredCapabilities":{"elicitation":{"form":{}}}})");
+  call_modern();
+  ask_for_name_and_roots();
+  EXPECT_THAT(heard, HasSubstr("-32021"));
+}
+
+TEST_F(CallTest, AStateThatWasChangedIsRefused) {
+  const std::string out = call_modern(kAsksAll, R"(,"requestState":"AAAA")");
+  EXPECT_THAT(out, HasSubstr("-32602"));
+  EXPECT_THAT(out, HasSubstr("requestState"));
+  EXPECT_TRUE(bench.calls.empty());
+}
+
+TEST_F(CallTest, WithoutASessionALegacyClientCannotBeAsked) {
+  bench.request("tools/call", R"("name":"later")", caller);
+  ask_for_name_and_roots();
+  EXPECT_THAT(heard, HasSubstr("-32600"));
+}
+
+TEST_F(CallTest, LogMessagesFollowTheLevelOfTheSession) {
+  call_in_session();
+  call().log(LoggingLevel::debug, "", R"("everything, if nothing is said")");
+  bench.request("logging/setLevel", R"("level":"warning")", caller);
+  call().log(LoggingLevel::notice, "", R"("unseen")");
+  call().log(LoggingLevel::error, "db", R"({"rows":0})");
+  bench.run_all();
+  EXPECT_THAT(caller.channels[0]->written, HasSubstr("everything"));
+  EXPECT_THAT(caller.channels[0]->written, Not(HasSubstr("unseen")));
+  EXPECT_THAT(caller.channels[0]->written,
+              HasSubstr(R"("method":"notifications/message","params":{"level":"error",)"
+                        R"("logger":"db","data":{"rows":0}}})"));
+}
+
+TEST_F(CallTest, LogMessagesOfAModernRequestAreThoseItAskedFor) {
+  call_modern();
+  call().log(LoggingLevel::emergency, "", R"("unseen")");
+  call().complete({.text = "done"});
+  EXPECT_EQ(channel().written, "");
+  call_modern("{}", "", R"(,"io.modelcontextprotocol/logLevel":"info")");
+  call().log(LoggingLevel::debug, "", R"("unseen")");
+  call().log(LoggingLevel::info, "", R"("seen")");
+  bench.run_all();
+  EXPECT_THAT(channel().written, Not(HasSubstr("unseen")));
+  EXPECT_THAT(channel().written, HasSubstr("\"seen\""));
+  EXPECT_THAT(call_modern("{}", "", R"(,"io.modelcontextprotocol/logLevel":"loud")"),
+              HasSubstr("-32602"));
+}
+
+TEST_F(CallTest, ProgressHasANumberATotalAndAMessage) {
+  call_modern("{}", "", R"(,"progressToken":7)");
+  call().progress(0.5, 1, "half");
+  call().progress(1, std::nullopt, "");
+  bench.run_all();
+  EXPECT_THAT(
+      channel().written,
+      HasSubstr(R"("params":{"progressToken":7,"progress":0.5,"total":1,"message":"half"}})"));
+  EXPECT_THAT(channel().written, HasSubstr(R"("params":{"progressToken":7,"progress":1}})"));
+}
+
+}  // namespace
+}  // namespace sluice
