@@ -349,10 +349,10 @@ void Call::complete(const ToolResult& result) {
   answer(200, std::move(message));
 }
 
-void Call::complete(std::string_view members) {
+void Call::complete(std::string_view members, std::string_view meta) {
   if (over_) return;
   std::string message;
-  results_->append(message, id_, *context_.revision, members);
+  results_->append(message, id_, *context_.revision, members, meta);
   answer(200, std::move(message));
 }
 

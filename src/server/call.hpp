@@ -84,8 +84,8 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
 
   // The answer; exactly one of these, once. After cancellation they do nothing.
   void complete(const ToolResult& result);
-  /// A result with these members (JSON members without braces).
-  void complete(std::string_view members);
+  /// A result with these members (JSON members without braces), and these of its `_meta`.
+  void complete(std::string_view members, std::string_view meta);
   void fail(const Error& error);
   /// Answers with an existing stream of the caller instead: its deltas are emitted, its text is
   /// the result.

@@ -148,6 +148,10 @@ struct ServerDefinition {
   std::vector<Resource> resources = {};
   std::vector<ResourceTemplate> resource_templates = {};
   std::vector<Prompt> prompts = {};
+  /// Whether ServerHost::publish() will tell of changes, so that clients may ask to hear of them.
+  bool announces_changes = false;
+  /// Whether calls send log messages.
+  bool logs = false;
   /// Entries of one reply to a list request; the rest follows by cursor.
   std::size_t page_size = 1000;
   /// Keys that seal what clients carry between the rounds of a request; the first one seals. None:

@@ -9,6 +9,7 @@
 #include "rpc/error_codes.hpp"
 #include "server/call.hpp"
 #include "server/feature_methods.hpp"
+#include "server/listen.hpp"
 
 namespace sluice {
 namespace {
@@ -21,8 +22,12 @@ const json::object& params_of(const Message& message) {
 }  // namespace
 
 Dispatcher::Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-                       const FeatureLists& lists, StreamService& streams)
-    : definition_(&definition), results_(&results), lists_(&lists), streams_(&streams) {
+                       const FeatureLists& lists, StreamService& streams, Changes& changes)
+    : definition_(&definition),
+      results_(&results),
+      lists_(&lists),
+      streams_(&streams),
+      changes_(&changes) {
   if (!definition.instructions.empty()) {
     instructions_ = R"(,"instructions":)";
     append_json_string(instructions_, definition.instructions);
@@ -102,6 +107,9 @@ Outcome Dispatcher::request(const Message& message, RequestContext context,
   const Revision& revision = *context.revision;
   if (message.method == "tools/call") {
     return call_tool(message, std::move(context), std::move(session), caller, out);
+  }
+  if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
+    return listen(message, std::move(context), caller, out);
   }
   for (const Method& method : kMethods) {
     if (method.name != message.method) continue;
@@ -270,28 +278,47 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
     results_->append_tool_result(out, message.id, revision, *result);
     return {};
   }
-  if (streams_->draining()) {
-    return error(message.id, {-32000, "The server is shutting down; try another", {}}, &revision,
-                 out);
+  Result<std::shared_ptr<Call>> opened =
+      open_call(message, std::move(context), std::move(session), caller);
+  if (!opened) return error(message.id, opened.error(), &revision, out);
+  const std::shared_ptr<Call> call = std::move(*opened);
+  if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
+    call->fail(started.error());
   }
+  return {.kind = Outcome::Kind::pending};
+}
+
+Outcome Dispatcher::listen(const Message& message, RequestContext context, Caller& caller,
+                           std::string& out) {
+  const Revision& revision = *context.revision;
+  Result<SubscriptionFilter> filter = SubscriptionFilter::decode(params_of(message));
+  if (!filter) return error(message.id, filter.error(), &revision, out);
+  const Result<std::shared_ptr<Call>> call =
+      open_call(message, std::move(context), nullptr, caller);
+  if (!call) return error(message.id, call.error(), &revision, out);
+  sluice::listen(*call, message.id, std::move(*filter), *definition_, *changes_);
+  return {.kind = Outcome::Kind::pending};
+}
+
+Result<std::shared_ptr<Call>> Dispatcher::open_call(const Message& message, RequestContext context,
+                                                    std::shared_ptr<Session> session,
+                                                    Caller& caller) {
+  if (streams_->draining()) return fail(-32000, "The server is shutting down; try another");
   std::unique_ptr<InputRounds> rounds;
-  if (revision.era == Era::modern && context.capabilities.any()) {
+  if (context.revision->era == Era::modern && context.capabilities.any()) {
     Result<InputRounds> read = InputRounds::read(message, caller.principal(), results_->sealer(),
                                                  std::chrono::system_clock::now());
-    if (!read) return error(message.id, read.error(), &revision, out);
+    if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
-  if (!channel) return error(message.id, channel.error(), &revision, out);
+  if (!channel) return std::unexpected(std::move(channel.error()));
   auto call =
       std::make_shared<Call>(Call::Request{message.id, std::move(context), caller.principal(),
                                            std::move(session), std::move(rounds)},
                              std::move(*channel), *streams_, *results_);
   call->open();
-  if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
-    call->fail(started.error());
-  }
-  return {.kind = Outcome::Kind::pending};
+  return call;
 }
 
 }  // namespace sluice

@@ -9,6 +9,7 @@
 
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
+#include "server/changes.hpp"
 #include "server/definition.hpp"
 #include "server/feature_lists.hpp"
 #include "server/reply_channel.hpp"
@@ -33,7 +34,7 @@ struct Outcome {
 class Dispatcher {
  public:
   Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-             const FeatureLists& lists, StreamService& streams);
+             const FeatureLists& lists, StreamService& streams, Changes& changes);
 
   /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
   /// negotiate(): null on transports without.
@@ -76,6 +77,10 @@ class Dispatcher {
   Outcome initialize(const Message& message, Caller& caller, std::string& out);
   Outcome call_tool(const Message& message, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
+  /// A call to be answered later; an Error instead goes to the caller now.
+  Result<std::shared_ptr<Call>> open_call(const Message& message, RequestContext context,
+                                          std::shared_ptr<Session> session, Caller& caller);
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);
   Outcome error(const RequestId& id, const Error& error, const Revision* revision,
                 std::string& out);
@@ -84,6 +89,7 @@ class Dispatcher {
   const ResultWriter* results_;
   const FeatureLists* lists_;
   StreamService* streams_;
+  Changes* changes_;
   std::string instructions_;  // a JSON member with a comma before it, or empty
 };
 

@@ -53,10 +53,11 @@ class EndpointTest : public ServerTest {
       policy = std::make_unique<AccessPolicy>(access);
       results = std::make_unique<ResultWriter>(definition);
       lists = std::make_unique<FeatureLists>(definition);
+      const std::vector<StreamShard> shards{{.executor = &loop, .streams = &manager}};
       sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
-      service = std::make_unique<Service>(
-          definition, *results, *lists, *policy, *sessions,
-          std::vector<StreamShard>{{.executor = &loop, .streams = &manager}}, 0);
+      changes = std::make_unique<Changes>(*sessions, shards);
+      service = std::make_unique<Service>(definition, *results, *lists, *policy, *sessions,
+                                          *changes, shards, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
       endpoint_options.not_ready = [this] { return not_ready; };
@@ -95,6 +96,7 @@ class EndpointTest : public ServerTest {
   AccessPolicy::Options access;
   SessionLimits session_limits;
   std::unique_ptr<SessionRegistry> sessions;
+  std::unique_ptr<Changes> changes;
   std::string not_ready;
   std::unique_ptr<AccessPolicy> policy;
   std::unique_ptr<ResultWriter> results;

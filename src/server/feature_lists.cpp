@@ -120,11 +120,15 @@ std::string cursor_for(std::string_view key, std::string_view what) {
 
 std::string capabilities_of(const ServerDefinition& definition, const Revision& revision) {
   const auto completes = [](const auto& feature) { return static_cast<bool>(feature.complete); };
-  std::string out = R"("tools":{})";
+  const std::string_view changing = definition.announces_changes ? R"({"listChanged":true})" : "{}";
+  std::string out = R"("tools":)";
+  out.append(changing);
   if (!definition.resources.empty() || !definition.resource_templates.empty()) {
-    out.append(R"(,"resources":{})");
+    out.append(R"(,"resources":)")
+        .append(definition.announces_changes ? R"({"subscribe":true,"listChanged":true})" : "{}");
   }
-  if (!definition.prompts.empty()) out.append(R"(,"prompts":{})");
+  if (!definition.prompts.empty()) out.append(R"(,"prompts":)").append(changing);
+  if (definition.logs) out.append(R"(,"logging":{})");
   if (revision.completions && (std::ranges::any_of(definition.prompts, completes) ||
                                std::ranges::any_of(definition.resource_templates, completes))) {
     out.append(R"(,"completions":{})");

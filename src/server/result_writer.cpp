@@ -28,9 +28,15 @@ void ResultWriter::open(std::string& out, const RequestId& id, const Revision& r
   if (revision.result_type) out.append(R"("resultType":"complete",)");
 }
 
-void ResultWriter::close(std::string& out, const Revision& revision) const {
+void ResultWriter::close(std::string& out, const Revision& revision, std::string_view meta) const {
   if (revision.server_info_in_meta) {
     out.append(meta_member_);
+    if (!meta.empty()) {
+      out.back() = ',';
+      out.append(meta).append("}");
+    }
+  } else if (!meta.empty()) {
+    out.append(R"("_meta":{)").append(meta).append("}");
   } else if (out.back() == ',') {
     out.pop_back();
   }
@@ -38,10 +44,10 @@ void ResultWriter::close(std::string& out, const Revision& revision) const {
 }
 
 void ResultWriter::append(std::string& out, const RequestId& id, const Revision& revision,
-                          std::string_view members) const {
+                          std::string_view members, std::string_view meta) const {
   open(out, id, revision);
   if (!members.empty()) out.append(members).append(",");
-  close(out, revision);
+  close(out, revision, meta);
 }
 
 void ResultWriter::append_cacheable(std::string& out, const RequestId& id, const Revision& revision,

@@ -19,9 +19,10 @@ class ResultWriter {
  public:
   explicit ResultWriter(const ServerDefinition& definition);
 
-  /// A response whose result has `members` (JSON members without braces; may be empty).
+  /// A response whose result has `members` (JSON members without braces; may be empty), and whose
+  /// `_meta` has `meta` (the same).
   void append(std::string& out, const RequestId& id, const Revision& revision,
-              std::string_view members) const;
+              std::string_view members, std::string_view meta = {}) const;
   /// The same with `ttlMs` and `cacheScope` where the revision has them.
   void append_cacheable(std::string& out, const RequestId& id, const Revision& revision,
                         std::string_view members) const;
@@ -40,7 +41,7 @@ class ResultWriter {
 
  private:
   void open(std::string& out, const RequestId& id, const Revision& revision) const;
-  void close(std::string& out, const Revision& revision) const;
+  void close(std::string& out, const Revision& revision, std::string_view meta = {}) const;
 
   std::string server_info_;
   std::string meta_member_;

@@ -27,6 +27,8 @@ constexpr auto kEndGrace = 200ms;
 /// How long the last bytes may take to leave after the deadline.
 constexpr auto kCloseGrace = 1s;
 
+const Error kShuttingDown{kStreamInvalidState, "The server is shutting down", {}};
+
 struct Gauge {
   std::string_view name;
   std::string_view help;
@@ -86,10 +88,11 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
   Loop(const ServerDefinition& definition, const ResultWriter& results, const FeatureLists& lists,
-       const AccessPolicy& access, SessionRegistry& sessions, StreamManager& manager,
-       std::vector<StreamShard> shards, std::size_t index, HttpEndpoint::Options options)
+       const AccessPolicy& access, SessionRegistry& sessions, Changes& changes,
+       StreamManager& manager, std::vector<StreamShard> shards, std::size_t index,
+       HttpEndpoint::Options options)
       : streams(&manager),
-        service(definition, results, lists, access, sessions, std::move(shards), index),
+        service(definition, results, lists, access, sessions, changes, std::move(shards), index),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
@@ -119,6 +122,7 @@ struct ServerHost::State {
   LoopPool pool;
   StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
+  std::unique_ptr<Changes> changes;
   std::vector<std::unique_ptr<Loop>> loops;
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<LineServer> lines;
@@ -148,6 +152,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
         std::make_unique<StreamManager>(server.pool.loop(i), server.policy, i, count));
     shards.push_back({&server.pool.loop(i), server.managers[i].get()});
   }
+  server.changes = std::make_unique<Changes>(server.sessions, shards);
   std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
   HttpEndpoint::Options endpoint;
   endpoint.websocket.max_message = options.max_message;
@@ -160,7 +165,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   std::vector<LineService*> line_services;
   for (std::size_t i = 0; i < count; ++i) {
     server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.lists,
-                                                  server.access, server.sessions,
+                                                  server.access, server.sessions, *server.changes,
                                                   *server.managers[i], shards, i, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
@@ -188,6 +193,8 @@ ServerHost::~ServerHost() {
   state_->pool.stop();
   state_->http.reset();
   state_->lines.reset();
+  // Whoever makes streams may hold calls, which need their loop's service.
+  for (const auto& manager : state_->managers) manager->end_all(kShuttingDown);
   state_->loops.clear();
 }
 
@@ -203,6 +210,10 @@ LoopPool& ServerHost::loops() {
   return state_->pool;
 }
 
+void ServerHost::publish(const Change& change) {
+  state_->changes->publish(change);
+}
+
 void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {
   if (std::exchange(state_->stopped, true)) return;
   State& server = *state_;
@@ -211,6 +222,7 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
     server.pool.loop(i).post([&loop = *server.loops[i]] { loop.service.streams.drain(); });
   }
+  server.changes->close();
   const auto hurried = [&] { return hurry && hurry(); };
   TimePoint readers_until = until;
   bool finished = false;
@@ -224,9 +236,8 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
     std::this_thread::sleep_for(kDrainPoll);
   }
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
-    server.pool.loop(i).post([streams = server.managers[i].get()] {
-      streams->end_all({.code = kStreamInvalidState, .message = "The server is shutting down"});
-    });
+    server.pool.loop(i).post(
+        [streams = server.managers[i].get()] { streams->end_all(kShuttingDown); });
   }
   // Their ends leave before the connections are closed, if readers take them.
   const TimePoint ends_until = std::chrono::steady_clock::now() + kEndGrace;

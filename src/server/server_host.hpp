@@ -8,6 +8,7 @@
 #include "net/descriptor.hpp"
 #include "net/http_server.hpp"
 #include "server/access_policy.hpp"
+#include "server/changes.hpp"
 #include "server/definition.hpp"
 #include "server/session_registry.hpp"
 #include "stream/stream_manager.hpp"
@@ -55,6 +56,9 @@ class ServerHost {
   void serve_lines(Descriptor input, Descriptor output, Executor::Task ended);
   /// The loops, for engines that need a home and for tests.
   [[nodiscard]] LoopPool& loops();
+
+  /// Tells the clients that asked for it of a change. Thread-safe.
+  void publish(const Change& change);
 
   /// Refuses new work, lets streams finish and be read, ends with an error what is left when
   /// `deadline` has passed, and closes all connections. Blocks until that is done: at most the

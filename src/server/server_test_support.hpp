@@ -163,9 +163,14 @@ class ServerBench {
     for (std::size_t i = 0; i < loops; ++i) {
       services.push_back(std::make_unique<StreamService>(definition, shards, i));
     }
+    changes = std::make_unique<Changes>(sessions, shards);
     serve();
   }
-  ~ServerBench() { run_all(); }
+  ~ServerBench() {
+    run_all();
+    for (const auto& manager : managers) manager->end_all({});
+    run_all();
+  }
   ServerBench(const ServerBench&) = delete;
   ServerBench& operator=(const ServerBench&) = delete;
 
@@ -173,7 +178,7 @@ class ServerBench {
   void serve() {
     results.emplace(definition);
     lists.emplace(definition);
-    dispatcher.emplace(definition, *results, *lists, *services[0]);
+    dispatcher.emplace(definition, *results, *lists, *services[0], *changes);
   }
 
   /// The response of loop 0, or "" if it comes later or never.
@@ -210,6 +215,8 @@ class ServerBench {
   ServerDefinition definition;
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::vector<std::unique_ptr<StreamService>> services;
+  SessionRegistry sessions{{}, executors[0].clock()};
+  std::unique_ptr<Changes> changes;
   std::optional<ResultWriter> results;
   std::optional<FeatureLists> lists;
   std::optional<Dispatcher> dispatcher;

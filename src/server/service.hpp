@@ -5,6 +5,7 @@
 
 #include "rpc/message.hpp"
 #include "server/access_policy.hpp"
+#include "server/changes.hpp"
 #include "server/definition.hpp"
 #include "server/dispatcher.hpp"
 #include "server/result_writer.hpp"
@@ -16,17 +17,19 @@ namespace sluice {
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
   Service(const ServerDefinition& server, const ResultWriter& results, const FeatureLists& lists,
-          const AccessPolicy& policy, SessionRegistry& open_sessions,
+          const AccessPolicy& policy, SessionRegistry& open_sessions, Changes& announced,
           std::vector<StreamShard> shards, std::size_t loop)
       : definition(&server),
         access(&policy),
         sessions(&open_sessions),
+        changes(&announced),
         streams(server, std::move(shards), loop),
-        dispatcher(server, results, lists, streams) {}
+        dispatcher(server, results, lists, streams, announced) {}
 
   const ServerDefinition* definition;
   const AccessPolicy* access;
   SessionRegistry* sessions;  // shared by all loops
+  Changes* changes;           // the same
   StreamService streams;
   Dispatcher dispatcher;
   MessageParser parser;

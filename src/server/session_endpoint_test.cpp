@@ -276,6 +276,40 @@ TEST_F(SessionEndpointTest, TheStandaloneStreamHasOneReader) {
   EXPECT_TRUE(first.expect("0\r\n\r\n"));
 }
 
+TEST_F(SessionEndpointTest, ChangesComeOnTheStandaloneStreamOfWhoeverAskedForThem) {
+  definition.announces_changes = true;
+  const std::string session = initialize();
+  ask(post("/mcp",
+           R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://a"}})",
+           session));
+  std::string last;
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(get("/mcp", session + "Accept: text/event-stream\r\n"));
+    ASSERT_TRUE(peer.expect(": open\n\n"));
+    changes->publish({Change::Kind::resource, "test://b"});
+    changes->publish({Change::Kind::resource, "test://a"});
+    ASSERT_TRUE(peer.expect("}\n\n"));
+    EXPECT_THAT(peer.taken,
+                HasSubstr(R"({"jsonrpc":"2.0","method":"notifications/resources/updated",)"
+                          R"("params":{"uri":"test://a"}})"));
+    last = event_id(peer.taken);
+  }
+  settle();
+  changes->publish({Change::Kind::tools});
+  settle();
+  // What came meanwhile is there for who comes back, with or without the id of the last event.
+  for (const std::string& resume : {last_event(last), std::string()}) {
+    Peer peer = connect_to_endpoint();
+    peer.send(get("/mcp", session + resume + "Accept: text/event-stream\r\n"));
+    ASSERT_TRUE(peer.expect(": open\n\n"));
+    if (resume.empty()) changes->publish({Change::Kind::prompts});
+    ASSERT_TRUE(peer.expect("}\n\n"));
+    EXPECT_THAT(peer.taken, HasSubstr(resume.empty() ? "notifications/prompts/list_changed"
+                                                     : "notifications/tools/list_changed"));
+  }
+}
+
 TEST_F(SessionEndpointTest, GetSaysWhatIsWrong) {
   const std::string session = initialize();
   const std::string events = "Accept: text/event-stream\r\n";

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "server/call.hpp"
+#include "server/changes.hpp"
+#include "server/definition.hpp"
+
+namespace sluice {
+
+/// What a `subscriptions/listen` request asks for (2026-07-28, Subscriptions).
+struct SubscriptionFilter {
+  bool tools = false;
+  bool prompts = false;
+  bool resources = false;
+  std::set<std::string, std::less<>> uris;
+
+  /// -32602 for what is ill-typed, or more than Session::kMaxSubscriptions resources.
+  static Result<SubscriptionFilter> decode(const json::object& params);
+};
+
+/// Answers `call` by keeping it open: it is acknowledged, and told of the changes that `filter`
+/// names as long as its client listens. `id` is the request's.
+void listen(const std::shared_ptr<Call>& call, const RequestId& id, SubscriptionFilter filter,
+            const ServerDefinition& definition, Changes& changes);
+
+}  // namespace sluice
