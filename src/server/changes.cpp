@@ -29,6 +29,15 @@ std::string params_of(const Change& change) {
   return out;
 }
 
+std::string message_of(const Change& change) {
+  std::string message = R"({"jsonrpc":"2.0","method":")" + std::string(method_of(change)) + "\"";
+  if (const std::string params = params_of(change); !params.empty()) {
+    message.append(R"(,"params":{)").append(params).append("}");
+  }
+  message.push_back('}');
+  return message;
+}
+
 bool wants(const Session& session, const Change& change) {
   return change.kind != Change::Kind::resource || session.subscribed(change.uri);
 }
@@ -53,11 +62,7 @@ void Changes::publish(const Change& change) {
       });
     }
   }
-  std::string message = R"({"jsonrpc":"2.0","method":")" + std::string(method_of(change)) + "\"";
-  if (const std::string params = params_of(change); !params.empty()) {
-    message.append(R"(,"params":{)").append(params).append("}");
-  }
-  message.push_back('}');
+  const std::string message = message_of(change);
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
     if (!wants(*session, change)) continue;
     on_standalone_stream(session, [message](Stream& stream) {

@@ -25,6 +25,9 @@ struct Change {
 std::string_view method_of(const Change& change);
 std::string params_of(const Change& change);
 
+/// The whole notification, for a session's client.
+std::string message_of(const Change& change);
+
 /// Who hears of changes as long as it lives.
 class ChangeListener {
  public:

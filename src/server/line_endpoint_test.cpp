@@ -24,6 +24,7 @@ class LineEndpointTest : public ::testing::Test {
   LineEndpointTest() {
     options.max_line = 1000;
     service.emplace(bench.definition, *bench.results, *bench.lists, access, sessions,
+                    *bench.changes,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
     endpoint.emplace(*service, options.max_line);
     peer = connect(1000);
@@ -116,6 +117,39 @@ TEST_F(LineEndpointTest, ProgressComesBeforeTheResult) {
                               R"("params":{"progressToken":7,"progress":1,"message":"a"}})"
                               "\n{\"jsonrpc\":\"2.0\",\"id\":1,"));
   EXPECT_THAT(out, EndsWith("\n"));
+}
+
+TEST_F(LineEndpointTest, TheConnectionIsTheSession) {
+  ask(*peer, request("1", "initialize",
+                     R"("protocolVersion":"2025-06-18","capabilities":{"elicitation":{}})"));
+  bench.changes->publish({Change::Kind::resource, "test://a"});
+  ask(*peer, request("2", "resources/subscribe", R"("uri":"test://a")"));
+  EXPECT_EQ(peer->take(), "");
+  bench.changes->publish({Change::Kind::resource, "test://a"});
+  bench.changes->publish({Change::Kind::resource, "test://b"});
+  bench.changes->publish({Change::Kind::tools});
+  bench.run_all();
+  EXPECT_EQ(peer->take(), R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
+                          R"({"uri":"test://a"}})"
+                          "\n"
+                          R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})"
+                          "\n");
+  // And whoever answers a call may ask its client.
+  ask(*peer, request("3", "tools/call", R"("name":"later")"));
+  std::string heard;
+  bench.calls[0]->ask({{"name", "elicitation/create", {{"message", "Who?"}}}},
+                      [&](Result<std::vector<json::value>> answers) {
+                        ASSERT_TRUE(answers);
+                        heard = to_json((*answers)[0]);
+                      });
+  bench.run_all();
+  const std::string asked = peer->take();
+  EXPECT_THAT(asked, HasSubstr(R"("method":"elicitation/create","params":{"message":"Who?"}})"));
+  const std::size_t at = asked.find("\"id\":") + 5;
+  EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","id":)" + asked.substr(at, asked.find(',', at) - at) +
+                           R"(,"result":{"action":"cancel"}})"),
+            "");
+  EXPECT_EQ(heard, R"({"action":"cancel"})");
 }
 
 TEST_F(LineEndpointTest, PushesAStreamBehindItsReply) {

@@ -118,6 +118,30 @@ class MessageConnection::StreamSink final : public BlockSink {
   std::string_view method_;
 };
 
+/// The session of a connection, which hears of changes.
+class MessageConnection::Agreement final : public ChangeListener {
+ public:
+  Agreement(std::weak_ptr<MessageConnection> connection, const std::string& principal,
+            const Revision& revision, const ClientCapabilities& capabilities)
+      : session(std::string(), principal, revision, capabilities),
+        connection_(std::move(connection)) {}
+
+  [[nodiscard]] bool wants(const Change& change) const override {
+    return sluice::wants(session, change);
+  }
+  void tell(const Change& change) override {
+    // A peer that does not keep up misses changes rather than what it asked for.
+    const auto connection = connection_.lock();
+    if (connection != nullptr && !connection->blocked_) connection->send(message_of(change));
+  }
+  void close() override {}
+
+  Session session;
+
+ private:
+  std::weak_ptr<MessageConnection> connection_;
+};
+
 MessageConnection::MessageConnection(Service& service, std::string principal,
                                      const PushedChunkEncoder& encoder)
     : service_(&service), principal_(std::move(principal)), encoder_(&encoder) {}
@@ -211,7 +235,10 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
 
 Result<void> MessageConnection::begin_session(const Revision& revision,
                                               const ClientCapabilities& capabilities) {
-  agreed_ = std::make_shared<Session>(std::string(), principal_, revision, capabilities);
+  const auto agreement =
+      std::make_shared<Agreement>(weak_from_this(), principal_, revision, capabilities);
+  service_->changes->add(service_->streams.executor(), agreement);
+  agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
   return {};
 }
 

@@ -71,6 +71,7 @@ class MessageConnection final : public Caller,
                              const ClientCapabilities& capabilities) override;
 
  private:
+  class Agreement;
   class Channel;
   class StreamSink;
 
