@@ -6,6 +6,13 @@ find_package(ZLIB REQUIRED)
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 
+# The archive: the shared library would bring a second C++ runtime into the process.
+find_library(SLUICE_RE2_LIBRARY libre2.a REQUIRED)
+find_path(SLUICE_RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+add_library(sluice_re2 INTERFACE)
+target_link_libraries(sluice_re2 INTERFACE ${SLUICE_RE2_LIBRARY} Threads::Threads)
+target_include_directories(sluice_re2 SYSTEM INTERFACE ${SLUICE_RE2_INCLUDE_DIR})
+
 # Asio without its deprecated names and without the Boost.Date_Time timers nobody here uses.
 add_library(sluice_asio INTERFACE)
 target_link_libraries(sluice_asio INTERFACE Boost::headers Threads::Threads)

@@ -1,0 +1,29 @@
+#include "core/json_schema.hpp"
+
+#include <utility>
+
+#include "core/json_schema_compiler.hpp"
+#include "core/json_schema_program.hpp"
+#include "core/json_schema_validator.hpp"
+#include "core/json_schema_violation.hpp"
+
+namespace sluice {
+
+JsonSchema::JsonSchema(std::shared_ptr<const JsonSchemaProgram> program)
+    : program_(std::move(program)) {}
+
+Result<JsonSchema> JsonSchema::compile(const json::value& schema,
+                                       const JsonSchemaOptions& options) {
+  Result<JsonSchemaProgram> program = compile_json_schema(schema, options);
+  if (!program) return std::unexpected(std::move(program).error());
+  return JsonSchema(std::make_shared<const JsonSchemaProgram>(*std::move(program)));
+}
+
+std::expected<void, JsonSchemaViolation> JsonSchema::validate(const json::value& instance) const {
+  if (follows_json_schema(*program_, instance, nullptr)) return {};
+  ViolationDraft violation;
+  follows_json_schema(*program_, instance, &violation);
+  return std::unexpected(std::move(violation).finish());
+}
+
+}  // namespace sluice

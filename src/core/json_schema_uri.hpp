@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// The parts of a URI reference (RFC 3986 appendix B), as views into it. Nothing is decoded.
+struct UriParts {
+  std::optional<std::string_view> scheme;
+  std::optional<std::string_view> authority;
+  std::string_view path;
+  std::optional<std::string_view> query;
+  std::optional<std::string_view> fragment;
+};
+
+/// Takes any text apart; it does not check the characters.
+UriParts split_uri(std::string_view text);
+
+/// `reference` against `base` (RFC 3986 section 5.2, strict). An empty base leaves the reference as
+/// it is.
+std::string resolve_uri(std::string_view base, std::string_view reference);
+
+/// Undoes percent-encoding; nothing if a '%' is not followed by two hexadecimal digits.
+std::optional<std::string> strict_percent_decode(std::string_view text);
+
+}  // namespace sluice

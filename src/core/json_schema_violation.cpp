@@ -1,0 +1,126 @@
+#include "core/json_schema_violation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <utility>
+
+#include <boost/json/string.hpp>
+
+#include "core/json_schema_program.hpp"
+#include "core/json_schema_value.hpp"
+#include "core/utf8.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMaxQuoted = 40;  // bytes
+
+constexpr auto kTypeNames = std::to_array<std::pair<std::uint8_t, std::string_view>>({
+    {kTypeString, "string"},
+    {kTypeNumber, "number"},
+    {kTypeInteger, "integer"},
+    {kTypeBoolean, "boolean"},
+    {kTypeArray, "array"},
+    {kTypeObject, "object"},
+    {kTypeNull, "null"},
+});
+
+bool is_plain_name(std::string_view name) {
+  constexpr std::string_view kFirst = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$";
+  constexpr std::string_view kRest =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$0123456789-";
+  return !name.empty() && name.size() <= kMaxQuoted && kFirst.contains(name.front()) &&
+         name.find_first_not_of(kRest) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string JsonSchemaViolation::describe(std::string_view root) const {
+  std::string out(root);
+  if (!path.empty() && !path.starts_with('[') && !root.empty()) out += '.';
+  out += path;
+  if (!out.empty()) out += ": ";
+  return out + message;
+}
+
+std::size_t ViolationDraft::closeness() const {
+  // Alternatives differ in the type of the value, or in what its `kind` is: what fails there was
+  // not meant. What fails elsewhere, or further inside, was.
+  if (names_value && path.size() <= 1) return 0;
+  if (expected_types != 0 && path.empty()) return 0;
+  return 1 + path.size();
+}
+
+JsonSchemaViolation ViolationDraft::finish() && {
+  JsonSchemaViolation out;
+  for (const auto& step : std::views::reverse(path)) {
+    if (const auto* const index = std::get_if<std::size_t>(&step)) {
+      out.path.append("[").append(std::to_string(*index)).append("]");
+      continue;
+    }
+    const std::string_view name = std::get<std::string_view>(step);
+    if (is_plain_name(name)) {
+      if (!out.path.empty()) out.path += '.';
+      out.path += name;
+    } else {
+      out.path.append("[").append(describe_text(name)).append("]");
+    }
+  }
+  out.message = std::move(message);
+  return out;
+}
+
+std::string describe_types(std::uint8_t types) {
+  std::vector<std::string_view> names;
+  for (const auto& [bits, name] : kTypeNames) {
+    if ((types & bits) != bits) continue;
+    types = static_cast<std::uint8_t>(types & ~bits);
+    names.push_back(name);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) out += i + 1 == names.size() ? " or " : ", ";
+    out += names[i];
+  }
+  return out;
+}
+
+std::string_view type_name(const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      return "null";
+    case json::kind::bool_:
+      return "boolean";
+    case json::kind::string:
+      return "string";
+    case json::kind::array:
+      return "array";
+    case json::kind::object:
+      return "object";
+    case json::kind::int64:
+    case json::kind::uint64:
+    case json::kind::double_:
+      return is_integer(value) ? "integer" : "number";
+  }
+  return "";
+}
+
+std::string describe_text(std::string_view text) {
+  std::string out;
+  if (text.size() <= kMaxQuoted) {
+    append_json_string(out, text);
+    return out;
+  }
+  const std::string_view head = text.substr(0, kMaxQuoted);
+  append_json_string(out, std::string(head.substr(0, complete_utf8_prefix(head))) + "...");
+  return out;
+}
+
+std::string describe_value(const json::value& value) {
+  if (value.is_string()) return describe_text(value.get_string());
+  if (value.is_structured()) return std::string(type_name(value));
+  return to_json(value);
+}
+
+}  // namespace sluice
