@@ -27,7 +27,8 @@ add_library(sluice_options INTERFACE)
 target_compile_options(sluice_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
-target_include_directories(sluice_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_include_directories(sluice_options INTERFACE
+  "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}/include")
 
 # Sanitizers reach every target of the project, so that no object file is left uninstrumented.
 if(SLUICE_SANITIZE)

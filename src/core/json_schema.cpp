@@ -20,10 +20,9 @@ Result<JsonSchema> JsonSchema::compile(const json::value& schema,
 }
 
 std::expected<void, JsonSchemaViolation> JsonSchema::validate(const json::value& instance) const {
-  if (follows_json_schema(*program_, instance, nullptr)) return {};
-  ViolationDraft violation;
-  follows_json_schema(*program_, instance, &violation);
-  return std::unexpected(std::move(violation).finish());
+  std::expected<void, ViolationDraft> checked = check_json_schema(*program_, instance);
+  if (checked) return {};
+  return std::unexpected(std::move(checked).error().finish());
 }
 
 }  // namespace sluice

@@ -339,7 +339,8 @@ Result<SchemaIndex> SchemaDocuments::resolve(SchemaIndex from, std::string_view 
   const std::string_view encoded =
       uri.size() == target.size() ? "" : std::string_view(target).substr(uri.size() + 1);
   if (encoded.empty()) return resources_[*resource].root;
-  const std::optional<std::string> fragment = strict_percent_decode(encoded);
+  std::optional<std::string> fragment = strict_percent_decode(encoded);
+  if (fragment && !is_valid_utf8(*fragment)) fragment.reset();
   if (fragment && fragment->starts_with('/')) {
     return follow_pointer(*resource, *fragment, from, keyword);
   }

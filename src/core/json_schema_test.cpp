@@ -161,6 +161,8 @@ TEST(JsonSchema, SaysWhyASchemaIsInvalid) {
             "invalid schema at #/required: expected an array of names");
   EXPECT_EQ(compile_error(R"({"$ref":"#/$defs/a"})"),
             "invalid schema at #/$ref: there is nothing at \"/$defs/a\"");
+  EXPECT_EQ(compile_error(R"({"$ref":"#/l%ea"})"),
+            "invalid schema at #/$ref: there is no anchor \"/l%ea\"");
   EXPECT_EQ(compile_error(R"({"pattern":"(a)\\1"})"),
             "invalid schema at #/pattern: the regular expression is refused: "
             "backreferences are not supported");
@@ -235,6 +237,14 @@ TEST(JsonSchema, GivesUpOnExponentialAlternatives) {
   schema += R"(},"$ref":"#/$defs/a30"})";
   EXPECT_EQ(violation(schema, "1"),
             "arguments: cannot be checked: it takes more than 4000000 steps");
+}
+
+TEST(JsonSchema, SaysLessWhereSayingMoreTakesTooLong) {
+  const JsonSchema schema =
+      compile(R"({"anyOf":[{"const":1},{"const":2},{"const":3},{"const":4}]})",
+              {.limits = {.max_steps = 30}});
+  EXPECT_EQ(violation(schema, 5),
+            "arguments: does not follow the schema; to say why, it takes more than 30 steps");
 }
 
 TEST(JsonSchema, MatchesCatastrophicPatternsInLinearTime) {

@@ -12,6 +12,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
 
+#include "core/json_path.hpp"
 #include "core/json_schema_evaluated.hpp"
 #include "core/json_schema_value.hpp"
 
@@ -19,6 +20,7 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kBytesPerStep = 32;
+constexpr std::uint64_t kStepsPerMessage = 8;
 
 std::uint8_t type_of(const json::value& value) {
   switch (value.kind()) {
@@ -75,17 +77,15 @@ class Validator {
         work_{.steps = program.limits.max_steps, .depth = program.limits.max_depth},
         violation_(violation) {}
 
-  bool run(const json::value& instance) {
-    if (check(0, instance, nullptr)) return true;
-    if (work_.exhausted && violation_ != nullptr) {
-      *violation_ = {};
-      violation_->message =
-          work_.too_deep ? "cannot be checked: it takes more than " +
-                               counted(program_.limits.max_depth, "level", "levels") + " of schemas"
-                         : "cannot be checked: it takes more than " +
-                               counted(program_.limits.max_steps, "step", "steps");
-    }
-    return false;
+  bool run(const json::value& instance) { return check(0, instance, nullptr); }
+
+  bool is_exhausted() const { return work_.exhausted; }
+
+  std::string describe_exhaustion() const {
+    return work_.too_deep
+               ? "it takes more than " + counted(program_.limits.max_depth, "level", "levels") +
+                     " of schemas"
+               : "it takes more than " + counted(program_.limits.max_steps, "step", "steps");
   }
 
  private:
@@ -495,12 +495,12 @@ class Validator {
   /// Always false. `describe` is asked only where the reason is.
   template <class Describe>
   bool fail(const Describe& describe) {
-    if (violation_ != nullptr) violation_->message = describe();
+    if (violation_ != nullptr && work_.spend(kStepsPerMessage)) violation_->message = describe();
     return false;
   }
 
   bool fail_type(const SchemaNode& node, const json::value& value) {
-    if (violation_ == nullptr) return false;
+    if (violation_ == nullptr || !work_.spend(kStepsPerMessage)) return false;
     if (node.types == 0) {
       violation_->message = "no value is allowed here";
       return false;
@@ -546,7 +546,7 @@ class Validator {
   }
 
   bool fail_value(std::span<const json::value> allowed, const json::value& value) {
-    if (violation_ == nullptr || work_.exhausted) return false;
+    if (violation_ == nullptr || work_.exhausted || !work_.spend(kStepsPerMessage)) return false;
     violation_->names_value = true;
     constexpr std::size_t kMaxListed = 10;
     std::string message = allowed.size() == 1 ? "expected " : "expected one of ";
@@ -582,9 +582,24 @@ class Validator {
 
 }  // namespace
 
-bool follows_json_schema(const JsonSchemaProgram& program, const json::value& instance,
-                         ViolationDraft* violation) {
-  return Validator(program, violation).run(instance);
+std::expected<void, ViolationDraft> check_json_schema(const JsonSchemaProgram& program,
+                                                      const json::value& instance) {
+  Validator silent(program, nullptr);
+  if (silent.run(instance)) return {};
+  ViolationDraft violation;
+  if (silent.is_exhausted()) {
+    violation.message = "cannot be checked: " + silent.describe_exhaustion();
+    return std::unexpected(std::move(violation));
+  }
+  // Only now is it worth its while to say why.
+  Validator explaining(program, &violation);
+  explaining.run(instance);
+  if (explaining.is_exhausted()) {
+    violation = {};
+    violation.message =
+        "does not follow the schema; to say why, " + explaining.describe_exhaustion();
+  }
+  return std::unexpected(std::move(violation));
 }
 
 }  // namespace sluice

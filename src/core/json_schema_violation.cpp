@@ -7,14 +7,12 @@
 
 #include <boost/json/string.hpp>
 
+#include "core/json_path.hpp"
 #include "core/json_schema_program.hpp"
 #include "core/json_schema_value.hpp"
-#include "core/utf8.hpp"
 
 namespace sluice {
 namespace {
-
-constexpr std::size_t kMaxQuoted = 40;  // bytes
 
 constexpr auto kTypeNames = std::to_array<std::pair<std::uint8_t, std::string_view>>({
     {kTypeString, "string"},
@@ -25,14 +23,6 @@ constexpr auto kTypeNames = std::to_array<std::pair<std::uint8_t, std::string_vi
     {kTypeObject, "object"},
     {kTypeNull, "null"},
 });
-
-bool is_plain_name(std::string_view name) {
-  constexpr std::string_view kFirst = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$";
-  constexpr std::string_view kRest =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$0123456789-";
-  return !name.empty() && name.size() <= kMaxQuoted && kFirst.contains(name.front()) &&
-         name.find_first_not_of(kRest) == std::string_view::npos;
-}
 
 }  // namespace
 
@@ -55,17 +45,7 @@ std::size_t ViolationDraft::closeness() const {
 JsonSchemaViolation ViolationDraft::finish() && {
   JsonSchemaViolation out;
   for (const auto& step : std::views::reverse(path)) {
-    if (const auto* const index = std::get_if<std::size_t>(&step)) {
-      out.path.append("[").append(std::to_string(*index)).append("]");
-      continue;
-    }
-    const std::string_view name = std::get<std::string_view>(step);
-    if (is_plain_name(name)) {
-      if (!out.path.empty()) out.path += '.';
-      out.path += name;
-    } else {
-      out.path.append("[").append(describe_text(name)).append("]");
-    }
+    std::visit([&out](const auto& part) { append_json_path(out.path, part); }, step);
   }
   out.message = std::move(message);
   return out;
@@ -104,17 +84,6 @@ std::string_view type_name(const json::value& value) {
       return is_integer(value) ? "integer" : "number";
   }
   return "";
-}
-
-std::string describe_text(std::string_view text) {
-  std::string out;
-  if (text.size() <= kMaxQuoted) {
-    append_json_string(out, text);
-    return out;
-  }
-  const std::string_view head = text.substr(0, kMaxQuoted);
-  append_json_string(out, std::string(head.substr(0, complete_utf8_prefix(head))) + "...");
-  return out;
 }
 
 std::string describe_value(const json::value& value) {

@@ -33,7 +33,4 @@ std::string_view type_name(const json::value& value);
 /// `value` as JSON text if that is short, else its type; a long string is cut.
 std::string describe_value(const json::value& value);
 
-/// `text` as a JSON string, cut if it is long.
-std::string describe_text(std::string_view text);
-
 }  // namespace sluice

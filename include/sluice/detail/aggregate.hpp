@@ -1,0 +1,281 @@
+#pragma once
+
+// What the compiler knows about an aggregate or an enum, without macros: how many members it has,
+// what they and the enumerators are called. Members are counted by trying how many initialisers the
+// aggregate takes; names are cut out of what the compiler calls a template's arguments.
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace sluice::detail {
+
+inline constexpr std::size_t kMaxMembers = 32;
+
+/// Stands for an initialiser of any type. Never evaluated; it has a body because the standard
+/// library's constructors refer to it.
+struct AnyInitializer {
+  template <class T>
+  operator T() const noexcept {  // NOLINT(google-explicit-constructor)
+    std::unreachable();
+  }
+};
+
+template <class T, std::size_t... kIndex>
+consteval bool takes_initializers(std::index_sequence<kIndex...>) {
+  return requires { T{(static_cast<void>(kIndex), AnyInitializer{})...}; };
+}
+
+/// How many initialisers `T` takes, at most kMaxMembers + 1.
+template <class T, std::size_t kTry = kMaxMembers + 1>
+consteval std::size_t count_initializers() {
+  if constexpr (kTry == 0) {
+    return 0;
+  } else if constexpr (takes_initializers<T>(std::make_index_sequence<kTry>{})) {
+    return kTry;
+  } else {
+    return count_initializers<T, kTry - 1>();
+  }
+}
+
+template <class T>
+inline constexpr std::size_t kInitializers = count_initializers<T>();
+
+/// Stands for an initialiser of a number, an enum or a pointer.
+struct ScalarInitializer {
+  template <class T>
+    requires std::is_scalar_v<T>
+  operator T() const noexcept {  // NOLINT(google-explicit-constructor)
+    std::unreachable();
+  }
+};
+
+/// Whether the member after kBefore is an array: it takes two initialisers in braces of their own,
+/// which leaves too few places for the rest. Arrays of classes go unseen.
+template <class T, std::size_t... kBefore, std::size_t... kAfter>
+consteval bool has_array_at(std::index_sequence<kBefore...>, std::index_sequence<kAfter...>) {
+  if constexpr (requires {
+                  T{(static_cast<void>(kBefore), AnyInitializer{})...,
+                    {ScalarInitializer{}, ScalarInitializer{}}};
+                }) {
+    return !requires {
+      T{(static_cast<void>(kBefore), AnyInitializer{})...,
+        {ScalarInitializer{}, ScalarInitializer{}},
+        (static_cast<void>(kAfter), AnyInitializer{})...};
+    };
+  }
+  return false;
+}
+
+template <class T>
+inline constexpr bool kHasArray = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+  return (has_array_at<T>(std::make_index_sequence<kIndex>{},
+                          std::make_index_sequence<kInitializers<T> - kIndex - 1>{}) ||
+          ...);
+}(std::make_index_sequence<kInitializers<T>>{});
+
+/// Stands for an initialiser of a base class of `T`.
+template <class T>
+struct BaseInitializer {
+  template <class Base>
+    requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)
+  operator Base() const noexcept {  // NOLINT(google-explicit-constructor)
+    std::unreachable();
+  }
+};
+
+template <class T>
+inline constexpr bool kHasBase = requires { T{BaseInitializer<T>{}}; };
+
+/// The number of members; 0 also where they cannot be told apart.
+template <class T>
+consteval std::size_t count_members() {
+  if constexpr (kInitializers<T> > kMaxMembers) {
+    return 0;
+  } else if constexpr (kHasBase<T> || kHasArray<T>) {
+    return 0;
+  } else {
+    return kInitializers<T>;
+  }
+}
+
+/// References to the members of `object`, in their order.
+template <class T>
+constexpr auto tie_members(T& object) {
+  constexpr std::size_t kCount = count_members<std::remove_const_t<T>>();
+  // clang-format off
+  if constexpr (kCount == 0) { static_cast<void>(object); return std::tuple<>(); }
+  else if constexpr (kCount == 1) { auto& [m0] = object; return std::tie(m0); }
+  else if constexpr (kCount == 2) { auto& [m0, m1] = object; return std::tie(m0, m1); }
+  else if constexpr (kCount == 3) { auto& [m0, m1, m2] = object; return std::tie(m0, m1, m2); }
+  else if constexpr (kCount == 4) { auto& [m0, m1, m2, m3] = object; return std::tie(m0, m1, m2, m3); }
+  else if constexpr (kCount == 5) { auto& [m0, m1, m2, m3, m4] = object; return std::tie(m0, m1, m2, m3, m4); }
+  else if constexpr (kCount == 6) { auto& [m0, m1, m2, m3, m4, m5] = object; return std::tie(m0, m1, m2, m3, m4, m5); }
+  else if constexpr (kCount == 7) { auto& [m0, m1, m2, m3, m4, m5, m6] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6); }
+  else if constexpr (kCount == 8) { auto& [m0, m1, m2, m3, m4, m5, m6, m7] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7); }
+  else if constexpr (kCount == 9) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8); }
+  else if constexpr (kCount == 10) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9); }
+  else if constexpr (kCount == 11) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10); }
+  else if constexpr (kCount == 12) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11); }
+  else if constexpr (kCount == 13) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12); }
+  else if constexpr (kCount == 14) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13); }
+  else if constexpr (kCount == 15) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14); }
+  else if constexpr (kCount == 16) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15); }
+  else if constexpr (kCount == 17) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16); }
+  else if constexpr (kCount == 18) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17); }
+  else if constexpr (kCount == 19) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18); }
+  else if constexpr (kCount == 20) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19); }
+  else if constexpr (kCount == 21) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20); }
+  else if constexpr (kCount == 22) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21); }
+  else if constexpr (kCount == 23) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22); }
+  else if constexpr (kCount == 24) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23); }
+  else if constexpr (kCount == 25) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24); }
+  else if constexpr (kCount == 26) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25); }
+  else if constexpr (kCount == 27) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26); }
+  else if constexpr (kCount == 28) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27); }
+  else if constexpr (kCount == 29) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28); }
+  else if constexpr (kCount == 30) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29); }
+  else if constexpr (kCount == 31) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30); }
+  else if constexpr (kCount == 32) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31); }
+  // clang-format on
+}
+
+template <class T>
+struct ExternalObject {
+  T value;
+};
+
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#endif
+
+/// Never defined: its members have names and addresses all the same.
+template <class T>
+extern const ExternalObject<T> kExternalObject;
+
+template <auto kValue>
+consteval std::string_view pretty_value() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class T, std::size_t kIndex>
+consteval std::string_view pretty_member() {
+  return pretty_value<&std::get<kIndex>(tie_members(kExternalObject<T>.value))>();
+}
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+
+template <class T>
+consteval std::string_view pretty_type() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class Enum, Enum... kValues>
+consteval std::string_view pretty_enumerators() {
+  return __PRETTY_FUNCTION__;
+}
+
+constexpr bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// The last identifier in `text`.
+constexpr std::string_view last_name(std::string_view text) {
+  std::size_t end = text.size();
+  while (end > 0 && !is_name_character(text[end - 1])) --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_name_character(text[begin - 1])) --begin;
+  return text.substr(begin, end - begin);
+}
+
+/// The names of the members of `T`, in their order.
+template <class T>
+inline constexpr auto kMemberNames = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+  return std::array<std::string_view, sizeof...(kIndex)>{last_name(pretty_member<T, kIndex>())...};
+}(std::make_index_sequence<count_members<T>()>{});
+
+/// The name of the member that a pointer to member points to.
+template <auto kMember>
+inline constexpr std::string_view kMemberName = last_name(pretty_value<kMember>());
+
+/// `Point`, for ns::Point and ns::Point<int>.
+template <class T>
+inline constexpr std::string_view kTypeName = [] {
+  std::string_view text = pretty_type<T>();
+  text = text.substr(text.find("T = ") + 4);
+  return last_name(text.substr(0, text.find_first_of("<;]")));
+}();
+
+/// Where enumerators are looked for: others need sluice::Describe.
+inline constexpr int kMinEnumerator = -16;
+inline constexpr int kMaxEnumerator = 127;
+
+/// Whether every value of the underlying type is a value of the enum, so that any may be tried.
+template <class T>
+concept FixedEnum = std::is_enum_v<T> && requires { T{0}; };
+
+template <class Enum>
+struct Enumerator {
+  Enum value{};
+  std::string_view name;
+};
+
+template <class Enum>
+struct EnumeratorScan {
+  using Number = std::underlying_type_t<Enum>;
+  static constexpr int kLow = std::is_signed_v<Number> ? kMinEnumerator : 0;
+  static constexpr int kHigh =
+      std::numeric_limits<Number>::digits < 7 ? 1 : kMaxEnumerator;  // bool has two values
+  static constexpr std::size_t kSize = static_cast<std::size_t>(kHigh - kLow + 1);
+
+  static constexpr Enum at(std::size_t index) {
+    return static_cast<Enum>(static_cast<int>(index) + kLow);
+  }
+
+  /// One per value, empty where there is no enumerator.
+  static consteval std::array<std::string_view, kSize> names() {
+    constexpr std::string_view kText = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+      return pretty_enumerators<Enum, at(kIndex)...>();
+    }(std::make_index_sequence<kSize>{});
+    std::array<std::string_view, kSize> names;
+    // "... kValues = <(Color)-1, Color::red, ...>" or "{...}"; what begins with "(" has no name.
+    std::size_t at = kText.find("kValues = ") + 11;
+    for (std::string_view& name : names) {
+      const std::size_t end = kText.find_first_of(",>}", at);
+      const std::string_view value = kText.substr(at, end - at);
+      // A namespace may be "(anonymous namespace)" too; a number after all is no name.
+      const std::string_view last = last_name(value);
+      if (last.front() < '0' || last.front() > '9') name = last;
+      at = end + 2;
+    }
+    return names;
+  }
+};
+
+/// The enumerators from kMinEnumerator to kMaxEnumerator.
+template <class Enum>
+inline constexpr auto kEnumerators = [] {
+  using Scan = EnumeratorScan<Enum>;
+  constexpr auto kNames = Scan::names();
+  constexpr auto kCount = static_cast<std::size_t>(
+      std::ranges::count_if(kNames, [](std::string_view name) { return !name.empty(); }));
+  std::array<Enumerator<Enum>, kCount> found;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (!kNames[i].empty()) found[next++] = {Scan::at(i), kNames[i]};
+  }
+  return found;
+}();
+
+}  // namespace sluice::detail

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// Adds a step to a path such as `arguments.items[2]["odd key"]`.
+void append_json_path(std::string& path, std::size_t index);
+void append_json_path(std::string& path, std::string_view name);
+
+/// `text` as a JSON string, cut where it is longer than a few dozen bytes: for errors.
+std::string describe_text(std::string_view text);
+
+}  // namespace sluice

@@ -1,0 +1,249 @@
+// What sluice/schema.hpp needs that depends on no type.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <ranges>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "core/json.hpp"
+#include "core/json_path.hpp"
+#include "core/json_schema_violation.hpp"
+#include "sluice/detail/coding.hpp"
+#include "sluice/schema.hpp"
+
+namespace sluice {
+namespace {
+
+/// Notes the `x-mcp-header` names that `properties` alone lead to; lower case, since that is how
+/// headers are compared.
+void collect_headers(const json::value& schema, std::multiset<std::string>& names) {
+  const json::object* const object = schema.if_object();
+  if (object == nullptr) return;
+  if (const json::value* const name = object->if_contains("x-mcp-header")) {
+    std::string lower(name->as_string());
+    std::ranges::transform(lower, lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    names.insert(std::move(lower));
+  }
+  const json::value* const properties = object->if_contains("properties");
+  if (properties == nullptr) return;
+  for (const auto& [name, property] : properties->as_object()) collect_headers(property, names);
+}
+
+}  // namespace
+
+const json::value* SchemaBuilder::begin(const void* key, std::string_view name) {
+  const auto known = std::ranges::find(definitions_, key, &Definition::key);
+  if (known != definitions_.end()) {
+    known->referred = true;
+    return &known->reference;
+  }
+  std::string unique(name);
+  for (int next = 2;
+       std::ranges::find(definitions_, unique, &Definition::name) != definitions_.end(); ++next) {
+    unique = std::string(name) + std::to_string(next);
+  }
+  Definition definition;
+  definition.key = key;
+  definition.reference = {{"$ref", key == root_ ? "#" : "#/$defs/" + unique}};
+  definition.name = std::move(unique);
+  at_work_.push_back(definitions_.size());
+  definitions_.push_back(std::move(definition));
+  return nullptr;
+}
+
+json::value SchemaBuilder::end(json::value schema) {
+  const std::size_t at = at_work_.back();
+  at_work_.pop_back();
+  Definition& definition = definitions_[at];
+  if (definition.referred && definition.key != root_) {
+    definition.schema = std::move(schema);
+    return definition.reference;
+  }
+  // Nothing inside refers to it: it may stand in full wherever it is used.
+  definition.key = nullptr;
+  definition.name.clear();
+  return schema;
+}
+
+json::value SchemaBuilder::finish(json::value schema) const {
+  json::object definitions;
+  for (const Definition& definition : definitions_) {
+    if (!definition.schema.is_null()) definitions[definition.name] = definition.schema;
+  }
+  if (!definitions.empty()) schema.as_object()["$defs"] = std::move(definitions);
+
+  std::multiset<std::string> headers;
+  collect_headers(schema, headers);
+  if (headers.size() != headers_) {
+    throw std::logic_error(
+        "x-mcp-header: a member inside of an array, a map, a variant or a recursive struct cannot "
+        "be repeated in a header");
+  }
+  for (const std::string& name : headers) {
+    if (headers.count(name) > 1) {
+      throw std::logic_error("x-mcp-header: two members have the name \"" + name + "\"");
+    }
+  }
+  return schema;
+}
+
+bool Decoder::fail(std::string message) {
+  message_ = std::move(message);
+  return false;
+}
+
+bool Decoder::fail_type(std::string_view what, const json::value& value) {
+  type_ = what;
+  return fail(std::string("expected ").append(what).append(", got ").append(type_name(value)));
+}
+
+bool Decoder::fail_value(std::string_view what, const json::value& value) {
+  return fail(std::string("expected ").append(what).append(", got ") + describe_value(value));
+}
+
+bool Decoder::fail_name(std::span<const std::string_view> names, const json::value& value) {
+  constexpr std::size_t kMaxListed = 10;
+  std::string what = names.size() > 1 ? "one of " : "";
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) {
+    if (i != 0) what += ", ";
+    what += describe_text(names[i]);
+  }
+  if (names.size() > kMaxListed) what += ", ...";
+  named_ = true;
+  return fail_value(what, value);
+}
+
+bool Decoder::fail_size(std::size_t count, std::size_t got) {
+  return fail("expected " + std::to_string(count) + (count == 1 ? " item" : " items") + ", got " +
+              std::to_string(got));
+}
+
+bool Decoder::fail_missing(std::string_view member) {
+  return fail("missing required property " + describe_text(member));
+}
+
+bool Decoder::fail_unknown(const json::object& object, std::span<const std::string_view> members) {
+  for (const auto& member : object) {
+    const std::string_view name = member.key();
+    if (std::ranges::find(members, name) == members.end()) {
+      fail("there is no such property");
+      return fail_at(name);
+    }
+  }
+  return fail("there is a property too many");
+}
+
+bool Decoder::fail_at(std::size_t index) {
+  path_.emplace_back(index);
+  return false;
+}
+
+bool Decoder::fail_at(std::string_view name) {
+  path_.emplace_back(std::string(name));
+  return false;
+}
+
+bool Decoder::enter() {
+  if (depth_ >= kMaxJsonDepth) {
+    return fail("is more than " + std::to_string(kMaxJsonDepth) + " levels deep");
+  }
+  ++depth_;
+  return true;
+}
+
+Decoder Decoder::alternative() const {
+  Decoder other(unknown_);
+  other.depth_ = depth_;
+  return other;
+}
+
+std::string Decoder::path(std::string_view root) const {
+  std::string out(root);
+  for (const auto& step : std::views::reverse(path_)) {
+    std::visit([&out](const auto& part) { append_json_path(out, part); }, step);
+  }
+  return out;
+}
+
+void Decoder::Alternatives::add(Decoder&& failed) {
+  // What fails at its type or its name was not meant; what fails further inside was.
+  const bool other_type = !failed.type_.empty() && failed.path_.empty();
+  const bool other_name = failed.named_ && failed.path_.size() <= 1;
+  const std::size_t closeness = other_type || other_name ? 0 : 1 + failed.path_.size();
+  only_types_ = only_types_ && other_type;
+  if (!failed.type_.empty()) {
+    if (!types_.empty()) types_ += " or ";
+    types_ += failed.type_;
+  }
+  ++count_;
+  if (rivals_ != 0 && closeness < closeness_) return;
+  rivals_ = rivals_ != 0 && closeness == closeness_ ? rivals_ + 1 : 1;
+  closeness_ = closeness;
+  message_ = std::move(failed.message_);
+  path_ = std::move(failed.path_);
+}
+
+bool Decoder::Alternatives::fail(Decoder& decoder, const json::value& value) {
+  if (count_ == 1 || (closeness_ > 0 && rivals_ == 1)) {
+    decoder.path_ = std::move(path_);
+    return decoder.fail(std::move(message_));
+  }
+  if (only_types_) return decoder.fail_type(types_, value);
+  return decoder.fail("matches none of the " + std::to_string(count_) + " alternatives");
+}
+
+void Encoder::enter() {
+  if (depth_ >= kMaxJsonDepth) throw std::length_error("a value is too deep for JSON");
+  ++depth_;
+}
+
+json::value Encoder::number(double value) {
+  if (!std::isfinite(value)) throw std::domain_error("JSON has no NaN and no infinity");
+  return value;
+}
+
+void Encoder::fail_enumerator(std::string_view type, long long number) {
+  throw std::domain_error(std::to_string(number).append(" is no enumerator of ").append(type));
+}
+
+namespace detail {
+
+/// A type or null.
+json::value nullable_schema(json::value inside) {
+  return {{"anyOf", json::array{std::move(inside), json::object{{"type", "null"}}}}};
+}
+
+StructSchema::StructSchema(const StructDescription& description) : description_(description) {}
+
+void StructSchema::add(std::string_view name, json::value schema, bool optional,
+                       const std::optional<json::value>& preset, SchemaBuilder& builder) {
+  json::object& out = schema.as_object();
+  if (const MemberDescription* const described = description_.find(name)) {
+    for (const auto& [keyword, value] : described->attributes) out[keyword] = value;
+    if (described->header) builder.count_header();
+  }
+  if (preset) out["default"] = *preset;
+  if (!optional) required_.emplace_back(name);
+  properties_[name] = std::move(schema);
+}
+
+json::value StructSchema::finish() && {
+  json::object out{{"type", "object"}};
+  if (!description_.description().empty()) out["description"] = description_.description();
+  out["properties"] = std::move(properties_);
+  if (!required_.empty()) out["required"] = std::move(required_);
+  if (!description_.is_open()) out["additionalProperties"] = false;
+  return out;
+}
+
+}  // namespace detail
+}  // namespace sluice
