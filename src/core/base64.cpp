@@ -50,6 +50,12 @@ std::optional<std::string> decode_base64(std::string_view text) {
     if (size < 0) return std::nullopt;
     at += static_cast<std::size_t>(size);
   }
+  // Each text has one meaning and each meaning one text: bits beyond the end are zero
+  // (section 3.5).
+  if (std::ranges::any_of(std::string_view(out).substr(at - padding, padding),
+                          [](char c) { return c != '\0'; })) {
+    return std::nullopt;
+  }
   out.resize(at - padding);
   return out;
 }
