@@ -14,28 +14,16 @@ const PushedChunkEncoder& line_encoder() {
   return encoder;
 }
 
-class Output final : public MessageOutput {
- public:
-  explicit Output(LineSessionPtr session) : session_(std::move(session)) {}
-  void send(std::string_view message) override {
-    std::string line(message);
-    line.push_back('\n');
-    session_->send(line);
-  }
-  bool send_framed(std::string_view messages) override { return session_->send(messages); }
-  bool send_framed(const Bytes& messages) override { return session_->send(messages); }
-  void flush() override { session_->flush(); }
-
- private:
-  LineSessionPtr session_;
-};
-
-class Handler final : public LineHandler {
+/// One stream of lines as a connection of messages.
+class Handler final : public LineHandler, public MessageOutput {
  public:
   Handler(std::shared_ptr<MessageConnection> connection, LineSessionPtr session,
           std::size_t max_line)
-      : connection_(std::move(connection)), session_(std::move(session)), max_line_(max_line) {}
+      : connection_(std::move(connection)), session_(std::move(session)), max_line_(max_line) {
+    connection_->attach(*this);
+  }
 
+  // LineHandler
   void on_line(std::string_view line) override { connection_->on_message(line); }
   void on_long_line() override {
     connection_->refuse(
@@ -49,6 +37,16 @@ class Handler final : public LineHandler {
   }
   void on_close() override { connection_->on_close(); }
 
+  // MessageOutput
+  void send(std::string_view message) override {
+    std::string line(message);
+    line.push_back('\n');
+    session_->send(line);
+  }
+  bool send_framed(std::string_view messages) override { return session_->send(messages); }
+  bool send_framed(const Bytes& messages) override { return session_->send(messages); }
+  void flush() override { session_->flush(); }
+
  private:
   std::shared_ptr<MessageConnection> connection_;
   LineSessionPtr session_;
@@ -60,7 +58,6 @@ class Handler final : public LineHandler {
 std::unique_ptr<LineHandler> LineEndpoint::open(LineSessionPtr session, uid_t user) {
   auto connection =
       std::make_shared<MessageConnection>(*service_, "uid:" + std::to_string(user), line_encoder());
-  connection->attach(std::make_unique<Output>(session));
   return std::make_unique<Handler>(std::move(connection), std::move(session), max_line_);
 }
 

@@ -148,9 +148,8 @@ MessageConnection::MessageConnection(Service& service, std::string principal,
 
 MessageConnection::~MessageConnection() = default;
 
-void MessageConnection::attach(std::unique_ptr<MessageOutput> output) {
-  output_ = std::move(output);
-  open_ = true;
+void MessageConnection::attach(MessageOutput& output) {
+  output_ = &output;
 }
 
 void MessageConnection::on_message(std::string_view text) {
@@ -164,9 +163,6 @@ void MessageConnection::on_message(std::string_view text) {
     service_->dispatcher.dispatch(*message, nullptr, *this, response);
   }
   if (!response.empty()) send(response);
-  if (const std::shared_ptr<Subscription> started = std::exchange(started_, nullptr)) {
-    started->resume();
-  }
 }
 
 void MessageConnection::refuse(const Error& error) {
@@ -196,8 +192,8 @@ void MessageConnection::on_drain() {
 
 void MessageConnection::on_close() {
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
-  open_ = false;
-  idle_task_ = {};
+  output_ = nullptr;
+  idle_task_ = nullptr;
   subscriptions_.clear();
   const auto pending = std::exchange(pending_, {});
   for (const auto& [id, weak] : pending) {
@@ -206,17 +202,17 @@ void MessageConnection::on_close() {
 }
 
 void MessageConnection::when_idle(Executor::Task task) {
-  idle_task_ = std::move(task);
+  idle_task_ = std::make_unique<Executor::Task>(std::move(task));
   check_idle();
 }
 
 /// Not at once: what ends here may still be on the stack, or about to say its last.
 void MessageConnection::check_idle() {
-  if (!idle_task_ || !pending_.empty() || !subscriptions_.empty()) return;
+  if (idle_task_ == nullptr || !pending_.empty() || !subscriptions_.empty()) return;
   service_->streams.executor().post([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr || !self->pending_.empty() || !self->subscriptions_.empty()) return;
-    if (Executor::Task task = std::exchange(self->idle_task_, {})) task();
+    if (const auto task = std::exchange(self->idle_task_, nullptr)) (*task)();
   });
 }
 
@@ -248,13 +244,13 @@ void MessageConnection::forget(const RequestId& id) {
 }
 
 void MessageConnection::send(std::string_view message) {
-  if (!open_) return;
+  if (output_ == nullptr) return;
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
   output_->send(message);
 }
 
 bool MessageConnection::send_framed(const auto& messages) {
-  if (!open_) return true;
+  if (output_ == nullptr) return true;
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
   if (!output_->send_framed(messages)) blocked_ = true;
   return !blocked_;
@@ -264,7 +260,7 @@ bool MessageConnection::send_framed(const auto& messages) {
 bool MessageConnection::push(const auto& messages) {
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
   const bool room = send_framed(messages);
-  if (open_ && subscriptions_.size() == 1) output_->flush();
+  if (output_ != nullptr && subscriptions_.size() == 1) output_->flush();
   return room;
 }
 
@@ -320,10 +316,12 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   append_result(out, message.id, started_result(**stream));
   const StreamId id = (*stream)->id();
   const Seq from = (*stream)->first();
-  started_ =
+  const std::shared_ptr<Subscription> reader =
       service_->streams.subscribe_local(std::move(*stream), from, options->window, *encoder_, true,
                                         std::make_unique<StreamSink>(*this, id, method.name));
-  subscriptions_.insert_or_assign(id, started_);
+  subscriptions_.insert_or_assign(id, reader);
+  send(std::exchange(out, {}));
+  if (output_ != nullptr) reader->resume();
 }
 
 void MessageConnection::subscribe(const Message& message, std::string& out) {
@@ -347,10 +345,10 @@ void MessageConnection::subscribe(const Message& message, std::string& out) {
           return;
         }
         const auto self = weak.lock();
-        if (self == nullptr || !self->open_) return;
+        if (self == nullptr || self->output_ == nullptr) return;
         append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
         channel->reply(200, reply);
-        if (!self->open_) return;
+        if (self->output_ == nullptr) return;
         const std::shared_ptr<Subscription> reader = std::move(*subscribed);
         self->subscriptions_.insert_or_assign(StreamId(stream_id), reader);
         reader->resume();

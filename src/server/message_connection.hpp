@@ -49,8 +49,8 @@ class MessageConnection final : public Caller,
   MessageConnection(Service& service, std::string principal, const PushedChunkEncoder& encoder);
   ~MessageConnection() override;
 
-  /// Gives the connection its way out, before the first message.
-  void attach(std::unique_ptr<MessageOutput> output);
+  /// Gives the connection its way out, before the first message and until on_close().
+  void attach(MessageOutput& output);
 
   /// One message from the peer, valid during the call.
   void on_message(std::string_view text);
@@ -95,13 +95,11 @@ class MessageConnection final : public Caller,
   Service* service_;
   std::string principal_;
   const PushedChunkEncoder* encoder_;
-  std::unique_ptr<MessageOutput> output_;
+  MessageOutput* output_ = nullptr;  // null once the peer has gone
   std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
-  std::shared_ptr<Subscription> started_;  // by the message being handled
-  std::shared_ptr<Session> agreed_;        // null before `initialize`
-  Executor::Task idle_task_;
-  bool open_ = false;
+  std::shared_ptr<Session> agreed_;  // null before `initialize`
+  std::unique_ptr<Executor::Task> idle_task_;
   bool blocked_ = false;
 };
 
