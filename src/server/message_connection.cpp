@@ -92,7 +92,7 @@ class MessageConnection::Channel final : public ReplyChannel {
 class MessageConnection::StreamSink final : public BlockSink {
  public:
   /// `method`, which outlives the sink, is the one that pushed chunks name.
-  StreamSink(MessageConnection& connection, StreamId stream_id, std::string_view method)
+  StreamSink(MessageConnection& connection, StreamId stream_id, const char* method)
       : connection_(&connection), stream_id_(stream_id), method_(method) {}
 
   bool write(std::string_view block) override { return connection_->push(block); }
@@ -115,7 +115,7 @@ class MessageConnection::StreamSink final : public BlockSink {
  private:
   MessageConnection* connection_;
   StreamId stream_id_;
-  std::string_view method_;
+  const char* method_;  // as short as can be: there is one of these for each stream
 };
 
 /// The session of a connection, which hears of changes.
@@ -316,9 +316,9 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   append_result(out, message.id, started_result(**stream));
   const StreamId id = (*stream)->id();
   const Seq from = (*stream)->first();
-  const std::shared_ptr<Subscription> reader =
-      service_->streams.subscribe_local(std::move(*stream), from, options->window, *encoder_, true,
-                                        std::make_unique<StreamSink>(*this, id, method.name));
+  const std::shared_ptr<Subscription> reader = service_->streams.subscribe_local(
+      std::move(*stream), from, options->window, *encoder_, true,
+      std::make_unique<StreamSink>(*this, id, method.name.c_str()));
   subscriptions_.insert_or_assign(id, reader);
   send(std::exchange(out, {}));
   if (output_ != nullptr) reader->resume();
