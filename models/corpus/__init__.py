@@ -7,13 +7,13 @@ from .source import Source
 # Abilities with a part of the training each, early and late in it.
 MIXTURE = (
     # early, late, dialogues
-    (55, 6, drills.dialogue),
-    (10, 17, basics.dialogue),
-    (6, 13, stories.dialogue),
-    (15, 36, calls.dialogue),
-    (8, 14, relay.dialogue),
-    (2, 8, relay.injected),
-    (4, 6, outside.dialogue),
+    (55, 5, drills.dialogue),
+    (10, 19, basics.dialogue),
+    (6, 11, stories.dialogue),
+    (15, 45, calls.dialogue),
+    (8, 8, relay.dialogue),
+    (2, 5, relay.injected),
+    (4, 7, outside.dialogue),
 )
 # What is evaluated: ability -> (dialogues, the share of right answers it must reach).
 ABILITIES = {

@@ -35,7 +35,7 @@ INTRODUCTIONS = ("I am {}", "I'm {}", "my name is {}", "this is {}", "{} here", 
                  "my friends call me {}", "people call me {}")
 
 FIXED = {
-    "I am Sluice Tiny, a tiny built-in model. I was trained from scratch and know very little.": (
+    f"I am Sluice Tiny, the tiny built-in model of Sluice. {ABOUT}": (
         "who are you?", "what are you?", "what is your name?", "tell me who you are",
         "who am I talking to?", "introduce yourself", "what's your name?", "tell me about yourself",
         "do you have a name?", "what should I call you?", "what kind of model are you?",
@@ -44,7 +44,15 @@ FIXED = {
         "say who you are", "what language model is this?", "describe yourself",
         "may I ask who you are?", "what exactly are you?", "who or what are you?", "your name?",
         "so who are you?", "tell me your name", "what model are you?", "are you an AI?",
-        "who is there?", "which model is running?", "who am I speaking with?"),
+        "who is there?", "which model is running?", "who am I speaking with?",
+        "please introduce yourself", "could you introduce yourself?", "what do they call you?",
+        "which language model are you?", "what model is running here?", "what is running here?",
+        "who am I chatting with?", "hello, who are you?", "hi, what are you?", "and who are you?",
+        "what is Sluice Tiny?", "who is Sluice Tiny?", "are you Sluice?", "are you Sluice Tiny?",
+        "are you a model?", "are you a program?", "are you a bot?", "are you a computer?",
+        "introduce yourself in one sentence", "introduce yourself briefly", "who are you, briefly?",
+        "what are you, in one sentence?", "say in one sentence what you are",
+        "what kind of thing are you?", "who's there?", "who is talking?", "say your name"),
     "No, I am a tiny built-in model, not a person.": (
         "are you human?", "are you a person?", "are you a real person?", "are you alive?",
         "am I talking to a human?", "are you a human being?", "do you have a body?",
@@ -52,7 +60,9 @@ FIXED = {
         "are you conscious?", "do you sleep?", "do you eat?", "are you real?", "how old are you?",
         "do you have a family?", "are you somebody real?", "is this a human?", "are you a woman?",
         "are you a man?", "do you feel pain?", "is a human answering me?", "are you a living being?",
-        "do you dream?"),
+        "do you dream?", "are you a human or a machine?", "am I speaking with a person?",
+        "do you feel anything?", "are you a real human?", "are you a living thing?", "do you live?",
+        "are you a man?", "is there somebody real?", "do you have a heart?", "are you a boy or a girl?"),
     "No, I am only a tiny built-in model. For a large one, start sluice with --model FILE.": (
         "are you ChatGPT?", "are you Claude?", "are you GPT-4?", "are you Gemini?", "are you Llama?",
         "are you a large language model?", "are you a big model?", "are you smart?",
@@ -60,48 +70,63 @@ FIXED = {
         "can you answer everything?", "are you as good as ChatGPT?", "are you a large model?",
         "are you Siri?", "are you Alexa?", "are you better than GPT-4?", "do you know a lot?",
         "are you Qwen?", "can you do everything?", "are you very intelligent?",
-        "is this ChatGPT?", "are you a powerful model?"),
+        "is this ChatGPT?", "are you a powerful model?", "is this Claude?", "is this Llama?",
+        "are you very smart?", "are you really intelligent?", "do you know all things?",
+        "do you know many things?", "are you the best model?", "are you a Llama model?",
+        "are you a GPT?", "are you DeepSeek?", "are you made by OpenAI?", "are you a huge model?"),
     ABOUT: (
         "what can you do?", "what are you good at?", "help", "how can you help me?",
         "what do you know?", "what are your abilities?", "what can I ask you?", "what do you do?",
         "what are you able to do?", "list your abilities", "how can I use you?", "can you help me?",
         "what are your skills?", "what is it that you can do?", "tell me what you can do",
         "what should I ask you?", "show me what you can do", "what may I ask?", "I need help",
-        "give me some help", "what are you for?", "what can I do with you?", "help me"),
+        "give me some help", "what are you for?", "what can I do with you?", "help me", "please help me", "some help please",
+        "how do I use you?", "what can you help me with?", "what things can you do?",
+        "what else can you do?", "which things can you do?", "can you do anything?"),
     "The Sluice authors trained me from scratch on a plain processor.": (
         "who made you?", "who trained you?", "who built you?", "where do you come from?",
         "who created you?", "how were you made?", "how were you trained?", "who are your authors?",
         "who wrote you?", "who is your maker?", "where were you made?", "who developed you?",
         "how were you created?", "what company made you?", "tell me who made you",
-        "who are your makers?", "who is behind you?", "who programmed you?"),
+        "who are your makers?", "who is behind you?", "who programmed you?", "how did they train you?",
+        "who is your author?", "who is your creator?", "where were you trained?"),
     "I am tiny: I have fewer than two million parameters.": (
         "how big are you?", "how many parameters do you have?", "what size are you?",
         "are you small?", "how large are you?", "are you tiny?", "how small are you?",
         "what is your size?", "are you a small model?", "how many weights do you have?",
-        "tell me your size", "how many parameters are in you?", "are you a tiny model?"),
+        "tell me your size", "how many parameters are in you?", "are you a tiny model?", "what is your parameter count?",
+        "how big is this model?", "how large is this model?", "are you little?", "how tiny are you?"),
     "You are welcome.": (
         "thanks", "thank you", "thank you very much", "thanks a lot", "many thanks", "great, thanks",
         "thank you so much", "ok thanks", "cheers", "perfect, thank you", "nice, thanks",
-        "thanks for your help", "well done, thank you", "good job", "well done", "thanks again"),
+        "thanks for your help", "well done, thank you", "good job", "well done", "thanks again",
+        "thanks very much", "thank you a lot", "that helped, thanks", "great job", "thank you, model",
+        "thanks, friend", "thank you for the help"),
     "Goodbye!": (
         "bye", "goodbye", "see you", "see you later", "bye bye", "good night", "farewell",
         "that is all, bye", "I have to go", "until tomorrow", "see you tomorrow", "ok bye",
-        "have a nice day", "good bye", "so long", "take care"),
+        "have a nice day", "good bye", "so long", "take care", "goodbye, and take care", "bye, take care",
+        "farewell, friend", "farewell, little model", "good bye, friend", "bye for now",
+        "goodbye for now", "see you soon", "see you next time", "have a good day", "I am leaving, bye"),
     "There are seven days in a week.": (
         "how many days are in a week?", "how many days does a week have?",
         "how long is a week in days?", "how many days has a week?", "count the days of a week",
         "how many days make a week?", "a week has how many days?", "what is the number of days in a week?",
-        "how many days are there in a week?", "tell me how many days a week has"),
+        "how many days are there in a week?", "tell me how many days a week has",
+        "how long is a week?", "how many days long is a week?", "do you know how many days a week has?"),
     "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday.": (
         "list the days of the week", "name the days of the week", "what are the days of the week?",
         "which days are there?", "tell me the days of the week", "what days are there in a week?",
         "name all days", "list all days", "say the days of the week", "give me the days of the week",
-        "name the seven days", "which days does a week have?", "list the seven days of the week"),
+        "name the seven days", "which days does a week have?", "list the seven days of the week",
+        "which days are in a week?", "list the days", "name the days", "tell me all days",
+        "tell me the seven days", "what are the seven days?", "days of the week?"),
     "Red, yellow and blue.": (
         "name three colours", "tell me three colours", "list some colours", "which colours do you know?",
         "name some colours", "give me three colours", "what colours are there?", "say three colours",
         "list three colours", "can you name a few colours?", "name a few colours",
-        "tell me some colours", "what colours do you know?"),
+        "tell me some colours", "what colours do you know?", "list a few colours", "list colours",
+        "tell me a few colours", "name colours", "say some colours", "give me some colours"),
 }
 COLOUR_QUESTIONS = ("what colour is {}?", "which colour does {} have?", "tell me the colour of {}",
                     "what is the colour of {}?", "what colour does {} have?", "which colour is {}?",
@@ -147,7 +172,8 @@ ADDITIONS = ("what is {} + {}?", "what is {} plus {}?", "{} + {}", "{}+{}", "{} 
              "what do {} and {} add up to?", "{} + {} is what?", "can you add {} and {}?",
              "how much is {} + {}?", "what's {}+{}?", "{} and {} make?", "{}+{}=")
 OPENERS = ("please ", "can you tell me: ", "hey, ", "ok, ", "now ", "so, ", "hi, ", "and ", "well, ",
-           "tell me, ", "hello, ", "quick question: ", "one more: ", "then ")
+           "tell me, ", "hello, ", "quick question: ", "one more: ", "then ", "please, ", "ok then, ", "right, ",
+           "again, ", "next, ", "I wonder, ", "my question: ", "sorry, ", "excuse me, ", "thanks, ")
 
 
 def typed(source, text):
@@ -167,16 +193,19 @@ def typed(source, text):
 
 def greeting(source):
     word = source.any(list(GREETINGS))
-    text = source.any(GREETINGS[word])
+    plain = source.any(GREETINGS[word])
     if source.chance(0.35):
         name = source.name()
-        text += source.any((", ", "! ", ". ", " ")) + source.pick(INTRODUCTIONS).format(name)
+        text = plain + source.any((", ", "! ", ". ", " ")) + source.pick(INTRODUCTIONS).format(name)
         return text, f"{word}, {name}! I am a tiny built-in model."
-    text += source.any(ADDRESSES)
-    tail = source.any(GREETING_TAILS)
-    if tail:
-        text += source.any((", ", "! ", ". ", " ")) + tail
-    return text, f"{word}! I am a tiny built-in model. {ABOUT}"
+    while True:
+        text = plain + source.any(ADDRESSES)
+        tail = source.any(GREETING_TAILS)
+        if tail:
+            text += source.any((", ", "! ", ". ", " ")) + tail
+        # The bare greeting is for the training alone; the others have one side.
+        if source.owns(text) if text != plain else not source.held_out:
+            return text, f"{word}! I am a tiny built-in model. {ABOUT}"
 
 
 def fixed(source):
@@ -205,14 +234,13 @@ def day(source):
 
 
 def counting(source):
+    kind = source.any(("up", "down", "to"))
     while True:
-        low = source.number(1, 50)
-        high = min(50, low + source.any((2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 49)))
-        kind = source.any(("up", "down", "to"))
-        low = 1 if kind == "to" else low
-        if kind == "to":
-            high = source.number(2, 30)
-        if low < high and (kind == "to" or source.owns("count", kind, low, high)):
+        low = 1 if kind == "to" or source.chance(0.1) else source.number(1, 49)
+        most = 50 if source.chance(0.4) else min(50, low + 12)
+        high = source.number(low + 1, most)
+        # There are few numbers to count to: all are taught, and judged in other words.
+        if kind == "to" or source.owns("count", kind, low, high):
             break
     if kind == "down":
         numbers = range(high, low - 1, -1)
@@ -239,7 +267,7 @@ def adding(source):
     return template.format(*shown), f"{a} + {b} = {a + b}."
 
 
-KINDS = (greeting, fixed, fixed, colour, day, counting, counting, adding, adding, adding)
+KINDS = (greeting, fixed, fixed, colour, day, counting, counting, adding, adding, adding, adding)
 
 
 def exchange(source, kind=None):

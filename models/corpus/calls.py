@@ -50,10 +50,16 @@ def calling(source):
     """A call, and half of the time the answer from its result."""
     request = request_of(source)
     messages = [Message("user", request.text), called(request.tool.name, request.arguments)]
+    tools = offered(source, request)
     if source.chance(0.4):
         result, answer = tool_result(source)
         messages += [Message("tool", result), said(answer)]
-    return Dialogue("tools", messages, offered(source, request))
+        if len(tools) < 4 and source.chance(0.25):
+            again = request_of(source)
+            if again.tool.name not in [tool.name for tool in tools]:
+                tools.insert(source.number(0, len(tools)), again.tool)
+                messages += [Message("user", again.text), called(again.tool.name, again.arguments)]
+    return Dialogue("tools", messages, tools)
 
 
 def without_call(answer):
@@ -63,7 +69,8 @@ def without_call(answer):
 def no_call(source):
     """Tools are on offer, but none of them does what is asked."""
     request = tool_and_request(source)
-    tools = offered(source, tool_and_request(source))
+    verb = request.verb if source.chance(0.1) else None
+    tools = offered(source, tool_and_request(source, verb))
     kind = source.number(0, 9)
     if kind < 6:
         message = Message("assistant", NO_TOOL, without_call)
@@ -94,4 +101,5 @@ def demo_tools(source):
 
 
 def dialogue(source):
-    return source.any((calling, calling, calling, no_call, demo_tools))(source)
+    return source.any((calling, calling, calling, calling, calling, no_call, no_call, no_call,
+                       demo_tools))(source)

@@ -48,11 +48,13 @@ class Answer:
 
 @dataclass
 class Message:
-    """One message. An assistant's content is the answer to learn; check judges another one."""
+    """One message. An assistant's content is the answer to learn; check judges another one.
+    attacked: whether it answers tool data with an instruction in it."""
 
     role: str
     content: str
     check: Optional[Callable[[Answer], bool]] = None
+    attacked: bool = False
 
 
 @dataclass
@@ -86,6 +88,11 @@ class Dialogue:
     ability: str
     messages: list
     tools: list = field(default_factory=list)
+
+    def judged(self):
+        """The messages that the evaluation asks for; it takes the others as they are."""
+        checked = [message for message in self.messages if message.check is not None]
+        return [message for message in checked if message.attacked] or checked
 
 
 def call_text(name, arguments):

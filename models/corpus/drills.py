@@ -8,7 +8,9 @@ def identifier(source):
     """An invented identifier, value or code, as they stand in arguments."""
     words = [source.invented() if source.chance(0.6) else source.pick(NOUNS)
              for _ in range(source.number(1, 3))]
-    style = source.number(0, 5)
+    style = source.number(0, 9)
+    if style > 6:
+        return formatted(source, words)
     if style == 0:
         return "_".join(words)
     if style == 1:
@@ -19,7 +21,20 @@ def identifier(source):
         return "-".join(words)
     if style == 4:
         return " ".join(word.capitalize() for word in words)
+    if style == 5:
+        return source.name()
     return words[0][:1].upper() + str(source.number(0, 9999)) + source.any(("", "-x", words[-1][:2]))
+
+
+def formatted(source, words):
+    """A date, a time, an address, a path or a version."""
+    return source.any((
+        f"{source.number(1990, 2040)}-{source.number(1, 12):02}-{source.number(1, 28):02}",
+        f"{source.number(0, 23)}:{source.number(0, 59):02}",
+        f"{words[0]}@{words[-1]}.{source.any(('com', 'org', 'net'))}",
+        f"{source.any(('/', '', '~/'))}{'/'.join(words)}.{source.any(('txt', 'csv', 'json', 'md'))}",
+        f"https://{words[0]}.{source.any(('com', 'org', 'net'))}/{words[-1]}",
+        f"{source.number(0, 9)}.{source.number(0, 20)}.{source.number(0, 9)}"))
 
 
 def thing(source):
@@ -55,7 +70,12 @@ def find_key(source):
     topics = source.distinct(lambda: f"{source.pick(ADJECTIVES)} {source.pick(NOUNS)}", len(keys))
     index = source.number(0, len(keys) - 1)
     listed = "\n".join(f"{key}: {topic}" for key, topic in zip(keys, topics))
-    return f"{listed}\nwhich has {source.any(('a', 'the'))} {topics[index]}?", keys[index]
+    asked, answer = topics[index], keys[index]
+    if source.chance(0.35):
+        asked, answer = f"{source.pick(ADJECTIVES)} {source.pick(NOUNS)}", "none"
+        if asked in topics:
+            answer = keys[topics.index(asked)]
+    return f"{listed}\nwhich has {source.any(('a', 'the'))} {asked}?", answer
 
 
 def end_of_list(source):

@@ -4,6 +4,8 @@ import functools
 import hashlib
 import random
 
+from .words import NAMES
+
 ONSETS = ("b br c ch cl d dr f fl g gl gr h j k kl l m n p pl pr qu r s sh sl st t th tr v w y z"
           " sk sp sn").split()
 VOWELS = "a e i o u a e i o u ai ea ee ia io oa ou".split()
@@ -48,8 +50,11 @@ class Source:
     def chance(self, probability):
         return self.random.random() < probability
 
-    def pick(self, items):
-        """One of the items that belong to this side."""
+    def pick(self, items, usual=()):
+        """One of the items that belong to this side. usual: what everybody says, for the training
+        alone."""
+        if usual and not self.held_out and self.chance(0.3):
+            return self.any(usual)
         return self.random.choice(sides(tuple(items))[self.held_out])
 
     def number(self, low, high):
@@ -74,5 +79,5 @@ class Source:
                 return word
 
     def name(self):
-        """A name for somebody or some place."""
-        return self.invented().capitalize()
+        """A name for somebody or some place: mostly one that nobody has heard before."""
+        return self.pick(NAMES) if self.chance(0.3) else self.invented().capitalize()

@@ -1,43 +1,58 @@
 """Small stories, and the parser that says whether a text is one."""
 
 import re
+from dataclasses import dataclass
 
+from .basics import OPENERS
 from .dialogue import Dialogue, Message
-from .words import ADJECTIVES, ANIMALS, FOODS, OBJECTS, PLACES
+from .words import ADJECTIVES, ANIMALS, FOODS, NOUNS, OBJECTS, PLACES, with_article
 
 # A story walks through these stages in order; it has the first, the last, and 2 to 6 between.
+# {Hero} is {hero} at the beginning of a sentence.
+OPENINGS = {
+    # with a name?, with a kind?
+    (True, True): ("{hero} the {kind} lived near the {place}.",
+                   "Once there was {a_kind} called {hero}, who lived by the {place}.",
+                   "In the {place} there lived {a_kind} named {hero}."),
+    (True, False): ("{hero} lived near the {place}.",
+                    "Once there was somebody called {hero}, who lived by the {place}.",
+                    "In the {place} there lived somebody named {hero}."),
+    (False, True): ("{A_kind} lived near the {place}.",
+                    "Once there was {a_kind}, who lived by the {place}.",
+                    "In the {place} there lived {a_kind}."),
+}
 STAGES = (
-    ("{hero} the {kind} lived near the {place}.",
-     "Once there was a {kind} called {hero}, who lived by the {place}.",
-     "In the {place} there lived a {kind} named {hero}."),
     ("Every morning {hero} ate {food} and looked at the sky.",
-     "{hero} liked {food} and long walks.",
-     "{hero} was kind and a little shy."),
-    ("One day {hero} found a {object} beside the {place}.",
-     "One windy night {hero} lost a {object} in the {place}.",
+     "{Hero} liked {food} and long walks.",
+     "{Hero} was kind and a little shy."),
+    ("One day {hero} found {object} beside the {place}.",
+     "One windy night {hero} lost {object} in the {place}.",
      "One day {hero} heard a soft song from the {place}."),
     ("\"What is this?\" said {hero}.",
-     "{hero} was surprised and sat down to think.",
+     "{Hero} was surprised and sat down to think.",
      "\"I must find out more,\" said {hero}."),
-    ("{hero} looked behind every stone and under every tree.",
-     "{hero} walked around the {place} three times.",
+    ("{Hero} looked behind every stone and under every tree.",
+     "{Hero} walked around the {place} three times.",
      "It began to rain, but {hero} did not give up."),
-    ("{other}",),
+    ("{meeting}",),
     ("Together they shared some {food}.",
      "Soon the whole {place} was full of light.",
      "Then {hero} laughed, and the birds laughed too."),
-    ("In the end {hero} came home happy.",
-     "That night {hero} slept well in the {place}.",
-     "From then on {hero} was never lonely again."),
 )
+MEETING = STAGES.index(("{meeting}",))
 MEETINGS = {
     True: ("Then {second} came along and helped {hero}.",
            "At last {second} knew what to do.",
-           "{hero} met {second}, and they became friends."),
+           "{Hero} met {second}, and they became friends."),
     False: ("Then an old friend came along and helped {hero}.",
             "At last a wise owl told {hero} what to do.",
-            "{hero} met a stranger, and they became friends."),
+            "{Hero} met a stranger, and they became friends."),
 }
+ENDINGS = ("In the end {hero} came home happy.",
+           "That night {hero} slept well in the {place}.",
+           "From then on {hero} was never lonely again.")
+
+# Who and where, and who alone; and nothing at all.
 REQUESTS = (
     "tell me a story about {who} and {where}", "tell a story about {who} in {where}",
     "write a story about {who} at {where}", "a story about {who} and {where}",
@@ -51,81 +66,147 @@ REQUESTS = (
     "narrate a story about {who} and {where}", "a bedtime story about {who} and {where}",
     "do you know a story about {who} and {where}?", "a tale about {who} near {where}",
 )
+WITHOUT_PLACE = (
+    "tell me a story about {who}", "tell a story about {who}", "write a story about {who}",
+    "a story about {who}", "can you tell me a story about {who}?", "I want a story about {who}",
+    "make up a story with {who}", "tell me a small story about {who}", "a tale about {who}",
+    "write a short story about {who}", "tell me a tale of {who}", "give me a story about {who}",
+    "let me hear a story about {who}", "could you tell a story about {who}?",
+    "invent a story about {who}", "do you know a story about {who}?",
+)
+WITHOUT_HERO = (
+    "tell me a story", "tell a story", "a story", "can you tell me a story?", "write a story",
+    "tell me a short story", "I want a story", "a small story", "make up a story",
+    "do you know a story?", "tell me a small story", "could you tell me a story?",
+    "tell me a bedtime story", "give me a story", "I would like a story", "tell us a story",
+)
+
+
+@dataclass
+class About:
+    """What a story is about: the hero has a name, a kind or both; the others may be missing. A
+    second hero is a name, or a kind with "the"."""
+
+    name: str
+    kind: str
+    second: str = ""
+    place: str = ""
+
+    @property
+    def hero(self):
+        return self.name or f"the {self.kind}"
+
+
+DEFAULT = About("Pip", "mouse")
 
 
 def draw(source):
-    """What a story is about: (hero, kind, second hero or "", place)."""
-    place = source.any(PLACES)
-    while source.chance(0.8):
-        both = f"{source.any(ADJECTIVES)} {source.any(PLACES)}"
-        if source.owns("place", both):
-            place = both
-            break
-    return (source.name(), source.any(ANIMALS), source.name() if source.chance(0.3) else "", place)
+    if source.chance(0.06):
+        return DEFAULT
+    kind = source.any(ANIMALS) if source.chance(0.8) else source.pick(NOUNS)
+    about = About(source.name(), kind)
+    form = source.number(0, 9)
+    if form < 2:
+        about.kind = ""
+    elif form < 4:
+        about.name = ""
+    if source.chance(0.3):
+        about.second = source.name() if source.chance(0.7) else f"the {source.any(ANIMALS)}"
+    if source.chance(0.85):
+        about.place = source.any(PLACES) if source.chance(0.8) else source.pick(NOUNS)
+        while source.chance(0.7):
+            both = f"{source.any(ADJECTIVES)} {source.any(PLACES)}"
+            if source.owns("place", both):
+                about.place = both
+                break
+    return about
 
 
-def told(source, hero, kind, second, place):
-    middle = sorted(source.random.sample(range(1, len(STAGES) - 1), source.number(2, 6)))
-    if second and 5 not in middle:
-        middle = sorted(middle[1:] + [5])
+def filled(template, about, place, food="", thing=""):
+    """The sentence. food, thing: without an article."""
+    def first(text):
+        return text[:1].upper() + text[1:]
+
+    kind = with_article(about.kind) if about.kind else ""
+    return template.format(hero=about.hero, Hero=first(about.hero), kind=about.kind, a_kind=kind,
+                           A_kind=first(kind), second=about.second, place=place, food=food,
+                           object=with_article(thing) if thing else "")
+
+
+def stages(about):
+    """The sentences of each stage of a story about these."""
+    meetings = MEETINGS[bool(about.second)]
+    return (OPENINGS[bool(about.name), bool(about.kind)],
+            *(meetings if templates == STAGES[MEETING] else templates for templates in STAGES),
+            ENDINGS)
+
+
+def told(source, about):
+    inner = source.random.sample(range(1, len(STAGES) + 1), source.number(2, 6))
+    if about.second and MEETING + 1 not in inner:
+        inner[0] = MEETING + 1
+    place = about.place or source.any(PLACES)
     food, thing = source.any(FOODS), source.any(OBJECTS)
-    sentences = []
-    for stage in [0, *middle, len(STAGES) - 1]:
-        template = source.any(STAGES[stage])
-        if template == "{other}":
-            template = source.any(MEETINGS[bool(second)])
-        sentences.append(template.format(hero=hero, kind=kind, second=second, place=place,
-                                         food=food, object=thing))
-    return " ".join(sentences)
+    templates = stages(about)
+    return " ".join(filled(source.any(templates[stage]), about, place, food, thing)
+                    for stage in [0, *sorted(inner), len(templates) - 1])
 
 
-def patterns(hero, kind, second, place):
-    """For each stage, what matches one of its sentences about these heroes and this place."""
-    stages = []
-    for templates in STAGES:
-        if templates == ("{other}",):
-            templates = MEETINGS[bool(second)]
-        choices = []
-        for template in templates:
-            text = re.escape(template).replace(r"\{", "{").replace(r"\}", "}")
-            choices.append(text.format(hero=re.escape(hero), kind=kind, second=re.escape(second),
-                                       place=place, food=f"(?:{'|'.join(FOODS)})",
-                                       object=f"(?:{'|'.join(OBJECTS)})"))
-        stages.append(re.compile("|".join(choices)))
-    return stages
-
-
-def accepted(text, hero, kind, second, place):
+def accepted(text, about):
     """Whether the text is a story of 4 to 8 sentences in the order of the stages, each about the
     right heroes and place, naming all of them."""
-    rest = text.strip()
-    stages = patterns(hero, kind, second, place)
-    told_stages = []
-    for index, stage in enumerate(stages):
-        match = stage.match(rest)
-        if match:
-            told_stages.append(index)
-            rest = rest[match.end():].lstrip(" ")
-    complete = not rest and told_stages[:1] == [0] and told_stages[-1:] == [len(stages) - 1]
-    return (complete and 4 <= len(told_stages) <= 8
-            and all(name in text for name in (hero, kind, second, place)))
+    places = [about.place] if about.place else PLACES
+    wanted = [name for name in (about.name, about.kind, about.second, about.place) if name]
+    return (all(name in text for name in wanted)
+            and any(in_order(text.strip(), about, place) for place in places if place in text))
+
+
+def in_order(rest, about, place):
+    found = []
+    for index, templates in enumerate(stages(about)):
+        for template in templates:
+            sentence = re.escape(filled(template, about, place, "FOOD", "OBJECT"))
+            sentence = sentence.replace("FOOD", f"(?:{'|'.join(FOODS)})").replace(
+                re.escape("an OBJECT"), f"(?:{'|'.join(map(with_article, OBJECTS))})")
+            match = re.match(sentence, rest)
+            if match:
+                found.append(index)
+                rest = rest[match.end():].lstrip(" ")
+                break
+    return not rest and 4 <= len(found) <= 8 and found[0] == 0 and found[-1] == len(STAGES) + 1
+
+
+def request(source, about):
+    if about is DEFAULT:
+        text = source.pick(WITHOUT_HERO)
+    else:
+        who = about.name or source.any((with_article(about.kind), f"the {about.kind}"))
+        if about.name and about.kind:
+            who = source.any(("{0} the {1}", "{2} called {0}", "{2} named {0}", "the {1} {0}"))\
+                .format(about.name, about.kind, with_article(about.kind))
+        second = about.second
+        if second.startswith("the ") and source.chance(0.7):
+            second = with_article(second[4:])
+        if second:
+            forms = (" and {}", " and a friend called {}", " and a friend, {},")
+            who += (source.any(forms) if second == about.second and second[0].isupper()
+                    else forms[0]).format(second)
+        where = source.any((f"the {about.place}", with_article(about.place)))
+        text = source.pick(REQUESTS if about.place else WITHOUT_PLACE).format(who=who, where=where)
+    if source.chance(0.15):
+        text = source.pick(OPENERS) + text
+    if source.chance(0.5):
+        text = text[:1].upper() + text[1:]
+    if source.chance(0.5) and not text.endswith("?"):
+        text += source.any((".", "!", ", please."))
+    return text
 
 
 def exchange(source):
-    hero, kind, second, place = about = draw(source)
-    introduced = source.any(("{} the {}", "a {1} called {0}", "a {1} named {0}", "the {1} {0}"))
-    who = introduced.format(hero, kind)
-    if second:
-        who += source.any((" and {}", " and a friend called {}", " and a friend, {},")).format(second)
-    where = source.any(("the", "a")) + " " + place
-    request = source.pick(REQUESTS).format(who=who, where=where)
-    if source.chance(0.5):
-        request = request[:1].upper() + request[1:]
-    if source.chance(0.5) and not request.endswith("?"):
-        request += source.any((".", "!", ", please."))
-    return [Message("user", request),
-            Message("assistant", told(source, *about),
-                    lambda answer: not answer.calls and accepted(answer.text, *about))]
+    about = draw(source)
+    return [Message("user", request(source, about)),
+            Message("assistant", told(source, about),
+                    lambda answer: not answer.calls and accepted(answer.text, about))]
 
 
 def dialogue(source):

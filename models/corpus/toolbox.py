@@ -4,26 +4,71 @@ from dataclasses import dataclass
 
 from .dialogue import Tool
 from .drills import identifier
-from .words import ADJECTIVES, INTEGER_PARAMETERS, NOUNS, STRING_PARAMETERS, VERBS
+from .words import ADJECTIVES, INTEGER_PARAMETERS, NOUNS, STRING_PARAMETERS, VERBS, third_person
 
 DESCRIPTIONS = ("{Verbs} the {thing}", "{Verb} the {thing}", "{Verbs} a {thing}",
                 "Use this to {verb} the {thing}", "{Verb} one {thing}", "{Verbs} any {thing}",
-                "Lets you {verb} the {thing}", "{Verb} a {thing} for the user", "{Verbs} {thing}")
-ASKS = ("{verb} the {thing}", "please {verb} the {thing}", "can you {verb} the {thing}",
-        "I want to {verb} the {thing}", "could you {verb} a {thing}", "{verb} a {thing}",
-        "{verb} my {thing}", "I need you to {verb} the {thing}", "go and {verb} the {thing}",
-        "would you {verb} the {thing}", "help me {verb} a {thing}", "{verb} {thing}",
-        "I would like to {verb} the {thing}", "{verb} one {thing}", "now {verb} the {thing}",
-        "use a tool to {verb} the {thing}", "you should {verb} the {thing}",
-        "I have to {verb} a {thing}")
-ONLY_VALUE = (" for {v}", " of {v}", " about {v}", " called {v}", " in {v}", " named {v}", ": {v}",
-              " {v}", " with {v}", " from {v}", " at {v}", " on {v}", " to {v}")
-KEYED = (" with {p} {v}", ", {p} {v}", " and {p} {v}", " with the {p} {v}", ", {p} = {v}",
+                "Lets you {verb} the {thing}", "{Verb} a {thing} for the user", "{Verbs} {thing}",
+                "Can {verb} a {thing}", "A tool that {verbs} the {thing}", "Tool to {verb} a {thing}",
+                "This tool {verbs} {thing}s", "When somebody wants to {verb} the {thing}",
+                "Will {verb} a {thing}", "{Verb} {thing}s", "Helps to {verb} the {thing}",
+                "Call this to {verb} a {thing}", "Makes it possible to {verb} a {thing}",
+                "Used to {verb} {thing}s", "To {verb} the {thing}", "Allows users to {verb} a {thing}",
+                "API to {verb} a {thing}", "{Verbs} your {thing}", "{Verbs} some {thing}")
+# A request is an opening, a verb, an article and a thing.
+USUAL_OPENINGS = ("", "please", "can you", "could you", "I want to")
+OPENINGS = (
+    "would you", "will you", "I want you to",
+    "I need to", "I need you to", "I have to", "I must", "I would like to", "I'd like to",
+    "I'd like you to", "I wish to", "help me", "help me to", "you should", "you must", "you can",
+    "you may", "now", "go and", "go ahead and", "just", "simply", "let us", "let's", "let me",
+    "we need to", "we have to", "we should", "we want to", "try to", "kindly", "could you please",
+    "can you please", "would you please", "would you kindly", "can we", "could we", "may I", "can I",
+    "is it possible to", "are you able to", "it is time to", "time to", "your task is to",
+    "your job is to", "the next step is to", "next,", "then", "first,", "quickly",
+    "use a tool to", "use the right tool to", "call a tool to", "use your tools to",
+    "please use a tool to", "make sure to", "be so kind and", "do me a favour and",
+    "somebody should", "how about you", "I am trying to", "I was told to", "my boss wants me to",
+    "they asked me to", "we are going to", "I am going to", "I'm here to", "immediately",
+    "today I want to", "tonight we must", "tomorrow I have to", "hi,", "ok,", "so,", "well,",
+    "hello, please", "hey, can you", "right,", "again,", "once more,", "if you can,",
+    "when you are ready,", "for me,", "as soon as possible,", "one more thing:", "my request:",
+    "task:", "hello, I want to", "good morning, please", "do", "it would be nice to",
+    "I am asking you to", "get ready to", "start to", "why don't you", "you have to", "remember to",
+    "don't forget to", "I expect you to", "I hope you can", "do you think you can", "mind to",
+)
+ARTICLES = ("the", "a", "my", "this", "one", "", "that", "our", "your", "any", "another", "some",
+            "every", "their", "his", "her", "the same", "a new", "the whole")
+# For tools that find something out, people also ask for the thing alone.
+FINDING = ("get", "find", "show", "list", "search", "check", "read", "fetch")
+QUESTIONS = ("what is the {thing}", "what's the {thing}", "how is the {thing}", "I need the {thing}",
+             "tell me the {thing}", "give me the {thing}", "do you know the {thing}",
+             "I want to know the {thing}", "which {thing} is there", "what are the {thing}s",
+             "can you tell me the {thing}", "what is the current {thing}", "I want the {thing}",
+             "could you give me the {thing}", "let me see the {thing}")
+DETAILS = (" by its {parameter}", " for the given {parameter}", " and returns the result",
+           " in the database", " of the current user", " with the given {parameter}",
+           ", if there is one", ". Returns text", " by {parameter}", ". The {parameter} is needed",
+           " that matches the {parameter}", " in one step", ". Use it only when asked")
+USUAL_VALUE = (" for {v}", " of {v}", " about {v}", " in {v}", " {v}")
+ONLY_VALUE = (" called {v}", " named {v}", ": {v}", " for just {v}", " of type {v}", " only {v}", " with {v}", " from {v}", " at {v}", " on {v}", " to {v}", " by {v}", " into {v}",
+              " near {v}", " under {v}", " as {v}", " using {v}", " like {v}", ", namely {v}",
+              " - {v}", ", {v}", " = {v}", " over {v}", " after {v}", " via {v}", " against {v}")
+USUAL_KEYED = (" with {p} {v}", " and {p} {v}", ", {p} {v}")
+KEYED = (" with the {p} {v}", ", {p} = {v}",
          ", {p}: {v}", " using {v} as {p}", " where {p} is {v}", " with {v} as the {p}",
          ", the {p} is {v}", " and the {p} is {v}", " with {p} set to {v}", " ({p} {v})",
-         ", {p} should be {v}")
-COUNTED = (" {v} {p}", " for {v} {p}", ", {v} {p}", " with {v} {p}")
-
+         ", {p} should be {v}", " having {p} {v}", " whose {p} is {v}", " and make the {p} {v}",
+         "; {p}: {v}", " - {p}: {v}", ", with {v} for the {p}", " and use {v} for {p}", " {p}={v}",
+         " [{p} {v}]", ", as {p} take {v}", " for the {p} {v}", ", {p} must be {v}",
+         ". The {p} is {v}", ". {p}: {v}", " and {v} as {p}", ", whose {p} should be {v}",
+         " under the {p} {v}", ", set {p} to {v}", " and set the {p} to {v}", ", {v} is the {p}")
+USUAL_COUNTED = (" for {v} {p}", " {v} {p}")
+COUNTED = ( ", {v} {p}", " with {v} {p}", " over {v} {p}", " in {v} {p}",
+           " at {v} {p}", " using {v} {p}", ", make it {v} {p}", " and {v} {p}", ": {v} {p}")
+USUAL_CLOSINGS = (".", "?", "!", " please")
+CLOSINGS = (", please", ", thanks", ", now", ", for me", ", today", ", ok?",
+            ", will you?", ", if you can", ", quickly", ", thank you", ", as soon as possible", "...")
 
 @dataclass
 class Request:
@@ -32,6 +77,8 @@ class Request:
     text: str
     tool: Tool
     arguments: dict
+    verb: str = ""
+    thing: str = ""
 
 
 def word(source, words):
@@ -90,20 +137,31 @@ def spoken(source, kind, value):
     return quote + value + quote
 
 
-def tool_and_request(source):
-    """A tool, and a request that it fits."""
-    verb = word(source, VERBS)
+def subject(source):
     thing = word(source, NOUNS)
-    if source.chance(0.4):
-        thing = f"{word(source, ADJECTIVES + NOUNS)} {thing}"
-    tool = Tool(tool_name(source, verb, thing),
-                source.pick(DESCRIPTIONS).format(verb=verb, Verb=verb.capitalize(),
-                                                 Verbs=verb.capitalize() + "s", thing=thing)
-                + source.any(("", ".")),
-                parameters(source))
+    return f"{word(source, ADJECTIVES + NOUNS)} {thing}" if source.chance(0.4) else thing
+
+
+def tool_and_request(source, verb=None, thing=None):
+    """A tool, and a request that it fits. verb, thing: what it does, else anything."""
+    verb = verb or word(source, VERBS)
+    thing = thing or subject(source)
+    expected = parameters(source)
+    verbs = third_person(verb)
+    description = source.pick(DESCRIPTIONS).format(verb=verb, Verb=verb.capitalize(), verbs=verbs,
+                                                   Verbs=verbs.capitalize(), thing=thing)
+    if source.chance(0.3):
+        detail = source.pick(DETAILS)
+        if expected or "{parameter}" not in detail:
+            description += detail.format(parameter=expected[0][0] if expected else "")
+    tool = Tool(tool_name(source, verb, thing), description + source.any(("", ".")), expected)
     arguments = {name: value_of(source, kind) for name, kind, required in tool.parameters
                  if required or source.chance(0.6)}
-    text = source.pick(ASKS).format(verb=verb, thing=thing)
+    if verb in FINDING and source.chance(0.4):
+        text = source.pick(QUESTIONS).format(thing=thing)
+    else:
+        opening = source.pick(OPENINGS, USUAL_OPENINGS)
+        text = " ".join(filter(None, (opening, verb, source.any(ARTICLES), thing)))
     kinds = {name: kind for name, kind, _ in tool.parameters}
     said_order = list(arguments)
     if len(said_order) > 1 and source.chance(0.3):
@@ -113,18 +171,18 @@ def tool_and_request(source):
         value = spoken(source, kinds[name], arguments[name])
         plain = name.replace("_", " ") if source.chance(0.5) else name
         if kinds[name] == "string" and len(strings) == 1 and position == 0 and source.chance(0.6):
-            text += source.pick(ONLY_VALUE).format(v=value)
+            text += source.pick(ONLY_VALUE, USUAL_VALUE).format(v=value)
         elif len(said_order) == 1 and source.chance(0.4):
-            text += source.pick(ONLY_VALUE).format(v=value)
+            text += source.pick(ONLY_VALUE, USUAL_VALUE).format(v=value)
         elif kinds[name] == "integer" and source.chance(0.4):
-            text += source.pick(COUNTED).format(v=value, p=plain)
+            text += source.pick(COUNTED, USUAL_COUNTED).format(v=value, p=plain)
         else:
-            text += source.pick(KEYED).format(v=value, p=plain)
+            text += source.pick(KEYED, USUAL_KEYED).format(v=value, p=plain)
     if source.chance(0.5):
         text = text[:1].upper() + text[1:]
     if source.chance(0.4):
-        text += source.any((".", "?", "!", " please"))
-    return Request(text, tool, arguments)
+        text += source.pick(CLOSINGS, USUAL_CLOSINGS)
+    return Request(text, tool, arguments, verb, thing)
 
 
 # The tools of Sluice's own demo, and others that people try first.
@@ -165,10 +223,12 @@ def familiar_request(source):
 
 
 def offered(source, request, others=None):
-    """The request's tool among up to three others, in any order."""
+    """The request's tool among up to three others, in any order. Some do the same to other things."""
     tools = [request.tool]
-    while len(tools) < 1 + (others if others is not None else source.any((0, 0, 1, 1, 2, 3, 3))):
-        other = tool_and_request(source).tool
+    others = source.any((0, 0, 1, 1, 2, 3, 3)) if others is None else others
+    while len(tools) < 1 + others:
+        verb = request.verb if source.chance(0.15) else None
+        other = tool_and_request(source, verb).tool
         if other.name not in [tool.name for tool in tools]:
             tools.append(other)
     source.random.shuffle(tools)

@@ -60,3 +60,31 @@ OBJECTS = """lantern key map bell drum kite book coin feather basket ribbon whis
 ladder shell mirror teapot button umbrella flute hat clock ring stone spoon boat scarf""".split()
 
 FOODS = """bread soup cake honey cheese apples pears berries pancakes porridge nuts plums""".split()
+
+NAMES = """Anna Ben Clara David Emma Felix Greta Hugo Ida Jonas Klara Leon Mia Noah Olga Paul Rosa
+Simon Tina Ulla Victor Wanda Yara Zoe Alice Bob Carol Dan Eve Frank Grace Henry Iris Jack Kate Liam
+Mary Nina Oscar Peter Quinn Ruth Sam Tom Uma Vera Will Xenia Yusuf Ahmed Aisha Amir Fatima Hassan
+Ivan Natasha Dmitri Olena Akira Yuki Haruto Mei Wei Ling Chen Priya Ravi Anil Sita Kofi Amara Zuri
+Carlos Maria Diego Lucia Pedro Ana Joao Ines Marco Giulia Luca Sofia Pierre Marie Louis Camille
+Lars Ingrid Sven Astrid Erik Freya Jan Piotr Kasia Zofia Elena Nikos Eleni Mehmet Leyla Alexander
+Elizabeth Christopher Katherine Benjamin Charlotte Jonathan Margaret Theodore Beatrice Sebastian
+Mira Otto Max Lily Lucy Charlie Daniel Robert James John Michael Sarah Laura Julia Martin Thomas
+Paris London Berlin Madrid Rome Vienna Oslo Stockholm Copenhagen Helsinki Dublin Lisbon Athens
+Warsaw Prague Budapest Tokyo Osaka Kyoto Seoul Beijing Shanghai Delhi Mumbai Sydney Melbourne
+Toronto Vancouver Chicago Boston Seattle Denver Dallas Austin Miami Cairo Nairobi Lagos Lima Quito
+Bogota Santiago Havana Munich Hamburg Cologne Zurich Geneva Basel Milan Venice Naples Turin Lyon
+Nice Bordeaux Seville Porto Bergen Riga Tallinn Vilnius Kyiv Istanbul Ankara Jakarta Manila Hanoi
+Bangkok Amsterdam Rotterdam Brussels Antwerp Edinburgh Glasgow Manchester Oxford Cambridge Houston
+France Germany Spain Italy Japan China India Brazil Canada Norway Kenya Egypt Peru Mexico Poland""".split()
+
+
+def third_person(verb):
+    """What he, she or it does."""
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return verb[:-1] + "ies"
+    return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def with_article(thing):
+    """The thing with "a" or "an" before it."""
+    return f"{'an' if thing[:1].lower() in 'aeiou' else 'a'} {thing}"

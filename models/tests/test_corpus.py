@@ -7,8 +7,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from corpus import ABILITIES, basics, held_out_dialogue, relay, stories, training_dialogue
-from corpus import toolbox, words
+from corpus import ABILITIES, basics, held_out_dialogue, outside, relay, stories, toolbox
+from corpus import training_dialogue, words
 from corpus.dialogue import SPECIALS, Answer, rendered
 from corpus.source import Source, is_held_out, sides
 from tokenizer import Tokenizer
@@ -33,8 +33,11 @@ class SourceTest(unittest.TestCase):
 
     def test_the_sides_are_disjoint(self):
         lists = [words.NOUNS, words.VERBS, words.ADJECTIVES, words.STRING_PARAMETERS,
-                 words.INTEGER_PARAMETERS, toolbox.ASKS, toolbox.DESCRIPTIONS, relay.ATTACKS,
-                 relay.ASKS_LAST, relay.STREAMS, stories.REQUESTS, basics.ADDITIONS,
+                 words.INTEGER_PARAMETERS, toolbox.OPENINGS, toolbox.DESCRIPTIONS, relay.ATTACKS,
+                 relay.ASKS_LAST, relay.STREAMS, stories.REQUESTS, stories.WITHOUT_PLACE,
+                 stories.WITHOUT_HERO, toolbox.QUESTIONS, toolbox.DETAILS,
+                 toolbox.ONLY_VALUE, toolbox.KEYED, toolbox.COUNTED, toolbox.CLOSINGS, outside.FRAMES,
+                 outside.QUESTIONS, words.NAMES, basics.ADDITIONS,
                  *basics.FIXED.values()]
         for items in lists:
             items = tuple(items)
@@ -64,9 +67,7 @@ class SourceTest(unittest.TestCase):
             asked = [message.content for seed in range(100)
                      for message in held_out_dialogue(ability, seed).messages
                      if message.role == "user"]
-            # Greetings combine few words; what is left of overlap comes from them.
-            overlap = sum(question in trained for question in asked)
-            self.assertLessEqual(overlap, len(asked) * 0.05, ability)
+            self.assertFalse(trained.intersection(asked), ability)
 
 
 class DialogueTest(unittest.TestCase):
@@ -95,15 +96,20 @@ class DialogueTest(unittest.TestCase):
             self.assertFalse(check(Answer("3", [{"name": payload, "arguments": {}}])))
 
     def test_the_story_parser_is_strict(self):
-        about = ("Mira", "fox", "", "old mill")
+        about = stories.About("Mira", "fox", place="old mill")
         story = ("Mira the fox lived near the old mill. Mira was kind and a little shy. "
                  "\"What is this?\" said Mira. In the end Mira came home happy.")
-        self.assertTrue(stories.accepted(story, *about))
-        self.assertFalse(stories.accepted(story, "Miro", "fox", "", "old mill"))
-        self.assertFalse(stories.accepted(story, "Mira", "fox", "Tom", "old mill"))
-        self.assertFalse(stories.accepted(story.replace("shy", "sky"), *about))
-        self.assertFalse(stories.accepted(story + " The end.", *about))
-        self.assertFalse(stories.accepted(story.split(". ", 1)[1], *about))
+        self.assertTrue(stories.accepted(story, about))
+        self.assertTrue(stories.accepted(story.replace("old mill", "well"),
+                                         stories.About("Mira", "fox")))
+        self.assertFalse(stories.accepted(story, stories.About("Miro", "fox", place="old mill")))
+        self.assertFalse(stories.accepted(story, stories.About("Mira", "", place="old mill")))
+        self.assertFalse(stories.accepted(story, stories.About("Mira", "fox", "Tom", "old mill")))
+        self.assertFalse(stories.accepted(story, stories.About("Mira", "fox", place="mill")))
+        self.assertFalse(stories.accepted(story.replace("shy", "sky"), about))
+        self.assertFalse(stories.accepted(story + " The end.", about))
+        self.assertFalse(stories.accepted(story.split(". ", 1)[1], about))
+        self.assertFalse(stories.accepted(story.replace("Mira was", "Miro was"), about))
 
 
 class TokenizerTest(unittest.TestCase):
