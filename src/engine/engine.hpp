@@ -22,10 +22,11 @@ struct ChatMessage {
 
 /// How the next token is chosen. The defaults are llama.cpp's own.
 struct SamplingParams {
-  float temperature = 0.8F;  // 0: always the likeliest token
-  int top_k = 40;            // 0: off
-  float top_p = 0.95F;       // 1: off
-  float min_p = 0.05F;       // 0: off
+  /// 0: always the likeliest token. Absent: what the model's file recommends, or 0.8.
+  std::optional<float> temperature;
+  int top_k = 40;       // 0: off
+  float top_p = 0.95F;  // 1: off
+  float min_p = 0.05F;  // 0: off
   float repeat_penalty = 1.0F;
   float frequency_penalty = 0.0F;
   float presence_penalty = 0.0F;

@@ -16,19 +16,24 @@ constexpr std::size_t kMaxStopBytes = 1024;
 constexpr double kMaxCount = 1e9;
 constexpr double kMaxIntervalUs = 3.6e9;
 
+template <auto Field>
+void set_float(SamplingParams& sampling, float value) {
+  sampling.*Field = value;
+}
+
 struct FloatField {
   const char* name;
-  float SamplingParams::* field;
+  void (*set)(SamplingParams& sampling, float value);
   double low;
   double high;
 };
 constexpr std::array<FloatField, 6> kFloats = {
-    {{"temperature", &SamplingParams::temperature, 0, 10},
-     {"top_p", &SamplingParams::top_p, 0, 1},
-     {"min_p", &SamplingParams::min_p, 0, 1},
-     {"repeat_penalty", &SamplingParams::repeat_penalty, 0, 10},
-     {"frequency_penalty", &SamplingParams::frequency_penalty, -2, 2},
-     {"presence_penalty", &SamplingParams::presence_penalty, -2, 2}}};
+    {{"temperature", set_float<&SamplingParams::temperature>, 0, 10},
+     {"top_p", set_float<&SamplingParams::top_p>, 0, 1},
+     {"min_p", set_float<&SamplingParams::min_p>, 0, 1},
+     {"repeat_penalty", set_float<&SamplingParams::repeat_penalty>, 0, 10},
+     {"frequency_penalty", set_float<&SamplingParams::frequency_penalty>, -2, 2},
+     {"presence_penalty", set_float<&SamplingParams::presence_penalty>, -2, 2}}};
 
 std::unexpected<Error> bad(std::string_view name, std::string_view expected) {
   return fail(kInvalidParams,
@@ -123,7 +128,7 @@ Result<void> read_sampling(const json::object& params, SamplingParams& sampling)
     if (!(number >= field.low && number <= field.high)) {
       return bad(field.name, "a number" + range(field.low, field.high));
     }
-    sampling.*field.field = static_cast<float>(number);
+    field.set(sampling, static_cast<float>(number));
   }
   const auto set_int = [](int& into) {
     return [&into](std::int64_t number) { into = static_cast<int>(number); };

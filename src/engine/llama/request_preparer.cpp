@@ -1,6 +1,8 @@
 #include "engine/llama/request_preparer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <common/common.h>
 #include <common/json.h>
 #include <cstring>
@@ -34,6 +36,21 @@ std::size_t longest_text(const llama_vocab* vocab) {
   return longest;
 }
 
+/// The temperature that the model's file recommends, if it is one.
+std::optional<float> recommended_temperature(const llama_model* model) {
+  std::array<char, 32> text{};
+  const int length =
+      llama_model_meta_val_str(model, llama_model_meta_key_str(LLAMA_MODEL_META_KEY_SAMPLING_TEMP),
+                               text.data(), text.size());
+  float value = 0;
+  if (length <= 0 || std::from_chars(text.data(), text.data() + length, value).ec != std::errc()) {
+    return std::nullopt;
+  }
+  SamplingParams params;
+  params.temperature = value;
+  return check_sampling(params) ? params.temperature : std::nullopt;
+}
+
 std::unexpected<Error> invalid(std::string message) {
   return fail(kInvalidParams, std::move(message));
 }
@@ -54,6 +71,7 @@ RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context
       vocab_(llama_model_get_vocab(model)),
       context_tokens_(context_tokens),
       longest_piece_(longest_text(vocab_)),
+      temperature_(recommended_temperature(model)),
       format_(model) {}
 
 Result<void> RequestPreparer::check(const GenerationRequest& request) const {
@@ -150,6 +168,7 @@ Result<PreparedRequest> RequestPreparer::prepare(const GenerationRequest& reques
 Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& request) const {
   PreparedRequest prepared;
   prepared.sampling = request.sampling;
+  if (!prepared.sampling.temperature) prepared.sampling.temperature = temperature_;
   prepared.max_tokens = static_cast<std::uint32_t>(request.max_tokens.value_or(0));
 
   auto grammar = grammar_of(request);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <llama.h>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -52,7 +53,8 @@ class RequestPreparer {
   const llama_model* const model_;
   const llama_vocab* const vocab_;
   const std::uint32_t context_tokens_;
-  const std::size_t longest_piece_;  // bytes of the vocabulary's longest token
+  const std::size_t longest_piece_;         // bytes of the vocabulary's longest token
+  const std::optional<float> temperature_;  // that the model's file recommends
   const ChatFormat format_;
 };
 

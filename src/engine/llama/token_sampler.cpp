@@ -27,7 +27,7 @@ Result<void> in_range(float value, float low, float high, std::string_view name,
 
 Result<void> check_sampling(const SamplingParams& params) {
   for (const Result<void>& checked :
-       {in_range(params.temperature, 0, 100, "temperature", "0 to 100"),
+       {in_range(params.temperature.value_or(0), 0, 100, "temperature", "0 to 100"),
         in_range(params.top_p, 0, 1, "top_p", "0 to 1"),
         in_range(params.min_p, 0, 1, "min_p", "0 to 1"),
         in_range(params.repeat_penalty, 0.01F, 100, "repeat_penalty", "0.01 to 100"),
@@ -45,7 +45,7 @@ Result<void> check_sampling(const SamplingParams& params) {
 TokenSampler::TokenSampler(const llama_model* model, const SamplingParams& params,
                            common_params_sampling grammar, std::span<const llama_token> prompt) {
   common_params_sampling& all = grammar;
-  all.temp = params.temperature;
+  if (params.temperature) all.temp = *params.temperature;
   all.top_k = params.top_k;
   all.top_p = params.top_p;
   all.min_p = params.min_p;
