@@ -13,6 +13,7 @@
 #include "cli/client_options.hpp"
 #include "cli/command.hpp"
 #include "cli/config_file.hpp"
+#include "cli/engine_factory.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/process_environment.hpp"
@@ -50,6 +51,7 @@ struct ChatArguments {
 
 constexpr const char* kExamples =
     "Examples:\n"
+    "  sluice chat                                      # talk to the tiny built-in model\n"
     "  sluice chat --model model.gguf                   # start a model here and talk to it\n"
     "  sluice chat --url http://127.0.0.1:8080          # talk to a running server\n"
     "  sluice chat --via ws \"Why is the sky blue?\"      # one answer over WebSocket\n"
@@ -166,10 +168,14 @@ Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arg
   config.tls_key.clear();
   config.access = {};
   config.shutdown_deadline = std::chrono::milliseconds(100);
-  if (is_terminal(STDERR_FILENO)) {
+  const bool built_in = runs_built_in_model(config);
+  if (!arguments.quiet && (built_in || is_terminal(STDERR_FILENO))) {
     const Style style = Style::of(STDERR_FILENO);
-    write_all(STDERR_FILENO, std::string(style.dim()) + "Loading the model..." +
-                                 std::string(style.reset()) + "\n");
+    write_all(STDERR_FILENO,
+              std::string(style.dim()) +
+                  (built_in ? "The tiny built-in model answers; --model FILE.gguf for a real one."
+                            : "Loading the model...") +
+                  std::string(style.reset()) + "\n");
   }
   return LocalServer::start(config);
 }

@@ -48,11 +48,15 @@ Checks examine(const DoctorArguments& arguments) {
     loaded = LoadedConfig();
   }
   ServeConfig& config = loaded->config;
-  if (config.engine.model.empty()) config.engine.model = default_model();
+  const bool built_in = runs_built_in_model(config);
+  if (built_in) config.engine.model = built_in_model();
   const MachineFacts machine = read_machine();
   check_machine(checks, machine, config);
   check_limits(checks, machine, config);
   check_model(checks, machine, config);
+  if (built_in && checks.back().status == Check::Status::ok) {
+    checks.back().finding += ": the tiny built-in model; --model FILE takes a real one";
+  }
   check_port(checks, config);
   check_tls(checks, config, std::chrono::system_clock::now());
   check_access(checks, config);

@@ -41,7 +41,7 @@ void log_model_state(const ModelState& state) {
 
 Result<EngineHandle> llama_engine(const ServeConfig& config) {
   LlamaOptions options;
-  options.model_path = config.engine.model.empty() ? default_model() : config.engine.model;
+  options.model_path = config.engine.model.empty() ? built_in_model() : config.engine.model;
   if (options.model_path.empty()) {
     return fail(kExitUsage, "No model: give one with --model FILE.gguf, or use --engine synthetic");
   }
@@ -79,7 +79,7 @@ Result<EngineHandle> llama_engine(const ServeConfig& config) {
 
 }  // namespace
 
-std::string default_model() {
+std::string built_in_model() {
   std::array<char, 4096> self{};
   const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
   if (length <= 0) return {};
@@ -87,8 +87,12 @@ std::string default_model() {
   const std::filesystem::path share =
       std::filesystem::path(self.data()).parent_path().parent_path() / "share" / "sluice";
   std::error_code error;
-  const std::filesystem::path model = share / "demo.gguf";
+  const std::filesystem::path model = share / "sluice-tiny.gguf";
   return std::filesystem::exists(model, error) ? model.string() : std::string();
+}
+
+bool runs_built_in_model(const ServeConfig& config) {
+  return config.engine.kind == EngineKind::llama && config.engine.model.empty();
 }
 
 Result<EngineHandle> make_engine(const ServeConfig& config) {

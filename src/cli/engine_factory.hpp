@@ -22,8 +22,11 @@ struct EngineHandle {
 /// Makes the engine that `config` asks for. Errors carry an exit code of the program.
 Result<EngineHandle> make_engine(const ServeConfig& config);
 
-/// The model that is served when none is named: the one installed with the program, or the one in
-/// the build tree. Empty if there is none.
-std::string default_model();
+/// The file of the tiny model that runs when none is named: the one installed with the program, or
+/// the one in the build tree. Empty if there is none.
+std::string built_in_model();
+
+/// Whether `config` leaves it at the built-in model.
+bool runs_built_in_model(const ServeConfig& config);
 
 }  // namespace sluice

@@ -145,6 +145,11 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
   if (!config.unix_path.empty()) std::printf("Unix socket  %s\n", config.unix_path.c_str());
   if (config.engine.kind == EngineKind::synthetic) {
     std::printf("engine       synthetic: numbered chunks for load tests, no model\n");
+  } else if (runs_built_in_model(config)) {
+    std::printf(
+        "model        the tiny built-in one; sluice serve --model FILE.gguf for a real one\n");
+  } else {
+    std::printf("model        %s\n", config.engine.model.c_str());
   }
   std::fflush(stdout);
 }

@@ -26,6 +26,7 @@ struct ServeArguments {
 
 constexpr const char* kExamples =
     "Examples:\n"
+    "  sluice serve                                       # the tiny built-in model\n"
     "  sluice serve --model model.gguf\n"
     "  sluice serve --model model.gguf --host 0.0.0.0 --api-key-file keys --tls-cert chain.pem "
     "--tls-key key.pem\n"

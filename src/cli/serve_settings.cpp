@@ -257,7 +257,8 @@ std::vector<Setting> make_settings() {
       "engine.kind", "--engine", "NAME",
       "What answers: llama runs a GGUF model, synthetic emits numbered chunks for load tests",
       kEngines, SLUICE_AT(engine.kind)));
-  add(text("engine.model", "--model", "FILE", "GGUF file of the model", "a file",
+  add(text("engine.model", "--model", "FILE",
+           "GGUF file of the model; without it, a tiny built-in one runs", "a file",
            SLUICE_AT(engine.model)));
   add(number("engine.slots", "--slots", 1, 256, "Answers generated at the same time",
              SLUICE_AT(engine.slots)));

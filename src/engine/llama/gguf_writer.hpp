@@ -15,7 +15,7 @@ namespace sluice {
 static_assert(std::endian::native == std::endian::little, "GGUF as written here is little-endian");
 
 /// Writes a GGUF file, version 3 (the format's description stands in ggml's gguf.h), with tensors
-/// of 32-bit floats: enough for the demonstration model and for the models that tests make up.
+/// of 32-bit floats: enough for the models that tests make up.
 /// Metadata first, then tensors, then write(). Not thread-safe.
 class GgufWriter {
  public:

