@@ -176,7 +176,8 @@ test('scripts/run away from a terminal: an answer and 0; the second start is qui
   const env = home(t);
   const first = await run_program([], { command: kRun, env, deadline: 170_000 });
   assert.equal(first.code, 0, first.stderr);
-  assert.ok(first.stdout.trim().length > 0, 'it answered the default prompt');
+  assert.match(first.stdout, /tiny built-in model/, 'it answered the default prompt');
+  assert.match(first.stderr, /--model FILE/, 'and said how to talk to another model');
 
   let first_token;
   const begun = performance.now();
