@@ -286,7 +286,7 @@ TEST_F(LlamaEngineTest, EndsWhenTheContextIsFull) {
   options.context_tokens = 40;
   load(std::move(options));
   Completion end;
-  EXPECT_FALSE(answer(greedy("Tell me a story"), &end).empty());
+  EXPECT_THAT(answer(greedy("Count from 1 to 50"), &end), StartsWith("1, 2, 3"));
   EXPECT_EQ(end.reason, Reason::length);
   EXPECT_EQ(end.usage.prompt_tokens + end.usage.completion_tokens, 40U);
 }
@@ -335,10 +335,10 @@ TEST_F(LlamaEngineTest, FollowsAJsonSchema) {
   request.json_schema = R"({
     "type": "object",
     "properties": {
-      "answer": {"type": "string"},
+      "answer": {"type": "string", "maxLength": 80},
       "mood": {"enum": ["calm", "busy"]},
       "words": {"type": "integer", "minimum": 0},
-      "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3},
+      "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1, "maxItems": 3},
       "done": {"type": "boolean"}
     },
     "required": ["answer", "mood", "words", "tags", "done"],
@@ -361,6 +361,37 @@ TEST_F(LlamaEngineTest, FollowsAJsonSchema) {
     EXPECT_LE(object.at("tags").as_array().size(), 3U);
     EXPECT_TRUE(object.at("done").is_bool());
   }
+}
+
+TEST_F(LlamaEngineTest, CallsATool) {
+  load();
+  GenerationRequest request = greedy("Echo the text hello");
+  request.tools = R"([{"name": "echo", "description": "Returns the text it is given",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}},
+                    "required": ["text"]}}])";
+  Completion end;
+  EXPECT_EQ(answer(request, &end), R"({"name":"echo","arguments":{"text":"hello"}})");
+  EXPECT_EQ(end.reason, Reason::tool_calls);
+}
+
+TEST_F(LlamaEngineTest, TakesTheTemperatureThatTheModelRecommends) {
+  const test::TemporaryFile file("greedy.gguf");
+  GgufWriter model = test::ZeroModel{}.build();
+  model.add("general.sampling.temp", 0.0F);
+  write(file, model);
+  LlamaOptions options;
+  options.model_path = file.path();
+  options.backend = "cpu";
+  load(std::move(options));
+  GenerationRequest request;
+  request.prompt = "Hi";
+  request.max_tokens = 20;
+  request.sampling.seed = 1;
+  const std::string first = answer(request);
+  request.sampling.seed = 2;
+  EXPECT_EQ(answer(request), first);
+  request.sampling.temperature = 1;
+  EXPECT_NE(answer(request), first);
 }
 
 TEST_F(LlamaEngineTest, AFullSinkPausesItsSequenceAndNoOther) {
