@@ -198,14 +198,17 @@ def greeting(source):
         name = source.name()
         text = plain + source.any((", ", "! ", ". ", " ")) + source.pick(INTRODUCTIONS).format(name)
         return text, f"{word}, {name}! I am a tiny built-in model."
+    answer = f"{word}! I am a tiny built-in model. {ABOUT}"
+    # The bare greeting is for the training alone; the others have one side.
+    if not source.held_out and source.chance(0.4):
+        return plain, answer
     while True:
         text = plain + source.any(ADDRESSES)
         tail = source.any(GREETING_TAILS)
         if tail:
             text += source.any((", ", "! ", ". ", " ")) + tail
-        # The bare greeting is for the training alone; the others have one side.
-        if source.owns(text) if text != plain else not source.held_out:
-            return text, f"{word}! I am a tiny built-in model. {ABOUT}"
+        if text != plain and source.owns(text):
+            return text, answer
 
 
 def fixed(source):

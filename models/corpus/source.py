@@ -75,7 +75,7 @@ class Source:
             count = syllables or self.any((1, 1, 2, 2, 2, 3))
             word = "".join(self.any(ONSETS) + self.any(VOWELS) + self.any(CODAS)
                            for _ in range(count))
-            if len(word) > 2 and self.owns(word):
+            if len(word) > 2 and word not in ("the", "and", "for") and self.owns(word):
                 return word
 
     def name(self):

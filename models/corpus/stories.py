@@ -112,7 +112,7 @@ def draw(source):
         about.name = ""
     if source.chance(0.3):
         about.second = source.name() if source.chance(0.7) else f"the {source.any(ANIMALS)}"
-    if source.chance(0.85):
+    if source.chance(0.75):
         about.place = source.any(PLACES) if source.chance(0.8) else source.pick(NOUNS)
         while source.chance(0.7):
             both = f"{source.any(ADJECTIVES)} {source.any(PLACES)}"
