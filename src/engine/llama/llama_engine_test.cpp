@@ -166,11 +166,11 @@ TEST_F(LlamaEngineTest, SampledAnswersAreReadableToo) {
   load();
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     GenerationRequest request;
-    request.prompt = "Hi";
+    request.prompt = "Hello";
     request.sampling.seed = seed;
     Completion end;
     const std::string text = answer(request, &end);
-    EXPECT_THAT(text, StartsWith("Hello! I am a tiny built-in model."));
+    EXPECT_THAT(text, HasSubstr("I am a tiny built-in model"));
     EXPECT_EQ(end.reason, Reason::stop) << text;
     EXPECT_LE(end.usage.completion_tokens, 150U);
   }
@@ -272,11 +272,11 @@ TEST_F(LlamaEngineTest, CopiesACommonBeginningFromASlotInUse) {
 
 TEST_F(LlamaEngineTest, EndsAtMaxTokens) {
   load();
-  GenerationRequest request = greedy("Hi");
+  GenerationRequest request = greedy("Hello");
   request.max_tokens = 5;
   Completion end;
   const std::string text = answer(request, &end);
-  EXPECT_THAT(answer(greedy("Hi")), StartsWith(text));
+  EXPECT_THAT(answer(greedy("Hello")), StartsWith(text));
   EXPECT_EQ(end.reason, Reason::length);
   EXPECT_EQ(end.usage.completion_tokens, 5U);
 }
@@ -293,7 +293,7 @@ TEST_F(LlamaEngineTest, EndsWhenTheContextIsFull) {
 
 TEST_F(LlamaEngineTest, StopStringsEndTheAnswerAcrossTokens) {
   load();
-  GenerationRequest request = greedy("Hi");
+  GenerationRequest request = greedy("Hello");
   request.stop = {"nothing like this", "uilt-in mod"};
   Completion end;
   EXPECT_EQ(answer(request, &end), "Hello! I am a tiny b");
@@ -302,9 +302,9 @@ TEST_F(LlamaEngineTest, StopStringsEndTheAnswerAcrossTokens) {
 
 TEST_F(LlamaEngineTest, AStopStringThatDoesNotComeUpLosesNothing) {
   load();
-  GenerationRequest request = greedy("Hi");
+  GenerationRequest request = greedy("Hello");
   request.stop = {"tools.!"};  // the answer ends with "tools."
-  EXPECT_EQ(answer(request), answer(greedy("Hi")));
+  EXPECT_EQ(answer(request), answer(greedy("Hello")));
 }
 
 TEST_F(LlamaEngineTest, FollowsAGrammar) {
@@ -398,10 +398,10 @@ TEST_F(LlamaEngineTest, AFullSinkPausesItsSequenceAndNoOther) {
   LlamaOptions options = built_in_options();
   options.pause_grace = 1h;
   load(std::move(options));
-  const std::string expected = answer(greedy("Hi"));
-  const Running slow = start(greedy("Hi"), 3);
+  const std::string expected = answer(greedy("Hello"));
+  const Running slow = start(greedy("Hello"), 3);
   slow.sink->wait_for_deltas(3);
-  EXPECT_EQ(answer(greedy("Hi")), expected);
+  EXPECT_EQ(answer(greedy("Hello")), expected);
   EXPECT_EQ(slow.sink->deltas(), 3U);
   EXPECT_FALSE(slow.sink->completed());
 
@@ -416,8 +416,8 @@ TEST_F(LlamaEngineTest, APausedSequenceYieldsItsSlotAndGoesOnLater) {
   options.slots = 1;
   options.pause_grace = 0s;
   load(std::move(options));
-  const std::string expected = answer(greedy("Hi"));
-  const Running slow = start(greedy("Hi"), 3);
+  const std::string expected = answer(greedy("Hello"));
+  const Running slow = start(greedy("Hello"), 3);
   slow.sink->wait_for_deltas(3);
   EXPECT_FALSE(answer(greedy("What is 2 + 3?")).empty());
   EXPECT_FALSE(answer(greedy("Tell me a story")).empty());
@@ -433,7 +433,7 @@ TEST_F(LlamaEngineTest, CancelStopsWithinOneToken) {
   LlamaOptions options = built_in_options();
   options.pause_grace = 1h;
   load(std::move(options));
-  const Running running = start(greedy("Hi"), 4);
+  const Running running = start(greedy("Hello"), 4);
   running.sink->wait_for_deltas(4);
   running.generation->cancel();
   const Completion end = running.sink->wait();
@@ -448,7 +448,7 @@ TEST_F(LlamaEngineTest, DestroyingTheHandleCancels) {
   LlamaOptions options = built_in_options();
   options.pause_grace = 1h;
   load(std::move(options));
-  Running running = start(greedy("Hi"), 1);
+  Running running = start(greedy("Hello"), 1);
   running.sink->wait_for_deltas(1);
   running.generation.reset();
   EXPECT_EQ(running.sink->wait().reason, Reason::cancelled);
@@ -459,7 +459,7 @@ TEST_F(LlamaEngineTest, ACancelledQueuedRequestNeverRuns) {
   options.slots = 1;
   options.pause_grace = 1h;
   load(std::move(options));
-  const Running busy = start(greedy("Hi"), 1);
+  const Running busy = start(greedy("Hello"), 1);
   busy.sink->wait_for_deltas(1);
   const std::uint64_t prompt_tokens = engine_->stats().prompt_tokens;
 
@@ -483,7 +483,7 @@ TEST_F(LlamaEngineTest, HigherPriorityIsAdmittedFirst) {
   options.slots = 1;
   options.pause_grace = 1h;
   load(std::move(options));
-  const Running busy = start(greedy("Hi"), 1);
+  const Running busy = start(greedy("Hello"), 1);
   busy.sink->wait_for_deltas(1);
   GenerationRequest low = greedy("low");
   GenerationRequest high = greedy("high");
@@ -503,15 +503,15 @@ TEST_F(LlamaEngineTest, RefusesWhenTheQueueIsFull) {
   options.max_queue = 2;
   options.pause_grace = 1h;
   load(std::move(options));
-  const Running busy = start(greedy("Hi"), 1);
-  const Running second = start(greedy("Hi"), 1);
-  const Running third = start(greedy("Hi"), 1);
-  const auto refused = try_start(greedy("Hi"));
+  const Running busy = start(greedy("Hello"), 1);
+  const Running second = start(greedy("Hello"), 1);
+  const Running third = start(greedy("Hello"), 1);
+  const auto refused = try_start(greedy("Hello"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, kEngineBusy);
   busy.generation->cancel();
   busy.sink->wait();
-  eventually([&] { return try_start(greedy("Hi")).has_value(); });
+  eventually([&] { return try_start(greedy("Hello")).has_value(); });
 }
 
 TEST_F(LlamaEngineTest, CancelBreaksOffALongPrompt) {
@@ -551,14 +551,14 @@ TEST_F(LlamaEngineTest, ShutdownEndsEverythingAndRefusesMore) {
   options.slots = 1;
   options.pause_grace = 1h;
   load(std::move(options));
-  const Running decoding = start(greedy("Hi"), 1);
-  const Running queued = start(greedy("Hi"));
+  const Running decoding = start(greedy("Hello"), 1);
+  const Running queued = start(greedy("Hello"));
   decoding.sink->wait_for_deltas(1);
   engine_->shutdown();
   EXPECT_TRUE(decoding.sink->completed());
   EXPECT_TRUE(queued.sink->completed());
   EXPECT_EQ(decoding.sink->wait().reason, Reason::cancelled);
-  EXPECT_EQ(try_start(greedy("Hi")).error().code, kEngineBusy);
+  EXPECT_EQ(try_start(greedy("Hello")).error().code, kEngineBusy);
   engine_->shutdown();
 }
 
@@ -570,7 +570,7 @@ TEST_F(LlamaEngineTest, ManyThreadsMayStartAndDrop) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 25; ++i) {
-        Running running = start(greedy("Hi"));
+        Running running = start(greedy("Hello"));
         if ((i + t) % 3 == 0) running.generation.reset();
         if ((i + t) % 3 == 1) running.generation->cancel();
         running.sink->wait();
@@ -592,7 +592,7 @@ TEST_F(LlamaEngineTest, RefusesWhatCanNeverBeServed) {
     return generation.error().message;
   };
   const auto changed = [](auto change) {
-    GenerationRequest request = greedy("Hi");
+    GenerationRequest request = greedy("Hello");
     change(request);
     return request;
   };
@@ -676,7 +676,7 @@ TEST_F(LlamaEngineTest, SurvivesAVocabularyThatMakesNoSense) {
       options.backend = "cpu";
       engine_ = make_llama_engine(std::move(options));
       if (engine_->wait_until_loaded().phase != ModelState::Phase::ready) continue;
-      GenerationRequest request = greedy("Hi");
+      GenerationRequest request = greedy("Hello");
       request.sampling.temperature = 1;
       request.max_tokens = 20;
       const auto sink = std::make_shared<Sink>();
