@@ -252,12 +252,13 @@ class Llama final : public LlamaEngine {
   void serve() {
     Scheduler scheduler(model_, *preparer_, options_.pause_grace, stats_, stopping_);
     for (;;) {
-      const bool last = stopping_;
-      if (last) mailbox_->close();
       for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
-      if (last) break;
+      // After take(), which forgets the wake-up that came with it.
+      if (stopping_) break;
       if (!scheduler.turn()) mailbox_->wait(scheduler.next_deadline());
     }
+    mailbox_->close();
+    for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
     scheduler.cancel_all();
   }
 
