@@ -61,7 +61,7 @@ void check_decoders(const json::object& params) {
 }
 
 void check_negotiation(const Message& message, const MirroredHeaders* headers) {
-  const Result<RequestContext> context = negotiate(message, headers);
+  const Result<RequestContext> context = negotiate(message, headers, nullptr);
   if (context) {
     require(context->revision == find_revision(context->revision->name));
     if (!context->progress_token.empty()) require(parse_json(context->progress_token).has_value());
