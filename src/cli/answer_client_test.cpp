@@ -311,7 +311,8 @@ TEST_P(AnswerClientTest, ReportsTheServersRefusal) {
   const auto pending = client->ask(GetParam(), std::move(wrong), sink);
   const AnswerEnd end = sink.wait_for_end();
   EXPECT_EQ(end.outcome, AnswerEnd::Outcome::failed);
-  EXPECT_EQ(end.error.code, -32602);
+  // A tool's refusal is a result, which has no code.
+  EXPECT_EQ(end.error.code, GetParam() == AnswerVia::mcp ? -32603 : -32602);
   EXPECT_THAT(end.error.message, HasSubstr("temperature"));
 }
 

@@ -195,11 +195,7 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
        .input_schema = R"({"type":"object","properties":{"text":{"type":"string"}},)"
                        R"("required":["text"]})",
        .handler = Tool::Immediate([](const json::object& arguments) -> Result<ToolResult> {
-         const json::value* const text = arguments.if_contains("text");
-         if (text == nullptr || !text->is_string()) {
-           return fail(kInvalidParams, "Invalid params: arguments.text must be a string");
-         }
-         return ToolResult{.text = std::string(text->get_string())};
+         return ToolResult{.text = std::string(arguments.at("text").as_string())};
        })});
   definition.tools.push_back(
       {.name = "stream_numbers",

@@ -27,6 +27,7 @@ struct Revision {
   bool progress_message;     // progress notifications may carry a `message`
   bool priming_event;        // event streams begin with an event that only has an id
   bool audio;                // content may be audio
+  bool input_errors;         // arguments that break the schema make a result, not an error
   bool tool_annotations;     // tools may have `annotations`
   bool completions;          // `completions` is a capability
   bool structured_output;    // tools may have `outputSchema`, results `structuredContent`

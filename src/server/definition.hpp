@@ -40,7 +40,8 @@ struct ToolResult {
 /// One tool. Handlers are called on the loop of the request, from several loops at once, and must
 /// not block; they know nothing of eras and transports.
 struct Tool {
-  /// Answers at once. An Error is a JSON-RPC error (-32602 for bad arguments).
+  /// Answers at once. The arguments follow the input schema. An Error is a JSON-RPC error (-32602
+  /// for what the schema cannot say).
   using Immediate = std::function<Result<ToolResult>(const json::object& arguments)>;
   /// Answers through the call, now or later. An Error answers the call with it.
   using Deferred =
@@ -48,7 +49,7 @@ struct Tool {
 
   std::string name;
   std::string description;
-  std::string input_schema;  // JSON text of an object schema
+  std::string input_schema;  // JSON text of an object schema (2020-12)
   std::variant<Immediate, Deferred> handler;
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty

@@ -22,10 +22,12 @@ const json::object& params_of(const Message& message) {
 }  // namespace
 
 Dispatcher::Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-                       const FeatureLists& lists, StreamService& streams, Changes& changes)
+                       const FeatureLists& lists, const ToolSchemas& schemas,
+                       StreamService& streams, Changes& changes)
     : definition_(&definition),
       results_(&results),
       lists_(&lists),
+      schemas_(&schemas),
       streams_(&streams),
       changes_(&changes) {
   if (!definition.instructions.empty()) {
@@ -250,7 +252,7 @@ Outcome Dispatcher::initialize(const Message& message, Caller& caller, std::stri
 
 Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
                               std::shared_ptr<Session> session, Caller& caller, std::string& out) {
-  static const json::object kNoArguments;
+  static const json::value kNoArguments(json::object_kind);
   const Revision& revision = *context.revision;
   const json::value* const name =
       message.params == nullptr ? nullptr : message.params->if_contains("name");
@@ -264,14 +266,23 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
                  &revision, out);
   }
-  const json::object* arguments = &kNoArguments;
-  if (const json::value* given = message.params->if_contains("arguments")) {
-    arguments = given->if_object();
-    if (arguments == nullptr) {
-      return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
-                   &revision, out);
-    }
+  const json::value* given = message.params->if_contains("arguments");
+  if (given == nullptr) given = &kNoArguments;
+  if (!given->is_object()) {
+    return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
+                 &revision, out);
   }
+  if (std::optional<std::string> wrong = schemas_->check(*tool, *given)) {
+    std::string text = "Invalid params: " + std::move(*wrong);
+    if (!revision.input_errors) {
+      return error(message.id, {kInvalidParams, std::move(text), {}}, &revision, out);
+    }
+    // A model reads results, and may do better (SEP-1303).
+    results_->append_tool_result(out, message.id, revision,
+                                 {.text = std::move(text), .is_error = true});
+    return {};
+  }
+  const json::object* const arguments = &given->get_object();
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
     const Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);

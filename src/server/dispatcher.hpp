@@ -16,6 +16,7 @@
 #include "server/result_writer.hpp"
 #include "server/session.hpp"
 #include "server/stream_service.hpp"
+#include "server/tool_schemas.hpp"
 
 namespace sluice {
 
@@ -34,7 +35,8 @@ struct Outcome {
 class Dispatcher {
  public:
   Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-             const FeatureLists& lists, StreamService& streams, Changes& changes);
+             const FeatureLists& lists, const ToolSchemas& schemas, StreamService& streams,
+             Changes& changes);
 
   /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
   /// negotiate(): null on transports without.
@@ -88,6 +90,7 @@ class Dispatcher {
   const ServerDefinition* definition_;
   const ResultWriter* results_;
   const FeatureLists* lists_;
+  const ToolSchemas* schemas_;
   StreamService* streams_;
   Changes* changes_;
   std::string instructions_;  // a JSON member with a comma before it, or empty

@@ -1,5 +1,6 @@
 #include "server/dispatcher.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
@@ -8,6 +9,8 @@
 
 namespace sluice {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr std::string_view kServerInfo =
     R"("_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}})";
@@ -68,6 +71,40 @@ TEST_F(DispatcherTest, DiscoverIsModern) {
           R"("ttlMs":300000,"cacheScope":"public",)" +
           std::string(kServerInfo) + "}"));
   EXPECT_EQ(error_code(bench.request("server/discover", "", caller)), -32601);
+}
+
+TEST_F(DispatcherTest, ArgumentsMustFollowTheToolsSchema) {
+  bench.definition.tools.push_back(
+      {.name = "strict",
+       .description = "",
+       .input_schema = R"({"type":"object","properties":{"items":{"type":"array","items":)"
+                       R"({"type":"object","properties":{"to":{"type":"integer"}}}}},)"
+                       R"("required":["items"]})",
+       .handler = Tool::Immediate([](const json::object&) -> Result<ToolResult> {
+         return ToolResult{.text = "reached"};
+       })});
+  bench.serve();
+  const std::string right = R"("name":"strict","arguments":{"items":[{"to":1}]})";
+  const std::string wrong = R"("name":"strict","arguments":{"items":[{"to":1},{"to":"x"}]})";
+  EXPECT_THAT(bench.request("tools/call", modern(right), caller), HasSubstr("reached"));
+  const std::string result = bench.request("tools/call", modern(wrong), caller);
+  EXPECT_THAT(result, HasSubstr("arguments.items[1].to: expected integer, got string"));
+  EXPECT_THAT(result, HasSubstr(R"("isError":true)"));
+  EXPECT_EQ(bench.outcome.http_status, 200);
+  EXPECT_THAT(bench.request("tools/call", modern(R"("name":"strict")"), caller),
+              HasSubstr(R"("isError":true)"));
+  // Before 2025-11-25 it is an error.
+  bench.request("initialize", R"("protocolVersion":"2025-06-18","capabilities":{})", caller);
+  EXPECT_EQ(error_code(bench.request("tools/call", wrong, caller)), -32602);
+}
+
+TEST_F(DispatcherTest, ASchemaThatIsNoneIsRefusedAtTheStart) {
+  for (const char* schema : {"{", R"({"type":"strnig"})"}) {
+    bench.definition.tools.back().input_schema = schema;
+    const auto compiled = ToolSchemas::compile(bench.definition);
+    ASSERT_FALSE(compiled);
+    EXPECT_THAT(compiled.error().message, HasSubstr(bench.definition.tools.back().name));
+  }
 }
 
 TEST_F(DispatcherTest, ToolsAreListedInEachErasForm) {

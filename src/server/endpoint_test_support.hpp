@@ -53,11 +53,12 @@ class EndpointTest : public ServerTest {
       policy = std::make_unique<AccessPolicy>(access);
       results = std::make_unique<ResultWriter>(definition);
       lists = std::make_unique<FeatureLists>(definition);
+      schemas = std::make_unique<ToolSchemas>(ToolSchemas::compile(definition).value());
       const std::vector<StreamShard> shards{{.executor = &loop, .streams = &manager}};
       sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
       changes = std::make_unique<Changes>(*sessions, shards);
-      service = std::make_unique<Service>(definition, *results, *lists, *policy, *sessions,
-                                          *changes, shards, 0);
+      service = std::make_unique<Service>(definition, *results, *lists, *schemas, *policy,
+                                          *sessions, *changes, shards, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
       endpoint_options.not_ready = [this] { return not_ready; };
@@ -101,6 +102,7 @@ class EndpointTest : public ServerTest {
   std::unique_ptr<AccessPolicy> policy;
   std::unique_ptr<ResultWriter> results;
   std::unique_ptr<FeatureLists> lists;
+  std::unique_ptr<ToolSchemas> schemas;
   std::unique_ptr<Service> service;
   std::unique_ptr<HttpEndpoint> endpoint;
   std::vector<std::shared_ptr<Call>> calls;

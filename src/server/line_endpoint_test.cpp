@@ -23,8 +23,8 @@ class LineEndpointTest : public ::testing::Test {
  protected:
   LineEndpointTest() {
     options.max_line = 1000;
-    service.emplace(bench.definition, *bench.results, *bench.lists, access, sessions,
-                    *bench.changes,
+    service.emplace(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
+                    sessions, *bench.changes,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
     endpoint.emplace(*service, options.max_line);
     peer = connect(1000);

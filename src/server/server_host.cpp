@@ -88,11 +88,12 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
   Loop(const ServerDefinition& definition, const ResultWriter& results, const FeatureLists& lists,
-       const AccessPolicy& access, SessionRegistry& sessions, Changes& changes,
-       StreamManager& manager, std::vector<StreamShard> shards, std::size_t index,
+       const ToolSchemas& schemas, const AccessPolicy& access, SessionRegistry& sessions,
+       Changes& changes, StreamManager& manager, std::vector<StreamShard> shards, std::size_t index,
        HttpEndpoint::Options options)
       : streams(&manager),
-        service(definition, results, lists, access, sessions, changes, std::move(shards), index),
+        service(definition, results, lists, schemas, access, sessions, changes, std::move(shards),
+                index),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
@@ -103,10 +104,11 @@ struct ServerHost::Loop {
 };
 
 struct ServerHost::State {
-  State(const ServerDefinition& served, ServerHostOptions& options)
+  State(const ServerDefinition& served, ToolSchemas compiled, ServerHostOptions& options)
       : definition(&served),
         results(served),
         lists(served),
+        schemas(std::move(compiled)),
         access(std::move(options.access)),
         sessions(options.sessions, clock),
         pool(options.threads),
@@ -116,6 +118,7 @@ struct ServerHost::State {
   const ServerDefinition* definition;
   ResultWriter results;
   FeatureLists lists;
+  ToolSchemas schemas;
   AccessPolicy access;
   SteadyClock clock;
   SessionRegistry sessions;
@@ -143,7 +146,9 @@ ServerHost::ServerHost(std::unique_ptr<State> state) : state_(std::move(state)) 
 
 Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& definition,
                                                       ServerHostOptions options) {
-  auto state = std::make_unique<State>(definition, options);
+  Result<ToolSchemas> schemas = ToolSchemas::compile(definition);
+  if (!schemas) return std::unexpected(std::move(schemas.error()));
+  auto state = std::make_unique<State>(definition, std::move(*schemas), options);
   State& server = *state;
   const std::size_t count = server.pool.size();
   std::vector<StreamShard> shards;
@@ -164,9 +169,9 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   std::vector<HttpHandler*> handlers;
   std::vector<LineService*> line_services;
   for (std::size_t i = 0; i < count; ++i) {
-    server.loops.push_back(std::make_unique<Loop>(definition, server.results, server.lists,
-                                                  server.access, server.sessions, *server.changes,
-                                                  *server.managers[i], shards, i, endpoint));
+    server.loops.push_back(std::make_unique<Loop>(
+        definition, server.results, server.lists, server.schemas, server.access, server.sessions,
+        *server.changes, *server.managers[i], shards, i, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }

@@ -178,7 +178,8 @@ class ServerBench {
   void serve() {
     results.emplace(definition);
     lists.emplace(definition);
-    dispatcher.emplace(definition, *results, *lists, *services[0], *changes);
+    schemas.emplace(ToolSchemas::compile(definition).value());
+    dispatcher.emplace(definition, *results, *lists, *schemas, *services[0], *changes);
   }
 
   /// The response of loop 0, or "" if it comes later or never.
@@ -219,6 +220,7 @@ class ServerBench {
   std::unique_ptr<Changes> changes;
   std::optional<ResultWriter> results;
   std::optional<FeatureLists> lists;
+  std::optional<ToolSchemas> schemas;
   std::optional<Dispatcher> dispatcher;
   MessageParser parser;
   Outcome outcome;

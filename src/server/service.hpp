@@ -17,14 +17,14 @@ namespace sluice {
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
   Service(const ServerDefinition& server, const ResultWriter& results, const FeatureLists& lists,
-          const AccessPolicy& policy, SessionRegistry& open_sessions, Changes& announced,
-          std::vector<StreamShard> shards, std::size_t loop)
+          const ToolSchemas& schemas, const AccessPolicy& policy, SessionRegistry& open_sessions,
+          Changes& announced, std::vector<StreamShard> shards, std::size_t loop)
       : definition(&server),
         access(&policy),
         sessions(&open_sessions),
         changes(&announced),
         streams(server, std::move(shards), loop),
-        dispatcher(server, results, lists, streams, announced) {}
+        dispatcher(server, results, lists, schemas, streams, announced) {}
 
   const ServerDefinition* definition;
   const AccessPolicy* access;
