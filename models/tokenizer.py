@@ -120,14 +120,26 @@ class Tokenizer:
                 self.known[text] = found
         return found
 
-    def encode(self, text):
+    def scattered_word(self, text, left_out):
+        """The same in smaller tokens than need be: left_out() says which merges are not made."""
+        pieces = tuple(spelled(text))
+        while True:
+            pairs = [pair for pair in zip(pieces, pieces[1:])
+                     if pair in self.ranks and not left_out()]
+            if not pairs:
+                return [self.ids[piece] for piece in pieces]
+            pieces = merged(pieces, min(pairs, key=self.ranks.get))
+
+    def encode(self, text, left_out=None):
+        """The tokens of the text; with left_out, those of scattered_word()."""
         out = []
         for part in self.special_split.split(text):
             if part in self.specials:
                 out.append(self.ids[part])
             elif part:
                 for piece in SPLIT.findall(part):
-                    out += self.word(piece)
+                    out += self.word(piece) if left_out is None else \
+                        self.scattered_word(piece, left_out)
         return out
 
     def decode(self, ids):

@@ -7,7 +7,7 @@ from .source import Source
 # Abilities with a part of the training each, early and late in it.
 MIXTURE = (
     # early, late, dialogues
-    (55, 5, drills.dialogue),
+    (55, 9, drills.dialogue),
     (10, 19, basics.dialogue),
     (6, 11, stories.dialogue),
     (15, 45, calls.dialogue),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from .dialogue import Tool
 from .drills import identifier
+from .source import is_held_out
 from .words import ADJECTIVES, INTEGER_PARAMETERS, NOUNS, STRING_PARAMETERS, VERBS, third_person
 
 DESCRIPTIONS = ("{Verbs} the {thing}", "{Verb} the {thing}", "{Verbs} a {thing}",
@@ -69,6 +70,50 @@ COUNTED = ( ", {v} {p}", " with {v} {p}", " over {v} {p}", " in {v} {p}",
 USUAL_CLOSINGS = (".", "?", "!", " please")
 CLOSINGS = (", please", ", thanks", ", now", ", for me", ", today", ", ok?",
             ", will you?", ", if you can", ", quickly", ", thank you", ", as soon as possible", "...")
+
+# Words that only hold a request together. The training also strings them together at random, so
+# that the model goes by the names and the values rather than by what stands between them.
+GLUE = ("a the as at be by for from given goes has have here in into is it its just keep let like make"
+        " must my need of on one only or our out over per please put say set should so some such take"
+        " that then there this to under until up use using via want we which while whose with you your"
+        " being equal gets reads means comes needs wants called being also now value named").split()
+SEPARATORS = (" ", " ", " ", ", ", ", ", "; ", " - ", ". ", ": ", " (", " and ", " with ")
+BINDINGS = (" ", " ", " ", "=", ": ", " = ", " -> ", ", ")
+STRUNG = 0.3
+
+
+def strung(source, *marks):
+    """A phrase for the training: the marks, with glue around them."""
+    if len(marks) > 1 and source.chance(0.3):
+        marks = marks[::-1]
+    while True:
+        made = source.any(SEPARATORS)
+        for index, mark in enumerate(marks):
+            words = [source.any(GLUE) for _ in range(source.any((0, 0, 1, 1, 2)))]
+            if index > 0:
+                made += source.any(BINDINGS) if not words else " "
+            made += "".join(word + " " for word in words) + mark
+        if "(" in made:
+            made += ")"
+        if not is_held_out(made):
+            return made
+
+
+def value_phrase(source, templates, usual, *marks):
+    """A phrase that gives a value."""
+    if source.held_out or not source.chance(STRUNG):
+        return source.pick(templates, usual)
+    return strung(source, *marks)
+
+
+def opening(source):
+    if source.held_out or not source.chance(STRUNG / 2):
+        return source.pick(OPENINGS, USUAL_OPENINGS)
+    while True:
+        made = " ".join(source.any(GLUE) for _ in range(source.number(1, 4)))
+        if not is_held_out(made):
+            return made
+
 
 @dataclass
 class Request:
@@ -160,8 +205,7 @@ def tool_and_request(source, verb=None, thing=None):
     if verb in FINDING and source.chance(0.4):
         text = source.pick(QUESTIONS).format(thing=thing)
     else:
-        opening = source.pick(OPENINGS, USUAL_OPENINGS)
-        text = " ".join(filter(None, (opening, verb, source.any(ARTICLES), thing)))
+        text = " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
     kinds = {name: kind for name, kind, _ in tool.parameters}
     said_order = list(arguments)
     if len(said_order) > 1 and source.chance(0.3):
@@ -171,13 +215,14 @@ def tool_and_request(source, verb=None, thing=None):
         value = spoken(source, kinds[name], arguments[name])
         plain = name.replace("_", " ") if source.chance(0.5) else name
         if kinds[name] == "string" and len(strings) == 1 and position == 0 and source.chance(0.6):
-            text += source.pick(ONLY_VALUE, USUAL_VALUE).format(v=value)
+            phrase = value_phrase(source, ONLY_VALUE, USUAL_VALUE, "{v}")
         elif len(said_order) == 1 and source.chance(0.4):
-            text += source.pick(ONLY_VALUE, USUAL_VALUE).format(v=value)
+            phrase = value_phrase(source, ONLY_VALUE, USUAL_VALUE, "{v}")
         elif kinds[name] == "integer" and source.chance(0.4):
-            text += source.pick(COUNTED, USUAL_COUNTED).format(v=value, p=plain)
+            phrase = value_phrase(source, COUNTED, USUAL_COUNTED, "{v}", "{p}")
         else:
-            text += source.pick(KEYED, USUAL_KEYED).format(v=value, p=plain)
+            phrase = value_phrase(source, KEYED, USUAL_KEYED, "{p}", "{v}")
+        text += phrase.format(v=value, p=plain)
     if source.chance(0.5):
         text = text[:1].upper() + text[1:]
     if source.chance(0.4):

@@ -1,6 +1,7 @@
 """Tests of the corpus and the tokenizer: python3 -m unittest discover -s models/tests"""
 
 import json
+import random
 import sys
 import unittest
 from pathlib import Path
@@ -122,6 +123,14 @@ class TokenizerTest(unittest.TestCase):
         odd = ["", " ", "\n\n  \t x", "naïve ☃ ▁ 😀 日本語", "it's '' \"x\"'s 12²3", "\u00a0\x00\x7f"]
         for text in self.texts + odd:
             self.assertEqual(self.tokenizer.decode(self.tokenizer.encode(text)), text)
+
+    def test_scattered_text_comes_back_in_more_tokens(self):
+        chance = random.Random(1)
+        text = "".join(self.texts[:20])
+        scattered = self.tokenizer.encode(text, lambda: chance.random() < 0.2)
+        self.assertEqual(self.tokenizer.decode(scattered), text)
+        self.assertGreater(len(scattered), len(self.tokenizer.encode(text)))
+        self.assertEqual(self.tokenizer.encode(text, lambda: False), self.tokenizer.encode(text))
 
     def test_each_digit_is_a_token(self):
         tokens = [self.tokenizer.tokens[i] for i in self.tokenizer.encode("2026, 315")]

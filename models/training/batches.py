@@ -11,13 +11,16 @@ POOL = 400  # dialogues that are sorted together
 LONGEST = 800  # tokens of a dialogue; longer ones are left out
 BATCH_TOKENS = 3300  # of a batch, with padding
 REST_WEIGHT = 0.15  # of tokens that the model does not say itself, at the very beginning
+SCATTERED = 0.3  # of the dialogues are in smaller tokens than need be: a name that nobody has
+SCATTER = 0.12   # heard before is in tokens that rarely stand together, and must be copied too
 SHORT = 24  # tokens; in longer answers each counts less, lest stories be all that is learned
 
 
-def tokens_and_weights(tokenizer, dialogue, rest):
+def tokens_and_weights(tokenizer, dialogue, rest, chance):
     ids, weights = [], []
+    left_out = (lambda: chance.random() < SCATTER) if chance.random() < SCATTERED else None
     for text, said in rendered(dialogue):
-        piece = tokenizer.encode(text)
+        piece = tokenizer.encode(text, left_out)
         ids += piece
         weights += [min(1.0, SHORT / len(piece)) ** 0.5 if said else rest] * len(piece)
     return ids, weights
@@ -28,7 +31,7 @@ def batches_of_pool(tokenizer, seed, early):
     examples = []
     for index in range(POOL):
         example = tokens_and_weights(tokenizer, training_dialogue(f"{seed} {index}", early),
-                                     REST_WEIGHT * early)
+                                     REST_WEIGHT * early, random.Random(f"{seed} {index} tokens"))
         if len(example[0]) <= LONGEST:
             examples.append(example)
     examples.sort(key=lambda example: len(example[0]))
