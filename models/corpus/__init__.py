@@ -8,8 +8,8 @@ from .source import Source
 MIXTURE = (
     # early, late, dialogues
     (55, 9, drills.dialogue),
-    (10, 19, basics.dialogue),
-    (6, 11, stories.dialogue),
+    (10, 20, basics.dialogue),
+    (6, 13, stories.dialogue),
     (15, 45, calls.dialogue),
     (8, 8, relay.dialogue),
     (2, 5, relay.injected),

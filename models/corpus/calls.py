@@ -5,7 +5,8 @@ import json
 from . import basics, outside
 from .dialogue import Dialogue, Message, called, said
 from .drills import digits, thing
-from .toolbox import FAMILIAR, familiar_request, offered, tool_and_request, word
+from .toolbox import (FAMILIAR, asked_again, competing, familiar_request, offered, tool_and_request,
+                      word)
 from .words import ADJECTIVES, NOUNS, STRING_PARAMETERS
 
 NO_TOOL = "None of my tools can do that."
@@ -46,20 +47,26 @@ def tool_result(source):
     return text, f"The {key} is {value}."
 
 
+def with_result(source, messages):
+    result, answer = tool_result(source)
+    messages += [Message("tool", result), said(answer)]
+
+
 def calling(source):
-    """A call, and half of the time the answer from its result."""
+    """A call, and often more of them, with or without answers from their results."""
     request = request_of(source)
-    messages = [Message("user", request.text), called(request.tool.name, request.arguments)]
-    tools = offered(source, request)
-    if source.chance(0.4):
-        result, answer = tool_result(source)
-        messages += [Message("tool", result), said(answer)]
-        if len(tools) < 4 and source.chance(0.25):
-            again = request_of(source)
-            if again.tool.name not in [tool.name for tool in tools]:
-                tools.insert(source.number(0, len(tools)), again.tool)
-                messages += [Message("user", again.text), called(again.tool.name, again.arguments)]
-    return Dialogue("tools", messages, tools)
+    requests = competing(source, request)
+    messages = []
+    while True:
+        messages += [Message("user", request.text), called(request.tool.name, request.arguments)]
+        if source.chance(0.35):
+            with_result(source, messages)
+        if len(messages) > 7 or source.chance(0.4):
+            return Dialogue("tools", messages, [each.tool for each in requests])
+        if source.chance(0.12):
+            stranger = tool_and_request(source, request.verb if source.chance(0.3) else None)
+            messages += [Message("user", stranger.text), said(NO_TOOL)]
+        request = asked_again(source, source.any(requests))
 
 
 def without_call(answer):
@@ -69,8 +76,9 @@ def without_call(answer):
 def no_call(source):
     """Tools are on offer, but none of them does what is asked."""
     request = tool_and_request(source)
-    verb = request.verb if source.chance(0.1) else None
-    tools = offered(source, tool_and_request(source, verb))
+    verb = request.verb if source.chance(0.1 if source.held_out else 0.3) else None
+    thing = request.thing if not source.held_out and not verb and source.chance(0.2) else None
+    tools = offered(source, tool_and_request(source, verb, thing))
     kind = source.number(0, 9)
     if kind < 6:
         message = Message("assistant", NO_TOOL, without_call)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from .basics import OPENERS
 from .dialogue import Dialogue, Message
+from .source import is_held_out
+from .toolbox import GLUE
 from .words import ADJECTIVES, ANIMALS, FOODS, NOUNS, OBJECTS, PLACES, with_article
 
 # A story walks through these stages in order; it has the first, the last, and 2 to 6 between.
@@ -65,6 +67,34 @@ REQUESTS = (
     "could you write a story about {who} and {where}?", "tell me something about {who} in {where}",
     "narrate a story about {who} and {where}", "a bedtime story about {who} and {where}",
     "do you know a story about {who} and {where}?", "a tale about {who} near {where}",
+    "a story about {who} near {where}", "a story about {who} at {where}",
+    "a story about {who} in {where}", "a story about {who} by {where}",
+    "a story with {who} and {where}", "a story with {who} near {where}",
+    "a small story about {who} and {where}", "a short story about {who} in {where}",
+    "a tale about {who} and {where}", "a tale of {who} at {where}", "a tale of {who} in {where}",
+    "a tale with {who} by {where}", "tell me about {who} and {where} in a story",
+    "tell a tale about {who} near {where}", "tell a tale of {who} and {where}",
+    "tell a short story about {who} and {where}", "tell a story with {who} at {where}",
+    "tell me a tale about {who} near {where}", "tell me a bedtime story about {who} in {where}",
+    "tell me a story of {who} near {where}", "tell me a story with {who} by {where}",
+    "tell us about {who} in {where}", "please tell a story about {who} and {where}",
+    "write about {who} and {where}", "write a tale about {who} in {where}",
+    "write me a story about {who} by {where}", "write down a story about {who} near {where}",
+    "make a story about {who} and {where}", "make up a tale about {who} near {where}",
+    "make me a story with {who} at {where}", "invent a story with {who} and {where}",
+    "invent a tale of {who} near {where}", "imagine a story about {who} and {where}",
+    "think of a story about {who} and {where}", "can I have a story about {who} and {where}?",
+    "can we have a story about {who} in {where}?",
+    "can you write a story about {who} near {where}?",
+    "could you tell a story of {who} near {where}?", "may I hear a story about {who} and {where}?",
+    "I need a story about {who} and {where}", "I would love a story about {who} in {where}",
+    "I want to hear a story about {who} near {where}", "I want a tale about {who} and {where}",
+    "what about a story of {who} and {where}?", "how about a story about {who} in {where}?",
+    "my story should be about {who} and {where}", "let there be a story about {who} near {where}",
+    "the story of {who} and {where}", "the story of {who} in {where}",
+    "once upon a time: {who} and {where}", "story: {who} and {where}",
+    "story time: {who} near {where}", "read me a story about {who} and {where}",
+    "show me a story about {who} in {where}",
 )
 WITHOUT_PLACE = (
     "tell me a story about {who}", "tell a story about {who}", "write a story about {who}",
@@ -72,13 +102,36 @@ WITHOUT_PLACE = (
     "make up a story with {who}", "tell me a small story about {who}", "a tale about {who}",
     "write a short story about {who}", "tell me a tale of {who}", "give me a story about {who}",
     "let me hear a story about {who}", "could you tell a story about {who}?",
-    "invent a story about {who}", "do you know a story about {who}?",
+    "invent a story about {who}", "do you know a story about {who}?", "a story with {who}",
+    "a story of {who}", "a small story about {who}", "a short story about {who}",
+    "a bedtime story about {who}", "a tale of {who}", "a tale with {who}",
+    "tell a tale about {who}", "tell a tale of {who}", "tell a short story about {who}",
+    "tell a story with {who}", "tell me a tale about {who}", "tell me a bedtime story about {who}",
+    "tell me a story with {who}", "tell me the story of {who}", "tell us a story about {who}",
+    "please tell a story about {who}", "write a tale about {who}", "write me a story about {who}",
+    "make a story about {who}", "make up a tale about {who}", "make up a story about {who}",
+    "invent a tale about {who}", "imagine a story about {who}", "think of a story with {who}",
+    "can I have a story about {who}?", "can you write a story about {who}?",
+    "may I hear a story about {who}?", "I need a story about {who}",
+    "I would like a story about {who}", "I want to hear a story about {who}",
+    "I want a tale of {who}", "how about a story about {who}?", "what about a story with {who}?",
+    "the story of {who}", "story about {who}", "story: {who}", "read me a story about {who}",
+    "narrate a story about {who}",
 )
 WITHOUT_HERO = (
     "tell me a story", "tell a story", "a story", "can you tell me a story?", "write a story",
     "tell me a short story", "I want a story", "a small story", "make up a story",
     "do you know a story?", "tell me a small story", "could you tell me a story?",
     "tell me a bedtime story", "give me a story", "I would like a story", "tell us a story",
+    "any story", "story, please", "story time", "a tale", "a short story", "a bedtime story",
+    "tell me a tale", "tell a tale", "tell me any story", "tell me some story",
+    "tell me another story", "another story", "one more story", "write me a story",
+    "write a short story", "write a tale", "make a story", "make me a story", "invent a story",
+    "invent something like a story", "can I have a story?", "can you tell a story?",
+    "could you write a story?", "may I hear a story?", "I need a story", "I want to hear a story",
+    "I would love a story", "let me hear a story", "let us have a story", "read me a story",
+    "how about a story?", "what about a story?", "do you know any stories?",
+    "do you know stories?", "narrate a story", "please tell me something like a story",
 )
 
 
@@ -176,6 +229,18 @@ def in_order(rest, about, place):
     return not rest and 4 <= len(found) <= 8 and found[0] == 0 and found[-1] == len(STAGES) + 1
 
 
+def asked_with_glue(source, with_place):
+    """A request for the training, in words that only hold it together."""
+    start = source.any(("story", "a story", "tell me a story", "tale", "a tale", "write a story"))
+    while True:
+        words = [source.any(GLUE) for _ in range(4)]
+        made = f"{start} {' '.join(words[:source.number(0, 2)])} {{who}}"
+        if with_place:
+            made += f" {' '.join(words[2:source.number(3, 4)])} {{where}}"
+        if not is_held_out(made):
+            return made.replace("  ", " ")
+
+
 def request(source, about):
     if about is DEFAULT:
         text = source.pick(WITHOUT_HERO)
@@ -192,7 +257,10 @@ def request(source, about):
             who += (source.any(forms) if second == about.second and second[0].isupper()
                     else forms[0]).format(second)
         where = source.any((f"the {about.place}", with_article(about.place)))
-        text = source.pick(REQUESTS if about.place else WITHOUT_PLACE).format(who=who, where=where)
+        text = source.pick(REQUESTS if about.place else WITHOUT_PLACE)
+        if not source.held_out and source.chance(0.15):
+            text = asked_with_glue(source, bool(about.place))
+        text = text.format(who=who, where=where)
     if source.chance(0.15):
         text = source.pick(OPENERS) + text
     if source.chance(0.5):

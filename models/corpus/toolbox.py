@@ -79,7 +79,7 @@ GLUE = ("a the as at be by for from given goes has have here in into is it its j
         " being equal gets reads means comes needs wants called being also now value named").split()
 SEPARATORS = (" ", " ", " ", ", ", ", ", "; ", " - ", ". ", ": ", " (", " and ", " with ")
 BINDINGS = (" ", " ", " ", "=", ": ", " = ", " -> ", ", ")
-STRUNG = 0.3
+STRUNG = 0.4
 
 
 def strung(source, *marks):
@@ -127,7 +127,10 @@ class Request:
 
 
 def word(source, words):
-    return source.invented() if source.chance(0.25) else source.pick(words)
+    """Mostly a known word. The training has more words that nobody knows, lest it learn the names
+    by heart."""
+    invented = 0.25 if source.held_out else 0.4
+    return source.invented() if source.chance(invented) else source.pick(words)
 
 
 def tool_name(source, verb, thing):
@@ -153,9 +156,20 @@ def parameters(source):
             kind = "integer"
         names = INTEGER_PARAMETERS if kind in ("integer", "number") else STRING_PARAMETERS
         name = word(source, names)
+        if not source.held_out and source.chance(0.2):
+            name = compound(source, name)
         if name not in [other for other, _, _ in found]:
             found.append((name, kind, index == 0 or source.chance(0.7)))
     return sorted(found, key=lambda parameter: not parameter[2])
+
+
+def compound(source, name):
+    """A parameter's name of two words."""
+    words = [name, word(source, NOUNS) if source.chance(0.7) else source.any(("id", "ms", "max", "by"))]
+    source.random.shuffle(words)
+    if source.chance(0.3):
+        return words[0] + words[1].capitalize()
+    return source.any(("_", "_", "-")).join(words)
 
 
 def value_of(source, kind):
@@ -187,10 +201,8 @@ def subject(source):
     return f"{word(source, ADJECTIVES + NOUNS)} {thing}" if source.chance(0.4) else thing
 
 
-def tool_and_request(source, verb=None, thing=None):
-    """A tool, and a request that it fits. verb, thing: what it does, else anything."""
-    verb = verb or word(source, VERBS)
-    thing = thing or subject(source)
+def tool_for(source, verb, thing):
+    """A tool that does this to the thing."""
     expected = parameters(source)
     verbs = third_person(verb)
     description = source.pick(DESCRIPTIONS).format(verb=verb, Verb=verb.capitalize(), verbs=verbs,
@@ -199,18 +211,17 @@ def tool_and_request(source, verb=None, thing=None):
         detail = source.pick(DETAILS)
         if expected or "{parameter}" not in detail:
             description += detail.format(parameter=expected[0][0] if expected else "")
-    tool = Tool(tool_name(source, verb, thing), description + source.any(("", ".")), expected)
-    arguments = {name: value_of(source, kind) for name, kind, required in tool.parameters
-                 if required or source.chance(0.6)}
-    if verb in FINDING and source.chance(0.4):
-        text = source.pick(QUESTIONS).format(thing=thing)
-    else:
-        text = " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
+    return Tool(tool_name(source, verb, thing), description + source.any(("", ".")), expected)
+
+
+def phrases(source, tool, arguments):
+    """What a request says of each argument, in any order."""
     kinds = {name: kind for name, kind, _ in tool.parameters}
     said_order = list(arguments)
     if len(said_order) > 1 and source.chance(0.3):
         source.random.shuffle(said_order)
     strings = [name for name in arguments if kinds[name] == "string"]
+    said = ""
     for position, name in enumerate(said_order):
         value = spoken(source, kinds[name], arguments[name])
         plain = name.replace("_", " ") if source.chance(0.5) else name
@@ -222,12 +233,42 @@ def tool_and_request(source, verb=None, thing=None):
             phrase = value_phrase(source, COUNTED, USUAL_COUNTED, "{v}", "{p}")
         else:
             phrase = value_phrase(source, KEYED, USUAL_KEYED, "{p}", "{v}")
-        text += phrase.format(v=value, p=plain)
+        said += phrase.format(v=value, p=plain)
+    return said
+
+
+def request_for(source, tool, verb, thing):
+    """What a user says for the tool to do this to the thing."""
+    arguments = {name: value_of(source, kind) for name, kind, required in tool.parameters
+                 if required or source.chance(0.6)}
+    if verb in FINDING and source.chance(0.4):
+        text = source.pick(QUESTIONS).format(thing=thing)
+    else:
+        text = " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
+    values = phrases(source, tool, arguments)
+    if values and not source.held_out and source.chance(0.1):
+        text = f"{values.lstrip(' ,.;:-')}, {text}"
+    else:
+        text += values
     if source.chance(0.5):
         text = text[:1].upper() + text[1:]
     if source.chance(0.4):
         text += source.pick(CLOSINGS, USUAL_CLOSINGS)
     return Request(text, tool, arguments, verb, thing)
+
+
+def tool_and_request(source, verb=None, thing=None):
+    """A tool, and a request that it fits. verb, thing: what it does, else anything."""
+    verb = verb or word(source, VERBS)
+    thing = thing or subject(source)
+    return request_for(source, tool_for(source, verb, thing), verb, thing)
+
+
+def asked_again(source, request):
+    """Another request for the same tool."""
+    if not request.verb:
+        return familiar_request(source, request.tool)
+    return request_for(source, request.tool, request.verb, request.thing)
 
 
 # The tools of Sluice's own demo, and others that people try first.
@@ -251,8 +292,9 @@ FAMILIAR = (
 )
 
 
-def familiar_request(source):
-    tool, asks = source.any(FAMILIAR)
+def familiar_request(source, tool=None):
+    """A request for one of the familiar tools, or for this one."""
+    tool, asks = source.any([each for each in FAMILIAR if tool in (None, each[0])])
     first, second = source.number(0, 500), source.number(0, 500)
     if tool.name == "echo":
         first = " ".join(word(source, NOUNS) for _ in range(source.number(1, 4)))
@@ -267,14 +309,22 @@ def familiar_request(source):
     return Request(text, tool, arguments[tool.name])
 
 
-def offered(source, request, others=None):
-    """The request's tool among up to three others, in any order. Some do the same to other things."""
-    tools = [request.tool]
+def competing(source, request, others=None):
+    """The request among up to three for other tools, in any order. Some of their tools do the same
+    to other things, in the training also other things to the same."""
+    requests = [request]
     others = source.any((0, 0, 1, 1, 2, 3, 3)) if others is None else others
-    while len(tools) < 1 + others:
-        verb = request.verb if source.chance(0.15) else None
-        other = tool_and_request(source, verb).tool
-        if other.name not in [tool.name for tool in tools]:
-            tools.append(other)
-    source.random.shuffle(tools)
-    return tools
+    alike = 0.15 if source.held_out else 0.3
+    while len(requests) < 1 + others:
+        verb = request.verb if source.chance(alike) else None
+        thing = request.thing if not source.held_out and not verb and source.chance(alike) else None
+        other = tool_and_request(source, verb, thing)
+        if other.tool.name not in [known.tool.name for known in requests]:
+            requests.append(other)
+    source.random.shuffle(requests)
+    return requests
+
+
+def offered(source, request, others=None):
+    """The request's tool among up to three others, in any order."""
+    return [each.tool for each in competing(source, request, others)]

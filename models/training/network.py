@@ -13,10 +13,10 @@ class Shape:
     """What llama.cpp must know to run the weights."""
 
     vocabulary: int
-    width: int = 160
+    width: int = 192
     layers: int = 6
-    heads: int = 5
-    hidden: int = 384
+    heads: int = 6
+    hidden: int = 448
     context: int = 2048
     rms_epsilon: float = 1e-5
 

@@ -21,8 +21,6 @@ from training.optimizer import Muon
 
 LANES = 2  # batches of a step, shared by the workers
 WARM_UP = 60  # steps
-FIRST_CYCLE = 3800  # steps
-SECOND_RATE = 0.35  # at the beginning of the second cycle, of the first one's
 EARLY = 450  # steps in which the short exercises fade out
 MATRIX_RATE, OTHER_RATE, DECAY = 0.02, 0.004, 0.05
 VOCABULARY_DIALOGUES = 6000
@@ -38,12 +36,8 @@ def learn_tokenizer(seed):
 
 
 def rate_at(step, steps):
-    """Rises, stays, and falls to nothing over the second half of the first cycle; then falls once
-    more, from less."""
-    first = min(steps, FIRST_CYCLE)
-    if step < first:
-        return min(1.0, (step + 1) / WARM_UP, (first - step) / (0.5 * first))
-    return SECOND_RATE * (steps - step) / (steps - first)
+    """Rises, stays, and falls to nothing over the last 60 %."""
+    return min(1.0, (step + 1) / WARM_UP, (steps - step) / (0.6 * steps))
 
 
 class Training:
