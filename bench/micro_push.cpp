@@ -31,7 +31,7 @@ struct Loop {
 
 class EventEncoder final : public ChunkEncoder {
  public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
     out.append("id: ");
     append_number(out, chunk.seq);
     out.append("\ndata: ");
@@ -42,7 +42,7 @@ class EventEncoder final : public ChunkEncoder {
 
 class FrameEncoder final : public ChunkEncoder {
  public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
     const std::size_t mark = websocket_framing().begin(out);
     append_pushed_chunk(out, stream, chunk);
     websocket_framing().end(out, mark);

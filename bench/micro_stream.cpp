@@ -34,7 +34,7 @@ struct Loop {
   StreamPolicy policy{limits(), std::size_t{1} << 32U, 1U << 20U, 1U << 20U};
   StreamManager streams{executor, policy, 0, 1};
 
-  std::shared_ptr<Stream> start(bool expects_poller) {
+  std::shared_ptr<ChunkStream> start(bool expects_poller) {
     return *streams.start(
         {.principal = "bench", .method = "run", .expects_poller = expects_poller});
   }
@@ -42,7 +42,7 @@ struct Loop {
 
 class PushEncoder final : public ChunkEncoder {
  public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
     append_pushed_chunk(out, stream, chunk);
   }
 };
@@ -169,7 +169,7 @@ void many_streams(benchmark::State& state) {
   Loop loop;
   const PushEncoder encoder;
   std::size_t bytes = 0;
-  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::shared_ptr<ChunkStream>> streams;
   std::vector<std::unique_ptr<PushCursor>> cursors;
   for (std::int64_t i = 0; i < state.range(0); ++i) {
     streams.push_back(loop.start(false));

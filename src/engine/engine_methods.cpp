@@ -7,8 +7,8 @@
 #include "engine/generation_producer.hpp"
 #include "protocol/stream_params.hpp"
 #include "rpc/error_codes.hpp"
-#include "server/call.hpp"
 #include "server/metrics_text.hpp"
+#include "server/pending_request.hpp"
 
 namespace sluice {
 namespace {
@@ -31,7 +31,7 @@ ChunkKind chunk_kind(Delta::Kind kind) {
 /// A generation's output as the chunks of a stream.
 class StreamOutput final : public GenerationOutput {
  public:
-  explicit StreamOutput(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  explicit StreamOutput(std::shared_ptr<ChunkStream> stream) : stream_(std::move(stream)) {}
   ~StreamOutput() override {
     if (!stream_->ended()) stream_->set_producer(nullptr);
   }
@@ -50,14 +50,14 @@ class StreamOutput final : public GenerationOutput {
   }
 
  private:
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<ChunkStream> stream_;
 };
 
 /// A generation's output as a tool call's progress and result.
 class CallOutput final : public GenerationOutput {
  public:
   /// `keep_text`: the result repeats what progress has shown.
-  CallOutput(std::shared_ptr<Call> call, bool keep_text)
+  CallOutput(std::shared_ptr<PendingRequest> call, bool keep_text)
       : call_(std::move(call)), keep_text_(keep_text) {}
 
   bool append(const Delta& delta) override {
@@ -106,14 +106,14 @@ class CallOutput final : public GenerationOutput {
     std::string tool_calls;  // JSON, separated by commas
   };
 
-  std::shared_ptr<Call> call_;
+  std::shared_ptr<PendingRequest> call_;
   bool keep_text_;
   std::string text_;
   std::unique_ptr<Aside> aside_;  // if the model makes more than text
 };
 
-Result<void> run(Engine& engine, const json::object& params, const std::shared_ptr<Stream>& stream,
-                 Executor& home) {
+Result<void> run(Engine& engine, const json::object& params,
+                 const std::shared_ptr<ChunkStream>& stream, Executor& home) {
   Result<GenerationRequest> request = decode_generation(params);
   if (!request) return std::unexpected(std::move(request.error()));
   const auto producer =
@@ -122,8 +122,8 @@ Result<void> run(Engine& engine, const json::object& params, const std::shared_p
   return producer->start(engine, std::move(*request));
 }
 
-Result<void> generate(Engine& engine, GenerationRequest request, std::shared_ptr<Call> call,
-                      bool keep_text) {
+Result<void> generate(Engine& engine, GenerationRequest request,
+                      std::shared_ptr<PendingRequest> call, bool keep_text) {
   Executor& home = call->executor();
   const auto producer =
       std::make_shared<GenerationProducer>(home, std::make_unique<CallOutput>(call, keep_text));
@@ -161,10 +161,10 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine) {
   definition.stream_methods.push_back(
       {.name = "run",
        .handler =
-           [&engine](const json::object& params, const std::shared_ptr<Stream>& stream) {
+           [&engine](const json::object& params, const std::shared_ptr<ChunkStream>& stream) {
              return run(engine, params, stream, stream->executor());
            },
-       .status = [](const Stream& stream) -> std::string {
+       .status = [](const ChunkStream& stream) -> std::string {
          const auto* const producer = dynamic_cast<const GenerationProducer*>(stream.producer());
          return producer == nullptr ? std::string() : status_members(producer->status());
        }});
@@ -173,18 +173,18 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine) {
        .description = "Answers a prompt with the model, streaming its text as progress messages; "
                       "with stream_id, follows an answer that run has started",
        .input_schema = generation_schema(),
-       .handler = Tool::Deferred(
-           [&engine](const json::object& arguments, std::shared_ptr<Call> call) -> Result<void> {
-             if (is_poll(arguments)) {
-               const Result<std::string> stream_id = decode_stream_id(arguments);
-               if (!stream_id) return std::unexpected(stream_id.error());
-               call->follow(*stream_id);
-               return {};
-             }
-             Result<GenerationRequest> request = decode_generation(arguments);
-             if (!request) return std::unexpected(std::move(request.error()));
-             return generate(engine, std::move(*request), std::move(call), true);
-           })});
+       .handler = Tool::Deferred([&engine](const json::object& arguments,
+                                           std::shared_ptr<PendingRequest> call) -> Result<void> {
+         if (is_poll(arguments)) {
+           const Result<std::string> stream_id = decode_stream_id(arguments);
+           if (!stream_id) return std::unexpected(stream_id.error());
+           call->follow(*stream_id);
+           return {};
+         }
+         Result<GenerationRequest> request = decode_generation(arguments);
+         if (!request) return std::unexpected(std::move(request.error()));
+         return generate(engine, std::move(*request), std::move(call), true);
+       })});
   definition.metrics = [&engine] { return engine_metrics(engine); };
 }
 
@@ -204,21 +204,21 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
                        R"("count":{"type":"integer","minimum":0},)"
                        R"("interval_ms":{"type":"integer","minimum":-1},)"
                        R"("interval_us":{"type":"integer","minimum":-1}}})",
-       .handler = Tool::Deferred(
-           [&engine](const json::object& arguments, std::shared_ptr<Call> call) -> Result<void> {
-             json::object params = arguments;
-             if (const json::value* interval = params.if_contains("interval_ms")) {
-               const std::int64_t* const ms = interval->if_int64();
-               if (ms == nullptr || *ms < -1 || *ms > 3'600'000) {
-                 return fail(kInvalidParams,
-                             "Invalid params: interval_ms must be an integer from -1 to 3600000");
-               }
-               params["interval_us"] = *ms < 0 ? -1 : *ms * 1000;
-             }
-             Result<GenerationRequest> request = decode_generation(params);
-             if (!request) return std::unexpected(std::move(request.error()));
-             return generate(engine, std::move(*request), std::move(call), false);
-           })});
+       .handler = Tool::Deferred([&engine](const json::object& arguments,
+                                           std::shared_ptr<PendingRequest> call) -> Result<void> {
+         json::object params = arguments;
+         if (const json::value* interval = params.if_contains("interval_ms")) {
+           const std::int64_t* const ms = interval->if_int64();
+           if (ms == nullptr || *ms < -1 || *ms > 3'600'000) {
+             return fail(kInvalidParams,
+                         "Invalid params: interval_ms must be an integer from -1 to 3600000");
+           }
+           params["interval_us"] = *ms < 0 ? -1 : *ms * 1000;
+         }
+         Result<GenerationRequest> request = decode_generation(params);
+         if (!request) return std::unexpected(std::move(request.error()));
+         return generate(engine, std::move(*request), std::move(call), false);
+       })});
 }
 
 }  // namespace sluice

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-void append_chunk_members(std::string& out, const Stream& stream, const Chunk& chunk) {
+void append_chunk_members(std::string& out, const ChunkStream& stream, const Chunk& chunk) {
   out.append(R"("seq":)");
   append_number(out, chunk.seq);
   switch (chunk.kind) {
@@ -27,13 +27,13 @@ void append_chunk_members(std::string& out, const Stream& stream, const Chunk& c
   }
 }
 
-void append_poll_chunk(std::string& out, const Stream& stream, const Chunk& chunk) {
+void append_poll_chunk(std::string& out, const ChunkStream& stream, const Chunk& chunk) {
   out.push_back('{');
   append_chunk_members(out, stream, chunk);
   out.push_back('}');
 }
 
-void append_pushed_chunk(std::string& out, const Stream& stream, const Chunk& chunk) {
+void append_pushed_chunk(std::string& out, const ChunkStream& stream, const Chunk& chunk) {
   out.append(R"({"jsonrpc":"2.0","method":)");
   append_json_string(out, stream.method());
   out.append(R"(,"params":{"stream_id":")").append(stream.id()).append(R"(",)");

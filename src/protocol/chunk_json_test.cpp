@@ -21,7 +21,7 @@ class ChunkJson : public testing::Test {
   }
 
   StreamBench bench;
-  std::shared_ptr<Stream> stream = bench.start();
+  std::shared_ptr<ChunkStream> stream = bench.start();
 };
 
 TEST_F(ChunkJson, EachKindHasItsMember) {

@@ -65,7 +65,7 @@ void Changes::publish(const Change& change) {
   const std::string message = message_of(change);
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
     if (!wants(*session, change)) continue;
-    on_standalone_stream(session, [message](Stream& stream) {
+    on_standalone_stream(session, [message](ChunkStream& stream) {
       if (!stream.paused()) stream.append(ChunkKind::message, message);
     });
   }
@@ -81,12 +81,12 @@ void Changes::close() {
     }
   }
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
-    on_standalone_stream(session, [](Stream& stream) { stream.finish(); });
+    on_standalone_stream(session, [](ChunkStream& stream) { stream.finish(); });
   }
 }
 
 void Changes::on_standalone_stream(const std::shared_ptr<Session>& session,
-                                   std::function<void(Stream&)> work) {
+                                   std::function<void(ChunkStream&)> work) {
   const std::optional<StreamId> id = session->standalone_stream();
   if (!id) return;
   const StreamShard& shard = shards_[StreamManager::loop_of(*id, shards_.size())];

@@ -62,7 +62,7 @@ class Changes {
 
   /// Does `work` with the standalone stream of `session` on its loop, if there is one.
   void on_standalone_stream(const std::shared_ptr<Session>& session,
-                            std::function<void(Stream&)> work);
+                            std::function<void(ChunkStream&)> work);
 
   SessionRegistry* sessions_;
   std::vector<StreamShard> shards_;

@@ -18,7 +18,7 @@
 
 namespace sluice {
 
-class Call;
+class PendingRequest;
 
 /// What a tool, a resource or a prompt says of itself beside its name (2026-07-28, Tools, Resources
 /// and Prompts, Data Types). What a revision does not have is left out for its clients.
@@ -44,8 +44,8 @@ struct Tool {
   /// for what the schema cannot say).
   using Immediate = std::function<Result<ToolResult>(const json::object& arguments)>;
   /// Answers through the call, now or later. An Error answers the call with it.
-  using Deferred =
-      std::function<Result<void>(const json::object& arguments, std::shared_ptr<Call> call)>;
+  using Deferred = std::function<Result<void>(const json::object& arguments,
+                                              std::shared_ptr<PendingRequest> call)>;
 
   std::string name;
   std::string description;
@@ -130,9 +130,9 @@ struct Prompt {
 /// the delivery), makes chunks in `stream` from then on. Called on the stream's loop.
 struct StreamMethod {
   using Handler = std::function<Result<void>(const json::object& params,
-                                             const std::shared_ptr<Stream>& stream)>;
+                                             const std::shared_ptr<ChunkStream>& stream)>;
   /// JSON members that tell how far the stream's producer is, for is_running; or empty.
-  using Status = std::function<std::string(const Stream& stream)>;
+  using Status = std::function<std::string(const ChunkStream& stream)>;
 
   std::string name;
   Handler handler;

@@ -7,9 +7,9 @@
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
-#include "server/call.hpp"
 #include "server/feature_methods.hpp"
 #include "server/listen.hpp"
+#include "server/pending_request.hpp"
 
 namespace sluice {
 namespace {
@@ -289,10 +289,10 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
     results_->append_tool_result(out, message.id, revision, *result);
     return {};
   }
-  Result<std::shared_ptr<Call>> opened =
+  Result<std::shared_ptr<PendingRequest>> opened =
       open_call(message, std::move(context), std::move(session), caller);
   if (!opened) return error(message.id, opened.error(), &revision, out);
-  const std::shared_ptr<Call> call = std::move(*opened);
+  const std::shared_ptr<PendingRequest> call = std::move(*opened);
   if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
     call->fail(started.error());
   }
@@ -304,16 +304,17 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
   const Revision& revision = *context.revision;
   Result<SubscriptionFilter> filter = SubscriptionFilter::decode(params_of(message));
   if (!filter) return error(message.id, filter.error(), &revision, out);
-  const Result<std::shared_ptr<Call>> call =
+  const Result<std::shared_ptr<PendingRequest>> call =
       open_call(message, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
   sluice::listen(*call, message.id, std::move(*filter), *definition_, *changes_);
   return {.kind = Outcome::Kind::pending};
 }
 
-Result<std::shared_ptr<Call>> Dispatcher::open_call(const Message& message, RequestContext context,
-                                                    std::shared_ptr<Session> session,
-                                                    Caller& caller) {
+Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& message,
+                                                              RequestContext context,
+                                                              std::shared_ptr<Session> session,
+                                                              Caller& caller) {
   if (streams_->draining()) return fail(-32000, "The server is shutting down; try another");
   std::unique_ptr<InputRounds> rounds;
   if (context.revision->era == Era::modern && context.capabilities.any()) {
@@ -324,10 +325,10 @@ Result<std::shared_ptr<Call>> Dispatcher::open_call(const Message& message, Requ
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) return std::unexpected(std::move(channel.error()));
-  auto call =
-      std::make_shared<Call>(Call::Request{message.id, std::move(context), caller.principal(),
-                                           std::move(session), std::move(rounds)},
-                             std::move(*channel), *streams_, *results_);
+  auto call = std::make_shared<PendingRequest>(
+      PendingRequest::Details{message.id, std::move(context), caller.principal(),
+                              std::move(session), std::move(rounds)},
+      std::move(*channel), *streams_, *results_);
   call->open();
   return call;
 }

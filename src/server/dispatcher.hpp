@@ -81,8 +81,9 @@ class Dispatcher {
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
   /// A call to be answered later; an Error instead goes to the caller now.
-  Result<std::shared_ptr<Call>> open_call(const Message& message, RequestContext context,
-                                          std::shared_ptr<Session> session, Caller& caller);
+  Result<std::shared_ptr<PendingRequest>> open_call(const Message& message, RequestContext context,
+                                                    std::shared_ptr<Session> session,
+                                                    Caller& caller);
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);
   Outcome error(const RequestId& id, const Error& error, const Revision* revision,
                 std::string& out);

@@ -228,7 +228,7 @@ TEST_F(DispatcherTest, DeferredToolsMayFail) {
 
 TEST_F(DispatcherTest, ProgressComesBeforeTheResult) {
   call_later();
-  Call& call = *bench.calls[0];
+  PendingRequest& call = *bench.calls[0];
   call.emit("a");
   call.emit("b\n");
   bench.run_all();
@@ -267,7 +267,7 @@ TEST_F(DispatcherTest, ProgressWaitsForASlowCaller) {
   call_later();
   caller.channel().room = false;
   CountingStreamProducer producer;
-  Call& call = *bench.calls[0];
+  PendingRequest& call = *bench.calls[0];
   call.set_producer(&producer);
   call.emit("first");
   bench.run_all();
@@ -293,7 +293,7 @@ TEST_F(DispatcherTest, ProgressWaitsForASlowCaller) {
 TEST_F(DispatcherTest, TheCallersGoingAwayCancelsTheCall) {
   for (const bool after_progress : {false, true}) {
     call_later();
-    const std::shared_ptr<Call> call = bench.calls.back();
+    const std::shared_ptr<PendingRequest> call = bench.calls.back();
     CountingStreamProducer producer;
     call->set_producer(&producer);
     if (after_progress) {
@@ -320,7 +320,7 @@ TEST_F(DispatcherTest, AResultThatIsOnItsWayIsLostWithTheCaller) {
   bench.calls[0]->emit("a");
   bench.run_all();
   bench.calls[0]->complete({.text = "a"});
-  const std::weak_ptr<Call> call = bench.calls[0];
+  const std::weak_ptr<PendingRequest> call = bench.calls[0];
   bench.calls.clear();
   EXPECT_FALSE(call.expired());
   caller.channel().close();
@@ -330,7 +330,7 @@ TEST_F(DispatcherTest, AResultThatIsOnItsWayIsLostWithTheCaller) {
 }
 
 TEST_F(DispatcherTest, ACallMayFollowAStream) {
-  const std::shared_ptr<Stream> stream = bench.start(0);
+  const std::shared_ptr<ChunkStream> stream = bench.start(0);
   call_later();
   bench.calls[0]->follow(std::string(stream->id()));
   stream->append(ChunkKind::text, "a\"");

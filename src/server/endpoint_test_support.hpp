@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "net/server_test_support.hpp"
-#include "server/call.hpp"
 #include "server/http_endpoint.hpp"
+#include "server/pending_request.hpp"
 #include "server/service.hpp"
 
 namespace sluice {
@@ -25,14 +25,14 @@ class EndpointTest : public ServerTest {
          .description = "",
          .input_schema = "{}",
          .handler = Tool::Deferred(
-             [this](const json::object&, std::shared_ptr<Call> call) -> Result<void> {
+             [this](const json::object&, std::shared_ptr<PendingRequest> call) -> Result<void> {
                calls.push_back(std::move(call));
                return {};
              })});
     definition.stream_methods.push_back(
         {.name = "run",
          .handler = [this](const json::object&,
-                           const std::shared_ptr<Stream>& stream) -> Result<void> {
+                           const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
            runs.push_back(stream);
            return {};
          }});
@@ -105,8 +105,8 @@ class EndpointTest : public ServerTest {
   std::unique_ptr<ToolSchemas> schemas;
   std::unique_ptr<Service> service;
   std::unique_ptr<HttpEndpoint> endpoint;
-  std::vector<std::shared_ptr<Call>> calls;
-  std::vector<std::shared_ptr<Stream>> runs;
+  std::vector<std::shared_ptr<PendingRequest>> calls;
+  std::vector<std::shared_ptr<ChunkStream>> runs;
 };
 
 }  // namespace sluice

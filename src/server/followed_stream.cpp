@@ -16,7 +16,7 @@ constexpr std::size_t kMaxText = std::size_t{16} << 20U;
 /// Chunks as JSON objects, one a line: they are decoded again on the call's loop.
 class LineEncoder final : public ChunkEncoder {
  public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
     append_poll_chunk(out, stream, chunk);
     out.push_back('\n');
   }
@@ -27,7 +27,7 @@ const LineEncoder kLineEncoder;
 /// One call that follows a stream. Kept by the call's producer slot and by its subscription's sink.
 class Follower final : public StreamProducer, public std::enable_shared_from_this<Follower> {
  public:
-  explicit Follower(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+  explicit Follower(std::shared_ptr<PendingRequest> call) : call_(std::move(call)) {}
 
   void attach(std::unique_ptr<Subscription> subscription) {
     if (call_ == nullptr) return;
@@ -51,7 +51,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
   }
 
   void fail(const Error& error) {
-    if (const std::shared_ptr<Call> call = leave()) call->fail(error);
+    if (const std::shared_ptr<PendingRequest> call = leave()) call->fail(error);
   }
 
  private:
@@ -69,7 +69,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
   }
 
   void complete(const json::object& last) {
-    const std::shared_ptr<Call> call = leave();
+    const std::shared_ptr<PendingRequest> call = leave();
     if (const json::value* error = last.if_contains("error")) {
       call->complete({.text = std::string(error->at("message").get_string()), .is_error = true});
       return;
@@ -81,8 +81,8 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
     call->complete({.text = std::move(text_), .structured = to_json(structured)});
   }
 
-  std::shared_ptr<Call> leave() {
-    const std::shared_ptr<Call> call = std::exchange(call_, nullptr);
+  std::shared_ptr<PendingRequest> leave() {
+    const std::shared_ptr<PendingRequest> call = std::exchange(call_, nullptr);
     if (call == nullptr) return nullptr;
     call->set_producer(nullptr);
     // Not under the feet of the subscription, which may be the one that calls.
@@ -90,7 +90,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
     return call;
   }
 
-  std::shared_ptr<Call> call_;
+  std::shared_ptr<PendingRequest> call_;
   std::unique_ptr<Subscription> subscription_;
   std::string text_;
 };
@@ -110,7 +110,7 @@ class FollowerSink final : public BlockSink {
 }  // namespace
 
 void follow_stream(StreamService& streams, const std::string& stream_id,
-                   const std::shared_ptr<Call>& call) {
+                   const std::shared_ptr<PendingRequest>& call) {
   const auto follower = std::make_shared<Follower>(call);
   call->set_producer(follower.get());
   streams.subscribe(stream_id, call->principal(), std::nullopt, 0, kLineEncoder, false,

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "server/call.hpp"
+#include "server/pending_request.hpp"
 #include "server/stream_service.hpp"
 
 namespace sluice {
@@ -12,6 +12,6 @@ namespace sluice {
 /// progress, the whole text as the result. The stream goes on whatever becomes of the call. Errors
 /// of finding it answer the call.
 void follow_stream(StreamService& streams, const std::string& stream_id,
-                   const std::shared_ptr<Call>& call);
+                   const std::shared_ptr<PendingRequest>& call);
 
 }  // namespace sluice

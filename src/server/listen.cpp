@@ -24,7 +24,7 @@ class Listening final : public ChangeListener,
                         public StreamProducer,
                         public std::enable_shared_from_this<Listening> {
  public:
-  Listening(std::shared_ptr<Call> call, const RequestId& id, SubscriptionFilter filter)
+  Listening(std::shared_ptr<PendingRequest> call, const RequestId& id, SubscriptionFilter filter)
       : call_(std::move(call)),
         meta_("\"" + std::string(kSubscriptionIdKey) + "\":" + id),
         filter_(std::move(filter)) {}
@@ -87,7 +87,7 @@ class Listening final : public ChangeListener,
   void on_cancel() override { const std::shared_ptr<Listening> released = std::move(self_); }
 
  private:
-  std::shared_ptr<Call> call_;
+  std::shared_ptr<PendingRequest> call_;
   std::string meta_;  // a member of `_meta`
   const SubscriptionFilter filter_;
   std::shared_ptr<Listening> self_;
@@ -131,8 +131,8 @@ Result<SubscriptionFilter> SubscriptionFilter::decode(const json::object& params
   return filter;
 }
 
-void listen(const std::shared_ptr<Call>& call, const RequestId& id, SubscriptionFilter filter,
-            const ServerDefinition& definition, Changes& changes) {
+void listen(const std::shared_ptr<PendingRequest>& call, const RequestId& id,
+            SubscriptionFilter filter, const ServerDefinition& definition, Changes& changes) {
   if (!definition.announces_changes) filter = {};
   const auto listening = std::make_shared<Listening>(call, id, std::move(filter));
   listening->start();

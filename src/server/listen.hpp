@@ -7,9 +7,9 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "server/call.hpp"
 #include "server/changes.hpp"
 #include "server/definition.hpp"
+#include "server/pending_request.hpp"
 
 namespace sluice {
 
@@ -26,7 +26,7 @@ struct SubscriptionFilter {
 
 /// Answers `call` by keeping it open: it is acknowledged, and told of the changes that `filter`
 /// names as long as its client listens. `id` is the request's.
-void listen(const std::shared_ptr<Call>& call, const RequestId& id, SubscriptionFilter filter,
-            const ServerDefinition& definition, Changes& changes);
+void listen(const std::shared_ptr<PendingRequest>& call, const RequestId& id,
+            SubscriptionFilter filter, const ServerDefinition& definition, Changes& changes);
 
 }  // namespace sluice

@@ -29,7 +29,8 @@ Error too_many_subscriptions() {
 
 }  // namespace
 
-void PushedChunkEncoder::encode(std::string& out, const Stream& stream, const Chunk& chunk) const {
+void PushedChunkEncoder::encode(std::string& out, const ChunkStream& stream,
+                                const Chunk& chunk) const {
   const std::size_t mark = framing_->begin(out);
   append_pushed_chunk(out, stream, chunk);
   framing_->end(out, mark);
@@ -310,7 +311,7 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   if (subscriptions_.size() >= kMaxSubscriptions) {
     return append_error(out, message.id, too_many_subscriptions());
   }
-  Result<std::shared_ptr<Stream>> stream =
+  Result<std::shared_ptr<ChunkStream>> stream =
       service_->streams.start(method, params_of(message), principal_, *options, false);
   if (!stream) return append_error(out, message.id, stream.error());
   append_result(out, message.id, started_result(**stream));

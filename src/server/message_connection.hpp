@@ -33,7 +33,7 @@ class PushedChunkEncoder final : public ChunkEncoder {
   /// `framing` outlives the encoder.
   explicit PushedChunkEncoder(const Framing& framing) : framing_(&framing) {}
   [[nodiscard]] const Framing& framing() const { return *framing_; }
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override;
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
 
  private:
   const Framing* framing_;

@@ -11,7 +11,7 @@ constexpr char kSeparator = '.';
 
 class MessageEvents final : public ChunkEncoder {
  public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
     if (chunk.kind == ChunkKind::end) {
       if (stream.state() != StreamState::failed) return;
       // What the response would have been is not to be had any more.

@@ -60,7 +60,7 @@ class ReaderEnd final : public std::enable_shared_from_this<ReaderEnd> {
 /// The stream's end, on the stream's loop: owns the cursor.
 class SourceEnd final {
  public:
-  SourceEnd(std::shared_ptr<Stream> stream, const RemoteSubscriptionRequest& request, Seq from,
+  SourceEnd(std::shared_ptr<ChunkStream> stream, const RemoteSubscriptionRequest& request, Seq from,
             const std::shared_ptr<ReaderEnd>& reader)
       : cursor_(std::move(stream), *request.encoder, std::make_unique<Sink>(*this, reader),
                 options(request, from)) {}
@@ -169,7 +169,7 @@ void subscribe_remote(RemoteSubscriptionRequest request, StreamShard shard, Exec
   auto reader = std::make_shared<ReaderEnd>(std::move(sink), *shard.executor, here);
   shard.executor->post([request = std::move(request), shard, &here, reader = std::move(reader),
                         answer = std::move(answer)]() mutable {
-    Result<std::shared_ptr<Stream>> stream =
+    Result<std::shared_ptr<ChunkStream>> stream =
         shard.streams->find(request.stream_id, request.principal);
     Result<void> valid;
     if (!stream) {

@@ -87,7 +87,7 @@ class ServerHostTest : public ::testing::Test {
     definition.stream_methods.push_back(
         {.name = "run",
          .handler = [this](const json::object&,
-                           const std::shared_ptr<Stream>& made) -> Result<void> {
+                           const std::shared_ptr<ChunkStream>& made) -> Result<void> {
            started.set_value(made.get());
            return {};
          }});
@@ -134,8 +134,8 @@ class ServerHostTest : public ::testing::Test {
   }
 
   ServerDefinition definition;
-  std::promise<Stream*> started;
-  Stream* stream = nullptr;  // the host's, to be used on its loop
+  std::promise<ChunkStream*> started;
+  ChunkStream* stream = nullptr;  // the host's, to be used on its loop
   std::unique_ptr<ServerHost> host;
 };
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/manual_executor.hpp"
-#include "server/call.hpp"
 #include "server/dispatcher.hpp"
 #include "server/framing.hpp"
+#include "server/pending_request.hpp"
 #include "server/reply_channel.hpp"
 #include "server/stream_service.hpp"
 #include "stream/stream_manager.hpp"
@@ -139,22 +139,22 @@ class ServerBench {
         {.name = "later",
          .description = "",
          .input_schema = "{}",
-         .handler = Tool::Deferred(
-             [this](const json::object& arguments, std::shared_ptr<Call> call) -> Result<void> {
-               if (arguments.contains("refuse")) return fail(-32602, "refused");
-               calls.push_back(std::move(call));
-               return {};
-             })});
+         .handler = Tool::Deferred([this](const json::object& arguments,
+                                          std::shared_ptr<PendingRequest> call) -> Result<void> {
+           if (arguments.contains("refuse")) return fail(-32602, "refused");
+           calls.push_back(std::move(call));
+           return {};
+         })});
     definition.stream_methods.push_back(
         {.name = "run",
          .handler = [this](const json::object& params,
-                           const std::shared_ptr<Stream>& stream) -> Result<void> {
+                           const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
            if (params.contains("refuse")) return fail(-32602, "refused");
            run_params.push_back(to_json(params));
            runs.push_back(stream);
            return {};
          },
-         .status = [](const Stream&) { return std::string(R"("queue_position":3)"); }});
+         .status = [](const ChunkStream&) { return std::string(R"("queue_position":3)"); }});
     std::vector<StreamShard> shards;
     for (std::size_t i = 0; i < loops; ++i) {
       managers.push_back(std::make_unique<StreamManager>(executors[i], policy, i, loops));
@@ -207,7 +207,7 @@ class ServerBench {
   }
 
   /// A stream of `loop` that the principal alice has started.
-  std::shared_ptr<Stream> start(std::size_t loop) {
+  std::shared_ptr<ChunkStream> start(std::size_t loop) {
     return managers[loop]->start({.principal = "alice", .method = "run"}).value();
   }
 
@@ -224,9 +224,9 @@ class ServerBench {
   std::optional<Dispatcher> dispatcher;
   MessageParser parser;
   Outcome outcome;
-  std::vector<std::shared_ptr<Call>> calls;
+  std::vector<std::shared_ptr<PendingRequest>> calls;
   std::vector<std::string> run_params;
-  std::vector<std::shared_ptr<Stream>> runs;
+  std::vector<std::shared_ptr<ChunkStream>> runs;
 };
 
 /// {"jsonrpc":"2.0","id":1,"result":<result>}.

@@ -74,7 +74,7 @@ void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchan
          });
     return;
   }
-  Result<std::shared_ptr<Stream>> stream = service_->streams.streams().start(
+  Result<std::shared_ptr<ChunkStream>> stream = service_->streams.streams().start(
       {.principal = session->stream_principal(), .expects_poller = false});
   if (!stream) {
     refuse(*exchange, 503, stream.error().code, stream.error().message);

@@ -17,7 +17,7 @@ namespace {
 /// HTTP chunks, so that they are framed once.
 class EventEncoder final : public ChunkEncoder {
  public:
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
     out.append("id: ");
     append_number(out, chunk.seq);
     out.append("\ndata: ");

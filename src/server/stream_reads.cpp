@@ -17,7 +17,7 @@ constexpr std::size_t kWholeBytes = std::size_t{16} << 20U;
 
 /// Appends the result of a poll from `from`, at most `max_chunks`; notes when that has the last
 /// chunk in it.
-void append_poll_result(std::string& out, Stream& stream, Seq from, std::size_t max_chunks) {
+void append_poll_result(std::string& out, ChunkStream& stream, Seq from, std::size_t max_chunks) {
   out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
   const std::size_t start = out.size();
   const Seq next = stream.read(from, [&](const Chunk& chunk) {
@@ -35,7 +35,7 @@ void append_poll_result(std::string& out, Stream& stream, Seq from, std::size_t 
 
 class PendingPoll final : public Cursor {
  public:
-  PendingPoll(std::shared_ptr<Stream> stream, const RunPoll& poll, PollAnswer respond)
+  PendingPoll(std::shared_ptr<ChunkStream> stream, const RunPoll& poll, PollAnswer respond)
       : Cursor(std::move(stream), *poll.from),
         executor_(&this->stream()->executor()),
         max_chunks_(poll.max_chunks),
@@ -70,11 +70,11 @@ class PendingPoll final : public Cursor {
   Executor::TimerId timer_ = 0;
 };
 
-Result<std::shared_ptr<Stream>> begin_poll(StreamManager& streams, RunPoll& poll,
-                                           const std::string& principal) {
-  Result<std::shared_ptr<Stream>> found = streams.find(poll.stream_id, principal);
+Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, RunPoll& poll,
+                                                const std::string& principal) {
+  Result<std::shared_ptr<ChunkStream>> found = streams.find(poll.stream_id, principal);
   if (!found) return found;
-  Stream& stream = **found;
+  ChunkStream& stream = **found;
   const bool acknowledges = poll.from.has_value();
   if (!acknowledges) poll.from = stream.first();
   // One past the last chunk acknowledges the whole stream.
@@ -85,20 +85,20 @@ Result<std::shared_ptr<Stream>> begin_poll(StreamManager& streams, RunPoll& poll
   return found;
 }
 
-bool answer_poll(std::string& out, Stream& stream, const RunPoll& poll) {
+bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll) {
   if (*poll.from >= stream.next() && !stream.ended() && poll.wait.count() != 0) return false;
   append_poll_result(out, stream, *poll.from, poll.max_chunks);
   return true;
 }
 
-std::shared_ptr<PendingPoll> wait_for_chunks(std::shared_ptr<Stream> stream, const RunPoll& poll,
-                                             PollAnswer respond) {
+std::shared_ptr<PendingPoll> wait_for_chunks(std::shared_ptr<ChunkStream> stream,
+                                             const RunPoll& poll, PollAnswer respond) {
   return std::make_shared<PendingPoll>(std::move(stream), poll, std::move(respond));
 }
 
 class WholeRun final : public Cursor {
  public:
-  WholeRun(StreamManager& streams, std::shared_ptr<Stream> stream, WholeAnswer respond)
+  WholeRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, WholeAnswer respond)
       : Cursor(stream, stream->first()), streams_(&streams), respond_(std::move(respond)) {}
   ~WholeRun() override { leave(); }
 
@@ -158,7 +158,7 @@ class WholeRun final : public Cursor {
   void leave() {
     if (stream() != nullptr) {
       respond_ = nullptr;
-      const std::shared_ptr<Stream> keep = stream()->shared_from_this();
+      const std::shared_ptr<ChunkStream> keep = stream()->shared_from_this();
       streams_->discard(*keep);
     }
   }
@@ -171,8 +171,8 @@ class WholeRun final : public Cursor {
   std::string tool_calls_;
 };
 
-std::shared_ptr<WholeRun> collect_stream(StreamManager& streams, std::shared_ptr<Stream> stream,
-                                         WholeAnswer respond) {
+std::shared_ptr<WholeRun> collect_stream(StreamManager& streams,
+                                         std::shared_ptr<ChunkStream> stream, WholeAnswer respond) {
   auto run = std::make_shared<WholeRun>(streams, std::move(stream), std::move(respond));
   // The caller takes the handle before an answer can come.
   streams.executor().post([weak = std::weak_ptr(run)] {

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxListed = 1000;
 
 class LocalSubscription final : public Subscription {
  public:
-  LocalSubscription(std::shared_ptr<Stream> stream, const ChunkEncoder& encoder,
+  LocalSubscription(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
                     std::unique_ptr<BlockSink> sink, PushCursor::Options options)
       : cursor_(std::move(stream), encoder, std::move(sink), options) {}
   void resume() override { cursor_.resume(); }
@@ -48,7 +48,7 @@ std::string status_result(std::string_view stream_id, std::string_view status) {
   return out;
 }
 
-void append_summary(std::string& out, const Stream& stream) {
+void append_summary(std::string& out, const ChunkStream& stream) {
   out.append(R"({"stream_id":")").append(stream.id()).append(R"(","method":)");
   append_json_string(out, stream.method());
   out.append(R"(,"state":")").append(to_string(stream.state())).append(R"(","priority":)");
@@ -62,11 +62,11 @@ void append_summary(std::string& out, const Stream& stream) {
 
 }  // namespace
 
-std::string started_result(const Stream& stream) {
+std::string started_result(const ChunkStream& stream) {
   return status_result(stream.id(), "streaming_started");
 }
 
-Seq start_position(const Stream& stream, std::optional<Seq> from) {
+Seq start_position(const ChunkStream& stream, std::optional<Seq> from) {
   return from == kUndelivered ? stream.undelivered() : from.value_or(stream.first());
 }
 
@@ -80,15 +80,16 @@ bool StreamService::serves(std::string_view method) const {
          method == "subscribe" || method == "unsubscribe";
 }
 
-Result<std::shared_ptr<Stream>> StreamService::start(const StreamMethod& method,
-                                                     const json::object& params,
-                                                     const std::string& principal,
-                                                     const RunStart& options, bool expects_poller) {
+Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& method,
+                                                          const json::object& params,
+                                                          const std::string& principal,
+                                                          const RunStart& options,
+                                                          bool expects_poller) {
   if (draining_) return fail(-32000, "The server is shutting down; try another");
-  Result<std::shared_ptr<Stream>> stream = streams().start({.principal = principal,
-                                                            .method = method.name,
-                                                            .priority = options.priority,
-                                                            .expects_poller = expects_poller});
+  Result<std::shared_ptr<ChunkStream>> stream = streams().start({.principal = principal,
+                                                                 .method = method.name,
+                                                                 .priority = options.priority,
+                                                                 .expects_poller = expects_poller});
   if (!stream) return stream;
   json::object own = params;
   own.erase("stream");
@@ -137,7 +138,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
   if (target == loop_) {
-    Result<std::shared_ptr<Stream>> stream = begin_poll(streams(), *poll, caller.principal());
+    Result<std::shared_ptr<ChunkStream>> stream = begin_poll(streams(), *poll, caller.principal());
     if (!stream) {
       append_error(out, message.id, stream.error());
       return true;
@@ -178,7 +179,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
         respond(std::move(result));
       });
     };
-    Result<std::shared_ptr<Stream>> stream = begin_poll(manager, poll, principal);
+    Result<std::shared_ptr<ChunkStream>> stream = begin_poll(manager, poll, principal);
     if (!stream) {
       send(std::unexpected(std::move(stream.error())));
       return;
@@ -207,7 +208,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     append_error(out, message.id, options.error());
     return true;
   }
-  Result<std::shared_ptr<Stream>> stream =
+  Result<std::shared_ptr<ChunkStream>> stream =
       start(method, *message.params, caller.principal(), *options, options->stream);
   if (!stream) {
     append_error(out, message.id, stream.error());
@@ -267,7 +268,7 @@ bool StreamService::abort(const Message& message, Caller& caller, std::string& o
   return on_stream(
       message, caller, out, *id,
       [id = *id, principal = caller.principal()](StreamManager& manager) -> Result<std::string> {
-        const Result<std::shared_ptr<Stream>> stream = manager.find(id, principal);
+        const Result<std::shared_ptr<ChunkStream>> stream = manager.find(id, principal);
         if (!stream) return std::unexpected(stream.error());
         const bool running = !(*stream)->ended();
         if (running) (*stream)->cancel();
@@ -285,7 +286,7 @@ bool StreamService::is_running(const Message& message, Caller& caller, std::stri
       message, caller, out, *id,
       [id = *id, principal = caller.principal(),
        definition = definition_](StreamManager& manager) -> Result<std::string> {
-        const Result<std::shared_ptr<Stream>> stream = manager.find(id, principal);
+        const Result<std::shared_ptr<ChunkStream>> stream = manager.find(id, principal);
         if (!stream) return std::unexpected(stream.error());
         std::string out_json = status_result(id, (*stream)->ended() ? "idle" : "running");
         out_json.pop_back();
@@ -312,7 +313,7 @@ bool StreamService::acknowledge(const Message& message, Caller& caller, std::str
   return on_stream(
       message, caller, out, ack->stream_id,
       [ack = *ack, principal = caller.principal()](StreamManager& manager) -> Result<std::string> {
-        const Result<std::shared_ptr<Stream>> stream = manager.find(ack.stream_id, principal);
+        const Result<std::shared_ptr<ChunkStream>> stream = manager.find(ack.stream_id, principal);
         if (!stream) return std::unexpected(stream.error());
         if (Result<void> valid = (*stream)->check_position(ack.seq); !valid) {
           return std::unexpected(std::move(valid.error()));
@@ -365,7 +366,7 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
   return false;
 }
 
-std::unique_ptr<Subscription> StreamService::subscribe_local(std::shared_ptr<Stream> stream,
+std::unique_ptr<Subscription> StreamService::subscribe_local(std::shared_ptr<ChunkStream> stream,
                                                              Seq from, std::size_t window,
                                                              const ChunkEncoder& encoder,
                                                              bool shareable,
@@ -392,7 +393,7 @@ void StreamService::subscribe(const std::string& stream_id, const std::string& p
                      shards_[target], executor(), std::move(sink), std::move(answer));
     return;
   }
-  Result<std::shared_ptr<Stream>> stream = streams().find(stream_id, principal);
+  Result<std::shared_ptr<ChunkStream>> stream = streams().find(stream_id, principal);
   if (!stream) {
     answer(std::unexpected(std::move(stream.error())));
     return;

@@ -23,7 +23,7 @@ namespace sluice {
 /// As the place to read from: behind what the reader before was given.
 inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
 /// The chunk that a reader starts at who asks for `from`; absent: the oldest kept.
-Seq start_position(const Stream& stream, std::optional<Seq> from);
+Seq start_position(const ChunkStream& stream, std::optional<Seq> from);
 
 /// One loop and the streams that live on it.
 struct StreamShard {
@@ -55,9 +55,9 @@ class StreamService {
   [[nodiscard]] bool serves(std::string_view method) const;
 
   /// Starts a stream for `method`. Errors as StreamManager::start and the method's handler.
-  Result<std::shared_ptr<Stream>> start(const StreamMethod& method, const json::object& params,
-                                        const std::string& principal, const RunStart& options,
-                                        bool expects_poller);
+  Result<std::shared_ptr<ChunkStream>> start(const StreamMethod& method, const json::object& params,
+                                             const std::string& principal, const RunStart& options,
+                                             bool expects_poller);
 
   /// Answers a request that does not push: a poll, a whole `run`, abort, is_running, streams, ack.
   /// Appends the response to `out` and returns true, or answers later through a channel of
@@ -72,7 +72,7 @@ class StreamService {
                  std::optional<Seq> from, std::size_t window, const ChunkEncoder& encoder,
                  bool shareable, std::unique_ptr<BlockSink> sink, Subscribed answer);
   /// The same for a stream of this loop, at once.
-  std::unique_ptr<Subscription> subscribe_local(std::shared_ptr<Stream> stream, Seq from,
+  std::unique_ptr<Subscription> subscribe_local(std::shared_ptr<ChunkStream> stream, Seq from,
                                                 std::size_t window, const ChunkEncoder& encoder,
                                                 bool shareable, std::unique_ptr<BlockSink> sink);
 
@@ -109,6 +109,6 @@ class StreamService {
 };
 
 /// {"stream_id":...,"status":"streaming_started"}, the result of a `run` that streams.
-std::string started_result(const Stream& stream);
+std::string started_result(const ChunkStream& stream);
 
 }  // namespace sluice

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string with_id(const Stream& stream, std::string_view more = "") {
+std::string with_id(const ChunkStream& stream, std::string_view more = "") {
   return R"("stream_id":")" + std::string(stream.id()) + "\"" + std::string(more);
 }
 
@@ -40,7 +40,7 @@ class StreamServiceTest : public testing::TestWithParam<std::size_t> {
 
   ServerBench bench{2};
   RecordingCaller caller;
-  std::shared_ptr<Stream> stream = bench.start(GetParam());
+  std::shared_ptr<ChunkStream> stream = bench.start(GetParam());
 };
 
 INSTANTIATE_TEST_SUITE_P(Loops, StreamServiceTest, testing::Values(0, 1),
@@ -168,7 +168,7 @@ TEST_P(StreamServiceTest, AckFreesChunks) {
 }
 
 TEST_P(StreamServiceTest, ListsTheStreamsOfAllLoops) {
-  const std::shared_ptr<Stream> other = bench.start(1 - GetParam());
+  const std::shared_ptr<ChunkStream> other = bench.start(1 - GetParam());
   other->append(ChunkKind::text, "a");
   const std::string list = ask("streams", "");
   for (const auto& [each, state] :
@@ -338,7 +338,7 @@ TEST_F(RunTest, StartsAStream) {
 TEST_F(RunTest, AnswersAWholeText) {
   EXPECT_EQ(bench.request("run", R"("prompt":"p")", caller), "");
   EXPECT_EQ(bench.outcome.kind, Outcome::Kind::pending);
-  Stream& stream = *bench.runs.at(0);
+  ChunkStream& stream = *bench.runs.at(0);
   stream.append(ChunkKind::reasoning, "hm");
   stream.append(ChunkKind::text, "a");
   bench.run_all();

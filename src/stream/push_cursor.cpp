@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-PushCursor::PushCursor(std::shared_ptr<Stream> stream, const ChunkEncoder& encoder,
+PushCursor::PushCursor(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
                        std::unique_ptr<BlockSink> sink, Options options)
     : Cursor(std::move(stream), options.from),
       encoder_(&encoder),
@@ -43,7 +43,7 @@ void PushCursor::on_chunks() {
   // A sink that resumes from within write() is served by the loop that called it.
   if (writing_ != nullptr) return;
   while (open_ && !finished_ && stream() != nullptr) {
-    Stream& source = *stream();
+    ChunkStream& source = *stream();
     const Seq limit = window_ == 0 ? source.next() : acknowledged() + window_;
     if (position() >= source.next()) {
       // A reader that resumes behind the last chunk has everything.

@@ -39,7 +39,7 @@ class PushCursor final : public Cursor {
   };
 
   /// `encoder` must outlive the cursor. Nothing is written before the first resume().
-  PushCursor(std::shared_ptr<Stream> stream, const ChunkEncoder& encoder,
+  PushCursor(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
              std::unique_ptr<BlockSink> sink, Options options);
   ~PushCursor() override;
 

@@ -28,7 +28,7 @@ class PushCursorTest : public testing::Test {
 
   StreamBench bench;
   PlainEncoder encoder;
-  std::shared_ptr<Stream> stream = bench.start_pushed();
+  std::shared_ptr<ChunkStream> stream = bench.start_pushed();
   std::shared_ptr<Written> written = std::make_shared<Written>();
 };
 

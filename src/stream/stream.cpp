@@ -31,7 +31,7 @@ std::string_view to_string(StreamState state) {
   return "failed";
 }
 
-Stream::Stream(Options options, StreamManager& manager)
+ChunkStream::ChunkStream(Options options, StreamManager& manager)
     : manager_(&manager),
       id_(options.id),
       poller_(options.expects_poller ? Poller::expected : Poller::none),
@@ -41,11 +41,11 @@ Stream::Stream(Options options, StreamManager& manager)
       method_(options.method),
       last_access_(manager.executor().clock().now()) {}
 
-Stream::~Stream() {
+ChunkStream::~ChunkStream() {
   while (cursors_ != nullptr) cursors_->detach();
 }
 
-bool Stream::append(ChunkKind kind, std::string_view text) {
+bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   if (ended()) return false;
   if (state_ == StreamState::initializing) state_ = StreamState::active;
   std::string_view escaped = text;
@@ -73,15 +73,15 @@ bool Stream::append(ChunkKind kind, std::string_view text) {
   return !paused_;
 }
 
-void Stream::flush() {
+void ChunkStream::flush() {
   if (dirty_) notify_cursors();
 }
 
-void Stream::finish(std::string trailer) {
+void ChunkStream::finish(std::string trailer) {
   end(StreamState::finished, std::move(trailer));
 }
 
-void Stream::fail(const Error& error, std::string trailer) {
+void ChunkStream::fail(const Error& error, std::string trailer) {
   if (ended()) return;
   std::string members = R"("error":{"code":)";
   append_number(members, error.code);
@@ -93,7 +93,7 @@ void Stream::fail(const Error& error, std::string trailer) {
   end(StreamState::failed, std::move(members), error);
 }
 
-void Stream::end(StreamState state, std::string trailer, Error error) {
+void ChunkStream::end(StreamState state, std::string trailer, Error error) {
   if (ended()) return;
   log_.append_end();
   state_ = state;
@@ -105,13 +105,13 @@ void Stream::end(StreamState state, std::string trailer, Error error) {
   mark_dirty();
 }
 
-void Stream::abandon(const Error& error) {
+void ChunkStream::abandon(const Error& error) {
   StreamProducer* const producer = producer_;
   fail(error);
   if (producer != nullptr && !std::exchange(cancelled_, true)) producer->on_cancel();
 }
 
-void Stream::poll_from(Seq seq) {
+void ChunkStream::poll_from(Seq seq) {
   if (!listed_) return;
   touch();
   poller_ = Poller::active;
@@ -125,7 +125,7 @@ void Stream::poll_from(Seq seq) {
   if (paused_ || log_.bytes() > retained_bytes()) queue();
 }
 
-Result<void> Stream::check_position(Seq from) const {
+Result<void> ChunkStream::check_position(Seq from) const {
   if (!listed_) {
     return std::unexpected(Error{kStreamExpired, "Stream session expired: the stream is gone"});
   }
@@ -149,13 +149,14 @@ Result<void> Stream::check_position(Seq from) const {
                                std::move(data)});
 }
 
-bool Stream::cancel() {
+bool ChunkStream::cancel() {
   if (producer_ == nullptr || std::exchange(cancelled_, true)) return false;
   producer_->on_cancel();
   return true;
 }
 
-Bytes Stream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_bytes, Seq& next_seq) {
+Bytes ChunkStream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_bytes,
+                           Seq& next_seq) {
   if (shared_ == nullptr) shared_ = std::make_unique<SharedBlock>();
   if (shared_->encoder != &encoder || shared_->from != from || shared_->bytes.empty()) {
     std::string text;
@@ -171,8 +172,8 @@ Bytes Stream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_byt
   return shared_->bytes;
 }
 
-Seq Stream::encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq limit,
-                   std::size_t max_bytes) const {
+Seq ChunkStream::encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq limit,
+                        std::size_t max_bytes) const {
   const std::size_t start = out.size();
   return log_.read(from, [&](const Chunk& chunk) {
     if (chunk.seq >= limit || out.size() - start >= max_bytes) return false;
@@ -181,48 +182,48 @@ Seq Stream::encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq 
   });
 }
 
-Executor& Stream::executor() const {
+Executor& ChunkStream::executor() const {
   return manager_->executor();
 }
 
-const std::string& Stream::trailer() const {
+const std::string& ChunkStream::trailer() const {
   static const std::string none;
   return ending_ == nullptr ? none : ending_->trailer;
 }
 
-void Stream::note_delivered() {
+void ChunkStream::note_delivered() {
   poller_done_ = true;
   mark_delivered();
 }
 
-void Stream::mark_delivered() {
+void ChunkStream::mark_delivered() {
   if (!std::exchange(delivered_, true)) --manager_->counters().unread;
   manager_->note_evictable();
 }
 
-bool Stream::has_several_readers() const {
+bool ChunkStream::has_several_readers() const {
   return cursors_ != nullptr && cursors_->next_ != nullptr;
 }
 
-std::string& Stream::block_scratch() {
+std::string& ChunkStream::block_scratch() {
   return manager_->block_scratch();
 }
 
-void Stream::mark_dirty() {
+void ChunkStream::mark_dirty() {
   if (shared_ != nullptr) shared_->bytes = Bytes();
   dirty_ = true;
   queue();
 }
 
-void Stream::queue() {
+void ChunkStream::queue() {
   if (listed_ && !std::exchange(queued_, true)) manager_->schedule_flush(shared_from_this());
 }
 
-void Stream::notify_cursors() {
+void ChunkStream::notify_cursors() {
   if (telling_) return;
   dirty_ = false;
   if (cursors_ == nullptr) return;
-  const std::shared_ptr<Stream> keep = shared_from_this();
+  const std::shared_ptr<ChunkStream> keep = shared_from_this();
   telling_ = true;
   if (cursors_->next_ == nullptr) {
     cursors_->on_chunks();
@@ -245,7 +246,7 @@ void Stream::notify_cursors() {
   queue();
 }
 
-void Stream::settle() {
+void ChunkStream::settle() {
   // What was encoded for this turn's readers is of no use to later ones.
   shared_.reset();
   if (!listed_) return;
@@ -260,7 +261,7 @@ void Stream::settle() {
   if (producer_ != nullptr) producer_->on_room();
 }
 
-Seq Stream::hold() const {
+Seq ChunkStream::hold() const {
   Seq lowest = next();
   if (poller_ != Poller::none) {
     lowest = poller_at_;
@@ -273,23 +274,23 @@ Seq Stream::hold() const {
   return lowest;
 }
 
-std::size_t Stream::retained_bytes() const {
+std::size_t ChunkStream::retained_bytes() const {
   const StreamLimits& limits = manager_->limits();
   return std::min(limits.retained_bytes, limits.max_bytes / 2);
 }
 
-bool Stream::full() const {
+bool ChunkStream::full() const {
   const StreamLimits& limits = manager_->limits();
   return log_.size() >= limits.max_chunks || log_.bytes() >= limits.max_bytes;
 }
 
-bool Stream::roomy() const {
+bool ChunkStream::roomy() const {
   const StreamLimits& limits = manager_->limits();
   return log_.size() <= three_quarters(limits.max_chunks) &&
          log_.bytes() <= three_quarters(limits.max_bytes) && !manager_->short_of_memory();
 }
 
-void Stream::make_room() {
+void ChunkStream::make_room() {
   std::size_t bytes = log_.bytes();
   std::size_t chunks = log_.size();
   const std::size_t keep_bytes = retained_bytes();
@@ -309,14 +310,14 @@ void Stream::make_room() {
   }));
 }
 
-void Stream::pause() {
+void ChunkStream::pause() {
   if (std::exchange(paused_, true)) return;
   ++manager_->counters().pauses;
   arm_stall_timer();
   manager_->on_paused(*this);
 }
 
-void Stream::arm_stall_timer() {
+void ChunkStream::arm_stall_timer() {
   poller_moved_ = false;
   for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
     cursor->moved_ = false;
@@ -327,10 +328,10 @@ void Stream::arm_stall_timer() {
       });
 }
 
-void Stream::on_stall() {
+void ChunkStream::on_stall() {
   stall_timer_ = 0;
   if (!paused_ || ended()) return;
-  const std::shared_ptr<Stream> keep = shared_from_this();
+  const std::shared_ptr<ChunkStream> keep = shared_from_this();
   const Error error{kStreamInvalidState,
                     "The reader stalled: it held up a full stream for longer than stall-limit"};
   // A stream that nobody is attached to waits for a reader as long as its expiry lets it.
@@ -354,7 +355,7 @@ void Stream::on_stall() {
   queue();
 }
 
-std::size_t Stream::drop_stalled(Seq lowest, const Error& error) {
+std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {
   std::size_t dropped = 0;
   if (poller_ != Poller::none && poller_at_ == lowest && !poller_moved_) {
     poller_ = Poller::none;
@@ -380,23 +381,25 @@ std::size_t Stream::drop_stalled(Seq lowest, const Error& error) {
   return dropped;
 }
 
-bool Stream::evictable() const {
+bool ChunkStream::evictable() const {
   return delivered_ && cursors_ == nullptr && (poller_ != Poller::active || poller_done_);
 }
 
-void Stream::touch() {
+void ChunkStream::touch() {
   if (!listed_) return;
   last_access_ = manager_->executor().clock().now();
   manager_->on_access(*this);
 }
 
-Cursor::Cursor(std::shared_ptr<Stream> stream, Seq from) : position_(from), acknowledged_(from) {
+Cursor::Cursor(std::shared_ptr<ChunkStream> stream, Seq from)
+    : position_(from), acknowledged_(from) {
   if (!stream->listed_) return;
   stream_ = std::move(stream);
   next_ = std::exchange(stream_->cursors_, this);
   link_ = &stream_->cursors_;
   if (next_ != nullptr) next_->link_ = &next_;
-  if (stream_->poller_ == Stream::Poller::expected) stream_->poller_ = Stream::Poller::none;
+  if (stream_->poller_ == ChunkStream::Poller::expected)
+    stream_->poller_ = ChunkStream::Poller::none;
   stream_->touch();
 }
 
@@ -405,7 +408,7 @@ Cursor::~Cursor() {
 }
 
 void Cursor::detach() {
-  const std::shared_ptr<Stream> stream = std::exchange(stream_, nullptr);
+  const std::shared_ptr<ChunkStream> stream = std::exchange(stream_, nullptr);
   if (stream == nullptr) return;
   *link_ = next_;
   if (next_ != nullptr) next_->link_ = link_;

@@ -18,7 +18,7 @@ namespace sluice {
 
 class Cursor;
 class Executor;
-class Stream;
+class ChunkStream;
 class StreamManager;
 
 /// What one stream may use. Reaching `max_chunks` or `max_bytes` pauses its producer.
@@ -55,7 +55,7 @@ class StreamProducer {
 class ChunkEncoder {
  public:
   virtual ~ChunkEncoder() = default;
-  virtual void encode(std::string& out, const Stream& stream, const Chunk& chunk) const = 0;
+  virtual void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const = 0;
   /// Completes a block that several readers will share, before it can no longer change.
   virtual void seal(std::string& /*block*/) const {}
 };
@@ -66,7 +66,7 @@ class ChunkEncoder {
 /// someone acknowledges them. When what is kept reaches the limits, append() says so and the
 /// producer waits for on_room(), which comes when a quarter is free. A stream that its manager has
 /// removed is ended, has no readers and takes none. Belongs to the loop of its manager.
-class Stream : public std::enable_shared_from_this<Stream> {
+class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
  public:
   struct Options {
     StreamId id;
@@ -76,10 +76,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
     bool expects_poller = true;  // hold everything until the first reader comes
   };
 
-  Stream(Options options, StreamManager& manager);
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  ChunkStream(Options options, StreamManager& manager);
+  ~ChunkStream();
+  ChunkStream(const ChunkStream&) = delete;
+  ChunkStream& operator=(const ChunkStream&) = delete;
 
   // --- the producer's side -------------------------------------------------------------------
 
@@ -230,8 +230,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   TimePoint last_access_;
   std::uint64_t stall_timer_ = 0;
   // Neighbours in the manager's order of last access.
-  Stream* older_ = nullptr;
-  Stream* newer_ = nullptr;
+  ChunkStream* older_ = nullptr;
+  ChunkStream* newer_ = nullptr;
 };
 
 /// A reader's place in a stream. It holds the chunks from its position on until it has passed
@@ -240,13 +240,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
 class Cursor {
  public:
   /// `from` must have passed check_position(). On a removed stream the cursor is not attached.
-  Cursor(std::shared_ptr<Stream> stream, Seq from);
+  Cursor(std::shared_ptr<ChunkStream> stream, Seq from);
   virtual ~Cursor();
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
 
   /// Null once the stream has dropped this cursor.
-  [[nodiscard]] Stream* stream() const { return stream_.get(); }
+  [[nodiscard]] ChunkStream* stream() const { return stream_.get(); }
   /// The next chunk to read.
   [[nodiscard]] Seq position() const { return position_; }
 
@@ -270,12 +270,12 @@ class Cursor {
   [[nodiscard]] Seq acknowledged() const { return acknowledged_; }
 
  private:
-  friend class Stream;
+  friend class ChunkStream;
   friend class StreamManager;
   void detach();
   [[nodiscard]] Seq held() const { return holds_acknowledged_ ? acknowledged_ : position_; }
 
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<ChunkStream> stream_;
   Cursor* next_ = nullptr;
   Cursor** link_ = nullptr;  // what points to this one in the stream's list
   Seq position_;

@@ -27,7 +27,7 @@ const Error& expired() {
   return error;
 }
 
-bool by_priority(const std::shared_ptr<Stream>& a, const std::shared_ptr<Stream>& b) {
+bool by_priority(const std::shared_ptr<ChunkStream>& a, const std::shared_ptr<ChunkStream>& b) {
   return a->priority() > b->priority();
 }
 
@@ -65,7 +65,7 @@ std::size_t StreamManager::loop_of(std::string_view id, std::size_t loops) {
   return static_cast<std::size_t>((hash >> 32U) % loops);
 }
 
-Result<std::shared_ptr<Stream>> StreamManager::start(StartOptions options) {
+Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) {
   if (!policy_->quota.try_acquire(options.principal)) {
     return fail(kStreamLimit, "You have " + std::to_string(policy_->quota.limit()) +
                                   " streams under way, the most one client may "
@@ -81,12 +81,12 @@ Result<std::shared_ptr<Stream>> StreamManager::start(StartOptions options) {
   do {
     id = random_id(StreamId::kLength);
   } while (loop_of(id, loops_) != loop_ || store_.contains(id));
-  auto stream = std::make_shared<Stream>(
-      Stream::Options{.id = StreamId(id),
-                      .principal = std::move(options.principal),
-                      .method = options.method,
-                      .priority = std::clamp(options.priority, kMinPriority, kMaxPriority),
-                      .expects_poller = options.expects_poller},
+  auto stream = std::make_shared<ChunkStream>(
+      ChunkStream::Options{.id = StreamId(id),
+                           .principal = std::move(options.principal),
+                           .method = options.method,
+                           .priority = std::clamp(options.priority, kMinPriority, kMaxPriority),
+                           .expects_poller = options.expects_poller},
       *this);
   store_.insert(stream);
   stream->listed_ = true;
@@ -98,8 +98,8 @@ Result<std::shared_ptr<Stream>> StreamManager::start(StartOptions options) {
   return stream;
 }
 
-Result<std::shared_ptr<Stream>> StreamManager::find(std::string_view id,
-                                                    std::string_view principal) {
+Result<std::shared_ptr<ChunkStream>> StreamManager::find(std::string_view id,
+                                                         std::string_view principal) {
   StreamStore::Found found = store_.find(id, principal);
   switch (found.presence) {
     case StreamStore::Presence::present:
@@ -113,27 +113,28 @@ Result<std::shared_ptr<Stream>> StreamManager::find(std::string_view id,
   return fail(kStreamNotFound, "Stream session not found: no stream of yours has this stream_id");
 }
 
-void StreamManager::discard(Stream& stream) {
+void StreamManager::discard(ChunkStream& stream) {
   remove(stream, gone());
 }
 
-std::vector<std::shared_ptr<Stream>> StreamManager::streams_of(std::string_view principal) const {
-  std::vector<std::shared_ptr<Stream>> result;
-  for (Stream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
+std::vector<std::shared_ptr<ChunkStream>> StreamManager::streams_of(
+    std::string_view principal) const {
+  std::vector<std::shared_ptr<ChunkStream>> result;
+  for (ChunkStream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
     if (stream->principal() == principal) result.push_back(stream->shared_from_this());
   }
   return result;
 }
 
 void StreamManager::end_all(const Error& error) {
-  std::vector<std::shared_ptr<Stream>> active;
-  for (Stream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
+  std::vector<std::shared_ptr<ChunkStream>> active;
+  for (ChunkStream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
     if (!stream->ended()) active.push_back(stream->shared_from_this());
   }
   for (const auto& stream : active) stream->abandon(error);
 }
 
-void StreamManager::schedule_flush(std::shared_ptr<Stream> stream) {
+void StreamManager::schedule_flush(std::shared_ptr<ChunkStream> stream) {
   to_flush_.push_back(std::move(stream));
   if (std::exchange(flush_posted_, true)) return;
   executor_->post([this, alive = alive_] {
@@ -143,10 +144,10 @@ void StreamManager::schedule_flush(std::shared_ptr<Stream> stream) {
 
 void StreamManager::flush() {
   flush_posted_ = false;
-  std::vector<std::shared_ptr<Stream>> turn;
+  std::vector<std::shared_ptr<ChunkStream>> turn;
   turn.swap(to_flush_);
   if (!std::ranges::is_sorted(turn, by_priority)) std::ranges::sort(turn, by_priority);
-  for (const std::shared_ptr<Stream>& stream : turn) {
+  for (const std::shared_ptr<ChunkStream>& stream : turn) {
     if (stream->dirty_) stream->notify_cursors();
     // Only now: what readers do within their round needs no other turn.
     stream->queued_ = false;
@@ -174,7 +175,7 @@ std::string& StreamManager::emptied(std::string& text) {
   return text;
 }
 
-void StreamManager::on_access(Stream& stream) {
+void StreamManager::on_access(ChunkStream& stream) {
   if (newest_ == &stream || !stream.listed_) return;
   unlink(stream);
   stream.older_ = newest_;
@@ -183,7 +184,7 @@ void StreamManager::on_access(Stream& stream) {
   if (oldest_ == nullptr) oldest_ = &stream;
 }
 
-void StreamManager::unlink(Stream& stream) {
+void StreamManager::unlink(ChunkStream& stream) {
   if (stream.older_ != nullptr) stream.older_->newer_ = stream.newer_;
   if (stream.newer_ != nullptr) stream.newer_->older_ = stream.older_;
   if (oldest_ == &stream) oldest_ = stream.newer_;
@@ -192,14 +193,14 @@ void StreamManager::unlink(Stream& stream) {
   stream.newer_ = nullptr;
 }
 
-void StreamManager::on_ended(Stream& stream) {
+void StreamManager::on_ended(ChunkStream& stream) {
   policy_->quota.release(stream.principal());
   ++counters_.ended;
   --counters_.active;
   ++counters_.unread;
 }
 
-void StreamManager::on_paused(Stream& stream) {
+void StreamManager::on_paused(ChunkStream& stream) {
   if (!short_of_memory() || std::exchange(stream.awaits_memory_, true)) return;
   await_memory_.push_back(stream.weak_from_this());
   if (retry_timer_ != 0) return;
@@ -210,7 +211,7 @@ void StreamManager::on_paused(Stream& stream) {
 }
 
 void StreamManager::retry_paused() {
-  std::vector<std::weak_ptr<Stream>> waiting;
+  std::vector<std::weak_ptr<ChunkStream>> waiting;
   waiting.swap(await_memory_);
   if (short_of_memory()) reclaim(policy_->budget.limit() / 8, nullptr);
   // The end of this turn wakes them, or has them wait again.
@@ -222,10 +223,10 @@ void StreamManager::retry_paused() {
   }
 }
 
-void StreamManager::reclaim(std::size_t bytes, const Stream* except) {
+void StreamManager::reclaim(std::size_t bytes, const ChunkStream* except) {
   const std::size_t target = policy_->budget.used() > bytes ? policy_->budget.used() - bytes : 0;
-  for (Stream* stream = oldest_; stream != nullptr && policy_->budget.used() > target;) {
-    Stream* const next = stream->newer_;
+  for (ChunkStream* stream = oldest_; stream != nullptr && policy_->budget.used() > target;) {
+    ChunkStream* const next = stream->newer_;
     if (stream != except) {
       if (stream->evictable()) {
         bury(*stream, gone());
@@ -239,7 +240,7 @@ void StreamManager::reclaim(std::size_t bytes, const Stream* except) {
 
 bool StreamManager::evict_one() {
   if (!std::exchange(may_evict_, false)) return false;
-  for (Stream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
+  for (ChunkStream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
     if (!stream->evictable()) continue;
     may_evict_ = true;
     bury(*stream, gone());
@@ -265,7 +266,7 @@ void StreamManager::sweep() {
   // Each one looked at leaves the front of the list. What producers and readers do when they are
   // told may change the rest of it.
   for (std::size_t left = store_.size(); left > 0 && oldest_ != nullptr; --left) {
-    Stream& stream = *oldest_;
+    ChunkStream& stream = *oldest_;
     if (stream.last_access_ + limits().expiry > now) break;
     if (stream.cursors_ != nullptr) {
       // Somebody is attached, which is access enough.
@@ -280,16 +281,16 @@ void StreamManager::sweep() {
   if (store_.size() > 0 || store_.tombstones() > 0) schedule_sweep();
 }
 
-void StreamManager::bury(Stream& stream, const Error& reason) {
-  const std::shared_ptr<Stream> keep = stream.shared_from_this();
+void StreamManager::bury(ChunkStream& stream, const Error& reason) {
+  const std::shared_ptr<ChunkStream> keep = stream.shared_from_this();
   store_.bury(stream, executor_->clock().now() + limits().tombstone);
   counters_.tombstones = store_.tombstones();
   remove(stream, reason);
 }
 
-void StreamManager::remove(Stream& stream, const Error& reason) {
+void StreamManager::remove(ChunkStream& stream, const Error& reason) {
   if (!std::exchange(stream.listed_, false)) return;
-  const std::shared_ptr<Stream> keep = stream.shared_from_this();
+  const std::shared_ptr<ChunkStream> keep = stream.shared_from_this();
   unlink(stream);
   store_.erase(stream.id());
   --counters_.open;

@@ -76,17 +76,18 @@ class StreamManager {
   };
   /// Errors: -32010 when `principal` has as many streams under way as it may, or the loop is full
   /// of streams that are still read.
-  Result<std::shared_ptr<Stream>> start(StartOptions options);
+  Result<std::shared_ptr<ChunkStream>> start(StartOptions options);
 
   /// Errors: -32001 for an id nobody knows or of another principal, -32005 for one that expired.
-  Result<std::shared_ptr<Stream>> find(std::string_view id, std::string_view principal);
+  Result<std::shared_ptr<ChunkStream>> find(std::string_view id, std::string_view principal);
 
   /// Forgets a stream that nobody will ask for again, without a tombstone. Its producer is told to
   /// stop if it had not ended. Nothing happens if it has been removed already.
-  void discard(Stream& stream);
+  void discard(ChunkStream& stream);
 
   /// The streams of `principal`, oldest access first.
-  [[nodiscard]] std::vector<std::shared_ptr<Stream>> streams_of(std::string_view principal) const;
+  [[nodiscard]] std::vector<std::shared_ptr<ChunkStream>> streams_of(
+      std::string_view principal) const;
 
   /// Ends every stream that has not ended with `error`, and stops its producer.
   void end_all(const Error& error);
@@ -104,20 +105,20 @@ class StreamManager {
   static constexpr int kMaxPriority = 10;
 
  private:
-  friend class Stream;
+  friend class ChunkStream;
   friend class Cursor;
 
   // What streams ask of their manager.
-  void schedule_flush(std::shared_ptr<Stream> stream);
-  void on_access(Stream& stream);
-  void on_ended(Stream& stream);
+  void schedule_flush(std::shared_ptr<ChunkStream> stream);
+  void on_access(ChunkStream& stream);
+  void on_ended(ChunkStream& stream);
   /// A paused stream found no room; if that is for want of memory, it is asked again soon.
-  void on_paused(Stream& stream);
+  void on_paused(ChunkStream& stream);
   /// Some stream may have become one that can be evicted.
   void note_evictable() { may_evict_ = true; }
   void count_chunk();
   /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it.
-  void reclaim(std::size_t bytes, const Stream* except);
+  void reclaim(std::size_t bytes, const ChunkStream* except);
   [[nodiscard]] bool short_of_memory() const;
   /// Empty strings of the loop to escape and to encode into.
   std::string& scratch() { return emptied(scratch_); }
@@ -132,9 +133,9 @@ class StreamManager {
   /// Removes the stream that was read to its end and not accessed for longest. False if there is
   /// none.
   bool evict_one();
-  void bury(Stream& stream, const Error& reason);
-  void remove(Stream& stream, const Error& reason);
-  void unlink(Stream& stream);
+  void bury(ChunkStream& stream, const Error& reason);
+  void remove(ChunkStream& stream, const Error& reason);
+  void unlink(ChunkStream& stream);
 
   Executor* executor_;
   StreamPolicy* policy_;
@@ -142,10 +143,10 @@ class StreamManager {
   std::size_t loops_;
   StreamStore store_;
   StreamCounters counters_;
-  Stream* oldest_ = nullptr;
-  Stream* newest_ = nullptr;
-  std::vector<std::shared_ptr<Stream>> to_flush_;
-  std::vector<std::weak_ptr<Stream>> await_memory_;
+  ChunkStream* oldest_ = nullptr;
+  ChunkStream* newest_ = nullptr;
+  std::vector<std::shared_ptr<ChunkStream>> to_flush_;
+  std::vector<std::weak_ptr<ChunkStream>> await_memory_;
   std::vector<Cursor*> cursor_walk_;
   std::string scratch_;
   std::string block_scratch_;

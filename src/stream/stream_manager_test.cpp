@@ -28,7 +28,7 @@ void expect_nothing_left(StreamBench& bench) {
 }
 
 /// A stream that has been read to its end.
-void finish_and_read(StreamBench& bench, const std::shared_ptr<Stream>& stream) {
+void finish_and_read(StreamBench& bench, const std::shared_ptr<ChunkStream>& stream) {
   stream->finish();
   ReadingCursor reader(stream, stream->first());
   bench.executor.run();
@@ -164,7 +164,7 @@ TEST(StreamExpiry, TakesOnlyTheStreamsThatAreDue) {
 
 TEST(StreamExpiry, AProducerThatIsStoppedMayRemoveOtherStreams) {
   StreamBench bench;
-  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::shared_ptr<ChunkStream>> streams;
   CountingProducer producer;
   for (int i = 0; i < 6; ++i) streams.push_back(bench.start());
   producer.when_cancelled = [&] {
@@ -198,7 +198,7 @@ TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
   StreamBench::Setup setup;
   setup.per_client = 3;
   StreamBench bench(setup);
-  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::shared_ptr<ChunkStream>> streams;
   for (int i = 0; i < 3; ++i) streams.push_back(bench.start());
   const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
   ASSERT_FALSE(refused);
@@ -249,7 +249,7 @@ TEST(StreamNumber, IsLimitedAndMakesRoomOnlyByWhatHasBeenRead) {
   StreamBench::Setup setup;
   setup.max_streams = 4;
   StreamBench bench(setup);
-  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::shared_ptr<ChunkStream>> streams;
   for (int i = 0; i < 4; ++i) streams.push_back(bench.start());
   // Ended, but nobody has read it: it stays.
   streams[0]->append(ChunkKind::text, "unread");
@@ -323,7 +323,7 @@ TEST(StreamMemory, PausesEveryoneWhenItIsShortAndWakesThemByPriority) {
   setup.memory = 64 << 10;
   setup.limits.retained_bytes = 0;
   StreamBench bench(setup);
-  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::shared_ptr<ChunkStream>> streams;
   std::vector<std::unique_ptr<CountingProducer>> producers;
   std::vector<int> woken;
   for (int i = 0; i < 4; ++i) {
@@ -462,7 +462,7 @@ TEST(StreamMemory, IsAskedForAgainByAStreamThatWasFullFirst) {
 TEST(StreamMemory, IsAllGivenBack) {
   StreamBench bench;
   {
-    std::vector<std::shared_ptr<Stream>> streams;
+    std::vector<std::shared_ptr<ChunkStream>> streams;
     for (int i = 0; i < 100; ++i) {
       streams.push_back(bench.start());
       for (int k = 0; k < i; ++k) {
@@ -482,7 +482,7 @@ TEST(StreamMemory, IsAllGivenBack) {
 
 TEST(StreamManager, TellsReadersOfHigherPriorityFirst) {
   StreamBench bench;
-  std::vector<std::shared_ptr<Stream>> streams;
+  std::vector<std::shared_ptr<ChunkStream>> streams;
   std::vector<std::unique_ptr<ReadingCursor>> readers;
   std::vector<int> order;
   for (const int priority : {0, -3, 7, 2, -10, 10}) {
@@ -503,7 +503,8 @@ TEST(StreamManager, ListsTheStreamsOfAPrincipalOldestAccessFirst) {
   bench.start({.principal = "bob"});
   const auto c = bench.start();
   a->poll_from(0);
-  EXPECT_EQ(bench.streams->streams_of("alice"), (std::vector<std::shared_ptr<Stream>>{b, c, a}));
+  EXPECT_EQ(bench.streams->streams_of("alice"),
+            (std::vector<std::shared_ptr<ChunkStream>>{b, c, a}));
   EXPECT_TRUE(bench.streams->streams_of("nobody").empty());
 }
 
@@ -642,7 +643,7 @@ TEST(StreamStore, TellsWhichIdsAreTaken) {
   EXPECT_EQ(store.find(id, "alice").presence, StreamStore::Presence::present);
   EXPECT_EQ(store.find(id, "bob").presence, StreamStore::Presence::absent);
   int visited = 0;
-  store.for_each([&](const Stream&) { ++visited; });
+  store.for_each([&](const ChunkStream&) { ++visited; });
   EXPECT_EQ(visited, 1);
   const TimePoint until = TimePoint{} + seconds(10);
   store.bury(*stream, until);

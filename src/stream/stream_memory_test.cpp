@@ -77,7 +77,7 @@ TEST_F(StreamMemoryUse, ABufferedChunkTakesAtMostItsTextAnd16Bytes) {
     setup.memory = std::size_t{1} << 30U;
     StreamBench bench(setup);
     const std::string text(shape.length, 'x');
-    std::vector<std::shared_ptr<Stream>> streams;
+    std::vector<std::shared_ptr<ChunkStream>> streams;
     for (std::size_t i = 0; i < shape.streams; ++i) streams.push_back(bench.start());
     // What the first chunk of all costs the manager is not the chunks' share.
     streams[0]->append(ChunkKind::text, text);

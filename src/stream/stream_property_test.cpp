@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 /// Chunks as `seq:length:text;`, which a reader can check against what was appended.
 struct CheckedEncoder final : ChunkEncoder {
-  void encode(std::string& out, const Stream& /*stream*/, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& /*stream*/, const Chunk& chunk) const override {
     append_number(out, chunk.seq);
     out.push_back(':');
     append_number(out, chunk.escaped.size());
@@ -320,8 +320,8 @@ class World {
   StreamBench bench_;
   CheckedEncoder encoder_;
   CountingProducer producer_;
-  std::shared_ptr<Stream> stream_;
-  std::shared_ptr<Stream> other_;
+  std::shared_ptr<ChunkStream> stream_;
+  std::shared_ptr<ChunkStream> other_;
   std::vector<std::string> model_;
   std::vector<std::unique_ptr<Push>> pushes_;
   Reader poller_;

@@ -30,7 +30,7 @@ std::size_t StreamStore::Hash::operator()(std::string_view id) const {
   return hash;
 }
 
-std::size_t StreamStore::Hash::operator()(const std::shared_ptr<Stream>& stream) const {
+std::size_t StreamStore::Hash::operator()(const std::shared_ptr<ChunkStream>& stream) const {
   return (*this)(stream->id());
 }
 
@@ -38,7 +38,7 @@ bool StreamStore::contains(std::string_view id) const {
   return streams_.contains(id) || tombstones_.contains(id);
 }
 
-void StreamStore::insert(std::shared_ptr<Stream> stream) {
+void StreamStore::insert(std::shared_ptr<ChunkStream> stream) {
   streams_.insert(std::move(stream));
 }
 
@@ -57,12 +57,12 @@ StreamStore::Found StreamStore::find(std::string_view id, std::string_view princ
 void StreamStore::erase(std::string_view id) {
   // The id may lie in the stream itself, which must not go before the entry has.
   if (const auto found = streams_.find(id); found != streams_.end()) {
-    const std::shared_ptr<Stream> keep = *found;
+    const std::shared_ptr<ChunkStream> keep = *found;
     streams_.erase(found);
   }
 }
 
-void StreamStore::bury(const Stream& stream, TimePoint until) {
+void StreamStore::bury(const ChunkStream& stream, TimePoint until) {
   const StreamId id = stream.id();
   tombstones_.insert_or_assign(id, Tombstone{stream.principal(), until});
   burial_order_.push_back(id);

@@ -26,18 +26,18 @@ class StreamStore {
   enum class Presence : std::uint8_t { absent, present, expired };
   struct Found {
     Presence presence = Presence::absent;
-    std::shared_ptr<Stream> stream;  // set if present
+    std::shared_ptr<ChunkStream> stream;  // set if present
   };
 
   /// Whether the id is taken, by a stream or a tombstone.
   [[nodiscard]] bool contains(std::string_view id) const;
-  void insert(std::shared_ptr<Stream> stream);
+  void insert(std::shared_ptr<ChunkStream> stream);
   /// Only streams and tombstones of `principal` are found.
   [[nodiscard]] Found find(std::string_view id, std::string_view principal) const;
   void erase(std::string_view id);
   /// Replaces a stream by a tombstone that lasts until `until`. At most kMaxTombstones: the oldest
   /// goes first.
-  void bury(const Stream& stream, TimePoint until);
+  void bury(const ChunkStream& stream, TimePoint until);
   /// Forgets tombstones that are due at `now`.
   void sweep_tombstones(TimePoint now);
 
@@ -55,7 +55,7 @@ class StreamStore {
     using is_transparent = void;
     std::uint64_t key;
     std::size_t operator()(std::string_view id) const;
-    std::size_t operator()(const std::shared_ptr<Stream>& stream) const;
+    std::size_t operator()(const std::shared_ptr<ChunkStream>& stream) const;
   };
   struct Equal {
     using is_transparent = void;
@@ -64,14 +64,16 @@ class StreamStore {
       return constant_time_equal(id_of(a), id_of(b));
     }
     static std::string_view id_of(std::string_view id) { return id; }
-    static std::string_view id_of(const std::shared_ptr<Stream>& stream) { return stream->id(); }
+    static std::string_view id_of(const std::shared_ptr<ChunkStream>& stream) {
+      return stream->id();
+    }
   };
   struct Tombstone {
     std::string principal;
     TimePoint until;
   };
 
-  std::unordered_set<std::shared_ptr<Stream>, Hash, Equal> streams_;
+  std::unordered_set<std::shared_ptr<ChunkStream>, Hash, Equal> streams_;
   std::unordered_map<StreamId, Tombstone, Hash, Equal> tombstones_;
   std::deque<StreamId> burial_order_;
 };

@@ -25,13 +25,13 @@ StreamBench::Setup small(std::size_t chunks, std::size_t bytes = 1 << 20,
 }
 
 /// Appends numbered chunks until the stream is full.
-int fill(Stream& stream) {
+int fill(ChunkStream& stream) {
   int appended = 1;
   while (stream.append(ChunkKind::text, "x")) ++appended;
   return appended;
 }
 
-TEST(Stream, GoesThroughItsStates) {
+TEST(ChunkStream, GoesThroughItsStates) {
   StreamBench bench;
   const auto stream = bench.start();
   EXPECT_EQ(to_string(stream->state()), "initializing");
@@ -45,7 +45,7 @@ TEST(Stream, GoesThroughItsStates) {
   EXPECT_EQ(stream->next(), 2U);
 }
 
-TEST(Stream, IgnoresWhatComesAfterItsEnd) {
+TEST(ChunkStream, IgnoresWhatComesAfterItsEnd) {
   StreamBench bench;
   const auto stream = bench.start();
   stream->finish("\"a\":1");
@@ -58,7 +58,7 @@ TEST(Stream, IgnoresWhatComesAfterItsEnd) {
   EXPECT_EQ(bench.streams->counters().ended, 1U);
 }
 
-TEST(Stream, FailsWithAnErrorInItsLastChunk) {
+TEST(ChunkStream, FailsWithAnErrorInItsLastChunk) {
   StreamBench bench;
   const auto stream = bench.start();
   ASSERT_TRUE(stream->append(ChunkKind::text, "before"));
@@ -71,7 +71,7 @@ TEST(Stream, FailsWithAnErrorInItsLastChunk) {
   EXPECT_EQ(kept_text(*stream, 0), "before");
 }
 
-TEST(Stream, KeepsTextAsTheInsideOfAJsonString) {
+TEST(ChunkStream, KeepsTextAsTheInsideOfAJsonString) {
   StreamBench bench;
   const auto stream = bench.start();
   ASSERT_TRUE(stream->append(ChunkKind::text, "a\"b\\c\n\x01\xC3\xA9"));

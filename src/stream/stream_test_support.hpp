@@ -33,12 +33,12 @@ struct StreamBench {
         streams(std::make_unique<StreamManager>(executor, policy, 0, 1)) {}
   StreamBench() : StreamBench(Setup{}) {}
 
-  std::shared_ptr<Stream> start(StreamManager::StartOptions options = {.principal = "alice",
-                                                                       .method = "run"}) {
-    Result<std::shared_ptr<Stream>> stream = streams->start(std::move(options));
+  std::shared_ptr<ChunkStream> start(StreamManager::StartOptions options = {.principal = "alice",
+                                                                            .method = "run"}) {
+    Result<std::shared_ptr<ChunkStream>> stream = streams->start(std::move(options));
     return stream ? std::move(*stream) : nullptr;
   }
-  std::shared_ptr<Stream> start_pushed() {
+  std::shared_ptr<ChunkStream> start_pushed() {
     return start({.principal = "alice", .method = "run", .expects_poller = false});
   }
 
@@ -56,7 +56,7 @@ class CountingProducer final : public StreamProducer {
       if (stream != nullptr && stream->producer() == this) stream->set_producer(nullptr);
     }
   }
-  void drive(const std::shared_ptr<Stream>& stream) {
+  void drive(const std::shared_ptr<ChunkStream>& stream) {
     stream->set_producer(this);
     streams_.push_back(stream);
   }
@@ -75,7 +75,7 @@ class CountingProducer final : public StreamProducer {
   std::function<void()> when_cancelled;
 
  private:
-  std::vector<std::weak_ptr<Stream>> streams_;
+  std::vector<std::weak_ptr<ChunkStream>> streams_;
 };
 
 /// A cursor that keeps what it reads and passes it unless it is told to be slow.
@@ -85,7 +85,7 @@ class ReadingCursor : public Cursor {
   using Cursor::hold_until_acknowledged;
   using Cursor::pass;
 
-  ReadingCursor(std::shared_ptr<Stream> stream, Seq from) : Cursor(std::move(stream), from) {}
+  ReadingCursor(std::shared_ptr<ChunkStream> stream, Seq from) : Cursor(std::move(stream), from) {}
 
   void read_all() {
     if (stream() == nullptr) return;
@@ -119,7 +119,7 @@ class ReadingCursor : public Cursor {
 
 /// `[seq]text`, and `[seq]$` for the last chunk.
 struct PlainEncoder final : ChunkEncoder {
-  void encode(std::string& out, const Stream& /*stream*/, const Chunk& chunk) const override {
+  void encode(std::string& out, const ChunkStream& /*stream*/, const Chunk& chunk) const override {
     ++encoded;
     out.push_back('[');
     append_number(out, chunk.seq);
@@ -178,7 +178,7 @@ class RecordingSink final : public BlockSink {
 };
 
 /// The kept text of a stream from `from` on, as a poller reads it.
-inline std::string kept_text(const Stream& stream, Seq from) {
+inline std::string kept_text(const ChunkStream& stream, Seq from) {
   std::string text;
   stream.read(from, [&](const Chunk& chunk) {
     text.append(chunk.escaped);

@@ -1,4 +1,4 @@
-#include "server/call.hpp"
+#include "server/pending_request.hpp"
 
 #include <utility>
 
@@ -13,9 +13,9 @@
 namespace sluice {
 
 /// The call's channel as its cursor sees it.
-class Call::Sink final : public BlockSink {
+class PendingRequest::Sink final : public BlockSink {
  public:
-  explicit Sink(Call& call) : call_(&call) {}
+  explicit Sink(PendingRequest& call) : call_(&call) {}
   bool write(std::string_view block) override {
     return call_->channel_ == nullptr || call_->channel_->write(block);
   }
@@ -24,16 +24,16 @@ class Call::Sink final : public BlockSink {
     if (call_->channel_ != nullptr) call_->channel_->finish();
   }
   void drop(const Error& error) override {
-    const std::shared_ptr<Call> call = call_->shared_from_this();
+    const std::shared_ptr<PendingRequest> call = call_->shared_from_this();
     if (call->channel_ != nullptr) call->channel_->drop(error);
     call->on_departure(Departure::gone);
   }
 
  private:
-  Call* call_;
+  PendingRequest* call_;
 };
 
-struct Call::InSession {
+struct PendingRequest::InSession {
   std::shared_ptr<Session> session;
   bool resumable = false;
   std::unique_ptr<Session::Reader> reader = {};  // while the call's cursor reads
@@ -44,9 +44,9 @@ struct Call::InSession {
 };
 
 /// Requests to a client of the session eras, and what it has answered so far.
-class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
+class PendingRequest::Asking final : public std::enable_shared_from_this<PendingRequest::Asking> {
  public:
-  Asking(Call& call, std::size_t count, Answer answer)
+  Asking(PendingRequest& call, std::size_t count, Answer answer)
       : call_(&call), answer_(std::move(answer)), results_(count), missing_(count) {}
   ~Asking() {
     call_->executor().cancel(timer_);
@@ -93,13 +93,13 @@ class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
 
   void finish(Result<std::vector<json::value>> outcome) {
     // Whoever is told may ask again, or let go of the call.
-    const std::shared_ptr<Call> call = call_->shared_from_this();
+    const std::shared_ptr<PendingRequest> call = call_->shared_from_this();
     const std::shared_ptr<Asking> self = std::move(call->in_session_->asking);
     Answer answer = std::move(answer_);
     answer(std::move(outcome));
   }
 
-  Call* call_;
+  PendingRequest* call_;
   Answer answer_;
   std::vector<json::value> results_;
   std::size_t missing_;
@@ -107,38 +107,38 @@ class Call::Asking final : public std::enable_shared_from_this<Call::Asking> {
   Executor::TimerId timer_ = 0;
 };
 
-Call::Call(Request request, std::shared_ptr<ReplyChannel> channel, StreamService& service,
-           const ResultWriter& results)
-    : id_(std::move(request.id)),
-      context_(std::move(request.context)),
-      principal_(std::move(request.principal)),
+PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel,
+                               StreamService& service, const ResultWriter& results)
+    : id_(std::move(details.id)),
+      context_(std::move(details.context)),
+      principal_(std::move(details.principal)),
       channel_(std::move(channel)),
       service_(&service),
       results_(&results),
-      rounds_(std::move(request.rounds)) {
-  if (request.session == nullptr) return;
-  const bool resumable = channel_->can_stream() && !request.session->id().empty();
-  in_session_ = std::make_unique<InSession>(std::move(request.session), resumable);
+      rounds_(std::move(details.rounds)) {
+  if (details.session == nullptr) return;
+  const bool resumable = channel_->can_stream() && !details.session->id().empty();
+  in_session_ = std::make_unique<InSession>(std::move(details.session), resumable);
 }
 
-Call::~Call() {
+PendingRequest::~PendingRequest() {
   close();
 }
 
-bool Call::resumable() const {
+bool PendingRequest::resumable() const {
   return in_session_ != nullptr && in_session_->resumable;
 }
 
-bool Call::can_send() const {
+bool PendingRequest::can_send() const {
   return !over_ && (channel_ == nullptr ? resumable() : channel_->can_stream());
 }
 
-Executor& Call::executor() const {
+Executor& PendingRequest::executor() const {
   return service_->executor();
 }
 
-void Call::append_progress(std::string& out, std::uint64_t progress,
-                           std::string_view escaped_message) const {
+void PendingRequest::append_progress(std::string& out, std::uint64_t progress,
+                                     std::string_view escaped_message) const {
   out.append(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)")
       .append(context_.progress_token)
       .append(R"(,"progress":)");
@@ -149,7 +149,7 @@ void Call::append_progress(std::string& out, std::uint64_t progress,
   out.append("}}");
 }
 
-void Call::encode(std::string& out, const Stream& stream, const Chunk& chunk) const {
+void PendingRequest::encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const {
   const Framing& framing = channel_->framing();
   const std::size_t mark = framing.begin(out);
   switch (chunk.kind) {
@@ -169,7 +169,7 @@ void Call::encode(std::string& out, const Stream& stream, const Chunk& chunk) co
   framing.end(out, mark);
 }
 
-void Call::open() {
+void PendingRequest::open() {
   channel_->on_close([weak = weak_from_this()](Departure departure) {
     if (const auto call = weak.lock()) call->on_departure(departure);
   });
@@ -179,14 +179,14 @@ void Call::open() {
   }
 }
 
-void Call::set_producer(StreamProducer* producer) {
+void PendingRequest::set_producer(StreamProducer* producer) {
   producer_ = producer;
   if (stream_ != nullptr && !over_) stream_->set_producer(producer);
 }
 
-bool Call::start_stream() {
+bool PendingRequest::start_stream() {
   if (stream_ != nullptr) return true;
-  Result<std::shared_ptr<Stream>> stream = service_->streams().start(
+  Result<std::shared_ptr<ChunkStream>> stream = service_->streams().start(
       {.principal = resumable() ? in_session_->session->stream_principal() : principal_,
        .method = "tools/call",
        .priority = 0,
@@ -203,7 +203,7 @@ bool Call::start_stream() {
   return true;
 }
 
-void Call::read_through_channel() {
+void PendingRequest::read_through_channel() {
   PushCursor::Options options;
   options.shareable = false;
   const ChunkEncoder& encoder = resumable() ? message_events() : *this;
@@ -222,12 +222,12 @@ void Call::read_through_channel() {
   cursor_->resume();
 }
 
-bool Call::send(std::string_view message) {
+bool PendingRequest::send(std::string_view message) {
   if (!can_send() || !start_stream()) return true;
   return stream_->append(ChunkKind::message, message);
 }
 
-bool Call::emit(std::string_view text) {
+bool PendingRequest::emit(std::string_view text) {
   if (context_.progress_token.empty() || !can_send() || !start_stream()) return true;
   if (!resumable()) return stream_->append(ChunkKind::text, text);
   // Whoever resumes finds whole messages.
@@ -238,7 +238,8 @@ bool Call::emit(std::string_view text) {
   return stream_->append(ChunkKind::message, message);
 }
 
-bool Call::progress(double progress, std::optional<double> total, std::string_view message) {
+bool PendingRequest::progress(double progress, std::optional<double> total,
+                              std::string_view message) {
   if (context_.progress_token.empty()) return true;
   std::string params = R"({"progressToken":)" + context_.progress_token;
   params.append(R"(,"progress":)").append(to_json(json::value(progress)));
@@ -251,7 +252,7 @@ bool Call::progress(double progress, std::optional<double> total, std::string_vi
   return notify("notifications/progress", params);
 }
 
-bool Call::log(LoggingLevel level, std::string_view logger, std::string_view data) {
+bool PendingRequest::log(LoggingLevel level, std::string_view logger, std::string_view data) {
   std::optional<LoggingLevel> least = context_.logging_level;
   if (in_session_ != nullptr) least = in_session_->session->logging_level();
   if (!least || level < *least) return true;
@@ -264,7 +265,7 @@ bool Call::log(LoggingLevel level, std::string_view logger, std::string_view dat
   return notify("notifications/message", params);
 }
 
-bool Call::notify(std::string_view method, std::string_view params) {
+bool PendingRequest::notify(std::string_view method, std::string_view params) {
   if (!can_send()) return true;
   std::string message = R"({"jsonrpc":"2.0","method":)";
   append_json_string(message, method);
@@ -272,11 +273,11 @@ bool Call::notify(std::string_view method, std::string_view params) {
   return send(message);
 }
 
-void Call::flush() {
+void PendingRequest::flush() {
   if (stream_ != nullptr) stream_->flush();
 }
 
-void Call::disconnect(std::chrono::milliseconds retry) {
+void PendingRequest::disconnect(std::chrono::milliseconds retry) {
   if (!resumable() || channel_ == nullptr || stream_ == nullptr) return;
   stream_->flush();
   if (channel_ == nullptr) return;  // what was flushed has ended it
@@ -288,7 +289,7 @@ void Call::disconnect(std::chrono::milliseconds retry) {
   detach();
 }
 
-void Call::ask(std::vector<InputRequest> requests, Answer answer) {
+void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
   if (over_) return;
   const ClientCapabilities& declared =
       in_session_ != nullptr ? in_session_->session->capabilities() : context_.capabilities;
@@ -311,7 +312,7 @@ void Call::ask(std::vector<InputRequest> requests, Answer answer) {
   }
 }
 
-void Call::ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer) {
+void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer) {
   std::vector<json::value> answers;
   std::vector<const InputRequest*> missing;
   for (const InputRequest& request : requests) {
@@ -329,12 +330,12 @@ void Call::ask_in_rounds(const std::vector<InputRequest>& requests, Answer answe
   std::string message;
   results_->append_input_required(message, id_, *context_.revision, *rounds_, missing);
   StreamProducer* const producer = producer_;
-  const std::shared_ptr<Call> keep = shared_from_this();
+  const std::shared_ptr<PendingRequest> keep = shared_from_this();
   this->answer(200, std::move(message));
   if (producer != nullptr) producer->on_cancel();
 }
 
-void Call::ask_in_session(const std::vector<InputRequest>& requests, Answer answer) {
+void PendingRequest::ask_in_session(const std::vector<InputRequest>& requests, Answer answer) {
   in_session_->asking = std::make_shared<Asking>(*this, requests.size(), std::move(answer));
   if (Result<void> sent = in_session_->asking->send(requests); !sent) {
     in_session_->asking = nullptr;
@@ -342,32 +343,32 @@ void Call::ask_in_session(const std::vector<InputRequest>& requests, Answer answ
   }
 }
 
-void Call::complete(const ToolResult& result) {
+void PendingRequest::complete(const ToolResult& result) {
   if (over_) return;
   std::string message;
   results_->append_tool_result(message, id_, *context_.revision, result);
   answer(200, std::move(message));
 }
 
-void Call::complete(std::string_view members, std::string_view meta) {
+void PendingRequest::complete(std::string_view members, std::string_view meta) {
   if (over_) return;
   std::string message;
   results_->append(message, id_, *context_.revision, members, meta);
   answer(200, std::move(message));
 }
 
-void Call::fail(const Error& error) {
+void PendingRequest::fail(const Error& error) {
   if (over_) return;
   std::string message;
   append_error(message, id_, error);
   answer(http_status_of(error, context_.revision, true), std::move(message));
 }
 
-void Call::follow(const std::string& stream_id) {
+void PendingRequest::follow(const std::string& stream_id) {
   follow_stream(*service_, stream_id, shared_from_this());
 }
 
-void Call::answer(int http_status, std::string message) {
+void PendingRequest::answer(int http_status, std::string message) {
   over_ = true;
   leave_session();
   producer_ = nullptr;
@@ -393,14 +394,14 @@ void Call::answer(int http_status, std::string message) {
   }
 }
 
-void Call::leave_session() {
+void PendingRequest::leave_session() {
   if (in_session_ == nullptr) return;
   in_session_->asking = nullptr;
   in_session_->entry = nullptr;
   executor().cancel(std::exchange(in_session_->reader_timer, 0));
 }
 
-void Call::on_departure(Departure departure) {
+void PendingRequest::on_departure(Departure departure) {
   if (resumable() && departure == Departure::gone) {
     detach();
   } else {
@@ -408,7 +409,7 @@ void Call::on_departure(Departure departure) {
   }
 }
 
-void Call::detach() {
+void PendingRequest::detach() {
   channel_ = nullptr;
   cursor_ = nullptr;
   if (in_session_ != nullptr) in_session_->reader = nullptr;
@@ -425,7 +426,7 @@ void Call::detach() {
   await_reader();
 }
 
-void Call::await_reader() {
+void PendingRequest::await_reader() {
   in_session_->reader_timer = executor().schedule_at(
       executor().clock().now() + in_session_->session->resume_window(), [weak = weak_from_this()] {
         const auto call = weak.lock();
@@ -438,8 +439,8 @@ void Call::await_reader() {
       });
 }
 
-void Call::cancel() {
-  const std::shared_ptr<Call> keep = shared_from_this();
+void PendingRequest::cancel() {
+  const std::shared_ptr<PendingRequest> keep = shared_from_this();
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   over_ = true;
   leave_session();
@@ -448,11 +449,11 @@ void Call::cancel() {
   if (producer != nullptr) producer->on_cancel();
 }
 
-void Call::close() {
+void PendingRequest::close() {
   channel_ = nullptr;
   cursor_ = nullptr;
   if (in_session_ != nullptr) in_session_->reader = nullptr;
-  const std::shared_ptr<Stream> stream = std::move(stream_);
+  const std::shared_ptr<ChunkStream> stream = std::move(stream_);
   stream_ = nullptr;
   if (stream == nullptr) return;
   // A response that nobody has read yet waits for its reader to come back.

@@ -31,10 +31,11 @@ class StreamService;
 /// In a session over HTTP that stream is resumable: the caller's connection may break, and the call
 /// goes on for the session's resume window, until its caller is back (2025-11-25, Streamable
 /// HTTP). Otherwise the caller's going away cancels it. Belongs to the loop of the request.
-class Call final : public std::enable_shared_from_this<Call>, private ChunkEncoder {
+class PendingRequest final : public std::enable_shared_from_this<PendingRequest>,
+                             private ChunkEncoder {
  public:
   /// What is known of the request.
-  struct Request {
+  struct Details {
     RequestId id;
     RequestContext context;
     std::string principal;
@@ -42,11 +43,11 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
     std::unique_ptr<InputRounds> rounds;  // what it has answered before; null if it cannot be asked
   };
 
-  Call(Request request, std::shared_ptr<ReplyChannel> channel, StreamService& service,
-       const ResultWriter& results);
-  ~Call();
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel, StreamService& service,
+                 const ResultWriter& results);
+  ~PendingRequest();
+  PendingRequest(const PendingRequest&) = delete;
+  PendingRequest& operator=(const PendingRequest&) = delete;
 
   /// Connects the call to its channel. Once, right after construction.
   void open();
@@ -109,7 +110,7 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
   class Asking;
 
   /// Chunks as notifications/progress, the last one as the response.
-  void encode(std::string& out, const Stream& stream, const Chunk& chunk) const override;
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
   void append_progress(std::string& out, std::uint64_t progress,
                        std::string_view escaped_message) const;
   /// Appends a message that goes before the response.
@@ -141,7 +142,7 @@ class Call final : public std::enable_shared_from_this<Call>, private ChunkEncod
   StreamService* service_;
   const ResultWriter* results_;
   StreamProducer* producer_ = nullptr;
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<ChunkStream> stream_;
   std::unique_ptr<PushCursor> cursor_;
   std::unique_ptr<InSession> in_session_;  // null without a session
   std::unique_ptr<InputRounds> rounds_;    // null in a session

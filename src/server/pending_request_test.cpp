@@ -1,4 +1,4 @@
-#include "server/call.hpp"
+#include "server/pending_request.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// Calls of the tool `later`, from clients of both eras.
-class CallTest : public testing::Test {
+class PendingRequestTest : public testing::Test {
  protected:
-  Call& call() { return *bench.calls.back(); }
+  PendingRequest& call() { return *bench.calls.back(); }
   RecordingChannel& channel() { return caller.channel(); }
 
   /// A client of 2025-11-25 initializes and calls.
@@ -79,7 +79,7 @@ class CallTest : public testing::Test {
 
 constexpr const char* kAsksAll = R"({"elicitation":{},"roots":{}})";
 
-TEST_F(CallTest, ASessionsClientIsAskedWhileTheCallWaits) {
+TEST_F(PendingRequestTest, ASessionsClientIsAskedWhileTheCallWaits) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
   EXPECT_THAT(channel().written,
@@ -98,18 +98,18 @@ TEST_F(CallTest, ASessionsClientIsAskedWhileTheCallWaits) {
   EXPECT_THAT(channel().written, HasSubstr("\"done\""));
 }
 
-TEST_F(CallTest, AClientThatDoesNotAnswerIsGivenUp) {
+TEST_F(PendingRequestTest, AClientThatDoesNotAnswerIsGivenUp) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
   const std::string id = asked_id("roots/list");
-  bench.executors[0].advance(Call::kAnswerTime);
+  bench.executors[0].advance(PendingRequest::kAnswerTime);
   bench.run_all();
   EXPECT_THAT(heard, HasSubstr("-32603"));
   EXPECT_THAT(channel().written,
               HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
 }
 
-TEST_F(CallTest, WhoeverWaitsForAnAnswerIsForgottenWithTheCall) {
+TEST_F(PendingRequestTest, WhoeverWaitsForAnAnswerIsForgottenWithTheCall) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
   const std::string id = asked_id("roots/list");
@@ -119,7 +119,7 @@ TEST_F(CallTest, WhoeverWaitsForAnAnswerIsForgottenWithTheCall) {
   EXPECT_EQ(heard, "");
 }
 
-TEST_F(CallTest, AModernClientComesBackWithTheAnswers) {
+TEST_F(PendingRequestTest, AModernClientComesBackWithTheAnswers) {
   call_modern(kAsksAll);
   ask_for_name_and_roots();
   EXPECT_EQ(heard, "");
@@ -146,7 +146,7 @@ TEST_F(CallTest, AModernClientComesBackWithTheAnswers) {
   EXPECT_THAT(channel().replies[0], HasSubstr(R"("resultType":"complete")"));
 }
 
-TEST_F(CallTest, AModernClientIsToldWhichCapabilityItLacks) {
+TEST_F(PendingRequestTest, AModernClientIsToldWhichCapabilityItLacks) {
   call_modern(R"({"roots":{}})");
   ask_for_name_and_roots();
   EXPECT_EQ(heard, R"(-32021 {"requiredCapabilities":{"elicitation":{"form":{}}}})");
@@ -155,20 +155,20 @@ TEST_F(CallTest, AModernClientIsToldWhichCapabilityItLacks) {
   EXPECT_THAT(heard, HasSubstr("-32021"));
 }
 
-TEST_F(CallTest, AStateThatWasChangedIsRefused) {
+TEST_F(PendingRequestTest, AStateThatWasChangedIsRefused) {
   const std::string out = call_modern(kAsksAll, R"(,"requestState":"AAAA")");
   EXPECT_THAT(out, HasSubstr("-32602"));
   EXPECT_THAT(out, HasSubstr("requestState"));
   EXPECT_TRUE(bench.calls.empty());
 }
 
-TEST_F(CallTest, WithoutASessionALegacyClientCannotBeAsked) {
+TEST_F(PendingRequestTest, WithoutASessionALegacyClientCannotBeAsked) {
   bench.request("tools/call", R"("name":"later")", caller);
   ask_for_name_and_roots();
   EXPECT_THAT(heard, HasSubstr("-32600"));
 }
 
-TEST_F(CallTest, LogMessagesFollowTheLevelOfTheSession) {
+TEST_F(PendingRequestTest, LogMessagesFollowTheLevelOfTheSession) {
   call_in_session();
   call().log(LoggingLevel::debug, "", R"("everything, if nothing is said")");
   bench.request("logging/setLevel", R"("level":"warning")", caller);
@@ -182,7 +182,7 @@ TEST_F(CallTest, LogMessagesFollowTheLevelOfTheSession) {
                         R"("logger":"db","data":{"rows":0}}})"));
 }
 
-TEST_F(CallTest, LogMessagesOfAModernRequestAreThoseItAskedFor) {
+TEST_F(PendingRequestTest, LogMessagesOfAModernRequestAreThoseItAskedFor) {
   call_modern();
   call().log(LoggingLevel::emergency, "", R"("unseen")");
   call().complete({.text = "done"});
@@ -197,7 +197,7 @@ TEST_F(CallTest, LogMessagesOfAModernRequestAreThoseItAskedFor) {
               HasSubstr("-32602"));
 }
 
-TEST_F(CallTest, ProgressHasANumberATotalAndAMessage) {
+TEST_F(PendingRequestTest, ProgressHasANumberATotalAndAMessage) {
   call_modern("{}", "", R"(,"progressToken":7)");
   call().progress(0.5, 1, "half");
   call().progress(1, std::nullopt, "");
