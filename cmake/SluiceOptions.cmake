@@ -12,6 +12,7 @@ endif()
 
 option(SLUICE_BUILD_TESTS "Build the unit tests" ON)
 option(SLUICE_BUILD_BENCH "Build the micro-benchmarks and the bench's floor servers" ON)
+option(SLUICE_BUILD_EXAMPLES "Build the examples" ON)
 option(SLUICE_BUILD_FUZZERS "Build the libFuzzer targets" OFF)
 option(SLUICE_WITH_LLAMA "Build the llama.cpp engine" ON)
 option(SLUICE_WERROR "Treat warnings as errors" OFF)

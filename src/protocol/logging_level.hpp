@@ -3,24 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace sluice {
+#include "sluice/logging_level.hpp"
 
-/// The severities of log messages to a client, the least severe first (RFC 5424, section 6.2.1;
-/// 2025-11-25, Logging).
-enum class LoggingLevel : std::uint8_t {
-  debug,
-  info,
-  notice,
-  warning,
-  error,
-  critical,
-  alert,
-  emergency,
-};
+namespace sluice {
 
 inline constexpr std::array<std::string_view, 8> kLoggingLevels = {
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "sluice/content.hpp"
 
 namespace sluice {
 
@@ -20,7 +21,7 @@ namespace sluice {
 /// do, earlier variables take as little as they can.
 class UriTemplate {
  public:
-  using Variables = std::map<std::string, std::string, std::less<>>;
+  using Variables = sluice::Variables;
 
   /// Errors: -32602 saying what is wrong where. At most kMaxVariables.
   static Result<UriTemplate> parse(std::string_view text);

@@ -1,9 +1,11 @@
-#include "server/content.hpp"
+#include "sluice/content.hpp"
 
 #include <utility>
 
 #include "core/base64.hpp"
 #include "core/json.hpp"
+#include "protocol/revision.hpp"
+#include "server/content_json.hpp"
 
 namespace sluice {
 namespace {

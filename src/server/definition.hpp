@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,7 +14,8 @@
 #include "core/json.hpp"
 #include "core/sealer.hpp"
 #include "protocol/uri_template.hpp"
-#include "server/content.hpp"
+#include "sluice/content.hpp"
+#include "sluice/hooks.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
@@ -28,13 +30,29 @@ struct Metadata {
   std::string meta = {};   // JSON text of an object, its `_meta`, or empty
 };
 
-/// What a tool answers: `content`, or `text` alone if there is none. `structured` is JSON text, or
-/// empty.
-struct ToolResult {
-  std::string text = {};
-  std::string structured = {};
-  bool is_error = false;
-  std::vector<Content> content = {};
+/// Answers a request: at once, or later through the pending request, with what its continuation
+/// makes of the result. An Error answers with it. Called on the loop of the request, from several
+/// loops at once; must not block, and knows nothing of eras and transports.
+template <class In, class Out>
+struct FeatureHandler {
+  using Immediate = std::function<Result<Out>(const In& in)>;
+  using Then = std::function<void(PendingRequest& request, Result<Out> out)>;
+  /// Calls `then` once, unless the request is over before.
+  using Deferred =
+      std::function<Result<void>(const In& in, std::shared_ptr<PendingRequest> request, Then then)>;
+
+  FeatureHandler() = default;
+  template <std::convertible_to<Immediate> F>
+  FeatureHandler(F answer)
+      : answer(Immediate(std::move(answer))) {}  // NOLINT(google-explicit-constructor)
+  FeatureHandler(Deferred answer)                // NOLINT(google-explicit-constructor)
+      : answer(std::move(answer)) {}
+
+  explicit operator bool() const {
+    return std::visit([](const auto& each) { return static_cast<bool>(each); }, answer);
+  }
+
+  std::variant<Immediate, Deferred> answer;
 };
 
 /// One tool. Handlers are called on the loop of the request, from several loops at once, and must
@@ -58,7 +76,7 @@ struct Tool {
 
 /// A resource at one URI. Handlers as a tool's.
 struct Resource {
-  using Read = std::function<Result<std::vector<ResourceContents>>(const std::string& uri)>;
+  using Read = FeatureHandler<std::string, std::vector<ResourceContents>>;  // given the URI
 
   std::string uri;
   std::string name;
@@ -70,21 +88,13 @@ struct Resource {
   Metadata metadata = {};
 };
 
-/// What completes a value that a user is typing: `context` are the arguments chosen so far.
-struct ArgumentCompletion {
-  static constexpr std::size_t kMaxValues = 100;  // more are not sent
-  std::vector<std::string> values;                // best first
-  std::optional<std::uint64_t> total = {};
-  bool has_more = false;
-};
-using Complete = std::function<Result<ArgumentCompletion>(
-    std::string_view argument, std::string_view value, const UriTemplate::Variables& context)>;
+/// Completes an argument. Empty if there is nothing to complete with.
+using Complete = FeatureHandler<TypedArgument, ArgumentCompletion>;
 
 /// Resources at all URIs of a template. Asked after every Resource, in their order.
 struct ResourceTemplate {
   /// An Error of code kResourceNotFound is put into the form of the caller's revision.
-  using Read = std::function<Result<std::vector<ResourceContents>>(
-      const std::string& uri, const UriTemplate::Variables& variables)>;
+  using Read = FeatureHandler<ResourceMatch, std::vector<ResourceContents>>;
 
   UriTemplate uri;
   std::string uri_template;  // its text
@@ -104,19 +114,9 @@ struct PromptArgument {
   std::string title = {};
 };
 
-struct PromptMessage {
-  enum class Role : std::uint8_t { user, assistant };
-  Role role = Role::user;
-  Content content;
-};
-
 /// A prompt's messages, made from its arguments. Handlers as a tool's.
 struct Prompt {
-  struct Messages {
-    std::string description = {};
-    std::vector<PromptMessage> messages;
-  };
-  using Get = std::function<Result<Messages>(const UriTemplate::Variables& arguments)>;
+  using Get = FeatureHandler<UriTemplate::Variables, PromptResult>;
 
   std::string name;
   std::string description;
@@ -153,6 +153,9 @@ struct ServerDefinition {
   bool announces_changes = false;
   /// Whether calls send log messages.
   bool logs = false;
+  /// Asked before, and told after each request, on its loop.
+  std::vector<BeforeRequest> before = {};
+  std::vector<AfterRequest> after = {};
   /// Entries of one reply to a list request; the rest follows by cursor.
   std::size_t page_size = 1000;
   /// Keys that seal what clients carry between the rounds of a request; the first one seals. None:

@@ -116,9 +116,14 @@ Outcome Dispatcher::request(const Message& message, RequestContext context,
   for (const Method& method : kMethods) {
     if (method.name != message.method) continue;
     if (method.era && *method.era != revision.era) break;
-    const Result<std::string> members =
+    const Result<FeatureAnswer> answer =
         (this->*method.handler)(params_of(message), {revision, session.get()});
-    if (!members) return error(message.id, members.error(), &revision, out);
+    if (!answer) return error(message.id, answer.error(), &revision, out);
+    const auto* const members = std::get_if<std::string>(&*answer);
+    if (members == nullptr) {
+      return defer(message, std::move(context), std::move(session), caller, out,
+                   std::get<1>(*answer));
+    }
     if (method.cacheable) {
       results_->append_cacheable(out, message.id, revision, *members);
     } else {
@@ -147,7 +152,7 @@ const std::array<Dispatcher::Method, 12> Dispatcher::kMethods = {{
 }};
 
 template <FeatureList kList>
-Result<std::string> Dispatcher::list(const json::object& params, const Scope& scope) const {
+Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& scope) const {
   const json::value* const given = params.if_contains("cursor");
   if (given != nullptr && !given->is_string()) {
     return fail(kInvalidParams, "Invalid params: cursor must be a string");
@@ -160,28 +165,31 @@ Result<std::string> Dispatcher::list(const json::object& params, const Scope& sc
   return std::string(*page);
 }
 
-Result<std::string> Dispatcher::read(const json::object& params, const Scope& scope) const {
+Result<FeatureAnswer> Dispatcher::read(const json::object& params, const Scope& scope) const {
   return read_resource(*definition_, params, scope.revision);
 }
 
-Result<std::string> Dispatcher::get(const json::object& params, const Scope& scope) const {
+Result<FeatureAnswer> Dispatcher::get(const json::object& params, const Scope& scope) const {
   return get_prompt(*definition_, params, scope.revision);
 }
 
-Result<std::string> Dispatcher::complete(const json::object& params, const Scope& /*scope*/) const {
+Result<FeatureAnswer> Dispatcher::complete(const json::object& params,
+                                           const Scope& /*scope*/) const {
   return complete_argument(*definition_, params);
 }
 
-Result<std::string> Dispatcher::discover(const json::object& /*params*/, const Scope& scope) const {
+Result<FeatureAnswer> Dispatcher::discover(const json::object& /*params*/,
+                                           const Scope& scope) const {
   return R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
          lists_->capabilities(scope.revision) + "}" + instructions_;
 }
 
-Result<std::string> Dispatcher::ping(const json::object& /*params*/, const Scope& /*scope*/) const {
+Result<FeatureAnswer> Dispatcher::ping(const json::object& /*params*/,
+                                       const Scope& /*scope*/) const {
   return std::string();
 }
 
-Result<std::string> Dispatcher::set_level(const json::object& params, const Scope& scope) const {
+Result<FeatureAnswer> Dispatcher::set_level(const json::object& params, const Scope& scope) const {
   const json::value* const given = params.if_contains("level");
   const std::optional<LoggingLevel> level = given != nullptr && given->is_string()
                                                 ? parse_logging_level(given->get_string())
@@ -196,7 +204,7 @@ Result<std::string> Dispatcher::set_level(const json::object& params, const Scop
   return std::string();
 }
 
-Result<std::string> Dispatcher::subscribe(const json::object& params, const Scope& scope) const {
+Result<FeatureAnswer> Dispatcher::subscribe(const json::object& params, const Scope& scope) const {
   const json::value* const uri = params.if_contains("uri");
   if (uri == nullptr || !uri->is_string()) {
     return fail(kInvalidParams, "Invalid params: uri must be a string");
@@ -211,7 +219,8 @@ Result<std::string> Dispatcher::subscribe(const json::object& params, const Scop
   return std::string();
 }
 
-Result<std::string> Dispatcher::unsubscribe(const json::object& params, const Scope& scope) const {
+Result<FeatureAnswer> Dispatcher::unsubscribe(const json::object& params,
+                                              const Scope& scope) const {
   const json::value* const uri = params.if_contains("uri");
   if (uri == nullptr || !uri->is_string()) {
     return fail(kInvalidParams, "Invalid params: uri must be a string");
@@ -289,13 +298,21 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
     results_->append_tool_result(out, message.id, revision, *result);
     return {};
   }
-  Result<std::shared_ptr<PendingRequest>> opened =
+  return defer(
+      message, std::move(context), std::move(session), caller, out,
+      [&handler = std::get<Tool::Deferred>(tool->handler), arguments](
+          std::shared_ptr<PendingRequest> call) { return handler(*arguments, std::move(call)); });
+}
+
+Outcome Dispatcher::defer(
+    const Message& message, RequestContext context, std::shared_ptr<Session> session,
+    Caller& caller, std::string& out,
+    const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later) {
+  const Revision& revision = *context.revision;
+  const Result<std::shared_ptr<PendingRequest>> opened =
       open_call(message, std::move(context), std::move(session), caller);
   if (!opened) return error(message.id, opened.error(), &revision, out);
-  const std::shared_ptr<PendingRequest> call = std::move(*opened);
-  if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
-    call->fail(started.error());
-  }
+  if (Result<void> started = later(*opened); !started) (*opened)->fail(started.error());
   return {.kind = Outcome::Kind::pending};
 }
 

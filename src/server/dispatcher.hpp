@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "server/changes.hpp"
 #include "server/definition.hpp"
 #include "server/feature_lists.hpp"
+#include "server/feature_methods.hpp"
 #include "server/reply_channel.hpp"
 #include "server/result_writer.hpp"
 #include "server/session.hpp"
@@ -47,7 +49,7 @@ class Dispatcher {
   static Outcome reject(const MessageError& error, std::string& out);
 
  private:
-  /// What a request that is answered at once depends on beside its parameters.
+  /// What the answer to a request depends on beside its parameters.
   struct Scope {
     const Revision& revision;
     Session* session;  // or null
@@ -56,8 +58,8 @@ class Dispatcher {
     std::string_view name;
     std::optional<Era> era;  // the only one that has it
     bool cacheable;
-    Result<std::string> (Dispatcher::*handler)(const json::object& params,
-                                               const Scope& scope) const;
+    Result<FeatureAnswer> (Dispatcher::*handler)(const json::object& params,
+                                                 const Scope& scope) const;
   };
   static const std::array<Method, 12> kMethods;
 
@@ -65,21 +67,25 @@ class Dispatcher {
   void notification(const Message& message, Session* session);
   Outcome request(const Message& message, RequestContext context, std::shared_ptr<Session> session,
                   Caller& caller, std::string& out);
-  // The members of the results.
+  // The members of the results, or who will make them.
   template <FeatureList kList>
-  Result<std::string> list(const json::object& params, const Scope& scope) const;
-  Result<std::string> read(const json::object& params, const Scope& scope) const;
-  Result<std::string> get(const json::object& params, const Scope& scope) const;
-  Result<std::string> complete(const json::object& params, const Scope& scope) const;
-  Result<std::string> discover(const json::object& params, const Scope& scope) const;
-  Result<std::string> ping(const json::object& params, const Scope& scope) const;
-  Result<std::string> set_level(const json::object& params, const Scope& scope) const;
-  Result<std::string> subscribe(const json::object& params, const Scope& scope) const;
-  Result<std::string> unsubscribe(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> list(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> read(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> get(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> complete(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> discover(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> ping(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> set_level(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> subscribe(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> unsubscribe(const json::object& params, const Scope& scope) const;
   Outcome initialize(const Message& message, Caller& caller, std::string& out);
   Outcome call_tool(const Message& message, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
+  /// Leaves the answer to `later`.
+  Outcome defer(const Message& message, RequestContext context, std::shared_ptr<Session> session,
+                Caller& caller, std::string& out,
+                const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later);
   /// A call to be answered later; an Error instead goes to the caller now.
   Result<std::shared_ptr<PendingRequest>> open_call(const Message& message, RequestContext context,
                                                     std::shared_ptr<Session> session,

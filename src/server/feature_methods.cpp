@@ -5,6 +5,8 @@
 
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/content_json.hpp"
+#include "server/pending_request.hpp"
 
 namespace sluice {
 namespace {
@@ -52,14 +54,99 @@ Result<UriTemplate::Variables> strings_at(const json::object& object, std::strin
   return out;
 }
 
-Result<std::vector<ResourceContents>> contents_of(const ServerDefinition& definition,
-                                                  const std::string& uri) {
-  if (const Resource* const resource = definition.find_resource(uri)) return resource->read(uri);
-  for (const ResourceTemplate& resource : definition.resource_templates) {
-    if (const auto variables = resource.uri.match(uri)) return resource.read(uri, *variables);
+/// Asks `handler`; `members` writes what it answers as the members of a result.
+template <class In, class Out, class Members>
+Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members members,
+                          bool cacheable = false) {
+  using Asked = FeatureHandler<In, Out>;
+  if (const auto* const immediate = std::get_if<typename Asked::Immediate>(&handler.answer)) {
+    const Result<Out> out = (*immediate)(in);
+    if (!out) return std::unexpected(members.error(out.error()));
+    return members(*out);
   }
-  return fail(kResourceNotFound, {});
+  return [deferred = std::get<typename Asked::Deferred>(handler.answer), in = std::move(in),
+          members = std::move(members),
+          cacheable](std::shared_ptr<PendingRequest> request) -> Result<void> {
+    return deferred(in, std::move(request),
+                    [members, cacheable](PendingRequest& asker, const Result<Out>& out) {
+                      if (!out) {
+                        asker.fail(members.error(out.error()));
+                      } else if (cacheable) {
+                        asker.complete_cacheable(members(*out));
+                      } else {
+                        asker.complete(members(*out), {});
+                      }
+                    });
+  };
 }
+
+/// The members of a ReadResourceResult.
+struct ReadMembers {
+  std::string uri;
+  const Revision* revision;
+
+  [[nodiscard]] Error error(const Error& error) const {
+    return error.code == kResourceNotFound ? unknown_resource(uri, *revision).error() : error;
+  }
+  std::string operator()(const std::vector<ResourceContents>& contents) const {
+    std::string out = R"("contents":[)";
+    for (const ResourceContents& each : contents) {
+      if (out.back() != '[') out.push_back(',');
+      append_resource_contents(out, each);
+    }
+    out.push_back(']');
+    return out;
+  }
+};
+
+/// The members of a GetPromptResult. `description` is the prompt's own.
+struct PromptMembers {
+  std::string description;
+  const Revision* revision;
+
+  [[nodiscard]] static Error error(const Error& error) { return error; }
+  std::string operator()(const PromptResult& made) const {
+    std::string out;
+    const std::string& text = made.description.empty() ? description : made.description;
+    if (!text.empty()) {
+      out.append(R"("description":)");
+      append_json_string(out, text);
+      out.push_back(',');
+    }
+    out.append(R"("messages":[)");
+    for (const PromptMessage& message : made.messages) {
+      if (out.back() != '[') out.push_back(',');
+      const bool user = message.role == PromptMessage::Role::user;
+      out.append(user ? R"({"role":"user","content":)" : R"({"role":"assistant","content":)");
+      message.content.append_to(out, *revision);
+      out.push_back('}');
+    }
+    out.push_back(']');
+    return out;
+  }
+};
+
+/// The members of a CompleteResult.
+struct CompletionMembers {
+  [[nodiscard]] static Error error(const Error& error) { return error; }
+  std::string operator()(const ArgumentCompletion& found) const {
+    const std::size_t sent = std::min(found.values.size(), ArgumentCompletion::kMaxValues);
+    std::string out = R"("completion":{"values":[)";
+    for (std::size_t i = 0; i < sent; ++i) {
+      if (i > 0) out.push_back(',');
+      append_json_string(out, found.values[i]);
+    }
+    out.push_back(']');
+    if (found.total || sent < found.values.size()) {
+      out.append(R"(,"total":)");
+      append_number(out, found.total.value_or(found.values.size()));
+    }
+    const bool more =
+        found.has_more || sent < found.values.size() || found.total.value_or(0) > sent;
+    out.append(more ? R"(,"hasMore":true})" : R"(,"hasMore":false})");
+    return out;
+  }
+};
 
 struct Completer {
   const Complete* complete;
@@ -94,96 +181,60 @@ Result<Completer> find_completer(const ServerDefinition& definition, const json:
 
 }  // namespace
 
-Result<std::string> read_resource(const ServerDefinition& definition, const json::object& params,
-                                  const Revision& revision) {
-  const Result<std::string> uri = string_at(params, "uri", "uri");
-  if (!uri) return uri;
-  const Result<std::vector<ResourceContents>> contents = contents_of(definition, *uri);
-  if (!contents) {
-    if (contents.error().code == kResourceNotFound) return unknown_resource(*uri, revision);
-    return std::unexpected(contents.error());
+Result<FeatureAnswer> read_resource(const ServerDefinition& definition, const json::object& params,
+                                    const Revision& revision) {
+  Result<std::string> uri = string_at(params, "uri", "uri");
+  if (!uri) return std::unexpected(uri.error());
+  ReadMembers members{*uri, &revision};
+  if (const Resource* const resource = definition.find_resource(*uri)) {
+    return ask(resource->read, std::move(*uri), std::move(members), true);
   }
-  std::string out = R"("contents":[)";
-  for (const ResourceContents& each : *contents) {
-    if (out.back() != '[') out.push_back(',');
-    append_resource_contents(out, each);
+  for (const ResourceTemplate& resource : definition.resource_templates) {
+    if (auto variables = resource.uri.match(*uri)) {
+      return ask(resource.read, ResourceMatch{std::move(*uri), std::move(*variables)},
+                 std::move(members), true);
+    }
   }
-  out.push_back(']');
-  return out;
+  return unknown_resource(*uri, revision);
 }
 
-Result<std::string> get_prompt(const ServerDefinition& definition, const json::object& params,
-                               const Revision& revision) {
+Result<FeatureAnswer> get_prompt(const ServerDefinition& definition, const json::object& params,
+                                 const Revision& revision) {
   const Result<std::string> name = string_at(params, "name", "name");
-  if (!name) return name;
+  if (!name) return std::unexpected(name.error());
   const Prompt* const prompt = definition.find_prompt(*name);
   if (prompt == nullptr) return fail(kInvalidParams, "Unknown prompt: " + *name);
-  const Result<UriTemplate::Variables> arguments = strings_at(params, "arguments", "arguments");
+  Result<UriTemplate::Variables> arguments = strings_at(params, "arguments", "arguments");
   if (!arguments) return std::unexpected(arguments.error());
   for (const PromptArgument& argument : prompt->arguments) {
     if (argument.required && !arguments->contains(argument.name)) {
       return invalid("arguments." + argument.name + " is required");
     }
   }
-  const Result<Prompt::Messages> made = prompt->get(*arguments);
-  if (!made) return std::unexpected(made.error());
-  std::string out;
-  const std::string& description =
-      made->description.empty() ? prompt->description : made->description;
-  if (!description.empty()) {
-    out.append(R"("description":)");
-    append_json_string(out, description);
-    out.push_back(',');
-  }
-  out.append(R"("messages":[)");
-  for (const PromptMessage& message : made->messages) {
-    if (out.back() != '[') out.push_back(',');
-    const bool user = message.role == PromptMessage::Role::user;
-    out.append(user ? R"({"role":"user","content":)" : R"({"role":"assistant","content":)");
-    message.content.append_to(out, revision);
-    out.push_back('}');
-  }
-  out.push_back(']');
-  return out;
+  return ask(prompt->get, std::move(*arguments), PromptMembers{prompt->description, &revision});
 }
 
-Result<std::string> complete_argument(const ServerDefinition& definition,
-                                      const json::object& params) {
+Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
+                                        const json::object& params) {
   const Result<const json::object*> ref = object_at(params, "ref", "ref");
   if (!ref) return std::unexpected(ref.error());
   const Result<const json::object*> argument = object_at(params, "argument", "argument");
   if (!argument) return std::unexpected(argument.error());
-  const Result<std::string> name = string_at(**argument, "name", "argument.name");
-  if (!name) return name;
-  const Result<std::string> value = string_at(**argument, "value", "argument.value");
-  if (!value) return value;
+  Result<std::string> name = string_at(**argument, "name", "argument.name");
+  if (!name) return std::unexpected(name.error());
+  Result<std::string> value = string_at(**argument, "value", "argument.value");
+  if (!value) return std::unexpected(value.error());
   const Result<const json::object*> context = object_at(params, "context", "context");
   if (!context) return std::unexpected(context.error());
-  const Result<UriTemplate::Variables> chosen =
-      strings_at(**context, "arguments", "context.arguments");
+  Result<UriTemplate::Variables> chosen = strings_at(**context, "arguments", "context.arguments");
   if (!chosen) return std::unexpected(chosen.error());
   const Result<Completer> completer = find_completer(definition, **ref, *name);
   if (!completer) return std::unexpected(completer.error());
   if (!completer->has_argument) return invalid("argument.name: there is no '" + *name + "'");
-
-  Result<ArgumentCompletion> found = ArgumentCompletion{};
-  if (*completer->complete) found = (*completer->complete)(*name, *value, *chosen);
-  if (!found) return std::unexpected(found.error());
-  const std::size_t sent = std::min(found->values.size(), ArgumentCompletion::kMaxValues);
-  std::string out = R"("completion":{"values":[)";
-  for (std::size_t i = 0; i < sent; ++i) {
-    if (i > 0) out.push_back(',');
-    append_json_string(out, found->values[i]);
-  }
-  out.push_back(']');
-  if (found->total || sent < found->values.size()) {
-    out.append(R"(,"total":)");
-    append_number(out, found->total.value_or(found->values.size()));
-  }
-  const bool more =
-      found->has_more || sent < found->values.size() || found->total.value_or(0) > sent;
-  out.append(more ? R"(,"hasMore":true})" : R"(,"hasMore":false})");
-  return out;
+  if (!*completer->complete) return CompletionMembers()({});
+  return ask(*completer->complete,
+             TypedArgument{std::move(*name), std::move(*value), std::move(*chosen)},
+             CompletionMembers());
 }
 
 }  // namespace sluice

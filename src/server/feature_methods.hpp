@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <variant>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -9,21 +12,25 @@
 
 namespace sluice {
 
-// The methods that read what a server offers beside tools. Each returns the members of its result
-// as JSON text. Errors: -32602 for parameters that are missing, ill-typed or name nothing, the
-// revision's own code for an unknown resource (`data.uri`), and the handler's.
+/// The members of a result as JSON text, or what will answer a request that is kept for it.
+using FeatureAnswer =
+    std::variant<std::string, std::function<Result<void>(std::shared_ptr<PendingRequest>)>>;
+
+// The methods that read what a server offers beside tools. Errors: -32602 for parameters that are
+// missing, ill-typed or name nothing, the revision's own code for an unknown resource (`data.uri`),
+// and the handler's.
 
 /// resources/read {uri}.
-Result<std::string> read_resource(const ServerDefinition& definition, const json::object& params,
-                                  const Revision& revision);
+Result<FeatureAnswer> read_resource(const ServerDefinition& definition, const json::object& params,
+                                    const Revision& revision);
 
 /// prompts/get {name, arguments?}.
-Result<std::string> get_prompt(const ServerDefinition& definition, const json::object& params,
-                               const Revision& revision);
+Result<FeatureAnswer> get_prompt(const ServerDefinition& definition, const json::object& params,
+                                 const Revision& revision);
 
 /// completion/complete {ref, argument: {name, value}, context?: {arguments?}}. What has no
 /// completion of its own completes to nothing.
-Result<std::string> complete_argument(const ServerDefinition& definition,
-                                      const json::object& params);
+Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
+                                        const json::object& params);
 
 }  // namespace sluice

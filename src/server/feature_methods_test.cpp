@@ -49,24 +49,23 @@ class FeatureTest : public testing::Test {
          .name = "notes",
          .description = "Notes of a year",
          .mime_type = "text/plain",
-         .read = [](const std::string& uri, const UriTemplate::Variables& variables)
-             -> Result<std::vector<ResourceContents>> {
+         .read = [](const ResourceMatch& match) -> Result<std::vector<ResourceContents>> {
+           const UriTemplate::Variables& variables = match.variables;
            if (variables.at("year") == "1999") return fail(kResourceNotFound, "gone");
-           return {{{.uri = uri, .data = variables.at("year") + "-" + variables.at("name")}}};
+           return {{{.uri = match.uri, .data = variables.at("year") + "-" + variables.at("name")}}};
          },
-         .complete = [](std::string_view argument, std::string_view value,
-                        const UriTemplate::Variables& context) -> Result<ArgumentCompletion> {
+         .complete = [](const TypedArgument& typed) -> Result<ArgumentCompletion> {
            ArgumentCompletion found;
-           found.values.push_back(std::string(argument) + "=" + std::string(value) +
-                                  std::to_string(context.size()));
+           found.values.push_back(typed.name + "=" + typed.value +
+                                  std::to_string(typed.context.size()));
            return found;
          }});
     served.prompts.push_back(
         {.name = "plain",
          .description = "",
          .arguments = {},
-         .get = [](const UriTemplate::Variables&) -> Result<Prompt::Messages> {
-           return Prompt::Messages{
+         .get = [](const UriTemplate::Variables&) -> Result<PromptResult> {
+           return PromptResult{
                .messages = {{.content = Content::text("a")},
                             {.role = PromptMessage::Role::assistant,
                              .content = Content::link({.uri = "note://now", .name = "now"})}}};
@@ -76,13 +75,12 @@ class FeatureTest : public testing::Test {
          .description = "Reviews code",
          .arguments = {{.name = "code", .description = "What to review", .required = true},
                        {.name = "style", .title = "Style"}},
-         .get = [](const UriTemplate::Variables& arguments) -> Result<Prompt::Messages> {
+         .get = [](const UriTemplate::Variables& arguments) -> Result<PromptResult> {
            if (arguments.at("code") == "bad") return fail(-32602, "cannot review that");
-           return Prompt::Messages{.description = "A review",
-                                   .messages = {{.content = Content::text(arguments.at("code"))}}};
+           return PromptResult{.description = "A review",
+                               .messages = {{.content = Content::text(arguments.at("code"))}}};
          },
-         .complete = [](std::string_view, std::string_view,
-                        const UriTemplate::Variables&) -> Result<ArgumentCompletion> {
+         .complete = [](const TypedArgument&) -> Result<ArgumentCompletion> {
            return ArgumentCompletion{.values = std::vector<std::string>(150, "x")};
          }});
     bench.serve();

@@ -357,6 +357,13 @@ void PendingRequest::complete(std::string_view members, std::string_view meta) {
   answer(200, std::move(message));
 }
 
+void PendingRequest::complete_cacheable(std::string_view members) {
+  if (over_) return;
+  std::string message;
+  results_->append_cacheable(message, id_, *context_.revision, members);
+  answer(200, std::move(message));
+}
+
 void PendingRequest::fail(const Error& error) {
   if (over_) return;
   std::string message;

@@ -87,6 +87,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void complete(const ToolResult& result);
   /// A result with these members (JSON members without braces), and these of its `_meta`.
   void complete(std::string_view members, std::string_view meta);
+  /// The same with `ttlMs` and `cacheScope` where the revision has them.
+  void complete_cacheable(std::string_view members);
   void fail(const Error& error);
   /// Answers with an existing stream of the caller instead: its deltas are emitted, its text is
   /// the result.

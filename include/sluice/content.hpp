@@ -1,13 +1,20 @@
 #pragma once
 
+// What tools, resources and prompts answer with.
+
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "protocol/revision.hpp"
-
 namespace sluice {
+
+struct Revision;
 
 /// What a resource holds: text, or bytes of any kind.
 struct ResourceContents {
@@ -17,9 +24,6 @@ struct ResourceContents {
   bool binary = false;    // `data` is bytes, sent as Base64; else it is UTF-8 text
   std::string meta = {};  // JSON text of an object, or empty
 };
-
-/// Appends `contents` as TextResourceContents or BlobResourceContents.
-void append_resource_contents(std::string& out, const ResourceContents& contents);
 
 /// A pointer to a resource, in a tool's result or a prompt's message.
 struct ResourceLink {
@@ -61,6 +65,51 @@ class Content {
   Kind kind_;
   std::string json_;
   std::string instead_;  // a text block for older revisions; empty for a plain one
+};
+
+/// What a tool answers: `content`, or `text` alone if there is none. `structured` is JSON text, or
+/// empty.
+struct ToolResult {
+  std::string text = {};
+  std::string structured = {};
+  bool is_error = false;
+  std::vector<Content> content = {};
+};
+
+struct PromptMessage {
+  enum class Role : std::uint8_t { user, assistant };
+  Role role = Role::user;
+  Content content;
+};
+
+/// What a prompt answers.
+struct PromptResult {
+  std::string description = {};
+  std::vector<PromptMessage> messages = {};
+};
+
+/// Values by name, such as those of a URI template's variables.
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+/// A URI, and what the variables of a template stand for in it.
+struct ResourceMatch {
+  std::string uri;
+  Variables variables;
+};
+
+/// An argument that a user is typing, and those chosen so far.
+struct TypedArgument {
+  std::string name;
+  std::string value;
+  Variables context;
+};
+
+/// What completes a value that a user is typing.
+struct ArgumentCompletion {
+  static constexpr std::size_t kMaxValues = 100;  // more are not sent
+  std::vector<std::string> values = {};           // best first
+  std::optional<std::uint64_t> total = {};
+  bool has_more = false;
 };
 
 }  // namespace sluice

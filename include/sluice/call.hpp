@@ -1,0 +1,227 @@
+#pragma once
+
+// The request that a handler answers.
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sluice/content.hpp"
+#include "sluice/detail/call_backend.hpp"
+#include "sluice/error.hpp"
+#include "sluice/json.hpp"
+#include "sluice/logging_level.hpp"
+#include "sluice/schema.hpp"
+#include "sluice/task.hpp"
+
+namespace sluice {
+
+/// What a user did with an elicitation.
+enum class ElicitAction : std::uint8_t { accept, decline, cancel };
+
+template <class T>
+struct Elicited {
+  ElicitAction action = ElicitAction::cancel;
+  std::optional<T> content = {};  // if accepted
+
+  explicit operator bool() const { return content.has_value(); }
+};
+
+struct SamplingMessage {
+  PromptMessage::Role role = PromptMessage::Role::user;
+  Content content;
+};
+
+/// What the client's model is asked (sampling/createMessage).
+struct SamplingRequest {
+  std::vector<SamplingMessage> messages = {};
+  int max_tokens = 1000;
+  std::string system_prompt = {};
+  std::optional<double> temperature = {};
+  std::vector<std::string> stop_sequences = {};
+  /// Any other parameters, such as `tools`, `toolChoice` and `modelPreferences`.
+  json::object more = {};
+};
+
+struct SamplingResult {
+  json::array content;  // content blocks; tool calls among them
+  std::string model;
+  std::string stop_reason;
+
+  /// The text blocks, one after the other.
+  std::string text() const;
+};
+
+struct Root {
+  std::string uri;
+  std::string name;
+};
+
+/// Hands a value to a waiting coroutine, from any thread, once.
+template <class T>
+class Resolver {
+ public:
+  Resolver(std::shared_ptr<detail::Mailbox> mailbox,
+           std::shared_ptr<typename Awaiting<T>::Arrival> arrival)
+      : mailbox_(std::move(mailbox)), arrival_(std::move(arrival)) {}
+
+  void succeed(T value)
+    requires(!std::is_void_v<T>)
+  {
+    mailbox_->post([arrival = arrival_, value = std::move(value)]() mutable {
+      arrival->succeed(std::move(value));
+    });
+  }
+  void succeed()
+    requires std::is_void_v<T>
+  {
+    mailbox_->post([arrival = arrival_] { arrival->succeed({}); });
+  }
+  void fail(std::exception_ptr failure) {
+    mailbox_->post([arrival = arrival_, failure = std::move(failure)]() mutable {
+      arrival->fail(std::move(failure));
+    });
+  }
+
+ private:
+  std::shared_ptr<detail::Mailbox> mailbox_;
+  std::shared_ptr<typename Awaiting<T>::Arrival> arrival_;
+};
+
+/// The request that a handler answers, as long as the handler runs. Belongs to the event loop of
+/// the request; in a blocking() handler, to its worker thread.
+class Call {
+ public:
+  explicit Call(detail::CallBackend& backend) : backend_(&backend) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  /// Who asks: the name of an API key ("key:NAME"), the peer's address, or "uid:N" on stdio and
+  /// Unix sockets.
+  const std::string& principal() const { return backend_->facts().principal; }
+  /// The MCP revision of the request, such as "2026-07-28".
+  std::string_view revision() const;
+  /// Set when nobody waits for the answer any more: disconnected, cancelled, timed out.
+  std::stop_token stop_token() const { return backend_->facts().stop.get_token(); }
+  /// When the call is given up; none: never.
+  std::optional<std::chrono::steady_clock::time_point> deadline() const {
+    return backend_->facts().deadline;
+  }
+
+  // What comes before the answer. False: the peer is slow, and nothing more should come before
+  // room(). In a blocking() handler they wait for room. What the caller did not ask for is dropped.
+
+  /// Partial output: the `message` of a progress notification.
+  bool text(std::string_view text) { return backend_->text(text); }
+  /// `progress` rises from one to the next.
+  bool progress(double progress, std::optional<double> total = {}, std::string_view message = {}) {
+    return backend_->progress(progress, total, message);
+  }
+  bool log(LoggingLevel level, const json::value& data, std::string_view logger = {}) {
+    return backend_->log(level, logger, data);
+  }
+  /// Closes the client's connection, which comes back after `retry` and misses nothing (SEP-1699).
+  /// Does nothing where that is not possible.
+  void disconnect(std::chrono::milliseconds retry) { backend_->disconnect(retry); }
+
+  // What a coroutine waits for.
+
+  Awaiting<void> room();
+  Awaiting<void> sleep(std::chrono::nanoseconds duration);
+
+  // Questions to the client. In the session eras they are requests to it; from 2026-07-28 on the
+  // client gets them as the result and calls again with the answers, and the handler runs again
+  // from its start: before it asks, it must not do what may not be done twice, and it asks by the
+  // same keys (by default: the number of the question). They throw Error: -32021 if the client has
+  // not declared that it can be asked so, -32600 if it cannot be asked at all, or the client's own.
+
+  /// Asks the user for a `T`, a struct of texts, numbers, bools and enums (form mode).
+  template <class T>
+  Task<Elicited<T>> elicit(std::string message, std::string key = {}) {
+    Elicited<json::object> given =
+        co_await elicit(std::move(message), schema_of<T>(), std::move(key));
+    Elicited<T> out{.action = given.action};
+    if (given.content) out.content = decoded<T>(std::move(*given.content));
+    co_return out;
+  }
+  Task<Elicited<json::object>> elicit(std::string message, json::value schema,
+                                      std::string key = {});
+  /// Asks the user to open `url` (URL mode).
+  Task<ElicitAction> elicit_url(std::string message, std::string url, std::string elicitation_id);
+  /// Asks the client's model.
+  Task<SamplingResult> sample(SamplingRequest request, std::string key = {});
+  Task<std::vector<Root>> list_roots(std::string key = {});
+  /// Asks several things at once; the results are in their order.
+  Awaiting<std::vector<json::value>> ask(std::vector<Question> questions);
+
+  // The questions of the functions above, for ask().
+
+  template <class T>
+  static Question elicitation(const std::string& message, std::string key = {}) {
+    return elicitation(message, schema_of<T>(), std::move(key));
+  }
+  static Question elicitation(const std::string& message, json::value schema, std::string key = {});
+  Question sampling(SamplingRequest request, std::string key = {}) const;
+
+  // Other threads.
+
+  /// Runs `work` on a worker thread and waits for what it returns. Throws Error -32000 if too much
+  /// is waiting there.
+  template <class Work>
+  Awaiting<std::invoke_result_t<Work&>> in_background(Work work) {
+    using Out = std::invoke_result_t<Work&>;
+    const auto arrival = std::make_shared<typename Awaiting<Out>::Arrival>(*backend_);
+    Resolver<Out> resolver(backend_->mailbox(), arrival);
+    const bool taken = backend_->work([work = std::move(work), resolver]() mutable {
+      try {
+        if constexpr (std::is_void_v<Out>) {
+          work();
+          resolver.succeed();
+        } else {
+          resolver.succeed(work());
+        }
+      } catch (...) {
+        resolver.fail(std::current_exception());
+      }
+    });
+    if (!taken) {
+      arrival->fail(std::make_exception_ptr(
+          Error{-32000, "The server has too much to do; try it again later", {}}));
+    }
+    return Awaiting<Out>(arrival);
+  }
+  /// Waits for a value that somebody else has: `start` gets a Resolver<T>.
+  template <class T, class Start>
+  Awaiting<T> callback(Start start) {
+    const auto arrival = std::make_shared<typename Awaiting<T>::Arrival>(*backend_);
+    start(Resolver<T>(backend_->mailbox(), arrival));
+    return Awaiting<T>(arrival);
+  }
+
+  detail::CallBackend& backend() { return *backend_; }
+
+ private:
+  /// Throws what a client is told whose answer is not what was asked for.
+  [[noreturn]] static void throw_unfit(const std::string& why);
+
+  template <class T>
+  static T decoded(json::object content) {
+    std::expected<T, DecodeError> out = decode<T>(std::move(content), "content");
+    if (!out) throw_unfit(out.error().describe());
+    return std::move(*out);
+  }
+
+  detail::CallBackend* backend_;
+  int asked_ = 0;  // questions: their keys
+};
+
+}  // namespace sluice

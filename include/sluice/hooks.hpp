@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "sluice/error.hpp"
+
+namespace sluice {
+
+/// A request, for those that look at all of them.
+struct RequestInfo {
+  std::string_view method;     // such as "tools/call"
+  std::string_view name;       // of the tool or prompt, URI of the resource; or empty
+  std::string_view principal;  // see Call::principal()
+  std::string_view revision;
+};
+
+/// How a request ended.
+struct RequestEnd {
+  std::chrono::nanoseconds duration;
+  int error = 0;  // the JSON-RPC error's code; 0: a result
+  bool cancelled = false;
+};
+
+using BeforeRequest = std::function<std::optional<Error>(const RequestInfo& request)>;
+using AfterRequest = std::function<void(const RequestInfo& request, const RequestEnd& end)>;
+
+}  // namespace sluice

@@ -1,0 +1,100 @@
+#pragma once
+
+// Coroutines that show what they do while they do it.
+//
+//   Stream<Total> count(Count in) {
+//     for (int i = 1; i <= in.to; ++i) co_yield text(std::to_string(i) + "\n");
+//     co_return Total{in.to};
+//   }
+
+#include <coroutine>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sluice/call.hpp"
+#include "sluice/task.hpp"
+
+namespace sluice {
+
+namespace detail {
+
+struct TextChunk {
+  std::string text;
+  bool send(Call& call) const { return call.text(text); }
+};
+struct ProgressChunk {
+  double progress;
+  std::optional<double> total;
+  std::string message;
+  bool send(Call& call) const { return call.progress(progress, total, message); }
+};
+struct LogChunk {
+  LoggingLevel level;
+  json::value data;
+  std::string logger;
+  bool send(Call& call) const { return call.log(level, data, logger); }
+};
+
+}  // namespace detail
+
+/// Partial output, to be yielded.
+inline detail::TextChunk text(std::string text) {
+  return {std::move(text)};
+}
+/// How far the call is, to be yielded; `progress` rises from one to the next.
+inline detail::ProgressChunk progress(double progress, std::optional<double> total = {},
+                                      std::string message = {}) {
+  return {progress, total, std::move(message)};
+}
+/// A log message, to be yielded.
+inline detail::LogChunk log(LoggingLevel level, json::value data, std::string logger = {}) {
+  return {level, std::move(data), std::move(logger)};
+}
+
+/// A coroutine that yields text(), progress() and log(), and returns a `T`. A yield suspends while
+/// the peer is slow. The first one turns the reply into a stream of events.
+template <class T>
+class [[nodiscard]] Stream {
+ public:
+  class promise_type : public detail::ValuePromise<T> {  // NOLINT(readability-identifier-naming)
+   public:
+    Stream get_return_object() { return Stream(detail::Frame<promise_type>(*this)); }
+
+    template <class Chunk>
+      requires requires(const Chunk& chunk, Call& call) { chunk.send(call); }
+    auto yield_value(const Chunk& chunk) {
+      return Yield(chunk.send(*call_) ? std::nullopt : std::optional(call_->room()));
+    }
+    void set_call(Call& call) { call_ = &call; }
+
+   private:
+    class Yield {
+     public:
+      explicit Yield(std::optional<Awaiting<void>> room) : room_(std::move(room)) {}
+      bool await_ready() const noexcept { return !room_ || room_->await_ready(); }
+      void await_suspend(std::coroutine_handle<> awaiter) noexcept {
+        room_->await_suspend(awaiter);
+      }
+      void await_resume() const noexcept {}
+
+     private:
+      std::optional<Awaiting<void>> room_;
+    };
+
+    Call* call_ = nullptr;
+  };
+
+  /// Runs it to its end, with what it yields going to `call`.
+  auto to(Call& call) && {
+    frame_.get().promise().set_call(call);
+    return detail::RunToEnd<promise_type>(std::move(frame_));
+  }
+
+ private:
+  explicit Stream(detail::Frame<promise_type> frame) : frame_(std::move(frame)) {}
+
+  detail::Frame<promise_type> frame_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,134 @@
+#pragma once
+
+// The coroutines of handlers.
+//
+//   Task<Total> add_up(Numbers in, Call& call) {
+//     co_await call.sleep(1s);
+//     co_return Total{...};
+//   }
+//
+// They start when they are awaited, run on the event loop of the request, and are destroyed where
+// they wait when the request is cancelled: what must be undone is done by destructors.
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace sluice {
+
+namespace detail {
+
+/// What the promises of all coroutines have in common.
+class PromiseBase {
+ public:
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  auto final_suspend() noexcept { return AtEnd{}; }
+  void unhandled_exception() noexcept { failure_ = std::current_exception(); }
+
+  void set_awaiter(std::coroutine_handle<> awaiter) noexcept { awaiter_ = awaiter; }
+
+ protected:
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  /// Goes on with who awaits this one.
+  struct AtEnd {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+      return ended.promise().awaiter_;
+    }
+    void await_resume() const noexcept {}
+  };
+
+  std::coroutine_handle<> awaiter_ = std::noop_coroutine();
+  std::exception_ptr failure_;
+};
+
+template <class T>
+class ValuePromise : public PromiseBase {
+ public:
+  template <class U>
+    requires std::convertible_to<U&&, T>
+  void return_value(U&& value) {
+    value_.emplace(std::forward<U>(value));
+  }
+  T take() {
+    rethrow();
+    return std::move(*value_);
+  }
+
+ private:
+  std::optional<T> value_;
+};
+
+template <>
+class ValuePromise<void> : public PromiseBase {
+ public:
+  void return_void() noexcept {}
+  void take() const { rethrow(); }
+};
+
+/// Owns a coroutine's frame.
+template <class Promise>
+class Frame {
+ public:
+  explicit Frame(Promise& promise)
+      : handle_(std::coroutine_handle<Promise>::from_promise(promise)) {}
+  Frame(Frame&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Frame& operator=(Frame&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Frame() {
+    if (handle_) handle_.destroy();
+  }
+
+  std::coroutine_handle<Promise> get() const { return handle_; }
+
+ private:
+  std::coroutine_handle<Promise> handle_;
+};
+
+/// Starts a coroutine and goes on with its result.
+template <class Promise>
+class RunToEnd {
+ public:
+  explicit RunToEnd(Frame<Promise> frame) : frame_(std::move(frame)) {}
+
+  bool await_ready() const noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter) const noexcept {
+    frame_.get().promise().set_awaiter(awaiter);
+    return frame_.get();
+  }
+  decltype(auto) await_resume() const { return frame_.get().promise().take(); }
+
+ private:
+  Frame<Promise> frame_;
+};
+
+}  // namespace detail
+
+/// A coroutine that returns a `T`. Awaited once.
+template <class T = void>
+class [[nodiscard]] Task {
+ public:
+  class promise_type : public detail::ValuePromise<T> {  // NOLINT(readability-identifier-naming)
+   public:
+    Task get_return_object() { return Task(detail::Frame<promise_type>(*this)); }
+  };
+
+  auto operator co_await() && { return detail::RunToEnd<promise_type>(std::move(frame_)); }
+
+ private:
+  explicit Task(detail::Frame<promise_type> frame) : frame_(std::move(frame)) {}
+
+  detail::Frame<promise_type> frame_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,170 @@
+// sluice/call.hpp.
+
+#include "sluice/call.hpp"
+
+#include <string>
+#include <utility>
+
+#include "core/json.hpp"
+#include "protocol/revision.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+std::string text_at(const json::object& object, std::string_view key) {
+  const json::value* const value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+const json::object& object_of(const json::value& answer) {
+  static const json::object kNone;
+  return answer.is_object() ? answer.get_object() : kNone;
+}
+
+ElicitAction action_of(const json::object& answer) {
+  const std::string action = text_at(answer, "action");
+  if (action == "accept") return ElicitAction::accept;
+  if (action == "decline") return ElicitAction::decline;
+  return ElicitAction::cancel;
+}
+
+json::object as_json(const SamplingMessage& message, const Revision& revision) {
+  std::string content;
+  message.content.append_to(content, revision);
+  const bool user = message.role == PromptMessage::Role::user;
+  return {{"role", user ? "user" : "assistant"}, {"content", parse_json(content).value()}};
+}
+
+std::vector<Question> one(Question question) {
+  std::vector<Question> out;
+  out.push_back(std::move(question));
+  return out;
+}
+
+}  // namespace
+
+std::string SamplingResult::text() const {
+  std::string out;
+  for (const json::value& block : content) out.append(text_at(object_of(block), "text"));
+  return out;
+}
+
+std::string_view Call::revision() const {
+  return backend_->facts().revision->name;
+}
+
+Awaiting<void> Call::room() {
+  const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*backend_);
+  backend_->when_room([arrival] { arrival->succeed({}); });
+  return Awaiting<void>(arrival);
+}
+
+Awaiting<void> Call::sleep(std::chrono::nanoseconds duration) {
+  const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*backend_);
+  backend_->after(duration, [arrival] { arrival->succeed({}); });
+  return Awaiting<void>(arrival);
+}
+
+Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
+  using Answers = std::vector<json::value>;
+  for (Question& question : questions) {
+    ++asked_;
+    if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
+  }
+  const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(*backend_);
+  backend_->ask(std::move(questions), [arrival](std::variant<Answers, Error> answer) {
+    if (auto* const error = std::get_if<Error>(&answer)) {
+      arrival->fail(std::make_exception_ptr(std::move(*error)));
+    } else {
+      arrival->succeed(std::get<Answers>(std::move(answer)));
+    }
+  });
+  return Awaiting<Answers>(arrival);
+}
+
+Question Call::elicitation(const std::string& message, json::value schema, std::string key) {
+  // Nothing but type, properties and required is a part of MCP's restricted schemas.
+  if (schema.is_object()) schema.get_object().erase("additionalProperties");
+  return {.method = "elicitation/create",
+          .params = {{"message", message}, {"requestedSchema", std::move(schema)}},
+          .key = std::move(key)};
+}
+
+Question Call::sampling(SamplingRequest request, std::string key) const {
+  json::array messages;
+  for (const SamplingMessage& message : request.messages) {
+    messages.push_back(as_json(message, *backend_->facts().revision));
+  }
+  json::object params = std::move(request.more);
+  params["messages"] = std::move(messages);
+  params["maxTokens"] = request.max_tokens;
+  if (!request.system_prompt.empty()) params["systemPrompt"] = request.system_prompt;
+  if (request.temperature) params["temperature"] = *request.temperature;
+  if (!request.stop_sequences.empty()) {
+    params["stopSequences"] =
+        json::array(request.stop_sequences.begin(), request.stop_sequences.end());
+  }
+  return {.method = "sampling/createMessage", .params = std::move(params), .key = std::move(key)};
+}
+
+Task<Elicited<json::object>> Call::elicit(std::string message, json::value schema,
+                                          std::string key) {
+  const std::vector<json::value> answers =
+      co_await ask(one(elicitation(message, std::move(schema), std::move(key))));
+  const json::object& given = object_of(answers.front());
+  Elicited<json::object> out{.action = action_of(given)};
+  if (out.action == ElicitAction::accept) {
+    const json::value* const content = given.if_contains("content");
+    if (content == nullptr || !content->is_object()) throw_unfit("content must be an object");
+    out.content = content->get_object();
+  }
+  co_return out;
+}
+
+Task<ElicitAction> Call::elicit_url(std::string message, std::string url,
+                                    std::string elicitation_id) {
+  const std::vector<json::value> answers =
+      co_await ask(one({.method = "elicitation/create",
+                        .params = {{"mode", "url"},
+                                   {"message", message},
+                                   {"url", url},
+                                   {"elicitationId", elicitation_id}}}));
+  co_return action_of(object_of(answers.front()));
+}
+
+Task<SamplingResult> Call::sample(SamplingRequest request, std::string key) {
+  const std::vector<json::value> answers =
+      co_await ask(one(sampling(std::move(request), std::move(key))));
+  const json::object& given = object_of(answers.front());
+  SamplingResult out{
+      .content = {}, .model = text_at(given, "model"), .stop_reason = text_at(given, "stopReason")};
+  const json::value* const content = given.if_contains("content");
+  if (content != nullptr && content->is_array()) {
+    out.content = content->get_array();
+  } else if (content != nullptr && content->is_object()) {
+    out.content.push_back(*content);
+  } else {
+    throw_unfit("content must be a content block or an array of them");
+  }
+  co_return out;
+}
+
+Task<std::vector<Root>> Call::list_roots(std::string key) {
+  const std::vector<json::value> answers =
+      co_await ask(one({.method = "roots/list", .params = {}, .key = std::move(key)}));
+  const json::value* const roots = object_of(answers.front()).if_contains("roots");
+  if (roots == nullptr || !roots->is_array()) throw_unfit("roots must be an array");
+  std::vector<Root> out;
+  for (const json::value& root : roots->get_array()) {
+    const json::object& given = object_of(root);
+    out.push_back({text_at(given, "uri"), text_at(given, "name")});
+  }
+  co_return out;
+}
+
+void Call::throw_unfit(const std::string& why) {
+  throw Error{kInvalidParams, "The client's answer does not fit what it was asked: " + why, {}};
+}
+
+}  // namespace sluice

@@ -1,0 +1,261 @@
+#include "server/handler_run.hpp"
+
+#include <mutex>
+#include <semaphore>
+#include <stdexcept>
+
+#include "core/json.hpp"
+#include "core/log.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr int kTimedOut = -32001;
+
+/// How many messages of a worker may be on their way to the loop.
+constexpr std::ptrdiff_t kMessagesUnderWay = 16;
+
+/// The call as a worker thread sees it: what it sends goes through the loop, which it waits for.
+class WorkerCall final : public detail::CallBackend {
+ public:
+  WorkerCall(detail::CallBackend& call, std::shared_ptr<detail::Mailbox> mailbox)
+      : call_(&call), facts_(call.facts()), mailbox_(std::move(mailbox)) {}
+
+  const detail::CallFacts& facts() const override { return facts_; }
+
+  bool text(std::string_view text) override {
+    return send([text = std::string(text)](CallBackend& call) { return call.text(text); });
+  }
+  bool progress(double progress, std::optional<double> total, std::string_view message) override {
+    return send([progress, total, message = std::string(message)](CallBackend& call) {
+      return call.progress(progress, total, message);
+    });
+  }
+  bool log(LoggingLevel level, std::string_view logger, const json::value& data) override {
+    return send([level, logger = std::string(logger), data](CallBackend& call) {
+      return call.log(level, logger, data);
+    });
+  }
+  void disconnect(std::chrono::milliseconds retry) override {
+    send([retry](CallBackend& call) {
+      call.disconnect(retry);
+      return true;
+    });
+  }
+
+  void when_room(detail::Job /*job*/) override { refuse(); }
+  void after(std::chrono::nanoseconds /*duration*/, detail::Job /*job*/) override { refuse(); }
+  void ask(std::vector<Question> /*questions*/, Answer /*answer*/) override { refuse(); }
+  bool work(detail::Job /*job*/) override { refuse(); }
+  std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
+  std::shared_ptr<CallBackend> for_worker() override { refuse(); }
+  void resume(std::coroutine_handle<> /*coroutine*/) override { refuse(); }
+
+ private:
+  using Credits = std::counting_semaphore<kMessagesUnderWay>;
+
+  /// Given back wherever the message ends: sent, or dropped with the request.
+  class Credit {
+   public:
+    explicit Credit(std::shared_ptr<Credits> credits) : credits_(std::move(credits)) {}
+    Credit(Credit&&) noexcept = default;
+    Credit& operator=(Credit&&) = delete;
+    ~Credit() {
+      if (credits_ != nullptr) credits_->release();
+    }
+
+   private:
+    std::shared_ptr<Credits> credits_;
+  };
+
+  [[noreturn]] static void refuse() {
+    throw std::logic_error("a blocking() handler cannot co_await: make it a coroutine");
+  }
+
+  template <class Send>
+  bool send(Send send) {
+    credits_->acquire();
+    // `call_` is there as long as the mailbox takes jobs.
+    mailbox_->post([call = call_, send = std::move(send), credit = Credit(credits_)]() mutable {
+      if (!send(*call)) call->when_room([credit = std::move(credit)] {});
+    });
+    return !facts_.stop.stop_requested();
+  }
+
+  detail::CallBackend* call_;
+  detail::CallFacts facts_;
+  std::shared_ptr<detail::Mailbox> mailbox_;
+  std::shared_ptr<Credits> credits_ = std::make_shared<Credits>(kMessagesUnderWay);
+};
+
+}  // namespace
+
+Error error_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    return error;
+  } catch (const ToolError& failure) {
+    return {kInternalError, failure.what(), {}};
+  } catch (const std::exception& surprise) {
+    log_error("a handler failed", {{"what", std::string_view(surprise.what())}});
+  } catch (...) {
+    log_error("a handler failed", {{"what", std::string_view("an unknown exception")}});
+  }
+  return {kInternalError, "Internal error", {}};
+}
+
+class HandlerRun::LoopMailbox final : public detail::Mailbox,
+                                      public std::enable_shared_from_this<LoopMailbox> {
+ public:
+  explicit LoopMailbox(Executor& loop) : loop_(&loop) {}
+
+  void post(detail::Job job) override {
+    const std::lock_guard lock(mutex_);
+    if (loop_ == nullptr) return;
+    loop_->post([self = shared_from_this(), job = std::move(job)]() mutable {
+      if (!self->closed_) job();
+    });
+  }
+  /// On the loop.
+  void close() {
+    closed_ = true;
+    const std::lock_guard lock(mutex_);
+    loop_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Executor* loop_;
+  bool closed_ = false;  // for the loop alone
+};
+
+HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& options)
+    : request_(std::move(request)), workers_(options.workers), call_(*this) {
+  facts_.principal = request_->principal();
+  facts_.revision = request_->context().revision;
+  if (options.timeout <= Duration::zero()) return;
+  Executor& loop = request_->executor();
+  facts_.deadline = loop.clock().now() + options.timeout;
+  after(options.timeout, [this] {
+    request_->fail({kTimedOut, "The call took longer than it may", {}});
+    on_cancel();
+  });
+}
+
+HandlerRun::~HandlerRun() {
+  if (root_) root_.destroy();
+}
+
+void HandlerRun::go(Root root) {
+  root_ = root.handle;
+  self_ = shared_from_this();
+  request_->set_producer(this);
+  resume(root_);
+}
+
+void HandlerRun::resume(std::coroutine_handle<> coroutine) {
+  const std::shared_ptr<HandlerRun> keep = shared_from_this();
+  running_ = true;
+  coroutine.resume();
+  running_ = false;
+  if (over_) release();
+}
+
+bool HandlerRun::text(std::string_view text) {
+  if (!request_->emit(text)) full_ = true;
+  return !full_;
+}
+
+bool HandlerRun::progress(double progress, std::optional<double> total, std::string_view message) {
+  if (!request_->progress(progress, total, message)) full_ = true;
+  return !full_;
+}
+
+bool HandlerRun::log(LoggingLevel level, std::string_view logger, const json::value& data) {
+  if (!request_->log(level, logger, to_json(data))) full_ = true;
+  return !full_;
+}
+
+void HandlerRun::disconnect(std::chrono::milliseconds retry) {
+  request_->disconnect(retry);
+}
+
+void HandlerRun::when_room(detail::Job job) {
+  if (full_) {
+    when_room_.push_back(std::move(job));
+  } else {
+    job();
+  }
+}
+
+void HandlerRun::on_room() {
+  full_ = false;
+  const std::shared_ptr<HandlerRun> keep = shared_from_this();
+  for (detail::Job& job : std::exchange(when_room_, {})) {
+    if (!over_) job();
+  }
+}
+
+void HandlerRun::after(std::chrono::nanoseconds duration, detail::Job job) {
+  Executor& loop = request_->executor();
+  const auto id = std::make_shared<Executor::TimerId>(0);
+  *id = loop.schedule_at(loop.clock().now() + duration, [this, id, job = std::move(job)]() mutable {
+    timers_.erase(*id);
+    job();
+  });
+  timers_.insert(*id);
+}
+
+void HandlerRun::ask(std::vector<Question> questions, Answer answer) {
+  std::vector<InputRequest> requests;
+  for (Question& question : questions) {
+    requests.push_back(
+        {std::move(question.key), std::move(question.method), std::move(question.params)});
+  }
+  request_->ask(std::move(requests),
+                [answer = std::move(answer)](Result<std::vector<json::value>> answers) mutable {
+                  if (answers) {
+                    answer(std::move(*answers));
+                  } else {
+                    answer(std::move(answers.error()));
+                  }
+                });
+  // The client is asked by the result: this run does not go on.
+  if (request_->over()) on_cancel();
+}
+
+bool HandlerRun::work(detail::Job job) {
+  return workers_->run(std::move(job));
+}
+
+std::shared_ptr<detail::Mailbox> HandlerRun::mailbox() {
+  if (mailbox_ == nullptr) mailbox_ = std::make_shared<LoopMailbox>(request_->executor());
+  return mailbox_;
+}
+
+std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {
+  return std::make_shared<WorkerCall>(*this, mailbox());
+}
+
+void HandlerRun::on_cancel() {
+  const std::shared_ptr<HandlerRun> keep = shared_from_this();
+  over_ = true;
+  facts_.stop.request_stop();
+  if (!running_) release();
+}
+
+void HandlerRun::release() {
+  if (self_ == nullptr) return;
+  if (mailbox_ != nullptr) mailbox_->close();
+  Executor& loop = request_->executor();
+  for (const Executor::TimerId timer : std::exchange(timers_, {})) loop.cancel(timer);
+  when_room_.clear();
+  if (root_) std::exchange(root_, nullptr).destroy();
+  request_->set_producer(nullptr);
+  // Whoever calls may be one of them.
+  loop.post([self = std::move(self_), request = std::move(request_)] {});
+}
+
+}  // namespace sluice

@@ -1,0 +1,136 @@
+// sluice/serve.hpp.
+
+#include "sluice/serve.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "core/log.hpp"
+#include "net/descriptor_io.hpp"
+#include "server/endings.hpp"
+#include "server/server_host.hpp"
+#include "server/server_state.hpp"
+
+namespace sluice {
+namespace {
+
+Result<ServerHostOptions> host_options(const detail::Places& places) {
+  ServerHostOptions out;
+  out.threads = places.options.threads;
+  out.max_message = places.options.max_message;
+  out.http.max_connections = places.options.max_connections;
+  out.sessions.max_sessions = places.options.max_sessions;
+  out.sessions.expiry = places.options.session_expiry;
+  out.end_timeout = places.options.shutdown_deadline;
+  out.tcp = places.over_http.has_value();
+  if (places.over_http) {
+    const http& where = *places.over_http;
+    out.host = where.host;
+    out.port = where.port;
+    if (!where.tls_certificate.empty()) {
+      Result<std::shared_ptr<TlsContext>> tls =
+          TlsContext::server(where.tls_certificate, where.tls_key);
+      if (!tls) return std::unexpected(std::move(tls.error()));
+      out.tls = std::move(*tls);
+    }
+    for (const ClientKey& key : where.keys) out.access.api_keys.emplace_back(key.name, key.key);
+    out.access.allowed_origins = where.allowed_origins;
+    out.access.allowed_hosts = where.allowed_hosts;
+  }
+  if (places.over_unix) {
+    out.unix_path = places.over_unix->path;
+    out.unix_mode = static_cast<mode_t>(places.over_unix->mode);
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Serving::State {
+  std::shared_ptr<detail::ServerState> server;
+  detail::Places places;
+  std::unique_ptr<ServerHost> host;
+
+  State(std::shared_ptr<detail::ServerState> served, detail::Places where)
+      : server(std::move(served)), places(std::move(where)) {}
+  ~State() { stop(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void stop() {
+    if (host == nullptr) return;
+    // Where nobody else is served, the one client has gone.
+    const bool serves_others = places.over_http || places.over_unix;
+    server->forget(*host);
+    host->shutdown(places.options.shutdown_deadline, [&] { return !serves_others; });
+    host = nullptr;
+  }
+};
+
+Serving::Serving(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Serving::Serving(Serving&& other) noexcept = default;
+Serving& Serving::operator=(Serving&& other) noexcept = default;
+Serving::~Serving() = default;
+
+std::uint16_t Serving::port() const {
+  return state_->host->port();
+}
+
+std::string Serving::url() const {
+  if (!state_->places.over_http) return {};
+  const http& where = *state_->places.over_http;
+  const bool v6 = where.host.contains(':');
+  return (where.tls_certificate.empty() ? "http://" : "https://") +
+         (v6 ? "[" + where.host + "]" : where.host) + ":" + std::to_string(port()) + "/mcp";
+}
+
+std::string Serving::metrics() const {
+  return state_->host->metrics();
+}
+
+void Serving::stop() {
+  state_->stop();
+}
+
+std::expected<Serving, Error> detail::start_at(const Server& server, Places places,
+                                               std::function<void()> input_ended) {
+  Result<ServerHostOptions> options = host_options(places);
+  if (!options) return std::unexpected(std::move(options.error()));
+  auto state = std::make_unique<Serving::State>(server.state(), std::move(places));
+  StandardStreams streams;
+  if (state->places.over_stdio) {
+    Result<StandardStreams> taken = take_standard_streams();
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    streams = std::move(*taken);
+  }
+  Result<std::unique_ptr<ServerHost>> host =
+      ServerHost::start(state->server->definition, std::move(*options));
+  if (!host) return std::unexpected(std::move(host.error()));
+  state->host = std::move(*host);
+  state->server->remember(*state->host);
+  if (state->places.over_stdio) {
+    state->host->serve_lines(std::move(streams.input), std::move(streams.output),
+                             [ended = std::move(input_ended)] {
+                               if (ended) ended();
+                             });
+  }
+  return Serving(std::move(state));
+}
+
+int detail::serve_at(const Server& server, Places places) {
+  // Before there are threads: they are not to take the signals.
+  const auto endings = std::make_shared<Endings>();
+  std::expected<Serving, Error> serving =
+      start_at(server, std::move(places), [endings] { endings->input_ended(); });
+  if (!serving) {
+    log_error(serving.error().message);
+    return 1;
+  }
+  if (const std::string url = serving->url(); !url.empty()) {
+    log_info("serving", {{"mcp", std::string_view(url)}});
+  }
+  endings->wait();
+  return 0;
+}
+
+}  // namespace sluice

@@ -1,0 +1,407 @@
+// sluice/server.hpp: handlers of all shapes as a ServerDefinition.
+
+#include "sluice/server.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "core/json.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/handler_run.hpp"
+#include "server/server_state.hpp"
+
+namespace sluice {
+
+using detail::ServerState;
+
+namespace {
+
+std::string text_or_nothing(const json::value& value) {
+  return value.is_null() ? std::string() : to_json(value);
+}
+
+std::string text_or_nothing(const json::object& object) {
+  return object.empty() ? std::string() : to_json(object);
+}
+
+void put(json::object& object, std::string_view name, const std::optional<bool>& value) {
+  if (value) object[name] = *value;
+}
+
+std::string annotations_json(const ToolAnnotations& annotations) {
+  json::object out;
+  put(out, "readOnlyHint", annotations.read_only);
+  put(out, "destructiveHint", annotations.destructive);
+  put(out, "idempotentHint", annotations.idempotent);
+  put(out, "openWorldHint", annotations.open_world);
+  return text_or_nothing(out);
+}
+
+std::string annotations_json(const ContentAnnotations& annotations) {
+  json::object out;
+  if (!annotations.audience.empty()) {
+    out["audience"] = json::array(annotations.audience.begin(), annotations.audience.end());
+  }
+  if (annotations.priority >= 0) out["priority"] = annotations.priority;
+  if (!annotations.last_modified.empty()) out["lastModified"] = annotations.last_modified;
+  return text_or_nothing(out);
+}
+
+std::string icons_json(const std::vector<Icon>& icons) {
+  if (icons.empty()) return {};
+  json::array out;
+  for (const Icon& icon : icons) {
+    json::object each{{"src", icon.src}};
+    if (!icon.mime_type.empty()) each["mimeType"] = icon.mime_type;
+    if (!icon.sizes.empty()) each["sizes"] = json::array(icon.sizes.begin(), icon.sizes.end());
+    if (!icon.theme.empty()) each["theme"] = icon.theme;
+    out.push_back(std::move(each));
+  }
+  return to_json(out);
+}
+
+template <class Options>
+Metadata metadata_of(const Options& options) {
+  return {.title = options.title,
+          .icons = icons_json(options.icons),
+          .meta = text_or_nothing(options.meta)};
+}
+
+/// How a tool's failure is answered: what the model should read is a result.
+Result<ToolResult> tool_failure(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const ToolError& failure) {
+    return ToolResult{.text = failure.what(), .is_error = true};
+  } catch (...) {
+    return std::unexpected(error_of(exception));
+  }
+}
+
+template <class Out>
+struct Failure {
+  static Result<Out> of(const std::exception_ptr& exception) {
+    return std::unexpected(error_of(exception));
+  }
+};
+template <>
+struct Failure<ToolResult> {
+  static Result<ToolResult> of(const std::exception_ptr& exception) {
+    return tool_failure(exception);
+  }
+};
+
+/// What `answer` returns, or what becomes of what it throws.
+template <class Out, class Request>
+auto guarded(std::function<Out(const Request&)> answer) {
+  return [answer = std::move(answer)](const Request& request) -> Result<Out> {
+    try {
+      return answer(request);
+    } catch (...) {
+      return Failure<Out>::of(std::current_exception());
+    }
+  };
+}
+
+/// Runs `begin` for the request and hands what becomes of it to `then`.
+template <class Out, class Request>
+auto running(std::function<Task<Out>(const Request&, Call&)> begin, const ServerState& state) {
+  return [begin = std::move(begin), options = state.runs](
+             const Request& in, std::shared_ptr<PendingRequest> request,
+             std::function<void(PendingRequest&, Result<Out>)> then) -> Result<void> {
+    // `in` is the message's: what is needed of it is decoded before anything waits.
+    HandlerRun::start<Out>(
+        std::move(request), options, [&](Call& call) { return begin(in, call); },
+        [then](PendingRequest& asker, Out out) { then(asker, std::move(out)); },
+        [then](PendingRequest& asker, const std::exception_ptr& exception) {
+          then(asker, Failure<Out>::of(exception));
+        });
+    return {};
+  };
+}
+
+template <class Request, class Out>
+FeatureHandler<Request, Out> feature(detail::ErasedHandler<Request, Out> handler,
+                                     const ServerState& state) {
+  if (handler.immediate) return guarded<Out, Request>(std::move(handler.immediate));
+  using Deferred = typename FeatureHandler<Request, Out>::Deferred;
+  return Deferred(running<Out, Request>(std::move(handler.deferred), state));
+}
+
+/// Fills in what a handler need not repeat.
+template <class Request>
+detail::ErasedHandler<Request, std::vector<ResourceContents>> completed(
+    detail::ErasedHandler<Request, std::vector<ResourceContents>> handler, std::string mime_type) {
+  using Contents = std::vector<ResourceContents>;
+  const auto fill = [mime_type = std::move(mime_type)](Contents contents, const Request& request) {
+    for (ResourceContents& each : contents) {
+      if constexpr (std::same_as<Request, std::string>) {
+        if (each.uri.empty()) each.uri = request;
+      } else {
+        if (each.uri.empty()) each.uri = request.uri;
+      }
+      if (each.mime_type.empty()) each.mime_type = mime_type;
+    }
+    return contents;
+  };
+  if (handler.immediate) {
+    return {.immediate = [answer = std::move(handler.immediate),
+                          fill](const Request& request) { return fill(answer(request), request); },
+            .deferred = {}};
+  }
+  struct Wait {
+    static Task<Contents> run(Task<Contents> contents, Request request, decltype(fill) fill) {
+      co_return fill(co_await std::move(contents), request);
+    }
+  };
+  return {
+      .immediate = {},
+      .deferred = [begin = std::move(handler.deferred), fill](const Request& request, Call& call) {
+        return Wait::run(begin(request, call), request, fill);
+      }};
+}
+
+Tool::Deferred deferred_tool(std::function<Task<ToolResult>(const json::object&, Call&)> begin,
+                             const ServerState& state) {
+  return [run = running<ToolResult, json::object>(std::move(begin), state)](
+             const json::object& arguments, std::shared_ptr<PendingRequest> request) {
+    return run(arguments, std::move(request), [](PendingRequest& asker, Result<ToolResult> result) {
+      if (result) {
+        asker.complete(*result);
+      } else {
+        asker.fail(result.error());
+      }
+    });
+  };
+}
+
+Sealer::Key key_of(const std::string& bytes) {
+  Sealer::Key key{};
+  if (bytes.size() != key.size()) {
+    throw std::invalid_argument("a key of state_keys has " + std::to_string(key.size()) + " bytes");
+  }
+  std::ranges::transform(bytes, key.begin(), [](char c) { return static_cast<unsigned char>(c); });
+  return key;
+}
+
+}  // namespace
+
+namespace detail {
+
+void throw_unfit_arguments(const DecodeError& error) {
+  throw Error{kInvalidParams, "Invalid params: " + error.describe(), {}};
+}
+
+ToolResult structured_result(const json::value& value) {
+  std::string text = to_json(value);
+  if (!value.is_object()) return {.text = std::move(text)};
+  return {.text = text, .structured = text};
+}
+
+ToolResult content_result(std::vector<Content> content) {
+  return {.content = std::move(content)};
+}
+
+std::string text_of(const json::value& value) {
+  return to_json(value);
+}
+
+void ServerState::complete(Complete& slot, const std::string& of, std::string argument,
+                           Complete handler) {
+  std::shared_ptr<Completers>& known = completers[of];
+  if (known == nullptr) {
+    known = std::make_shared<Completers>();
+    slot = Complete::Deferred([known](const TypedArgument& typed,
+                                      std::shared_ptr<PendingRequest> request,
+                                      const Complete::Then& then) -> Result<void> {
+      const auto found = known->find(typed.name);
+      if (found == known->end()) {
+        then(*request, ArgumentCompletion());
+        return {};
+      }
+      const auto* const immediate = std::get_if<Complete::Immediate>(&found->second.answer);
+      if (immediate == nullptr) {
+        return std::get<Complete::Deferred>(found->second.answer)(typed, std::move(request), then);
+      }
+      then(*request, (*immediate)(typed));
+      return {};
+    });
+  }
+  known->insert_or_assign(std::move(argument), std::move(handler));
+}
+
+void ServerState::remember(ServerHost& host) {
+  const std::lock_guard lock(mutex_);
+  hosts_.push_back(&host);
+}
+
+void ServerState::forget(ServerHost& host) {
+  const std::lock_guard lock(mutex_);
+  std::erase(hosts_, &host);
+}
+
+void ServerState::publish(const Change& change) {
+  const std::lock_guard lock(mutex_);
+  for (ServerHost* const host : hosts_) host->publish(change);
+}
+
+json::object as_json(const Variables& variables) {
+  json::object out;
+  for (const auto& [name, value] : variables) out[name] = value;
+  return out;
+}
+
+}  // namespace detail
+
+Server::Server(std::string name, std::string version, ServerOptions options)
+    : state_(std::make_shared<ServerState>()) {
+  ServerDefinition& definition = state_->definition;
+  definition.name = std::move(name);
+  definition.version = std::move(version);
+  definition.instructions = std::move(options.instructions);
+  definition.announces_changes = options.announces_changes;
+  definition.logs = true;
+  for (const std::string& key : options.state_keys) definition.state_keys.push_back(key_of(key));
+  state_->runs = {
+      .timeout = options.call_timeout,
+      .workers = std::make_shared<WorkerPool>(options.workers, options.max_background_jobs)};
+}
+
+Server& Server::add(std::string name, std::string description, ToolOptions options,
+                    detail::ToolHandler handler) {
+  Tool tool{.name = std::move(name),
+            .description = std::move(description),
+            .input_schema = to_json(options.input_schema),
+            .handler = {},
+            .output_schema = text_or_nothing(options.output_schema),
+            .annotations = annotations_json(options.annotations),
+            .metadata = metadata_of(options)};
+  if (handler.immediate) {
+    tool.handler = Tool::Immediate(guarded<ToolResult, json::object>(std::move(handler.immediate)));
+  } else {
+    tool.handler = deferred_tool(std::move(handler.deferred), *state_);
+  }
+  state_->definition.tools.push_back(std::move(tool));
+  return *this;
+}
+
+Server& Server::add(std::string uri, std::string name, ResourceOptions options,
+                    detail::ResourceHandler handler) {
+  state_->definition.resources.push_back(
+      {.uri = std::move(uri),
+       .name = std::move(name),
+       .description = options.description,
+       .mime_type = options.mime_type,
+       .read = feature(completed(std::move(handler), options.mime_type), *state_),
+       .size = options.size,
+       .annotations = annotations_json(options.annotations),
+       .metadata = metadata_of(options)});
+  return *this;
+}
+
+Server& Server::add(std::string uri_template, std::string name, ResourceOptions options,
+                    detail::TemplateHandler handler) {
+  Result<UriTemplate> parsed = UriTemplate::parse(uri_template);
+  if (!parsed) throw std::invalid_argument(parsed.error().message);
+  state_->definition.resource_templates.push_back(
+      {.uri = std::move(*parsed),
+       .uri_template = std::move(uri_template),
+       .name = std::move(name),
+       .description = options.description,
+       .mime_type = options.mime_type,
+       .read = feature(completed(std::move(handler), options.mime_type), *state_),
+       .annotations = annotations_json(options.annotations),
+       .metadata = metadata_of(options)});
+  return *this;
+}
+
+Server& Server::add(std::string name, std::string description, PromptOptions options,
+                    const json::value& parameters, detail::PromptHandler handler) {
+  Prompt prompt{.name = std::move(name),
+                .description = std::move(description),
+                .arguments = {},
+                .get = feature(std::move(handler), *state_),
+                .metadata = metadata_of(options)};
+  for (const PromptParameter& parameter : options.arguments) {
+    prompt.arguments.push_back(
+        {parameter.name, parameter.description, parameter.required, parameter.title});
+  }
+  if (parameters.is_object()) {
+    const json::object& schema = parameters.get_object();
+    const auto text_at = [](const json::object& object, std::string_view key) {
+      const json::value* const text = object.if_contains(key);
+      return text == nullptr ? std::string() : std::string(text->as_string());
+    };
+    const json::value* const required = schema.if_contains("required");
+    for (const auto& [key, property] : schema.at("properties").as_object()) {
+      const json::object& said = property.as_object();
+      if (text_at(said, "type") != "string") {
+        throw std::invalid_argument("an argument of a prompt is text: " + std::string(key));
+      }
+      prompt.arguments.push_back(
+          {.name = std::string(key),
+           .description = text_at(said, "description"),
+           .required =
+               required != nullptr && std::ranges::find(required->as_array(), json::value(key)) !=
+                                          required->as_array().end(),
+           .title = text_at(said, "title")});
+    }
+  }
+  state_->definition.prompts.push_back(std::move(prompt));
+  return *this;
+}
+
+Server& Server::add(PromptRef prompt, std::string argument, detail::CompletionHandler handler) {
+  const auto found = std::ranges::find(state_->definition.prompts, prompt.name, &Prompt::name);
+  if (found == state_->definition.prompts.end()) {
+    throw std::invalid_argument("there is no prompt " + prompt.name);
+  }
+  if (std::ranges::find(found->arguments, argument, &PromptArgument::name) ==
+      found->arguments.end()) {
+    throw std::invalid_argument("the prompt " + prompt.name + " has no argument " + argument);
+  }
+  state_->complete(found->complete, "prompt " + prompt.name, std::move(argument),
+                   feature(std::move(handler), *state_));
+  return *this;
+}
+
+Server& Server::add(TemplateRef resources, std::string argument,
+                    detail::CompletionHandler handler) {
+  const auto found = std::ranges::find(state_->definition.resource_templates,
+                                       resources.uri_template, &ResourceTemplate::uri_template);
+  if (found == state_->definition.resource_templates.end()) {
+    throw std::invalid_argument("there is no resource template " + resources.uri_template);
+  }
+  if (!found->uri.has_variable(argument)) {
+    throw std::invalid_argument(resources.uri_template + " has no variable " + argument);
+  }
+  state_->complete(found->complete, "template " + resources.uri_template, std::move(argument),
+                   feature(std::move(handler), *state_));
+  return *this;
+}
+
+Server& Server::before(BeforeRequest hook) {
+  state_->definition.before.push_back(std::move(hook));
+  return *this;
+}
+
+Server& Server::after(AfterRequest hook) {
+  state_->definition.after.push_back(std::move(hook));
+  return *this;
+}
+
+void Server::tools_changed() const {
+  state_->publish({.kind = Change::Kind::tools});
+}
+void Server::prompts_changed() const {
+  state_->publish({.kind = Change::Kind::prompts});
+}
+void Server::resources_changed() const {
+  state_->publish({.kind = Change::Kind::resources});
+}
+void Server::resource_updated(std::string uri) const {
+  state_->publish({.kind = Change::Kind::resource, .uri = std::move(uri)});
+}
+
+}  // namespace sluice
