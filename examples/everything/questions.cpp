@@ -148,7 +148,19 @@ void add_input_questions(sluice::Server& server) {
   };
   server.tool("test_input_required_result_elicitation", "Asks for a name", greet);
   server.tool("test_input_required_result_tampered_state", "Asks for a name", greet);
-  server.tool("test_input_required_result_capabilities", "Asks for a name", greet);
+  server.tool("test_input_required_result_capabilities", "Asks what the client can be asked",
+              [](Call& call) -> Task<std::string> {
+                std::vector<Question> questions;
+                if (call.client().elicitation) {
+                  questions.push_back(Call::elicitation<Name>("What is your name?", "user_name"));
+                }
+                if (call.client().sampling) {
+                  questions.push_back(call.sampling(asking("Generate a greeting", 50), "greeting"));
+                }
+                if (questions.empty()) co_return "This client cannot be asked.";
+                const std::vector<json::value> answers = co_await call.ask(std::move(questions));
+                co_return "Got " + std::to_string(answers.size()) + " answers";
+              });
   server.tool("test_input_required_result_sampling", "Asks the client's model",
               [](Call& call) -> Task<std::string> {
                 const auto answer = co_await call.sample(

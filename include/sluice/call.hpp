@@ -110,6 +110,7 @@ class Call {
   const std::string& principal() const { return backend_->facts().principal; }
   /// The MCP revision of the request, such as "2026-07-28".
   std::string_view revision() const;
+  const ClientFeatures& client() const { return backend_->facts().client; }
   /// Set when nobody waits for the answer any more: disconnected, cancelled, timed out.
   std::stop_token stop_token() const { return backend_->facts().stop.get_token(); }
   /// When the call is given up; none: never.

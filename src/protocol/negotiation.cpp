@@ -52,12 +52,8 @@ std::optional<std::string_view> mirrored_name(std::string_view method) {
   return std::nullopt;
 }
 
-Result<void> check_headers(const Message& message, const MirroredHeaders& headers,
-                           std::string_view version) {
+Result<void> check_headers(const Message& message, const MirroredHeaders& headers) {
   if (headers.protocol_version.data() == nullptr) return header_missing("MCP-Protocol-Version");
-  if (headers.protocol_version != version) {
-    return header_differs("MCP-Protocol-Version", headers.protocol_version, version);
-  }
   if (headers.method.data() == nullptr) return header_missing("Mcp-Method");
   if (headers.method != message.method) {
     return header_differs("Mcp-Method", headers.method, message.method);
@@ -85,10 +81,14 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
                 "Invalid params: _meta[\"" + std::string(kVersionKey) + "\"] must be a string");
   }
   const std::string_view name = version.get_string();
+  if (headers != nullptr && headers->protocol_version.data() != nullptr &&
+      headers->protocol_version != name) {
+    return header_differs("MCP-Protocol-Version", headers->protocol_version, name);
+  }
   const Revision* const revision = find_revision(name);
   if (revision == nullptr || revision->era != Era::modern) return unsupported(name);
   if (headers != nullptr) {
-    if (Result<void> checked = check_headers(message, *headers, name); !checked) {
+    if (Result<void> checked = check_headers(message, *headers); !checked) {
       return std::unexpected(std::move(checked.error()));
     }
   }

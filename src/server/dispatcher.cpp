@@ -14,6 +14,15 @@
 namespace sluice {
 namespace {
 
+/// The name of a tool or prompt, the URI of a resource; or nothing.
+std::string_view mirrored_name(const Message& message) {
+  if (message.params == nullptr) return {};
+  const json::value* name = message.params->if_contains("name");
+  if (name == nullptr) name = message.params->if_contains("uri");
+  return name != nullptr && name->is_string() ? std::string_view(name->get_string())
+                                              : std::string_view();
+}
+
 const json::object& params_of(const Message& message) {
   static const json::object kNone;
   return message.params == nullptr ? kNone : *message.params;
@@ -46,7 +55,8 @@ Outcome Dispatcher::error(const RequestId& id, const Error& error, const Revisio
                           std::string& out) {
   append_error(out, id, error);
   return {.kind = Outcome::Kind::answered,
-          .http_status = http_status_of(error, revision, !id.empty())};
+          .http_status = http_status_of(error, revision, !id.empty()),
+          .error = error.code};
 }
 
 Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
@@ -57,7 +67,8 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
     const bool answered = streams_->handle(message, caller, out);
     return {.kind = answered ? Outcome::Kind::answered : Outcome::Kind::pending};
   }
-  if (message.method == "initialize" && message.kind == MessageKind::request) {
+  if (message.method == "initialize" && message.kind == MessageKind::request &&
+      !is_self_contained(message)) {
     return initialize(message, caller, out);
   }
   std::shared_ptr<Session> session;
@@ -78,7 +89,34 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
     notification(message, session.get());
     return {.kind = Outcome::Kind::accepted};
   }
-  return request(message, std::move(*context), std::move(session), caller, out);
+  if (definition_->before.empty() && definition_->after.empty()) {
+    return request(message, std::move(*context), std::move(session), caller, out);
+  }
+  return hooked_request(message, std::move(*context), std::move(session), caller, out);
+}
+
+Outcome Dispatcher::hooked_request(const Message& message, RequestContext context,
+                                   std::shared_ptr<Session> session, Caller& caller,
+                                   std::string& out) {
+  const Revision& revision = *context.revision;
+  const std::string_view name = mirrored_name(message);
+  const RequestInfo info{.method = message.method,
+                         .name = name,
+                         .principal = caller.principal(),
+                         .revision = revision.name};
+  for (const BeforeRequest& before : definition_->before) {
+    if (const std::optional<Error> refused = before(info)) {
+      return error(message.id, *refused, &revision, out);
+    }
+  }
+  if (definition_->after.empty()) {
+    return request(message, std::move(context), std::move(session), caller, out);
+  }
+  watch_ = std::make_unique<RequestWatch>(definition_->after, info, streams_->executor().clock());
+  const Outcome outcome = request(message, std::move(context), std::move(session), caller, out);
+  // Else the pending request has it.
+  if (const auto watch = std::move(watch_)) watch->end(outcome.error);
+  return outcome;
 }
 
 Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::string& out) {
@@ -346,6 +384,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
       PendingRequest::Details{message.id, std::move(context), caller.principal(),
                               std::move(session), std::move(rounds)},
       std::move(*channel), *streams_, *results_);
+  call->set_watch(std::move(watch_));
   call->open();
   return call;
 }

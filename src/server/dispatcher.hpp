@@ -15,6 +15,7 @@
 #include "server/feature_lists.hpp"
 #include "server/feature_methods.hpp"
 #include "server/reply_channel.hpp"
+#include "server/request_watch.hpp"
 #include "server/result_writer.hpp"
 #include "server/session.hpp"
 #include "server/stream_service.hpp"
@@ -31,6 +32,7 @@ struct Outcome {
   };
   Kind kind = Kind::answered;
   int http_status = 200;
+  int error = 0;  // the code of the JSON-RPC error that answered it, 0 for a result
 };
 
 /// MCP's methods on one loop, for every era and transport.
@@ -64,6 +66,9 @@ class Dispatcher {
   static const std::array<Method, 12> kMethods;
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
+  /// request(), with the hooks around it.
+  Outcome hooked_request(const Message& message, RequestContext context,
+                         std::shared_ptr<Session> session, Caller& caller, std::string& out);
   void notification(const Message& message, Session* session);
   Outcome request(const Message& message, RequestContext context, std::shared_ptr<Session> session,
                   Caller& caller, std::string& out);
@@ -101,6 +106,8 @@ class Dispatcher {
   StreamService* streams_;
   Changes* changes_;
   std::string instructions_;  // a JSON member with a comma before it, or empty
+  /// Told of the end of the request that is being dispatched; the pending request takes it over.
+  std::unique_ptr<RequestWatch> watch_;
 };
 
 }  // namespace sluice

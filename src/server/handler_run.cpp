@@ -135,6 +135,12 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
     : request_(std::move(request)), workers_(options.workers), call_(*this) {
   facts_.principal = request_->principal();
   facts_.revision = request_->context().revision;
+  const ClientCapabilities& client = request_->client();
+  facts_.client = {.elicitation = client.elicitation_form,
+                   .elicitation_url = client.elicitation_url,
+                   .sampling = client.sampling,
+                   .sampling_tools = client.sampling_tools,
+                   .roots = client.roots};
   if (options.timeout <= Duration::zero()) return;
   Executor& loop = request_->executor();
   facts_.deadline = loop.clock().now() + options.timeout;

@@ -133,6 +133,10 @@ bool PendingRequest::can_send() const {
   return !over_ && (channel_ == nullptr ? resumable() : channel_->can_stream());
 }
 
+const ClientCapabilities& PendingRequest::client() const {
+  return in_session_ != nullptr ? in_session_->session->capabilities() : context_.capabilities;
+}
+
 Executor& PendingRequest::executor() const {
   return service_->executor();
 }
@@ -291,8 +295,7 @@ void PendingRequest::disconnect(std::chrono::milliseconds retry) {
 
 void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
   if (over_) return;
-  const ClientCapabilities& declared =
-      in_session_ != nullptr ? in_session_->session->capabilities() : context_.capabilities;
+  const ClientCapabilities& declared = client();
   for (const InputRequest& request : requests) {
     const std::string missing = missing_capabilities(declared, request.method, request.params);
     if (missing.empty()) continue;
@@ -368,15 +371,16 @@ void PendingRequest::fail(const Error& error) {
   if (over_) return;
   std::string message;
   append_error(message, id_, error);
-  answer(http_status_of(error, context_.revision, true), std::move(message));
+  answer(http_status_of(error, context_.revision, true), std::move(message), error.code);
 }
 
 void PendingRequest::follow(const std::string& stream_id) {
   follow_stream(*service_, stream_id, shared_from_this());
 }
 
-void PendingRequest::answer(int http_status, std::string message) {
+void PendingRequest::answer(int http_status, std::string message, int error) {
   over_ = true;
+  if (const auto watch = std::move(watch_)) watch->end(error);
   leave_session();
   producer_ = nullptr;
   if (stream_ == nullptr) {
@@ -450,6 +454,7 @@ void PendingRequest::cancel() {
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   over_ = true;
+  watch_ = nullptr;
   leave_session();
   if (stream_ != nullptr) stream_->set_producer(nullptr);
   close();

@@ -16,6 +16,7 @@
 #include "rpc/message.hpp"
 #include "server/definition.hpp"
 #include "server/reply_channel.hpp"
+#include "server/request_watch.hpp"
 #include "server/session.hpp"
 #include "stream/push_cursor.hpp"
 #include "stream/stream_manager.hpp"
@@ -51,6 +52,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Connects the call to its channel. Once, right after construction.
   void open();
+
+  /// Told how the request ends. Or null.
+  void set_watch(std::unique_ptr<RequestWatch> watch) { watch_ = std::move(watch); }
 
   /// Told when to go on and when to stop. Not owned; reset to null before it goes.
   void set_producer(StreamProducer* producer);
@@ -101,6 +105,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] bool over() const { return over_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
   [[nodiscard]] const RequestContext& context() const { return context_; }
+  /// What the client has declared, with the request or for its session.
+  [[nodiscard]] const ClientCapabilities& client() const;
   /// The loop this call belongs to.
   [[nodiscard]] Executor& executor() const;
 
@@ -119,7 +125,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   bool send(std::string_view message);
   bool start_stream();
   void read_through_channel();
-  void answer(int http_status, std::string message);
+  /// `error`: its code, 0 for a result.
+  void answer(int http_status, std::string message, int error = 0);
   void on_departure(Departure departure);
   /// The connection is no longer there; the stream waits for another.
   void detach();
@@ -148,6 +155,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::unique_ptr<PushCursor> cursor_;
   std::unique_ptr<InSession> in_session_;  // null without a session
   std::unique_ptr<InputRounds> rounds_;    // null in a session
+  std::unique_ptr<RequestWatch> watch_;    // null without hooks
   bool over_ = false;
 };
 

@@ -32,6 +32,15 @@ struct Question {
   std::string key = {};
 };
 
+/// What a client says it can be asked for.
+struct ClientFeatures {
+  bool elicitation = false;
+  bool elicitation_url = false;
+  bool sampling = false;
+  bool sampling_tools = false;
+  bool roots = false;
+};
+
 namespace detail {
 
 using Job = std::move_only_function<void()>;
@@ -40,6 +49,7 @@ using Job = std::move_only_function<void()>;
 struct CallFacts {
   std::string principal;
   const Revision* revision = nullptr;
+  ClientFeatures client = {};
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
   std::stop_source stop = {};
 };

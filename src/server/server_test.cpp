@@ -1,0 +1,370 @@
+// sluice/server.hpp, as a program uses it.
+
+#include "sluice/server.hpp"
+
+#include <future>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <thread>
+
+#include "core/json.hpp"
+#include "server/server_state.hpp"
+#include "server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Add {
+  int a;
+  int b;
+};
+struct Total {
+  int sum = 0;
+};
+struct Name {
+  std::string name;
+};
+struct Topic {
+  std::string topic;
+  std::optional<std::string> style;
+};
+
+/// A server whose definition a bench serves.
+class ServerTest : public testing::Test {
+ protected:
+  void serve() {
+    const ServerDefinition& made = server.state()->definition;
+    bench.definition.tools = made.tools;
+    bench.definition.resources = made.resources;
+    bench.definition.resource_templates = made.resource_templates;
+    bench.definition.prompts = made.prompts;
+    bench.definition.before = made.before;
+    bench.definition.after = made.after;
+    bench.definition.logs = true;
+    bench.serve();
+  }
+  static std::string modern(std::string_view capabilities, std::string_view more = {}) {
+    std::string out =
+        R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":7,)"
+        R"("io.modelcontextprotocol/clientCapabilities":)";
+    out.append(capabilities).append("}");
+    if (!more.empty()) out.append(",").append(more);
+    return out;
+  }
+  /// The answer to a call of 2026-07-28 that is answered at once, or what its channel got.
+  json::value call(std::string_view tool, std::string_view arguments,
+                   std::string_view capabilities = "{}", std::string_view more = {}) {
+    std::string members =
+        R"("name":")" + std::string(tool) + R"(","arguments":)" + std::string(arguments);
+    if (!more.empty()) members.append(",").append(more);
+    return answer_of(bench.request("tools/call", modern(capabilities, members), caller));
+  }
+  json::value answer_of(const std::string& now) {
+    bench.run_all();
+    if (!now.empty()) return parse_json(now).value();
+    const RecordingChannel& channel = caller.channel();
+    if (!channel.replies.empty()) return parse_json(channel.replies.back()).value();
+    // The last event is the answer.
+    const std::size_t data = channel.written.rfind("data: ");
+    if (data == std::string::npos) return nullptr;
+    return parse_json(channel.written.substr(data + 6)).value();
+  }
+  static std::string text_of(const json::value& answer) {
+    return std::string(answer.at_pointer("/result/content/0/text").as_string());
+  }
+  std::size_t events() {
+    std::size_t count = 0;
+    const std::string& written = caller.channel().written;
+    for (std::size_t at = 0; (at = written.find("data: ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+
+  Server server{"test", "1"};
+  ServerBench bench;
+  RecordingCaller caller;
+};
+
+TEST_F(ServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
+  server.tool("add", "Adds", [](Add in) { return Total{in.a + in.b}; }, {.title = "Sum"});
+  serve();
+  const Tool& tool = *bench.definition.find_tool("add");
+  EXPECT_EQ(parse_json(tool.input_schema).value(), schema_of<Add>());
+  EXPECT_EQ(parse_json(tool.output_schema).value(), schema_of<Total>());
+  EXPECT_EQ(tool.metadata.title, "Sum");
+  const json::value answer = call("add", R"({"a":2,"b":3})");
+  EXPECT_EQ(answer.at_pointer("/result/structuredContent/sum").as_int64(), 5);
+  EXPECT_EQ(text_of(answer), R"({"sum":5})");
+  EXPECT_TRUE(caller.channels.empty()) << "answered at once";
+}
+
+TEST_F(ServerTest, HandlersReturnTextContentResultsAndNothing) {
+  server.tool("text", "", [] { return "hello"; });
+  server.tool("number", "", [] { return 7; });
+  server.tool("content", "", [] { return Content::image("x", "image/png"); });
+  server.tool("result", "", [] { return ToolResult{.text = "bad", .is_error = true}; });
+  server.tool("nothing", "", [] {});
+  server.tool("raw", "", [](json::object in) { return json::value(std::move(in)); });
+  serve();
+  EXPECT_EQ(text_of(call("text", "{}")), "hello");
+  EXPECT_EQ(text_of(call("number", "{}")), "7");
+  EXPECT_EQ(call("content", "{}").at_pointer("/result/content/0/mimeType").as_string(),
+            "image/png");
+  EXPECT_TRUE(call("result", "{}").at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(call("nothing", "{}")), "");
+  EXPECT_EQ(call("raw", R"({"x":[1]})").at_pointer("/result/structuredContent/x/0").as_int64(), 1);
+}
+
+TEST_F(ServerTest, ThreeKindsOfFailureAreToldApart) {
+  server.tool("failure", "", []() -> std::string { throw ToolError("no such city"); });
+  server.tool("error", "", []() -> std::string { throw Error{-32050, "try later"}; });
+  server.tool("surprise", "", []() -> std::string { throw std::runtime_error("secret"); });
+  server.tool("late", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(1s);
+    throw std::runtime_error("secret");
+  });
+  serve();
+  const json::value failure = call("failure", "{}");
+  EXPECT_TRUE(failure.at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(failure), "no such city");
+  EXPECT_EQ(call("error", "{}").at_pointer("/error/code").as_int64(), -32050);
+  EXPECT_EQ(call("surprise", "{}").at_pointer("/error/message").as_string(), "Internal error");
+  EXPECT_TRUE(call("late", "{}").is_null());
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(answer_of("").at_pointer("/error/message").as_string(), "Internal error");
+}
+
+TEST_F(ServerTest, AStreamShowsWhatItYieldsBeforeItsResult) {
+  server.tool("count", "", [](Add in) -> Stream<Total> {
+    Total total;
+    for (int i = in.a; i <= in.b; ++i) {
+      total.sum += i;
+      co_yield text(std::to_string(i));
+    }
+    co_return total;
+  });
+  serve();
+  const json::value answer = call("count", R"({"a":1,"b":3})");
+  EXPECT_EQ(answer.at_pointer("/result/structuredContent/sum").as_int64(), 6);
+  EXPECT_EQ(events(), 4U);
+  EXPECT_NE(caller.channel().written.find(R"("message":"3")"), std::string::npos);
+}
+
+TEST_F(ServerTest, AStreamWaitsForASlowPeerAndGoesOnWhenItReads) {
+  int made = 0;
+  server.tool("many", "", [&made]() -> Stream<Total> {
+    for (; made < 100'000; ++made) co_yield text("a line of some length to fill the buffer");
+    co_return Total{made};
+  });
+  serve();
+  EXPECT_TRUE(bench.request("tools/call", modern("{}", R"("name":"many")"), caller).empty());
+  caller.channel().room = false;
+  bench.run_all();
+  const int before = made;
+  EXPECT_LT(before, 100'000);
+  for (int i = 0; i < 100'000 && made < 100'000; ++i) {
+    caller.channel().written.clear();
+    caller.channel().drain();
+    bench.run_all();
+  }
+  EXPECT_EQ(answer_of("").at_pointer("/result/structuredContent/sum").as_int64(), 100'000);
+}
+
+TEST_F(ServerTest, CancellationDestroysTheCoroutineWhereItWaits) {
+  struct Guard {
+    bool* gone;
+    ~Guard() { *gone = true; }
+  };
+  bool gone = false;
+  std::stop_token token;
+  server.tool("wait", "", [&](Call& call) -> Task<std::string> {
+    const Guard guard{&gone};
+    token = call.stop_token();
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  EXPECT_FALSE(gone);
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(gone);
+  EXPECT_TRUE(token.stop_requested());
+  EXPECT_EQ(bench.executors[0].timers(), 0U);
+}
+
+TEST_F(ServerTest, ACallThatTakesTooLongFails) {
+  server = Server("test", "1", {.call_timeout = 5s});
+  server.tool("wait", "", [](Call& call) -> Task<std::string> {
+    EXPECT_TRUE(call.deadline().has_value());
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  bench.executors[0].advance(5s);
+  EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), -32001);
+}
+
+TEST_F(ServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
+  int runs = 0;
+  server.tool("greet", "", [&runs](Call& call) -> Task<std::string> {
+    ++runs;
+    const auto answer = co_await call.elicit<Name>("Your name?", "who");
+    co_return answer ? "Hello, " + answer.content->name : "Hello";
+  });
+  serve();
+  constexpr std::string_view kCan = R"({"elicitation":{}})";
+  const json::value asked = call("greet", "{}", kCan);
+  EXPECT_EQ(asked.at_pointer("/result/resultType").as_string(), "input_required");
+  const json::value& question = asked.at_pointer("/result/inputRequests/who");
+  EXPECT_EQ(question.at_pointer("/params/message").as_string(), "Your name?");
+  EXPECT_FALSE(
+      question.at_pointer("/params/requestedSchema").as_object().contains("additionalProperties"));
+  const json::value told =
+      call("greet", "{}", kCan,
+           R"("inputResponses":{"who":{"action":"accept","content":{"name":"Ada"}}})");
+  EXPECT_EQ(text_of(told), "Hello, Ada");
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(text_of(call("greet", "{}", kCan, R"("inputResponses":{"who":{"action":"decline"}})")),
+            "Hello");
+  EXPECT_EQ(call("greet", "{}").at_pointer("/error/code").as_int64(), -32021);
+}
+
+TEST_F(ServerTest, ABlockingHandlerRunsOnAThreadOfItsOwn) {
+  std::thread::id worker;
+  server.tool("slow", "", blocking([&worker](Add in, Call& call) {
+                worker = std::this_thread::get_id();
+                for (int i = 0; i < 100; ++i) call.text("working");
+                return Total{in.a * in.b};
+              }));
+  serve();
+  bench.request("tools/call", modern("{}", R"("name":"slow","arguments":{"a":6,"b":7})"), caller);
+  json::value answer;
+  while (caller.channel().finishes == 0 && caller.channel().replies.empty()) bench.run_all();
+  answer = answer_of("");
+  EXPECT_EQ(answer.at_pointer("/result/structuredContent/sum").as_int64(), 42);
+  EXPECT_EQ(events(), 101U);
+  EXPECT_NE(worker, std::this_thread::get_id());
+}
+
+TEST_F(ServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
+  std::promise<void> ended;
+  server.tool("slow", "", blocking([&ended](Call& call) {
+                while (call.text("working")) {
+                }
+                ended.set_value();
+                return "never";
+              }));
+  serve();
+  bench.request("tools/call", modern("{}", R"("name":"slow")"), caller);
+  bench.run_all();
+  caller.channel().close();
+  const std::future<void> end = ended.get_future();
+  while (end.wait_for(0s) != std::future_status::ready) bench.run_all();
+}
+
+TEST_F(ServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
+  std::optional<Resolver<int>> resolver;
+  server.tool("wait", "", [&resolver](Call& call) -> Task<Total> {
+    co_return Total{co_await call.callback<int>([&resolver](Resolver<int> it) { resolver = it; })};
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  std::thread([&resolver] { resolver->succeed(9); }).join();
+  EXPECT_EQ(answer_of("").at_pointer("/result/structuredContent/sum").as_int64(), 9);
+  // Nobody waits any more.
+  resolver->succeed(10);
+  bench.run_all();
+}
+
+TEST_F(ServerTest, ResourcesTemplatesAndPromptsMayTakeTheirTime) {
+  server.resource("note://a", "a",
+                  [](Call& call) -> Task<std::string> {
+                    co_await call.sleep(1s);
+                    co_return "text";
+                  },
+                  {.mime_type = "text/plain"});
+  server.resource_template("note://{name}/x", "x", [](Name in) { return "of " + in.name; });
+  server.prompt("write", "Writes",
+                [](Topic in) { return "Write about " + in.topic + in.style.value_or(""); });
+  server.completion(PromptRef{"write"}, "topic",
+                    [](const std::string& typed) { return std::vector<std::string>{typed + "!"}; });
+  serve();
+  EXPECT_TRUE(
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://a")"), caller))
+          .is_null());
+  bench.executors[0].advance(1s);
+  const json::value read = answer_of("");
+  EXPECT_EQ(read.at_pointer("/result/contents/0/text").as_string(), "text");
+  EXPECT_EQ(read.at_pointer("/result/contents/0/mimeType").as_string(), "text/plain");
+  EXPECT_TRUE(read.at_pointer("/result").as_object().contains("ttlMs"));
+  EXPECT_EQ(
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://b/x")"), caller))
+          .at_pointer("/result/contents/0/text")
+          .as_string(),
+      "of b");
+  const std::vector<PromptArgument>& arguments = bench.definition.prompts.front().arguments;
+  ASSERT_EQ(arguments.size(), 2U);
+  EXPECT_TRUE(arguments[0].required);
+  EXPECT_FALSE(arguments[1].required);
+  EXPECT_EQ(
+      answer_of(bench.request("prompts/get",
+                              modern("{}", R"("name":"write","arguments":{"topic":"C"})"), caller))
+          .at_pointer("/result/messages/0/content/text")
+          .as_string(),
+      "Write about C");
+  EXPECT_EQ(answer_of(bench.request("completion/complete",
+                                    modern("{}", R"("ref":{"type":"ref/prompt","name":"write"},)"
+                                                 R"("argument":{"name":"topic","value":"C"})"),
+                                    caller))
+                .at_pointer("/result/completion/values/0")
+                .as_string(),
+            "C!");
+}
+
+TEST_F(ServerTest, HooksRefuseRequestsAndHearHowTheyEnd) {
+  std::vector<std::string> heard;
+  server.tool("add", "", [](Add in) { return Total{in.a + in.b}; });
+  server.tool("late", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(2s);
+    co_return "done";
+  });
+  server.before([](const RequestInfo& request) -> std::optional<Error> {
+    if (request.principal == "mallory") return Error{-32003, "not for you"};
+    return std::nullopt;
+  });
+  server.after([&heard](const RequestInfo& request, const RequestEnd& end) {
+    heard.push_back(std::string(request.method) + " " + std::string(request.name) + " " +
+                    std::to_string(end.error) + (end.cancelled ? " cancelled" : "") + " " +
+                    std::to_string(end.duration / 1s));
+  });
+  serve();
+  call("add", R"({"a":1,"b":1})");
+  call("none", "{}");
+  call("late", "{}");
+  bench.executors[0].advance(2s);
+  bench.run_all();
+  call("late", "{}");
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_EQ(heard,
+            (std::vector<std::string>{"tools/call add 0 0", "tools/call none -32602 0",
+                                      "tools/call late 0 2", "tools/call late 0 cancelled 0"}));
+  RecordingCaller mallory("mallory");
+  EXPECT_EQ(error_code(bench.request("tools/list", modern("{}"), mallory)), -32003);
+}
+
+TEST_F(ServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
+  EXPECT_THROW(server.completion(PromptRef{"none"}, "x",
+                                 [](const std::string&) { return std::vector<std::string>(); }),
+               std::invalid_argument);
+  EXPECT_THROW(server.resource_template("note://{", "x", [] { return std::string(); }),
+               std::invalid_argument);
+  EXPECT_THROW(server.prompt("add", "", [](Add) { return std::string(); }), std::invalid_argument);
+  EXPECT_THROW(Server("test", "1", {.state_keys = {"short"}}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sluice
