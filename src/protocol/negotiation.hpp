@@ -7,18 +7,11 @@
 #include "core/error.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "protocol/logging_level.hpp"
+#include "protocol/mirrored_headers.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice {
-
-/// The header fields of an HTTP request that mirror its body; a view with data() == nullptr stands
-/// for an absent field. Empty on transports without headers.
-struct MirroredHeaders {
-  std::string_view protocol_version;  // MCP-Protocol-Version
-  std::string_view method;            // Mcp-Method
-  std::string_view name;              // Mcp-Name
-};
 
 /// What a request says about itself, whatever its era.
 struct RequestContext {
@@ -49,9 +42,5 @@ bool is_self_contained(const Message& message);
 /// The revision that answers an `initialize` request asking for `requested`: itself if it is a
 /// served legacy revision, else the newest legacy one.
 const Revision& negotiate_initialize(std::string_view requested);
-
-/// The value of a header field that may use the Base64 form `=?base64?...?=`; nothing if that form
-/// is used and broken, or the value has characters a header must not have.
-std::optional<std::string> decode_header_value(std::string_view value);
 
 }  // namespace sluice

@@ -78,7 +78,7 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
     notification(message, session.get());
     return {.kind = Outcome::Kind::accepted};
   }
-  return request(message, std::move(*context), std::move(session), caller, out);
+  return request(message, headers, std::move(*context), std::move(session), caller, out);
 }
 
 Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::string& out) {
@@ -104,11 +104,12 @@ void Dispatcher::notification(const Message& message, Session* session) {
   }
 }
 
-Outcome Dispatcher::request(const Message& message, RequestContext context,
-                            std::shared_ptr<Session> session, Caller& caller, std::string& out) {
+Outcome Dispatcher::request(const Message& message, const MirroredHeaders* headers,
+                            RequestContext context, std::shared_ptr<Session> session,
+                            Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
   if (message.method == "tools/call") {
-    return call_tool(message, std::move(context), std::move(session), caller, out);
+    return call_tool(message, headers, std::move(context), std::move(session), caller, out);
   }
   if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
     return listen(message, std::move(context), caller, out);
@@ -250,8 +251,9 @@ Outcome Dispatcher::initialize(const Message& message, Caller& caller, std::stri
   return {};
 }
 
-Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
-                              std::shared_ptr<Session> session, Caller& caller, std::string& out) {
+Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* headers,
+                              RequestContext context, std::shared_ptr<Session> session,
+                              Caller& caller, std::string& out) {
   static const json::value kNoArguments(json::object_kind);
   const Revision& revision = *context.revision;
   const json::value* const name =
@@ -271,6 +273,11 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
   if (!given->is_object()) {
     return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
                  &revision, out);
+  }
+  if (headers != nullptr && headers->all != nullptr && revision.routing_headers) {
+    const Result<void> mirrored =
+        schemas_->check_headers(*tool, given->get_object(), *headers->all);
+    if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
   }
   if (std::optional<std::string> wrong = schemas_->check(*tool, *given)) {
     std::string text = "Invalid params: " + std::move(*wrong);

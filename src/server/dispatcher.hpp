@@ -63,8 +63,8 @@ class Dispatcher {
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
   void notification(const Message& message, Session* session);
-  Outcome request(const Message& message, RequestContext context, std::shared_ptr<Session> session,
-                  Caller& caller, std::string& out);
+  Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
+                  std::shared_ptr<Session> session, Caller& caller, std::string& out);
   // The members of the results.
   template <FeatureList kList>
   Result<std::string> list(const json::object& params, const Scope& scope) const;
@@ -77,7 +77,7 @@ class Dispatcher {
   Result<std::string> subscribe(const json::object& params, const Scope& scope) const;
   Result<std::string> unsubscribe(const json::object& params, const Scope& scope) const;
   Outcome initialize(const Message& message, Caller& caller, std::string& out);
-  Outcome call_tool(const Message& message, RequestContext context,
+  Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
   /// A call to be answered later; an Error instead goes to the caller now.

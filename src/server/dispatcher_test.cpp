@@ -99,7 +99,8 @@ TEST_F(DispatcherTest, ArgumentsMustFollowTheToolsSchema) {
 }
 
 TEST_F(DispatcherTest, ASchemaThatIsNoneIsRefusedAtTheStart) {
-  for (const char* schema : {"{", R"({"type":"strnig"})"}) {
+  for (const char* schema : {"{", R"({"type":"strnig"})",
+                             R"({"properties":{"a":{"type":"number","x-mcp-header":"A"}}})"}) {
     bench.definition.tools.back().input_schema = schema;
     const auto compiled = ToolSchemas::compile(bench.definition);
     ASSERT_FALSE(compiled);
