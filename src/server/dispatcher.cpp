@@ -274,13 +274,14 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
                  &revision, out);
   }
+  const CompiledTool& compiled = schemas_->of(*tool);
   if (headers != nullptr && headers->all != nullptr && revision.routing_headers) {
     const Result<void> mirrored =
-        schemas_->check_headers(*tool, given->get_object(), *headers->all);
+        check_parameter_headers(compiled.headers, given->get_object(), *headers->all);
     if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
   }
-  if (std::optional<std::string> wrong = schemas_->check(*tool, *given)) {
-    std::string text = "Invalid params: " + std::move(*wrong);
+  if (const auto valid = compiled.input.validate(*given); !valid) {
+    std::string text = "Invalid params: " + valid.error().describe("arguments");
     if (!revision.input_errors) {
       return error(message.id, {kInvalidParams, std::move(text), {}}, &revision, out);
     }
@@ -293,11 +294,14 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
     const Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);
+    if (const Result<void> fits = compiled.check(*result); !fits) {
+      return error(message.id, fits.error(), &revision, out);
+    }
     results_->append_tool_result(out, message.id, revision, *result);
     return {};
   }
   Result<std::shared_ptr<PendingRequest>> opened =
-      open_call(message, std::move(context), std::move(session), caller);
+      open_call(message, &compiled, std::move(context), std::move(session), caller);
   if (!opened) return error(message.id, opened.error(), &revision, out);
   const std::shared_ptr<PendingRequest> call = std::move(*opened);
   if (Result<void> started = std::get<Tool::Deferred>(tool->handler)(*arguments, call); !started) {
@@ -312,13 +316,14 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
   Result<SubscriptionFilter> filter = SubscriptionFilter::decode(params_of(message));
   if (!filter) return error(message.id, filter.error(), &revision, out);
   const Result<std::shared_ptr<PendingRequest>> call =
-      open_call(message, std::move(context), nullptr, caller);
+      open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
   sluice::listen(*call, message.id, std::move(*filter), *definition_, *changes_);
   return {.kind = Outcome::Kind::pending};
 }
 
 Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& message,
+                                                              const CompiledTool* tool,
                                                               RequestContext context,
                                                               std::shared_ptr<Session> session,
                                                               Caller& caller) {
@@ -334,7 +339,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
   if (!channel) return std::unexpected(std::move(channel.error()));
   auto call = std::make_shared<PendingRequest>(
       PendingRequest::Details{message.id, std::move(context), caller.principal(),
-                              std::move(session), std::move(rounds)},
+                              std::move(session), std::move(rounds), tool},
       std::move(*channel), *streams_, *results_);
   call->open();
   return call;

@@ -80,8 +80,10 @@ class Dispatcher {
   Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
-  /// A call to be answered later; an Error instead goes to the caller now.
-  Result<std::shared_ptr<PendingRequest>> open_call(const Message& message, RequestContext context,
+  /// A call to be answered later, of `tool` or null; an Error instead goes to the caller now.
+  Result<std::shared_ptr<PendingRequest>> open_call(const Message& message,
+                                                    const CompiledTool* tool,
+                                                    RequestContext context,
                                                     std::shared_ptr<Session> session,
                                                     Caller& caller);
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);

@@ -39,13 +39,24 @@ void append_metadata(std::string& out, const Metadata& metadata, const Revision&
   if (revision.titles) append_json_member(out, "_meta", metadata.meta);
 }
 
+/// Whether the root of a schema says that it describes objects.
+bool is_object_schema(std::string_view text) {
+  const Result<json::value> schema = parse_json(text);
+  if (!schema || !schema->is_object()) return false;
+  const json::value* const type = schema->get_object().if_contains("type");
+  return type != nullptr && *type == "object";
+}
+
 std::string entry(const Tool& tool, const Revision& revision) {
   std::string out = R"({"name":)";
   append_json_string(out, tool.name);
   out.append(R"(,"description":)");
   append_json_string(out, tool.description);
   out.append(R"(,"inputSchema":)").append(tool.input_schema);
-  if (revision.structured_output) append_json_member(out, "outputSchema", tool.output_schema);
+  if (revision.structured_output &&
+      (revision.structured_values || is_object_schema(tool.output_schema))) {
+    append_json_member(out, "outputSchema", tool.output_schema);
+  }
   if (revision.tool_annotations) append_json_member(out, "annotations", tool.annotations);
   append_metadata(out, tool.metadata, revision);
   out.push_back('}');
