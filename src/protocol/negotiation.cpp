@@ -61,7 +61,8 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
   RequestContext context{.revision = revision,
                          .progress_token = {},
                          .capabilities = decode_client_capabilities(capabilities->get_object()),
-                         .logging_level = {}};
+                         .logging_level = {},
+                         .trace = {}};
   if (const json::value* level = meta.if_contains(kLoggingLevelKey)) {
     if (level->is_string()) context.logging_level = parse_logging_level(level->get_string());
     if (!context.logging_level) {
@@ -126,6 +127,7 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
     }
     context.progress_token = std::move(*exact);
   }
+  if (meta != nullptr) context.trace = decode_trace_context(*meta);
   return context;
 }
 

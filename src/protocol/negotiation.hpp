@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "protocol/logging_level.hpp"
 #include "protocol/mirrored_headers.hpp"
 #include "protocol/revision.hpp"
+#include "protocol/trace_context.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice {
@@ -22,6 +24,8 @@ struct RequestContext {
   ClientCapabilities capabilities;
   /// The least severe log messages that the caller wants of this request; none: no messages.
   std::optional<LoggingLevel> logging_level;
+  /// Where the request stands in a distributed trace; null: it does not say.
+  std::shared_ptr<const TraceContext> trace;
 };
 
 /// Finds the revision that `message` speaks and checks what that revision demands of a request.

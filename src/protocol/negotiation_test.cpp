@@ -240,6 +240,21 @@ TEST(Negotiate, ProgressTokensComeBackExactly) {
   }
 }
 
+TEST(Negotiate, TheTraceComesAlongInBothEras) {
+  constexpr std::string_view kTrace =
+      R"("traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")";
+  for (const std::string& text : {modern("a", "", kTrace), request("a", kTrace)}) {
+    const auto context = negotiated(text);
+    ASSERT_TRUE(context) << text;
+    ASSERT_NE(context->trace, nullptr);
+    EXPECT_EQ(context->trace->trace_id(), "0af7651916cd43dd8448eb211c80319c");
+  }
+  // A broken one breaks nothing.
+  const auto context = negotiated(modern("a", "", R"("traceparent":7)"));
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->trace, nullptr);
+}
+
 TEST(NegotiateInitialize, AnswersWithALegacyRevision) {
   EXPECT_EQ(negotiate_initialize("2025-11-25").name, "2025-11-25");
   EXPECT_EQ(negotiate_initialize("2024-11-05").name, "2024-11-05");

@@ -238,6 +238,15 @@ TEST_F(PendingRequestTest, LogMessagesOfAModernRequestAreThoseItAskedFor) {
               HasSubstr("-32602"));
 }
 
+TEST_F(PendingRequestTest, HandlersKnowTheTraceOfTheRequest) {
+  call_modern("{}", "",
+              R"(,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00")");
+  ASSERT_NE(call().context().trace, nullptr);
+  EXPECT_EQ(call().context().trace->parent_id(), "00f067aa0ba902b7");
+  call_modern();
+  EXPECT_EQ(call().context().trace, nullptr);
+}
+
 TEST_F(PendingRequestTest, ProgressHasANumberATotalAndAMessage) {
   call_modern("{}", "", R"(,"progressToken":7)");
   call().progress(0.5, 1, "half");
