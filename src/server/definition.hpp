@@ -14,6 +14,7 @@
 #include "core/sealer.hpp"
 #include "protocol/uri_template.hpp"
 #include "server/content.hpp"
+#include "server/skills.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
@@ -150,6 +151,7 @@ struct ServerDefinition {
   std::vector<Resource> resources = {};
   std::vector<ResourceTemplate> resource_templates = {};
   std::vector<Prompt> prompts = {};
+  std::vector<Skill> skills = {};  // added by offer_skills()
   /// Whether ServerHost::publish() will tell of changes, so that clients may ask to hear of them.
   bool announces_changes = false;
   /// Whether calls send log messages.

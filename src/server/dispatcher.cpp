@@ -19,6 +19,10 @@ const json::object& params_of(const Message& message) {
   return message.params == nullptr ? kNone : *message.params;
 }
 
+std::unexpected<Error> no_skills() {
+  return fail(kMethodNotFound, "Method not found: this server offers no skills");
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
@@ -132,7 +136,7 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
                out);
 }
 
-const std::array<Dispatcher::Method, 12> Dispatcher::kMethods = {{
+const std::array<Dispatcher::Method, 15> Dispatcher::kMethods = {{
     {"tools/list", {}, true, &Dispatcher::list<FeatureList::tools>},
     {"resources/list", {}, true, &Dispatcher::list<FeatureList::resources>},
     {"resources/templates/list", {}, true, &Dispatcher::list<FeatureList::resource_templates>},
@@ -140,6 +144,9 @@ const std::array<Dispatcher::Method, 12> Dispatcher::kMethods = {{
     {"resources/read", {}, true, &Dispatcher::read},
     {"prompts/get", {}, false, &Dispatcher::get},
     {"completion/complete", {}, false, &Dispatcher::complete},
+    {"skills/list", {}, true, &Dispatcher::list_skills},
+    {"skills/get", {}, true, &Dispatcher::get_skill},
+    {"resources/directory/read", {}, true, &Dispatcher::read_directory},
     {"server/discover", Era::modern, true, &Dispatcher::discover},
     {"ping", Era::legacy, false, &Dispatcher::ping},
     {"logging/setLevel", Era::legacy, false, &Dispatcher::set_level},
@@ -171,6 +178,23 @@ Result<std::string> Dispatcher::get(const json::object& params, const Scope& sco
 
 Result<std::string> Dispatcher::complete(const json::object& params, const Scope& /*scope*/) const {
   return complete_argument(*definition_, params);
+}
+
+Result<std::string> Dispatcher::list_skills(const json::object& params, const Scope& scope) const {
+  if (definition_->skills.empty()) return no_skills();
+  return list<FeatureList::skills>(params, scope);
+}
+
+Result<std::string> Dispatcher::get_skill(const json::object& params,
+                                          const Scope& /*scope*/) const {
+  if (definition_->skills.empty()) return no_skills();
+  return sluice::get_skill(*definition_, params);
+}
+
+Result<std::string> Dispatcher::read_directory(const json::object& params,
+                                               const Scope& /*scope*/) const {
+  if (definition_->skills.empty()) return no_skills();
+  return sluice::read_directory(*definition_, params);
 }
 
 Result<std::string> Dispatcher::discover(const json::object& /*params*/, const Scope& scope) const {

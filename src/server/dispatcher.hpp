@@ -59,7 +59,7 @@ class Dispatcher {
     Result<std::string> (Dispatcher::*handler)(const json::object& params,
                                                const Scope& scope) const;
   };
-  static const std::array<Method, 12> kMethods;
+  static const std::array<Method, 15> kMethods;
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
   void notification(const Message& message, Session* session);
@@ -71,6 +71,9 @@ class Dispatcher {
   Result<std::string> read(const json::object& params, const Scope& scope) const;
   Result<std::string> get(const json::object& params, const Scope& scope) const;
   Result<std::string> complete(const json::object& params, const Scope& scope) const;
+  Result<std::string> list_skills(const json::object& params, const Scope& scope) const;
+  Result<std::string> get_skill(const json::object& params, const Scope& scope) const;
+  Result<std::string> read_directory(const json::object& params, const Scope& scope) const;
   Result<std::string> discover(const json::object& params, const Scope& scope) const;
   Result<std::string> ping(const json::object& params, const Scope& scope) const;
   Result<std::string> set_level(const json::object& params, const Scope& scope) const;
