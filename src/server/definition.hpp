@@ -51,7 +51,7 @@ struct Tool {
 
   std::string name;
   std::string description;
-  std::string input_schema;  // JSON text of an object schema (2020-12)
+  std::string input_schema;  // JSON text of a schema (2020-12) with "type": "object"
   std::variant<Immediate, Deferred> handler;
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty

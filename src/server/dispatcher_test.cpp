@@ -18,7 +18,7 @@ constexpr std::string_view kServerInfo =
     R"("_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}})";
 constexpr std::string_view kToolList =
     R"("tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object"}},)"
-    R"({"name":"later","description":"","inputSchema":{}}])";
+    R"({"name":"later","description":"","inputSchema":{"type":"object"}}])";
 constexpr std::string_view kMeta =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
     R"("io.modelcontextprotocol/clientCapabilities":{})";
@@ -151,8 +151,9 @@ TEST_F(DispatcherTest, StructuredValuesAreModern) {
 }
 
 TEST_F(DispatcherTest, ASchemaThatIsNoneIsRefusedAtTheStart) {
-  for (const char* schema : {"{", R"({"type":"strnig"})",
-                             R"({"properties":{"a":{"type":"number","x-mcp-header":"A"}}})"}) {
+  for (const char* schema :
+       {"{", R"({"type":"object","minLength":-1})", "{}", "true", R"({"type":"string"})",
+        R"({"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}})"}) {
     bench.definition.tools.back().input_schema = schema;
     const auto compiled = ToolSchemas::compile(bench.definition);
     ASSERT_FALSE(compiled);

@@ -19,6 +19,12 @@ Result<json::value> read_schema(std::string_view which, std::string_view text) {
 Result<CompiledTool> compile_tool(const Tool& tool) {
   const Result<json::value> text = read_schema("input", tool.input_schema);
   if (!text) return std::unexpected(text.error());
+  // All revisions ask for it, and clients refuse a list with a tool that lacks it.
+  const json::object* const root = text->if_object();
+  const json::value* const type = root == nullptr ? nullptr : root->if_contains("type");
+  if (type == nullptr || *type != "object") {
+    return fail(kInternalError, R"(the input schema must have "type": "object")");
+  }
   Result<JsonSchema> input = JsonSchema::compile(*text);
   if (!input) return std::unexpected(std::move(input.error()));
   Result<std::vector<ParameterHeader>> headers = find_parameter_headers(*text);
