@@ -68,7 +68,8 @@ class Content {
 };
 
 /// What a tool answers: `content`, or `text` alone if there is none. `structured` is JSON text, or
-/// empty.
+/// empty; it follows the tool's output schema, and stands for a text that is empty. Values other
+/// than objects are left out for clients of revisions that have none.
 struct ToolResult {
   std::string text = {};
   std::string structured = {};

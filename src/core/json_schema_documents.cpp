@@ -10,6 +10,7 @@
 
 #include "core/json_schema_meta.hpp"
 #include "core/json_schema_uri.hpp"
+#include "core/percent_encoding.hpp"
 #include "core/utf8.hpp"
 
 namespace sluice {
@@ -339,7 +340,7 @@ Result<SchemaIndex> SchemaDocuments::resolve(SchemaIndex from, std::string_view 
   const std::string_view encoded =
       uri.size() == target.size() ? "" : std::string_view(target).substr(uri.size() + 1);
   if (encoded.empty()) return resources_[*resource].root;
-  std::optional<std::string> fragment = strict_percent_decode(encoded);
+  std::optional<std::string> fragment = percent_decode(encoded);
   if (fragment && !is_valid_utf8(*fragment)) fragment.reset();
   if (fragment && fragment->starts_with('/')) {
     return follow_pointer(*resource, *fragment, from, keyword);

@@ -1,6 +1,5 @@
 #include "core/json_schema_uri.hpp"
 
-#include <charconv>
 #include <cstddef>
 
 namespace sluice {
@@ -109,26 +108,6 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   }
   target.path = path;
   return to_text(target);
-}
-
-std::optional<std::string> strict_percent_decode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    const std::string_view digits = text.substr(i + 1, 2);
-    unsigned value = 0;
-    const char* const end = digits.data() + digits.size();
-    if (digits.size() != 2 || std::from_chars(digits.data(), end, value, 16).ptr != end) {
-      return std::nullopt;
-    }
-    out.push_back(static_cast<char>(value));
-    i += 2;
-  }
-  return out;
 }
 
 }  // namespace sluice

@@ -22,7 +22,4 @@ UriParts split_uri(std::string_view text);
 /// it is.
 std::string resolve_uri(std::string_view base, std::string_view reference);
 
-/// Undoes percent-encoding; nothing if a '%' is not followed by two hexadecimal digits.
-std::optional<std::string> strict_percent_decode(std::string_view text);
-
 }  // namespace sluice

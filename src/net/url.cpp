@@ -31,13 +31,6 @@ bool is_host_character(char c) {
          c == '.' || c == '_' || c == '~';
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool is_ipv6(const std::string& text) {
   in6_addr address{};
   return inet_pton(AF_INET6, text.c_str(), &address) == 1;
@@ -131,24 +124,6 @@ Result<Url> parse_url(std::string_view text) {
 Url with_target(const Url& url, std::string target) {
   Url out = url;
   out.target = std::move(target);
-  return out;
-}
-
-std::string percent_decode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      const int high = hex_digit(text[i + 1]);
-      const int low = hex_digit(text[i + 2]);
-      if (high >= 0 && low >= 0) {
-        out.push_back(static_cast<char>(high << 4 | low));
-        i += 2;
-        continue;
-      }
-    }
-    out.push_back(text[i]);
-  }
   return out;
 }
 

@@ -28,7 +28,4 @@ Result<Url> parse_url(std::string_view text);
 /// The same URL with another path and query: for the endpoints beside a given one.
 Url with_target(const Url& url, std::string target);
 
-/// Undoes percent-encoding; a '%' that starts no escape stays.
-std::string percent_decode(std::string_view text);
-
 }  // namespace sluice

@@ -92,14 +92,5 @@ TEST(WithTarget, ReplacesPathAndQuery) {
   EXPECT_EQ(with_target(*url, "/c").to_string(), "http://h:1/c");
 }
 
-TEST(PercentDecode, UndoesEscapesAndLeavesTheRest) {
-  EXPECT_EQ(percent_decode("a%20b%C3%a4+c"), "a b\xC3\xA4+c");
-  EXPECT_EQ(percent_decode("100%"), "100%");
-  EXPECT_EQ(percent_decode("%4"), "%4");
-  EXPECT_EQ(percent_decode("%zz%41"), "%zzA");
-  EXPECT_EQ(percent_decode("%00"), std::string(1, '\0'));
-  EXPECT_EQ(percent_decode("%2541"), "%41");
-}
-
 }  // namespace
 }  // namespace sluice

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base64.hpp"
 #include "core/utf8.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
@@ -33,46 +32,6 @@ std::unexpected<Error> unsupported(std::string_view requested) {
   return fail(kUnsupportedProtocolVersion, "Unsupported protocol version", std::move(data));
 }
 
-std::unexpected<Error> header_missing(std::string_view name) {
-  return fail(kHeaderMismatch,
-              "Header mismatch: the " + std::string(name) + " header is required on this request");
-}
-
-std::unexpected<Error> header_differs(std::string_view name, std::string_view header,
-                                      std::string_view body) {
-  return fail(kHeaderMismatch, "Header mismatch: " + std::string(name) + " header value '" +
-                                   std::string(header) + "' does not match body value '" +
-                                   std::string(body) + "'");
-}
-
-/// The member that Mcp-Name mirrors, for the methods that have one.
-std::optional<std::string_view> mirrored_name(std::string_view method) {
-  if (method == "tools/call" || method == "prompts/get") return "name";
-  if (method == "resources/read") return "uri";
-  return std::nullopt;
-}
-
-Result<void> check_headers(const Message& message, const MirroredHeaders& headers) {
-  if (headers.protocol_version.data() == nullptr) return header_missing("MCP-Protocol-Version");
-  if (headers.method.data() == nullptr) return header_missing("Mcp-Method");
-  if (headers.method != message.method) {
-    return header_differs("Mcp-Method", headers.method, message.method);
-  }
-  const std::optional<std::string_view> member = mirrored_name(message.method);
-  if (!member) return {};
-  const json::value* const name = message.params->if_contains(*member);
-  if (name == nullptr || !name->is_string()) return {};  // the method's own check says so
-  if (headers.name.data() == nullptr) return header_missing("Mcp-Name");
-  const std::string_view body = name->get_string();
-  if (headers.name == body && !headers.name.starts_with("=?base64?")) return {};
-  const std::optional<std::string> decoded = decode_header_value(headers.name);
-  if (!decoded) {
-    return fail(kHeaderMismatch, "Header mismatch: the Mcp-Name header has invalid characters");
-  }
-  if (*decoded != body) return header_differs("Mcp-Name", *decoded, body);
-  return {};
-}
-
 Result<RequestContext> negotiate_modern(const Message& message, const json::object& meta,
                                         const json::value& version,
                                         const MirroredHeaders* headers) {
@@ -83,12 +42,12 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
   const std::string_view name = version.get_string();
   if (headers != nullptr && headers->protocol_version.data() != nullptr &&
       headers->protocol_version != name) {
-    return header_differs("MCP-Protocol-Version", headers->protocol_version, name);
+    return std::unexpected(check_mirrored_headers(message, *headers, name).error());
   }
   const Revision* const revision = find_revision(name);
   if (revision == nullptr || revision->era != Era::modern) return unsupported(name);
   if (headers != nullptr) {
-    if (Result<void> checked = check_headers(message, *headers); !checked) {
+    if (Result<void> checked = check_mirrored_headers(message, *headers, name); !checked) {
       return std::unexpected(std::move(checked.error()));
     }
   }
@@ -106,7 +65,8 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
   RequestContext context{.revision = revision,
                          .progress_token = {},
                          .capabilities = decode_client_capabilities(capabilities->get_object()),
-                         .logging_level = {}};
+                         .logging_level = {},
+                         .trace = {}};
   if (const json::value* level = meta.if_contains(kLoggingLevelKey)) {
     if (level->is_string()) context.logging_level = parse_logging_level(level->get_string());
     if (!context.logging_level) {
@@ -171,26 +131,13 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
     }
     context.progress_token = std::move(*exact);
   }
+  if (meta != nullptr) context.trace = decode_trace_context(*meta);
   return context;
 }
 
 const Revision& negotiate_initialize(std::string_view requested) {
   const Revision* const named = find_revision(requested);
   return named != nullptr && named->era == Era::legacy ? *named : newest_revision(Era::legacy);
-}
-
-std::optional<std::string> decode_header_value(std::string_view value) {
-  static constexpr std::string_view kPrefix = "=?base64?";
-  static constexpr std::string_view kSuffix = "?=";
-  if (!value.starts_with(kPrefix) || !value.ends_with(kSuffix) ||
-      value.size() < kPrefix.size() + kSuffix.size()) {
-    const bool plain = std::ranges::all_of(
-        value, [](unsigned char c) { return c == '\t' || (c >= 0x20 && c < 0x7F); });
-    return plain ? std::optional(std::string(value)) : std::nullopt;
-  }
-  value.remove_prefix(kPrefix.size());
-  value.remove_suffix(kSuffix.size());
-  return decode_base64(value);
 }
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,18 +8,12 @@
 #include "core/error.hpp"
 #include "protocol/client_capabilities.hpp"
 #include "protocol/logging_level.hpp"
+#include "protocol/mirrored_headers.hpp"
 #include "protocol/revision.hpp"
+#include "protocol/trace_context.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice {
-
-/// The header fields of an HTTP request that mirror its body; a view with data() == nullptr stands
-/// for an absent field. Empty on transports without headers.
-struct MirroredHeaders {
-  std::string_view protocol_version;  // MCP-Protocol-Version
-  std::string_view method;            // Mcp-Method
-  std::string_view name;              // Mcp-Name
-};
 
 /// What a request says about itself, whatever its era.
 struct RequestContext {
@@ -29,6 +24,8 @@ struct RequestContext {
   ClientCapabilities capabilities;
   /// The least severe log messages that the caller wants of this request; none: no messages.
   std::optional<LoggingLevel> logging_level;
+  /// Where the request stands in a distributed trace; null: it does not say.
+  std::shared_ptr<const TraceContext> trace;
 };
 
 /// Finds the revision that `message` speaks and checks what that revision demands of a request.
@@ -49,9 +46,5 @@ bool is_self_contained(const Message& message);
 /// The revision that answers an `initialize` request asking for `requested`: itself if it is a
 /// served legacy revision, else the newest legacy one.
 const Revision& negotiate_initialize(std::string_view requested);
-
-/// The value of a header field that may use the Base64 form `=?base64?...?=`; nothing if that form
-/// is used and broken, or the value has characters a header must not have.
-std::optional<std::string> decode_header_value(std::string_view value);
 
 }  // namespace sluice

@@ -197,6 +197,14 @@ TEST(Negotiate, HeadersMirrorTheBody) {
            Case{resource, headers("2026-07-28", "resources/read", "a:b"), ""},
            Case{resource, headers("2026-07-28", "resources/read", "a:c"),
                 "Mcp-Name header value 'a:c' does not match body value 'a:b'"},
+           Case{accented, headers("2026-07-28", "tools/call", "\xC3\xA9"),
+                "the Mcp-Name header has invalid characters"},
+           Case{list,
+                {.protocol_version = "2026-07-28",
+                 .method = "tools/list",
+                 .name = {},
+                 .repeated = "Mcp-Method"},
+                "the Mcp-Method header came more than once"},
            // What is wrong with the name itself, the method says.
            Case{nameless, headers("2026-07-28", "tools/call"), ""},
        }) {
@@ -232,32 +240,27 @@ TEST(Negotiate, ProgressTokensComeBackExactly) {
   }
 }
 
+TEST(Negotiate, TheTraceComesAlongInBothEras) {
+  constexpr std::string_view kTrace =
+      R"("traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")";
+  for (const std::string& text : {modern("a", "", kTrace), request("a", kTrace)}) {
+    const auto context = negotiated(text);
+    ASSERT_TRUE(context) << text;
+    ASSERT_NE(context->trace, nullptr);
+    EXPECT_EQ(context->trace->trace_id(), "0af7651916cd43dd8448eb211c80319c");
+  }
+  // A broken one breaks nothing.
+  const auto context = negotiated(modern("a", "", R"("traceparent":7)"));
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->trace, nullptr);
+}
+
 TEST(NegotiateInitialize, AnswersWithALegacyRevision) {
   EXPECT_EQ(negotiate_initialize("2025-11-25").name, "2025-11-25");
   EXPECT_EQ(negotiate_initialize("2024-11-05").name, "2024-11-05");
   EXPECT_EQ(negotiate_initialize("2026-07-28").name, "2025-11-25");
   EXPECT_EQ(negotiate_initialize("1.0").name, "2025-11-25");
   EXPECT_EQ(negotiate_initialize("").name, "2025-11-25");
-}
-
-TEST(DecodeHeaderValue, TakesPlainTextAndBase64) {
-  EXPECT_EQ(decode_header_value("plain ~\t!"), "plain ~\t!");
-  EXPECT_EQ(decode_header_value(""), "");
-  EXPECT_EQ(decode_header_value("=?base64?"
-                                "?="),
-            "");
-  EXPECT_EQ(decode_header_value("=?base64?YQ==?="), "a");
-  EXPECT_EQ(decode_header_value("=?base64?YWI=?="), "ab");
-  EXPECT_EQ(decode_header_value("=?base64?YWJj?="), "abc");
-  EXPECT_EQ(decode_header_value("=?base64?PT9iYXNlNjQ/?="), "=?base64?");
-  // Not closed, so not that form: plain text.
-  EXPECT_EQ(decode_header_value("=?base64?YQ=="), "=?base64?YQ==");
-  EXPECT_EQ(decode_header_value("=?base64?="), "=?base64?=");
-  EXPECT_EQ(decode_header_value("=?base64?YQ=?="), std::nullopt);
-  EXPECT_EQ(decode_header_value("=?base64?Y*==?="), std::nullopt);
-  EXPECT_EQ(decode_header_value("a\x01"), std::nullopt);
-  EXPECT_EQ(decode_header_value("a\x7F"), std::nullopt);
-  EXPECT_EQ(decode_header_value("\xC3\xA9"), std::nullopt);
 }
 
 }  // namespace

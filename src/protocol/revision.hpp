@@ -31,6 +31,7 @@ struct Revision {
   bool tool_annotations;     // tools may have `annotations`
   bool completions;          // `completions` is a capability
   bool structured_output;    // tools may have `outputSchema`, results `structuredContent`
+  bool structured_values;    // both may be of other types than objects
   bool resource_links;       // content may be a resource link
   bool titles;               // tools, resources and prompts may have a `title` and `_meta`
   bool icons;                // they may have `icons`

@@ -1,9 +1,9 @@
 #include "protocol/uri_template.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "core/percent_encoding.hpp"
 #include "core/utf8.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -23,22 +23,8 @@ bool ends_segment(char c) {
 
 /// Nothing if an escape is broken or the result is not UTF-8.
 std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    unsigned value = 0;
-    const char* const digits = text.data() + i + 1;
-    if (text.size() - i < 3) return std::nullopt;
-    const auto [end, error] = std::from_chars(digits, digits + 2, value, 16);
-    if (error != std::errc() || end != digits + 2) return std::nullopt;
-    out.push_back(static_cast<char>(value));
-    i += 2;
-  }
-  if (!is_valid_utf8(out)) return std::nullopt;
+  std::optional<std::string> out = percent_decode(text);
+  if (out && !is_valid_utf8(*out)) return std::nullopt;
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "core/json.hpp"
 #include "core/sealer.hpp"
 #include "protocol/uri_template.hpp"
+#include "server/skills.hpp"
 #include "sluice/content.hpp"
 #include "sluice/hooks.hpp"
 #include "stream/stream.hpp"
@@ -67,7 +68,7 @@ struct Tool {
 
   std::string name;
   std::string description;
-  std::string input_schema;  // JSON text of an object schema (2020-12)
+  std::string input_schema;  // JSON text of a schema (2020-12) with "type": "object"
   std::variant<Immediate, Deferred> handler;
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty
@@ -149,6 +150,7 @@ struct ServerDefinition {
   std::vector<Resource> resources = {};
   std::vector<ResourceTemplate> resource_templates = {};
   std::vector<Prompt> prompts = {};
+  std::vector<Skill> skills = {};  // added by offer_skills()
   /// Whether ServerHost::publish() will tell of changes, so that clients may ask to hear of them.
   bool announces_changes = false;
   /// Whether calls send log messages.

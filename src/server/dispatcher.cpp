@@ -28,6 +28,10 @@ const json::object& params_of(const Message& message) {
   return message.params == nullptr ? kNone : *message.params;
 }
 
+std::unexpected<Error> no_skills() {
+  return fail(kMethodNotFound, "Method not found: this server offers no skills");
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
@@ -90,14 +94,14 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
     return {.kind = Outcome::Kind::accepted};
   }
   if (definition_->before.empty() && definition_->after.empty()) {
-    return request(message, std::move(*context), std::move(session), caller, out);
+    return request(message, headers, std::move(*context), std::move(session), caller, out);
   }
-  return hooked_request(message, std::move(*context), std::move(session), caller, out);
+  return hooked_request(message, headers, std::move(*context), std::move(session), caller, out);
 }
 
-Outcome Dispatcher::hooked_request(const Message& message, RequestContext context,
-                                   std::shared_ptr<Session> session, Caller& caller,
-                                   std::string& out) {
+Outcome Dispatcher::hooked_request(const Message& message, const MirroredHeaders* headers,
+                                   RequestContext context, std::shared_ptr<Session> session,
+                                   Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
   const std::string_view name = mirrored_name(message);
   const RequestInfo info{.method = message.method,
@@ -110,10 +114,10 @@ Outcome Dispatcher::hooked_request(const Message& message, RequestContext contex
     }
   }
   if (definition_->after.empty()) {
-    return request(message, std::move(context), std::move(session), caller, out);
+    return request(message, headers, std::move(context), std::move(session), caller, out);
   }
   watch_ = std::make_unique<RequestWatch>(definition_->after, info, streams_->executor().clock());
-  const Outcome outcome = request(message, std::move(context), std::move(session), caller, out);
+  const Outcome outcome = request(message, headers, std::move(context), std::move(session), caller, out);
   // Else the pending request has it.
   if (const auto watch = std::move(watch_)) watch->end(outcome.error);
   return outcome;
@@ -142,11 +146,12 @@ void Dispatcher::notification(const Message& message, Session* session) {
   }
 }
 
-Outcome Dispatcher::request(const Message& message, RequestContext context,
-                            std::shared_ptr<Session> session, Caller& caller, std::string& out) {
+Outcome Dispatcher::request(const Message& message, const MirroredHeaders* headers,
+                            RequestContext context, std::shared_ptr<Session> session,
+                            Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
   if (message.method == "tools/call") {
-    return call_tool(message, std::move(context), std::move(session), caller, out);
+    return call_tool(message, headers, std::move(context), std::move(session), caller, out);
   }
   if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
     return listen(message, std::move(context), caller, out);
@@ -159,7 +164,7 @@ Outcome Dispatcher::request(const Message& message, RequestContext context,
     if (!answer) return error(message.id, answer.error(), &revision, out);
     const auto* const members = std::get_if<std::string>(&*answer);
     if (members == nullptr) {
-      return defer(message, std::move(context), std::move(session), caller, out,
+      return defer(message, nullptr, std::move(context), std::move(session), caller, out,
                    std::get<1>(*answer));
     }
     if (method.cacheable) {
@@ -174,7 +179,7 @@ Outcome Dispatcher::request(const Message& message, RequestContext context,
                out);
 }
 
-const std::array<Dispatcher::Method, 12> Dispatcher::kMethods = {{
+const std::array<Dispatcher::Method, 15> Dispatcher::kMethods = {{
     {"tools/list", {}, true, &Dispatcher::list<FeatureList::tools>},
     {"resources/list", {}, true, &Dispatcher::list<FeatureList::resources>},
     {"resources/templates/list", {}, true, &Dispatcher::list<FeatureList::resource_templates>},
@@ -182,6 +187,9 @@ const std::array<Dispatcher::Method, 12> Dispatcher::kMethods = {{
     {"resources/read", {}, true, &Dispatcher::read},
     {"prompts/get", {}, false, &Dispatcher::get},
     {"completion/complete", {}, false, &Dispatcher::complete},
+    {"skills/list", {}, true, &Dispatcher::list_skills},
+    {"skills/get", {}, true, &Dispatcher::get_skill},
+    {"resources/directory/read", {}, true, &Dispatcher::read_directory},
     {"server/discover", Era::modern, true, &Dispatcher::discover},
     {"ping", Era::legacy, false, &Dispatcher::ping},
     {"logging/setLevel", Era::legacy, false, &Dispatcher::set_level},
@@ -214,6 +222,24 @@ Result<FeatureAnswer> Dispatcher::get(const json::object& params, const Scope& s
 Result<FeatureAnswer> Dispatcher::complete(const json::object& params,
                                            const Scope& /*scope*/) const {
   return complete_argument(*definition_, params);
+}
+
+Result<FeatureAnswer> Dispatcher::list_skills(const json::object& params,
+                                              const Scope& scope) const {
+  if (definition_->skills.empty()) return no_skills();
+  return list<FeatureList::skills>(params, scope);
+}
+
+Result<FeatureAnswer> Dispatcher::get_skill(const json::object& params,
+                                            const Scope& /*scope*/) const {
+  if (definition_->skills.empty()) return no_skills();
+  return sluice::get_skill(*definition_, params);
+}
+
+Result<FeatureAnswer> Dispatcher::read_directory(const json::object& params,
+                                                 const Scope& /*scope*/) const {
+  if (definition_->skills.empty()) return no_skills();
+  return sluice::read_directory(*definition_, params);
 }
 
 Result<FeatureAnswer> Dispatcher::discover(const json::object& /*params*/,
@@ -297,8 +323,9 @@ Outcome Dispatcher::initialize(const Message& message, Caller& caller, std::stri
   return {};
 }
 
-Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
-                              std::shared_ptr<Session> session, Caller& caller, std::string& out) {
+Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* headers,
+                              RequestContext context, std::shared_ptr<Session> session,
+                              Caller& caller, std::string& out) {
   static const json::value kNoArguments(json::object_kind);
   const Revision& revision = *context.revision;
   const json::value* const name =
@@ -319,8 +346,14 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
     return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
                  &revision, out);
   }
-  if (std::optional<std::string> wrong = schemas_->check(*tool, *given)) {
-    std::string text = "Invalid params: " + std::move(*wrong);
+  const CompiledTool& compiled = schemas_->of(*tool);
+  if (headers != nullptr && headers->all != nullptr && revision.routing_headers) {
+    const Result<void> mirrored =
+        check_parameter_headers(compiled.headers, given->get_object(), *headers->all);
+    if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
+  }
+  if (const auto valid = compiled.input.validate(*given); !valid) {
+    std::string text = "Invalid params: " + valid.error().describe("arguments");
     if (!revision.input_errors) {
       return error(message.id, {kInvalidParams, std::move(text), {}}, &revision, out);
     }
@@ -333,22 +366,25 @@ Outcome Dispatcher::call_tool(const Message& message, RequestContext context,
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
     const Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);
+    if (const Result<void> fits = compiled.check(*result); !fits) {
+      return error(message.id, fits.error(), &revision, out);
+    }
     results_->append_tool_result(out, message.id, revision, *result);
     return {};
   }
   return defer(
-      message, std::move(context), std::move(session), caller, out,
+      message, &compiled, std::move(context), std::move(session), caller, out,
       [&handler = std::get<Tool::Deferred>(tool->handler), arguments](
           std::shared_ptr<PendingRequest> call) { return handler(*arguments, std::move(call)); });
 }
 
 Outcome Dispatcher::defer(
-    const Message& message, RequestContext context, std::shared_ptr<Session> session,
-    Caller& caller, std::string& out,
+    const Message& message, const CompiledTool* tool, RequestContext context,
+    std::shared_ptr<Session> session, Caller& caller, std::string& out,
     const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later) {
   const Revision& revision = *context.revision;
   const Result<std::shared_ptr<PendingRequest>> opened =
-      open_call(message, std::move(context), std::move(session), caller);
+      open_call(message, tool, std::move(context), std::move(session), caller);
   if (!opened) return error(message.id, opened.error(), &revision, out);
   if (Result<void> started = later(*opened); !started) (*opened)->fail(started.error());
   return {.kind = Outcome::Kind::pending};
@@ -360,13 +396,14 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
   Result<SubscriptionFilter> filter = SubscriptionFilter::decode(params_of(message));
   if (!filter) return error(message.id, filter.error(), &revision, out);
   const Result<std::shared_ptr<PendingRequest>> call =
-      open_call(message, std::move(context), nullptr, caller);
+      open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
   sluice::listen(*call, message.id, std::move(*filter), *definition_, *changes_);
   return {.kind = Outcome::Kind::pending};
 }
 
 Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& message,
+                                                              const CompiledTool* tool,
                                                               RequestContext context,
                                                               std::shared_ptr<Session> session,
                                                               Caller& caller) {
@@ -382,7 +419,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
   if (!channel) return std::unexpected(std::move(channel.error()));
   auto call = std::make_shared<PendingRequest>(
       PendingRequest::Details{message.id, std::move(context), caller.principal(),
-                              std::move(session), std::move(rounds)},
+                              std::move(session), std::move(rounds), tool},
       std::move(*channel), *streams_, *results_);
   call->set_watch(std::move(watch_));
   call->open();

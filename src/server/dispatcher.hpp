@@ -63,36 +63,42 @@ class Dispatcher {
     Result<FeatureAnswer> (Dispatcher::*handler)(const json::object& params,
                                                  const Scope& scope) const;
   };
-  static const std::array<Method, 12> kMethods;
+  static const std::array<Method, 15> kMethods;
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
   /// request(), with the hooks around it.
-  Outcome hooked_request(const Message& message, RequestContext context,
-                         std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  Outcome hooked_request(const Message& message, const MirroredHeaders* headers,
+                         RequestContext context, std::shared_ptr<Session> session, Caller& caller,
+                         std::string& out);
   void notification(const Message& message, Session* session);
-  Outcome request(const Message& message, RequestContext context, std::shared_ptr<Session> session,
-                  Caller& caller, std::string& out);
+  Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
+                  std::shared_ptr<Session> session, Caller& caller, std::string& out);
   // The members of the results, or who will make them.
   template <FeatureList kList>
   Result<FeatureAnswer> list(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> read(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> get(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> complete(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> list_skills(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> get_skill(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> read_directory(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> discover(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> ping(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> set_level(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> subscribe(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> unsubscribe(const json::object& params, const Scope& scope) const;
   Outcome initialize(const Message& message, Caller& caller, std::string& out);
-  Outcome call_tool(const Message& message, RequestContext context,
+  Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
-  /// Leaves the answer to `later`.
-  Outcome defer(const Message& message, RequestContext context, std::shared_ptr<Session> session,
-                Caller& caller, std::string& out,
+  /// Leaves the answer to `later`; `tool` as in open_call().
+  Outcome defer(const Message& message, const CompiledTool* tool, RequestContext context,
+                std::shared_ptr<Session> session, Caller& caller, std::string& out,
                 const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later);
-  /// A call to be answered later; an Error instead goes to the caller now.
-  Result<std::shared_ptr<PendingRequest>> open_call(const Message& message, RequestContext context,
+  /// A call to be answered later, of `tool` or null; an Error instead goes to the caller now.
+  Result<std::shared_ptr<PendingRequest>> open_call(const Message& message,
+                                                    const CompiledTool* tool,
+                                                    RequestContext context,
                                                     std::shared_ptr<Session> session,
                                                     Caller& caller);
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);

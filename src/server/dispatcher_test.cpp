@@ -10,13 +10,15 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::string_view kServerInfo =
     R"("_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}})";
 constexpr std::string_view kToolList =
     R"("tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object"}},)"
-    R"({"name":"later","description":"","inputSchema":{}}])";
+    R"({"name":"later","description":"","inputSchema":{"type":"object"}}])";
 constexpr std::string_view kMeta =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
     R"("io.modelcontextprotocol/clientCapabilities":{})";
@@ -98,8 +100,60 @@ TEST_F(DispatcherTest, ArgumentsMustFollowTheToolsSchema) {
   EXPECT_EQ(error_code(bench.request("tools/call", wrong, caller)), -32602);
 }
 
+TEST_F(DispatcherTest, ResultsMustFollowTheOutputSchema) {
+  std::string structured;
+  bool is_error = false;
+  bench.definition.tools.push_back(
+      {.name = "sum",
+       .description = "",
+       .input_schema = R"({"type":"object"})",
+       .handler = Tool::Immediate([&](const json::object&) -> Result<ToolResult> {
+         return ToolResult{.structured = structured, .is_error = is_error};
+       }),
+       .output_schema = R"({"type":"object","properties":{"sum":{"type":"integer"}},)"
+                        R"("required":["sum"]})"});
+  bench.serve();
+  const std::string call = modern(R"("name":"sum")");
+  structured = R"({"sum":3})";
+  EXPECT_THAT(
+      bench.request("tools/call", call, caller),
+      AllOf(HasSubstr(R"("structuredContent":{"sum":3})"), HasSubstr(R"("text":"{\"sum\":3}")")));
+  for (const std::string_view wrong : {"", "{", "{}", "[]", R"({"sum":"secret"})"}) {
+    structured = wrong;
+    testing::internal::CaptureStderr();
+    const std::string answer = bench.request("tools/call", call, caller);
+    const std::string logged = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(error_code(answer), -32603) << wrong;
+    EXPECT_THAT(answer,
+                AllOf(HasSubstr("'sum'"), Not(HasSubstr("secret")), Not(HasSubstr("integer"))));
+    EXPECT_THAT(logged, HasSubstr("tool=sum")) << wrong;
+  }
+  is_error = true;
+  EXPECT_THAT(bench.request("tools/call", call, caller), HasSubstr(R"("isError":true)"));
+}
+
+TEST_F(DispatcherTest, StructuredValuesAreModern) {
+  bench.definition.tools.push_back(
+      {.name = "names",
+       .description = "",
+       .input_schema = R"({"type":"object"})",
+       .handler = Tool::Immediate([](const json::object&) -> Result<ToolResult> {
+         return ToolResult{.structured = R"(["a"])"};
+       }),
+       .output_schema = R"({"type":"array","items":{"type":"string"}})"});
+  bench.serve();
+  EXPECT_THAT(bench.request("tools/list", modern(), caller), HasSubstr("outputSchema"));
+  EXPECT_THAT(bench.request("tools/call", modern(R"("name":"names")"), caller),
+              HasSubstr(R"("structuredContent":["a"])"));
+  EXPECT_THAT(bench.request("tools/list", "", caller), Not(HasSubstr("outputSchema")));
+  EXPECT_THAT(bench.request("tools/call", R"("name":"names")", caller),
+              AllOf(Not(HasSubstr("structuredContent")), HasSubstr(R"("text":"[\"a\"]")")));
+}
+
 TEST_F(DispatcherTest, ASchemaThatIsNoneIsRefusedAtTheStart) {
-  for (const char* schema : {"{", R"({"type":"strnig"})"}) {
+  for (const char* schema :
+       {"{", R"({"type":"object","minLength":-1})", "{}", "true", R"({"type":"string"})",
+        R"({"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}})"}) {
     bench.definition.tools.back().input_schema = schema;
     const auto compiled = ToolSchemas::compile(bench.definition);
     ASSERT_FALSE(compiled);

@@ -23,7 +23,7 @@ class EndpointTest : public ServerTest {
     definition.tools.push_back(
         {.name = "later",
          .description = "",
-         .input_schema = "{}",
+         .input_schema = R"({"type":"object"})",
          .handler = Tool::Deferred(
              [this](const json::object&, std::shared_ptr<PendingRequest> call) -> Result<void> {
                calls.push_back(std::move(call));

@@ -14,13 +14,16 @@
 namespace sluice {
 namespace {
 
-constexpr std::array<std::string_view, 4> kListNames = {"tools", "resources", "resourceTemplates",
-                                                        "prompts"};
+constexpr std::array<std::string_view, 5> kListNames = {"tools", "resources", "resourceTemplates",
+                                                        "prompts", "skills"};
 constexpr std::size_t kCursorBytes = 18;  // of the MAC; a multiple of 3 needs no padding
 
 /// Where the stream methods are documented, as an extension of every era. Its name follows the
 /// rules for `_meta` keys (2026-07-28, Base Protocol, `_meta`).
-constexpr std::string_view kExtensions = R"("extensions":{"dev.sluice/streams":{}})";
+constexpr std::string_view kExtensions = R"("extensions":{"dev.sluice/streams":{})";
+/// SEP-2640, with resources/directory/read.
+constexpr std::string_view kSkillsExtension =
+    R"(,"io.modelcontextprotocol/skills":{"directoryRead":true})";
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
   if (text.empty()) return;
@@ -39,13 +42,24 @@ void append_metadata(std::string& out, const Metadata& metadata, const Revision&
   if (revision.titles) append_json_member(out, "_meta", metadata.meta);
 }
 
+/// Whether the root of a schema says that it describes objects.
+bool is_object_schema(std::string_view text) {
+  const Result<json::value> schema = parse_json(text);
+  if (!schema || !schema->is_object()) return false;
+  const json::value* const type = schema->get_object().if_contains("type");
+  return type != nullptr && *type == "object";
+}
+
 std::string entry(const Tool& tool, const Revision& revision) {
   std::string out = R"({"name":)";
   append_json_string(out, tool.name);
   out.append(R"(,"description":)");
   append_json_string(out, tool.description);
   out.append(R"(,"inputSchema":)").append(tool.input_schema);
-  if (revision.structured_output) append_json_member(out, "outputSchema", tool.output_schema);
+  if (revision.structured_output &&
+      (revision.structured_values || is_object_schema(tool.output_schema))) {
+    append_json_member(out, "outputSchema", tool.output_schema);
+  }
   if (revision.tool_annotations) append_json_member(out, "annotations", tool.annotations);
   append_metadata(out, tool.metadata, revision);
   out.push_back('}');
@@ -102,6 +116,10 @@ std::string entry(const Prompt& prompt, const Revision& revision) {
   return out;
 }
 
+std::string entry(const Skill& skill, const Revision& /*revision*/) {
+  return skill.entry();
+}
+
 template <class Feature>
 std::vector<std::string> entries(const std::vector<Feature>& features, const Revision& revision) {
   std::vector<std::string> out;
@@ -135,7 +153,9 @@ std::string capabilities_of(const ServerDefinition& definition, const Revision& 
   }
   // What clients of the stream methods look for; `extensions` is the later form.
   if (revision.era == Era::legacy) out.append(R"(,"streaming":true)");
-  return out.append(",").append(kExtensions);
+  out.append(",").append(kExtensions);
+  if (!definition.skills.empty()) out.append(kSkillsExtension);
+  return out.append("}");
 }
 
 }  // namespace
@@ -148,7 +168,8 @@ FeatureLists::FeatureLists(const ServerDefinition& definition) {
     auto& lists = pages_.emplace_back();
     const std::array<std::vector<std::string>, kLists> all = {
         entries(definition.tools, revision), entries(definition.resources, revision),
-        entries(definition.resource_templates, revision), entries(definition.prompts, revision)};
+        entries(definition.resource_templates, revision), entries(definition.prompts, revision),
+        entries(definition.skills, revision)};
     for (std::size_t list = 0; list < kLists; ++list) {
       std::span<const std::string> left = all[list];
       do {

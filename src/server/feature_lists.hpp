@@ -14,7 +14,7 @@
 namespace sluice {
 
 /// The lists a client may ask for.
-enum class FeatureList : std::uint8_t { tools, resources, resource_templates, prompts };
+enum class FeatureList : std::uint8_t { tools, resources, resource_templates, prompts, skills };
 
 /// What a server offers, as the pages of its lists in the form of every revision: written once, for
 /// a definition does not change while it is served. Immutable, shared by all loops.
@@ -32,7 +32,7 @@ class FeatureLists {
   [[nodiscard]] const std::string& capabilities(const Revision& revision) const;
 
  private:
-  static constexpr std::size_t kLists = 4;
+  static constexpr std::size_t kLists = 5;
   struct Page {
     std::string cursor;  // what asks for it; empty for the first
     std::string members;

@@ -237,4 +237,19 @@ Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
              CompletionMembers());
 }
 
+Result<std::string> get_skill(const ServerDefinition& definition, const json::object& params) {
+  const Result<std::string> uri = string_at(params, "uri", "uri");
+  if (!uri) return uri;
+  const auto found = std::ranges::find(definition.skills, *uri, &Skill::uri);
+  if (found == definition.skills.end()) return fail(kInvalidParams, "Unknown skill: " + *uri);
+  return R"("skill":)" + found->entry();
+}
+
+Result<std::string> read_directory(const ServerDefinition& definition, const json::object& params) {
+  const Result<std::string> uri = string_at(params, "uri", "uri");
+  if (!uri) return uri;
+  if (params.contains("cursor")) return invalid("cursor is not one that this list has given");
+  return read_skill_directory(definition, *uri);
+}
+
 }  // namespace sluice

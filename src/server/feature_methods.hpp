@@ -33,4 +33,10 @@ Result<FeatureAnswer> get_prompt(const ServerDefinition& definition, const json:
 Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
                                         const json::object& params);
 
+/// skills/get {uri}: the entry of one skill (SEP-2640).
+Result<std::string> get_skill(const ServerDefinition& definition, const json::object& params);
+
+/// resources/directory/read {uri}: what is in a folder of a skill, on one page (SEP-2640).
+Result<std::string> read_directory(const ServerDefinition& definition, const json::object& params);
+
 }  // namespace sluice

@@ -13,10 +13,36 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
-MirroredHeaders mirrored_headers(const HttpRequest& request) {
-  return {.protocol_version = request.header(KnownHeader::mcp_protocol_version),
-          .method = request.header(KnownHeader::mcp_method),
-          .name = request.header(KnownHeader::mcp_name)};
+/// The fields of a request, for whoever knows nothing of HTTP.
+class RequestFields final : public HeaderSource {
+ public:
+  explicit RequestFields(const HttpRequest& request) : request_(&request) {}
+  [[nodiscard]] Field find(std::string_view name) const override {
+    Field found;
+    for (const HeaderField& field : request_->headers) {
+      if (!equals_ignoring_case(field.name, name)) continue;
+      if (found.count++ == 0) found.value = field.value;
+    }
+    return found;
+  }
+
+ private:
+  const HttpRequest* request_;
+};
+
+MirroredHeaders mirrored_headers(const HttpRequest& request, const HeaderSource& all) {
+  static constexpr std::pair<KnownHeader, std::string_view> kOnce[] = {
+      {KnownHeader::mcp_protocol_version, "MCP-Protocol-Version"},
+      {KnownHeader::mcp_method, "Mcp-Method"},
+      {KnownHeader::mcp_name, "Mcp-Name"}};
+  MirroredHeaders headers{.protocol_version = request.header(KnownHeader::mcp_protocol_version),
+                          .method = request.header(KnownHeader::mcp_method),
+                          .name = request.header(KnownHeader::mcp_name),
+                          .all = &all};
+  for (const auto& [known, name] : kOnce) {
+    if (request.repeated(known)) headers.repeated = name;
+  }
+  return headers;
 }
 
 /// What plain `fetch` and `curl -d` send counts as JSON too; a body of another declared type is a
@@ -151,7 +177,8 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   Outcome outcome;
   std::expected<Message, MessageError> message = service_->parser.parse(request.body);
   if (message) {
-    const MirroredHeaders headers = mirrored_headers(request);
+    const RequestFields fields(request);
+    const MirroredHeaders headers = mirrored_headers(request, fields);
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     if (const Session* session = caller.begun()) {
       welcome(*exchange, *session, origin);

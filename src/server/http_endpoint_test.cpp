@@ -17,6 +17,11 @@ using ::testing::StartsWith;
 using HttpEndpointTest = EndpointTest;
 
 constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
+constexpr std::string_view kModernMeta =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+    R"("io.modelcontextprotocol/clientCapabilities":{}},)";
+constexpr std::string_view kModernFields =
+    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: query\r\n";
 constexpr std::string_view kPong = R"({"jsonrpc":"2.0","id":1,"result":{}})";
 
 TEST_F(HttpEndpointTest, AnswersMessages) {
@@ -102,6 +107,40 @@ TEST_F(HttpEndpointTest, ProgressMakesTheReplyAnEventStream) {
   // The connection goes on.
   peer.send(post("/mcp", kPing));
   EXPECT_TRUE(peer.expect(kPong));
+}
+
+TEST_F(HttpEndpointTest, HeadersMirrorAnnotatedParameters) {
+  definition.tools.push_back(
+      {.name = "query",
+       .description = "",
+       .input_schema =
+           R"({"type":"object","properties":{"r":{"type":"string","x-mcp-header":"Region"}}})",
+       .handler = Tool::Immediate(
+           [](const json::object&) -> Result<ToolResult> { return ToolResult{.text = "asked"}; })});
+  const auto call = [](std::string_view fields, std::string_view arguments,
+                       std::string_view meta = kModernMeta) {
+    return post("/mcp",
+                R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query",)" +
+                    std::string(meta) + R"("arguments":)" + std::string(arguments) + "}}",
+                (meta.empty() ? "" : std::string(kModernFields)) + std::string(fields));
+  };
+  EXPECT_THAT(ask(call("mcp-param-REGION:  here \r\n", R"({"r":"here"})")), HasSubstr("asked"));
+  EXPECT_THAT(ask(call("Mcp-Param-Region: =?base64?aGVyZQ==?=\r\n", R"({"r":"here"})")),
+              HasSubstr("asked"));
+  EXPECT_THAT(ask(call("", "{}")), HasSubstr("asked"));
+  EXPECT_THAT(ask(call("Mcp-Param-Other: x\r\n", "{}")), HasSubstr("asked"));
+  for (const std::string& refused :
+       {call("", R"({"r":"here"})"), call("Mcp-Param-Region: there\r\n", R"({"r":"here"})"),
+        call("Mcp-Param-Region: here\r\nMcp-Param-Region: there\r\n", R"({"r":"here"})"),
+        call("Mcp-Method: tools/list\r\n", "{}"), call("Mcp-Param-Region: here\r\n", "{}"),
+        // Also before the arguments are looked at.
+        call("", R"({"r":"here","r2":1})")}) {
+    const std::string reply = ask(refused);
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 400 ")) << refused;
+    EXPECT_THAT(reply, HasSubstr("\"code\":-32020")) << refused;
+  }
+  // The revisions before know nothing of it.
+  EXPECT_THAT(ask(call("Mcp-Param-Region: there\r\n", R"({"r":"here"})", "")), HasSubstr("asked"));
 }
 
 TEST_F(HttpEndpointTest, ACallEndsWithItsConnection) {

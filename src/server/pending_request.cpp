@@ -4,11 +4,13 @@
 
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
+#include "protocol/input_answers.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/followed_stream.hpp"
 #include "server/message_events.hpp"
 #include "server/result_writer.hpp"
 #include "server/stream_service.hpp"
+#include "server/tool_schemas.hpp"
 
 namespace sluice {
 
@@ -46,15 +48,19 @@ struct PendingRequest::InSession {
 /// Requests to a client of the session eras, and what it has answered so far.
 class PendingRequest::Asking final : public std::enable_shared_from_this<PendingRequest::Asking> {
  public:
-  Asking(PendingRequest& call, std::size_t count, Answer answer)
-      : call_(&call), answer_(std::move(answer)), results_(count), missing_(count) {}
+  Asking(PendingRequest& call, std::vector<InputRequest> requests, Answer answer)
+      : call_(&call),
+        requests_(std::move(requests)),
+        answer_(std::move(answer)),
+        results_(requests_.size()),
+        missing_(requests_.size()) {}
   ~Asking() {
     call_->executor().cancel(timer_);
     for (const RequestId& id : ids_) call_->in_session_->session->forget_response(id);
   }
 
-  Result<void> send(const std::vector<InputRequest>& requests) {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
+  Result<void> send() {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
       Result<RequestId> id = call_->in_session_->session->expect_response(
           call_->executor(), [weak = weak_from_this(), i](Result<json::value> result) {
             if (const auto self = weak.lock()) self->on_result(i, std::move(result));
@@ -62,9 +68,9 @@ class PendingRequest::Asking final : public std::enable_shared_from_this<Pending
       if (!id) return std::unexpected(std::move(id.error()));
       ids_.push_back(*id);
       std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
-      append_json_string(message, requests[i].method);
-      if (!requests[i].params.empty()) {
-        message.append(R"(,"params":)").append(to_json(requests[i].params));
+      append_json_string(message, requests_[i].method);
+      if (!requests_[i].params.empty()) {
+        message.append(R"(,"params":)").append(to_json(requests_[i].params));
       }
       message.push_back('}');
       call_->send(message);
@@ -80,6 +86,9 @@ class PendingRequest::Asking final : public std::enable_shared_from_this<Pending
  private:
   void on_result(std::size_t index, Result<json::value> result) {
     if (!result) return finish(std::unexpected(std::move(result.error())));
+    if (Result<void> fits = check_answer(requests_[index], *result); !fits) {
+      return finish(std::unexpected(std::move(fits.error())));
+    }
     results_[index] = std::move(*result);
     if (--missing_ == 0) finish(std::move(results_));
   }
@@ -100,6 +109,7 @@ class PendingRequest::Asking final : public std::enable_shared_from_this<Pending
   }
 
   PendingRequest* call_;
+  std::vector<InputRequest> requests_;
   Answer answer_;
   std::vector<json::value> results_;
   std::size_t missing_;
@@ -115,7 +125,8 @@ PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> ch
       channel_(std::move(channel)),
       service_(&service),
       results_(&results),
-      rounds_(std::move(details.rounds)) {
+      rounds_(std::move(details.rounds)),
+      tool_(details.tool) {
   if (details.session == nullptr) return;
   const bool resumable = channel_->can_stream() && !details.session->id().empty();
   in_session_ = std::make_unique<InSession>(std::move(details.session), resumable);
@@ -308,7 +319,7 @@ void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
   if (rounds_ != nullptr) {
     ask_in_rounds(requests, std::move(answer));
   } else if (in_session_ != nullptr && can_send()) {
-    ask_in_session(requests, std::move(answer));
+    ask_in_session(std::move(requests), std::move(answer));
   } else {
     answer(sluice::fail(kInvalidRequest,
                         "This client cannot be asked: it has no session, or reads no events"));
@@ -322,6 +333,9 @@ void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, An
     const json::value* const given = rounds_->find(request.key);
     if (given == nullptr) {
       missing.push_back(&request);
+    } else if (Result<void> fits = check_answer(request, *given); !fits) {
+      answer(std::unexpected(std::move(fits.error())));
+      return;
     } else {
       answers.push_back(*given);
     }
@@ -338,9 +352,9 @@ void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, An
   if (producer != nullptr) producer->on_cancel();
 }
 
-void PendingRequest::ask_in_session(const std::vector<InputRequest>& requests, Answer answer) {
-  in_session_->asking = std::make_shared<Asking>(*this, requests.size(), std::move(answer));
-  if (Result<void> sent = in_session_->asking->send(requests); !sent) {
+void PendingRequest::ask_in_session(std::vector<InputRequest> requests, Answer answer) {
+  in_session_->asking = std::make_shared<Asking>(*this, std::move(requests), std::move(answer));
+  if (Result<void> sent = in_session_->asking->send(); !sent) {
     in_session_->asking = nullptr;
     fail(sent.error());
   }
@@ -348,6 +362,9 @@ void PendingRequest::ask_in_session(const std::vector<InputRequest>& requests, A
 
 void PendingRequest::complete(const ToolResult& result) {
   if (over_) return;
+  if (tool_ != nullptr) {
+    if (const Result<void> fits = tool_->check(result); !fits) return fail(fits.error());
+  }
   std::string message;
   results_->append_tool_result(message, id_, *context_.revision, result);
   answer(200, std::move(message));

@@ -25,6 +25,7 @@ namespace sluice {
 
 class ResultWriter;
 class StreamService;
+struct CompiledTool;
 
 /// A request that is answered later. What it emits goes to the caller before the response, through
 /// a stream of its own with a stream's order, back-pressure and limits.
@@ -42,6 +43,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::string principal;
     std::shared_ptr<Session> session;     // or null
     std::unique_ptr<InputRounds> rounds;  // what it has answered before; null if it cannot be asked
+    const CompiledTool* tool = nullptr;   // whose result it is; outlives the request
   };
 
   PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel, StreamService& service,
@@ -78,7 +80,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void disconnect(std::chrono::milliseconds retry);
 
   /// Asks the client. `answer` gets the result of each request in their order, or the first error:
-  /// -32021 if the client has not declared what it would need.
+  /// -32021 if the client has not declared what it would need, -32602 if an answer does not fit
+  /// its request (check_answer()).
   ///
   /// In a session the requests go out and `answer` waits for the responses. From 2026-07-28 on the
   /// call ends with an InputRequiredResult, and the client comes back with a new call that has the
@@ -88,6 +91,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void ask(std::vector<InputRequest> requests, Answer answer);
 
   // The answer; exactly one of these, once. After cancellation they do nothing.
+  /// A result that does not follow the tool's output schema makes an error of it.
   void complete(const ToolResult& result);
   /// A result with these members (JSON members without braces), and these of its `_meta`.
   void complete(std::string_view members, std::string_view meta);
@@ -135,7 +139,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// Over: nothing of the session waits for this call any more.
   void leave_session();
   void ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer);
-  void ask_in_session(const std::vector<InputRequest>& requests, Answer answer);
+  void ask_in_session(std::vector<InputRequest> requests, Answer answer);
   void close();
 
   /// What only a call in a session needs.
@@ -156,6 +160,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::unique_ptr<InSession> in_session_;  // null without a session
   std::unique_ptr<InputRounds> rounds_;    // null in a session
   std::unique_ptr<RequestWatch> watch_;    // null without hooks
+  const CompiledTool* tool_;               // or null
   bool over_ = false;
 };
 

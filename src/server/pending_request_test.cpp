@@ -16,6 +16,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr std::string_view kAsksForName =
+    R"({"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}})";
+
 /// Calls of the tool `later`, from clients of both eras.
 class PendingRequestTest : public testing::Test {
  protected:
@@ -45,7 +48,8 @@ class PendingRequestTest : public testing::Test {
   /// Asks the client for a name and its roots; what comes of it is in `heard`.
   void ask_for_name_and_roots() {
     heard.clear();
-    call().ask({{"name", "elicitation/create", {{"message", "Who?"}}}, {"roots", "roots/list", {}}},
+    call().ask({{"name", "elicitation/create", parse_json(kAsksForName)->get_object()},
+                {"roots", "roots/list", {}}},
                [this](const Result<std::vector<json::value>>& answers) {
                  if (!answers) {
                    heard = std::to_string(answers.error().code) + " " + answers.error().data;
@@ -128,15 +132,16 @@ TEST_F(PendingRequestTest, AModernClientComesBackWithTheAnswers) {
   const json::object result = parse_json(channel().replies[0])->at("result").as_object();
   EXPECT_EQ(result.at("resultType"), "input_required");
   EXPECT_EQ(to_json(result.at("inputRequests")),
-            R"({"name":{"method":"elicitation/create","params":{"message":"Who?"}},)"
-            R"("roots":{"method":"roots/list"}})");
+            R"({"name":{"method":"elicitation/create","params":)" + std::string(kAsksForName) +
+                R"(},"roots":{"method":"roots/list"}})");
   // It has only one of them yet, so it is asked for the other.
   call_modern(kAsksAll, R"(,"inputResponses":{"roots":{"roots":[]}},"requestState":)" +
                             to_json(result.at("requestState")));
   ask_for_name_and_roots();
   const json::object second = parse_json(channel().replies[0])->at("result").as_object();
-  EXPECT_EQ(to_json(second.at("inputRequests")),
-            R"({"name":{"method":"elicitation/create","params":{"message":"Who?"}}})");
+  EXPECT_EQ(
+      to_json(second.at("inputRequests")),
+      R"({"name":{"method":"elicitation/create","params":)" + std::string(kAsksForName) + "}}");
   call_modern(kAsksAll, R"(,"inputResponses":{"name":{"action":"accept"}},"requestState":)" +
                             to_json(second.at("requestState")));
   ask_for_name_and_roots();
@@ -144,6 +149,42 @@ TEST_F(PendingRequestTest, AModernClientComesBackWithTheAnswers) {
   EXPECT_FALSE(call().over());
   call().complete({.text = "done"});
   EXPECT_THAT(channel().replies[0], HasSubstr(R"("resultType":"complete")"));
+}
+
+TEST_F(PendingRequestTest, AnswersThatDoNotFitAreErrorsInBothEras) {
+  call_in_session(kAsksAll);
+  ask_for_name_and_roots();
+  respond(asked_id("roots/list"), R"("result":{"roots":[{"uri":"http://a.example"}]})");
+  EXPECT_EQ(heard, "-32602 ");
+  EXPECT_FALSE(call().over());
+  // The other answer is late.
+  respond(asked_id("elicitation/create"), R"("result":{"action":"decline"})");
+  EXPECT_EQ(heard, "-32602 ");
+
+  call_modern(kAsksAll);
+  ask_for_name_and_roots();
+  const json::value first = parse_json(channel().replies[0]).value();
+  // Not even asked again for what is missing: a wrong answer is not sealed.
+  call_modern(kAsksAll, R"(,"inputResponses":{"name":{"action":"accept","content":{"name":7}}},)"
+                        R"("requestState":)" +
+                            to_json(first.at("result").at("requestState")));
+  ask_for_name_and_roots();
+  EXPECT_EQ(heard, "-32602 ");
+  EXPECT_FALSE(call().over());
+}
+
+TEST_F(PendingRequestTest, AResultThatBreaksTheOutputSchemaIsAnError) {
+  bench.definition.tools.back().output_schema = R"({"type":"object","required":["n"]})";
+  bench.serve();
+  for (const bool fits : {true, false}) {
+    call_modern();
+    testing::internal::CaptureStderr();
+    call().complete({.structured = fits ? R"({"n":1})" : "{}"});
+    EXPECT_EQ(testing::internal::GetCapturedStderr().empty(), fits);
+    ASSERT_EQ(channel().replies.size(), 1U);
+    EXPECT_EQ(error_code(channel().replies[0]), fits ? 0 : kInternalError);
+    EXPECT_TRUE(call().over());
+  }
 }
 
 TEST_F(PendingRequestTest, AModernClientIsToldWhichCapabilityItLacks) {
@@ -195,6 +236,15 @@ TEST_F(PendingRequestTest, LogMessagesOfAModernRequestAreThoseItAskedFor) {
   EXPECT_THAT(channel().written, HasSubstr("\"seen\""));
   EXPECT_THAT(call_modern("{}", "", R"(,"io.modelcontextprotocol/logLevel":"loud")"),
               HasSubstr("-32602"));
+}
+
+TEST_F(PendingRequestTest, HandlersKnowTheTraceOfTheRequest) {
+  call_modern("{}", "",
+              R"(,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00")");
+  ASSERT_NE(call().context().trace, nullptr);
+  EXPECT_EQ(call().context().trace->parent_id(), "00f067aa0ba902b7");
+  call_modern();
+  EXPECT_EQ(call().context().trace, nullptr);
 }
 
 TEST_F(PendingRequestTest, ProgressHasANumberATotalAndAMessage) {

@@ -72,7 +72,8 @@ void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
   open(out, id, revision);
   if (result.content.empty()) {
     out.append(R"("content":[{"type":"text","text":)");
-    append_json_string(out, result.text);
+    // Clients that do not read structured content find it as text (Tools, Structured Content).
+    append_json_string(out, result.text.empty() ? result.structured : result.text);
     out.append("}],");
   } else {
     out.append(R"("content":[)");
@@ -82,7 +83,9 @@ void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
     }
     out.append("],");
   }
-  if (!result.structured.empty() && revision.structured_output) {
+  const std::size_t begin = result.structured.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && revision.structured_output &&
+      (revision.structured_values || result.structured[begin] == '{')) {
     out.append(R"("structuredContent":)").append(result.structured).append(",");
   }
   if (result.is_error) out.append(R"("isError":true,)");

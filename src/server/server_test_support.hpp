@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/manual_executor.hpp"
+#include "protocol/wire_schemas_test_support.hpp"
 #include "server/dispatcher.hpp"
 #include "server/framing.hpp"
 #include "server/pending_request.hpp"
@@ -26,12 +27,14 @@ namespace sluice {
 class RecordingChannel final : public ReplyChannel {
  public:
   void reply(int http_status, std::string_view message) override {
+    check.expect_valid(message);
     status = http_status;
     replies.emplace_back(message);
     done();
   }
   bool write(std::string_view block) override {
     written.append(block);
+    check_events();
     return room;
   }
   bool write(const Bytes& block) override { return write(block.view()); }
@@ -62,6 +65,7 @@ class RecordingChannel final : public ReplyChannel {
   }
   [[nodiscard]] bool waits_for_close() const { return static_cast<bool>(close_task_); }
 
+  SentCheck check;  // of the request that this is the way back of
   int status = 0;
   std::vector<std::string> replies;
   std::string written;
@@ -73,6 +77,17 @@ class RecordingChannel final : public ReplyChannel {
  private:
   void done() { const CloseTask released = std::exchange(close_task_, {}); }
 
+  /// Checks the messages of the events that have come since.
+  void check_events() {
+    static constexpr std::string_view kData = "data: ";
+    for (std::size_t end; (end = written.find('\n', checked_)) != std::string::npos;
+         checked_ = end + 1) {
+      const std::string_view line = std::string_view(written).substr(checked_, end - checked_);
+      if (line.starts_with(kData)) check.expect_valid(line.substr(kData.size()));
+    }
+  }
+
+  std::size_t checked_ = 0;  // characters of `written`
   CloseTask close_task_;
   Executor::Task drain_task_;
 };
@@ -86,6 +101,7 @@ class RecordingCaller final : public Caller {
     ids.push_back(id);
     channels.push_back(std::make_shared<RecordingChannel>());
     channels.back()->streams = streams;
+    channels.back()->check = check;
     return channels.back();
   }
   Result<std::shared_ptr<Session>> session() override { return agreed; }
@@ -96,6 +112,7 @@ class RecordingCaller final : public Caller {
   }
   RecordingChannel& channel() { return *channels.back(); }
 
+  SentCheck check;         // of the request being handled
   std::string session_id;  // of the session that initialize begins
   std::shared_ptr<Session> agreed;
   bool full = false;
@@ -138,7 +155,7 @@ class ServerBench {
     definition.tools.push_back(
         {.name = "later",
          .description = "",
-         .input_schema = "{}",
+         .input_schema = R"({"type":"object"})",
          .handler = Tool::Deferred([this](const json::object& arguments,
                                           std::shared_ptr<PendingRequest> call) -> Result<void> {
            if (arguments.contains("refuse")) return fail(-32602, "refused");
@@ -182,14 +199,37 @@ class ServerBench {
     dispatcher.emplace(definition, *results, *lists, *schemas, *services[0], *changes);
   }
 
-  /// The response of loop 0, or "" if it comes later or never.
+  /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
+  /// RecordingCaller must follow the schema of the revision it speaks.
   std::string send(std::string_view text, Caller& caller,
                    const MirroredHeaders* headers = nullptr) {
     std::string out;
     const std::expected<Message, MessageError> message = parser.parse(text);
+    auto* const recording = dynamic_cast<RecordingCaller*>(&caller);
+    if (recording != nullptr && message) recording->check = check_of(*message, *recording, headers);
     outcome = message ? dispatcher->dispatch(*message, headers, caller, out)
                       : Dispatcher::reject(message.error(), out);
+    if (recording != nullptr) recording->check.expect_valid(out);
     return out;
+  }
+  /// What the answers to `message` must be.
+  static SentCheck check_of(const Message& message, const RecordingCaller& caller,
+                            const MirroredHeaders* headers) {
+    SentCheck check{&newest_revision(Era::legacy), std::string(message.method)};
+    if (is_self_contained(message)) {
+      check.revision = &newest_revision(Era::modern);
+    } else if (message.method == "initialize") {
+      const json::value* const version =
+          message.params == nullptr ? nullptr : message.params->if_contains("protocolVersion");
+      if (version != nullptr && version->is_string()) {
+        check.revision = &negotiate_initialize(version->get_string());
+      }
+    } else if (caller.agreed != nullptr) {
+      check.revision = &caller.agreed->revision();
+    } else if (headers != nullptr && find_revision(headers->protocol_version) != nullptr) {
+      check.revision = find_revision(headers->protocol_version);
+    }
+    return check;
   }
   /// A request of id 1 with these members as params.
   std::string request(std::string_view method, std::string_view params, Caller& caller) {

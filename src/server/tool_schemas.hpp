@@ -1,31 +1,46 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/json_schema.hpp"
+#include "protocol/mirrored_headers.hpp"
 #include "server/definition.hpp"
 
 namespace sluice {
 
-/// The input schemas of a definition's tools, compiled. Immutable, shared by all loops.
+/// A tool's schemas, compiled, and what they say of HTTP headers.
+struct CompiledTool {
+  std::string name;
+  JsonSchema input;
+  std::optional<JsonSchema> output;
+  std::vector<ParameterHeader> headers;  // none for most tools
+
+  /// Whether `result` follows the output schema, if there is one; failures need not. What is wrong
+  /// is logged: the Error (-32603) goes to the client, whose fault it is not.
+  [[nodiscard]] Result<void> check(const ToolResult& result) const;
+};
+
+/// The tools of a definition, compiled. Immutable, shared by all loops.
 class ToolSchemas {
  public:
-  /// `definition` outlives the schemas. The Error names the tool whose schema is none, and where.
+  /// `definition` outlives the schemas. The Error names the tool whose schema is none or breaks the
+  /// rules of `x-mcp-header`, and where.
   static Result<ToolSchemas> compile(const ServerDefinition& definition);
 
-  /// What is wrong with `arguments` for `tool`, one of the definition; nothing if they follow its
-  /// schema.
-  [[nodiscard]] std::optional<std::string> check(const Tool& tool,
-                                                 const json::value& arguments) const;
+  /// That of `tool`, one of the definition.
+  [[nodiscard]] const CompiledTool& of(const Tool& tool) const {
+    return tools_[static_cast<std::size_t>(&tool - definition_->tools.data())];
+  }
 
  private:
   explicit ToolSchemas(const ServerDefinition& definition) : definition_(&definition) {}
 
   const ServerDefinition* definition_;
-  std::vector<JsonSchema> schemas_;  // in the order of the tools
+  std::vector<CompiledTool> tools_;  // in the order of the definition's
 };
 
 }  // namespace sluice

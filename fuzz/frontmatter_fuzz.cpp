@@ -1,0 +1,34 @@
+// The frontmatter of a document: whatever is read is JSON that comes back the same, and what is
+// refused is refused with the line that is wrong.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/utf8.hpp"
+#include "protocol/frontmatter.hpp"
+
+namespace {
+
+using namespace sluice;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const Result<json::object> read = parse_frontmatter(text);
+  if (!read) {
+    require(read.error().message.starts_with("frontmatter, line "));
+    return 0;
+  }
+  const std::string written = to_json(*read);
+  require(is_valid_utf8(written));
+  const Result<json::value> again = parse_json(written);
+  require(again && *again == *read);
+  return 0;
+}

@@ -1,0 +1,138 @@
+#include "protocol/input_answers.hpp"
+
+#include <string>
+#include <string_view>
+
+#include "core/json_schema.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kAnyObject = R"({"type":"object"})";
+
+constexpr std::string_view kElicitResult = R"({
+  "type": "object",
+  "required": ["action"],
+  "properties": {
+    "action": {"enum": ["accept", "decline", "cancel"]},
+    "content": {"type": "object"}
+  }
+})";
+
+constexpr std::string_view kListRootsResult = R"({
+  "type": "object",
+  "required": ["roots"],
+  "properties": {
+    "roots": {
+      "type": "array",
+      "items": {
+        "type": "object",
+        "required": ["uri"],
+        "properties": {
+          "uri": {"type": "string", "pattern": "^file://"},
+          "name": {"type": "string"}
+        }
+      }
+    }
+  }
+})";
+
+constexpr std::string_view kCreateMessageResult = R"({
+  "type": "object",
+  "required": ["role", "content", "model"],
+  "properties": {
+    "role": {"enum": ["user", "assistant"]},
+    "model": {"type": "string"},
+    "stopReason": {"type": "string"},
+    "content": {
+      "if": {"type": "array"},
+      "then": {"items": {"$ref": "#/$defs/block"}},
+      "else": {"$ref": "#/$defs/block"}
+    }
+  },
+  "$defs": {
+    "block": {
+      "type": "object",
+      "required": ["type"],
+      "properties": {"type": {"enum": ["text", "image", "audio", "tool_use", "tool_result"]}},
+      "allOf": [
+        {
+          "if": {"properties": {"type": {"const": "text"}}},
+          "then": {"required": ["text"], "properties": {"text": {"type": "string"}}}
+        },
+        {
+          "if": {"properties": {"type": {"enum": ["image", "audio"]}}},
+          "then": {
+            "required": ["data", "mimeType"],
+            "properties": {"data": {"type": "string"}, "mimeType": {"type": "string"}}
+          }
+        },
+        {
+          "if": {"properties": {"type": {"const": "tool_use"}}},
+          "then": {
+            "required": ["id", "name", "input"],
+            "properties": {
+              "id": {"type": "string"},
+              "name": {"type": "string"},
+              "input": {"type": "object"}
+            }
+          }
+        },
+        {
+          "if": {"properties": {"type": {"const": "tool_result"}}},
+          "then": {
+            "required": ["toolUseId", "content"],
+            "properties": {"toolUseId": {"type": "string"}, "content": {"type": "array"}}
+          }
+        }
+      ]
+    }
+  }
+})";
+
+JsonSchema compiled(std::string_view text) {
+  return JsonSchema::compile(parse_json(text).value()).value();
+}
+
+const JsonSchema& shape_of(std::string_view method) {
+  static const JsonSchema kElicitation = compiled(kElicitResult);
+  static const JsonSchema kSampling = compiled(kCreateMessageResult);
+  static const JsonSchema kRoots = compiled(kListRootsResult);
+  static const JsonSchema kAny = compiled(kAnyObject);
+  if (method == "elicitation/create") return kElicitation;
+  if (method == "sampling/createMessage") return kSampling;
+  if (method == "roots/list") return kRoots;
+  return kAny;
+}
+
+std::unexpected<Error> unfit(const InputRequest& request, const std::string& why) {
+  return fail(kInvalidParams, "The client's answer to " + request.method +
+                                  " does not fit what it was asked: " + why);
+}
+
+/// Whether the content of `accepted` follows the schema that `request` asked it to.
+Result<void> check_form(const InputRequest& request, const json::object& accepted) {
+  static const json::value kNoContent(json::object_kind);
+  const json::value* const requested = request.params.if_contains("requestedSchema");
+  if (requested == nullptr) return {};
+  const Result<JsonSchema> schema = JsonSchema::compile(*requested, {.assert_formats = true});
+  if (!schema) return fail(kInternalError, "requestedSchema: " + schema.error().message);
+  const json::value* const content = accepted.if_contains("content");
+  const auto valid = schema->validate(content == nullptr ? kNoContent : *content);
+  if (!valid) return unfit(request, valid.error().describe("content"));
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_answer(const InputRequest& request, const json::value& answer) {
+  if (const auto valid = shape_of(request.method).validate(answer); !valid) {
+    return unfit(request, valid.error().describe("result"));
+  }
+  if (request.method != "elicitation/create") return {};
+  const json::object& result = answer.get_object();
+  return result.at("action") == "accept" ? check_form(request, result) : Result<void>();
+}
+
+}  // namespace sluice
