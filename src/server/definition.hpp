@@ -37,6 +37,13 @@ struct ToolResult {
   std::vector<Content> content = {};
 };
 
+/// Whether calls of a tool can go on as tasks (2025-11-25, Tools, Execution; SEP-2663).
+enum class TaskSupport : std::uint8_t {
+  forbidden,
+  optional,  // for clients that know tasks
+  required,  // others cannot call it
+};
+
 /// One tool. Handlers are called on the loop of the request, from several loops at once, and must
 /// not block; they know nothing of eras and transports.
 struct Tool {
@@ -54,6 +61,10 @@ struct Tool {
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty
   Metadata metadata = {};
+  TaskSupport task_support = TaskSupport::forbidden;
+  /// Where the server decides that a call becomes a task (SEP-2663), the handler says when, by
+  /// PendingRequest::begin_task(): until then it asks in rounds of the call.
+  bool asks_first = false;
 };
 
 /// A resource at one URI. Handlers as a tool's.
@@ -164,6 +175,8 @@ struct ServerDefinition {
   /// Prometheus text to add to /metrics. Thread-safe.
   std::function<std::string()> metrics = {};
 
+  /// Whether any call can become a task.
+  [[nodiscard]] bool has_tasks() const;
   [[nodiscard]] const Tool* find_tool(std::string_view tool) const;
   [[nodiscard]] const StreamMethod* find_stream_method(std::string_view method) const;
   [[nodiscard]] const Resource* find_resource(std::string_view uri) const;

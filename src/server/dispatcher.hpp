@@ -16,6 +16,7 @@
 #include "server/result_writer.hpp"
 #include "server/session.hpp"
 #include "server/stream_service.hpp"
+#include "server/task_service.hpp"
 #include "server/tool_schemas.hpp"
 
 namespace sluice {
@@ -36,7 +37,7 @@ class Dispatcher {
  public:
   Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
              const FeatureLists& lists, const ToolSchemas& schemas, StreamService& streams,
-             Changes& changes);
+             Changes& changes, TaskStore& tasks);
 
   /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
   /// negotiate(): null on transports without.
@@ -79,6 +80,10 @@ class Dispatcher {
   Outcome initialize(const Message& message, Caller& caller, std::string& out);
   Outcome call_tool(const Message& message, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  /// Answers a call with the task that does `run`.
+  Outcome begin_task(const Message& message, RequestContext context,
+                     std::shared_ptr<Session> session, Caller& caller, const TaskPlan& plan,
+                     TaskService::Run run, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
   /// A call to be answered later; an Error instead goes to the caller now.
   Result<std::shared_ptr<PendingRequest>> open_call(const Message& message, RequestContext context,
@@ -94,6 +99,7 @@ class Dispatcher {
   const ToolSchemas* schemas_;
   StreamService* streams_;
   Changes* changes_;
+  TaskService tasks_;
   std::string instructions_;  // a JSON member with a comma before it, or empty
 };
 
