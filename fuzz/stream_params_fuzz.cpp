@@ -1,6 +1,6 @@
-// What a client says about itself and about a stream: whatever negotiation and the decoders of the
-// stream methods' parameters let through is within the limits they promise, and what they refuse
-// they refuse with an answer that can be sent.
+// What a client says about itself, about a stream and about a task: whatever negotiation and the
+// decoders of the stream methods' and tasks' parameters let through is within the limits they
+// promise, and what they refuse they refuse with an answer that can be sent.
 
 #include <array>
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include "protocol/error_codes.hpp"
 #include "protocol/negotiation.hpp"
 #include "protocol/stream_params.hpp"
+#include "protocol/task.hpp"
 #include "rpc/error_codes.hpp"
 #include "stream/stream_manager.hpp"
 
@@ -60,6 +61,29 @@ void check_decoders(const json::object& params) {
   }
 }
 
+void check_task_decoders(const json::object& params) {
+  if (const auto request = decode_task_request(params)) {
+    require(request->has_value() == params.contains("task"));
+    // So long that no sum of times overflows.
+    if (*request && (*request)->ttl) {
+      require((*request)->ttl->count() >= 0 && *(*request)->ttl <= std::chrono::years(101));
+    }
+  } else {
+    check_refusal(request.error());
+  }
+  if (const auto id = decode_task_id(params)) {
+    require(!id->empty() && id->size() <= kMaxTaskId);
+  } else {
+    check_refusal(id.error());
+  }
+  if (const auto responses = decode_input_responses(params)) {
+    for (const auto& [key, response] : **responses) require(response.is_object());
+  } else {
+    check_refusal(responses.error());
+  }
+  if (const auto cursor = decode_cursor(params); !cursor) check_refusal(cursor.error());
+}
+
 void check_negotiation(const Message& message, const MirroredHeaders* headers) {
   const Result<RequestContext> context = negotiate(message, headers, nullptr);
   if (context) {
@@ -102,6 +126,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!message || message->kind == MessageKind::response) return 0;
   check_negotiation(*message, nullptr);
   check_negotiation(*message, &headers);
-  if (message->params != nullptr) check_decoders(*message->params);
+  if (message->params != nullptr) {
+    check_decoders(*message->params);
+    check_task_decoders(*message->params);
+  }
   return 0;
 }

@@ -134,6 +134,11 @@ class Call {
   /// Does nothing where that is not possible.
   void disconnect(std::chrono::milliseconds retry) { backend_->disconnect(retry); }
 
+  /// From here on the call is a task, if the tool `asks_first` and the client's call of it is to
+  /// become one: the client hears so, and asks for the result later. Throws Error -32010 when there
+  /// are too many tasks.
+  void begin_task() { backend_->begin_task(); }
+
   // What a coroutine waits for.
 
   Awaiting<void> room();

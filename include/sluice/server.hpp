@@ -39,6 +39,7 @@
 #include "sluice/serve.hpp"
 #include "sluice/stream.hpp"
 #include "sluice/task.hpp"
+#include "sluice/task_support.hpp"
 
 namespace sluice {
 
@@ -64,6 +65,10 @@ struct ToolOptions {
   json::value input_schema = {};   // for handlers that take json::object; else from the struct
   json::value output_schema = {};  // for handlers that return json::value; else from the struct
   json::object meta = {};          // its `_meta`
+  TaskSupport tasks = TaskSupport::forbidden;
+  /// Where the server decides that a call becomes a task (SEP-2663), the handler says when, by
+  /// Call::begin_task(); until then it asks in rounds of the call.
+  bool asks_first = false;
 };
 
 struct ResourceOptions {

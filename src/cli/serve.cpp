@@ -39,6 +39,16 @@ ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsCon
   options.sessions.per_client = config.sessions.per_client;
   options.sessions.expiry = config.sessions.expiry;
   options.sessions.resume_window = config.sessions.resume_window;
+  const auto milliseconds = [](Duration duration) {
+    return std::chrono::ceil<std::chrono::milliseconds>(duration);
+  };
+  options.tasks = {.max_tasks = config.tasks.max,
+                   .per_client = config.tasks.per_client,
+                   .ttl = milliseconds(config.tasks.ttl),
+                   .max_ttl = milliseconds(config.tasks.max_ttl),
+                   .poll_interval = milliseconds(config.tasks.poll_interval),
+                   .max_result = config.tasks.max_result,
+                   .result_memory = config.tasks.max_total_results};
   options.max_message = config.http.max_body;
   options.http.max_header_bytes = config.http.max_header;
   options.http.max_connections = config.http.max_connections;

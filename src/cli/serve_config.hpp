@@ -75,6 +75,17 @@ struct ServeConfig {
     Duration resume_window = std::chrono::minutes(1);
   } sessions;
 
+  /// Of calls that go on as tasks.
+  struct Tasks {
+    std::uint32_t max = 10'000;
+    std::uint32_t per_client = 100;
+    Duration ttl = std::chrono::hours(1);
+    Duration max_ttl = std::chrono::hours(24);
+    Duration poll_interval = std::chrono::seconds(1);
+    std::size_t max_result = std::size_t{4} << 20U;
+    std::size_t max_total_results = std::size_t{256} << 20U;
+  } tasks;
+
   /// Of connections.
   struct Http {
     std::uint32_t max_connections = 10000;

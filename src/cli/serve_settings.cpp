@@ -311,6 +311,22 @@ std::vector<Setting> make_settings() {
                "How long a call of a session goes on whose client is gone, for it to come back",
                SLUICE_AT(sessions.resume_window)));
 
+  add(number("tasks.max", "--max-tasks", 1, 10'000'000, "Tasks held, ended ones included",
+             SLUICE_AT(tasks.max)));
+  add(number("tasks.per_client", "--tasks-per-client", 1, 10'000'000,
+             "Tasks that one client may have, ended ones included", SLUICE_AT(tasks.per_client)));
+  add(duration("tasks.ttl", "--task-ttl",
+               "How long a task and its result are kept whose client does not say",
+               SLUICE_AT(tasks.ttl)));
+  add(duration("tasks.max_ttl", "--max-task-ttl", "The longest that a client may ask for",
+               SLUICE_AT(tasks.max_ttl)));
+  add(duration("tasks.poll_interval", "--task-poll-interval",
+               "How often clients are told to look at a task", SLUICE_AT(tasks.poll_interval)));
+  add(size("tasks.max_result", "--max-task-result", 1024, "Result of one task",
+           SLUICE_AT(tasks.max_result)));
+  add(size("tasks.max_total_results", "--max-task-results", 1024,
+           "Memory of the results of all tasks", SLUICE_AT(tasks.max_total_results)));
+
   add(number("http.max_connections", "--max-connections", 1, 10'000'000,
              "Connections open at the same time", SLUICE_AT(http.max_connections)));
   add(size("http.max_body", "--max-body", 1024, "Largest request body, also once decompressed",

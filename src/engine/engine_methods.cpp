@@ -218,7 +218,8 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
          Result<GenerationRequest> request = decode_generation(params);
          if (!request) return std::unexpected(std::move(request.error()));
          return generate(engine, std::move(*request), std::move(call), false);
-       })});
+       }),
+       .task_support = TaskSupport::optional});
 }
 
 }  // namespace sluice

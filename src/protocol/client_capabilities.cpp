@@ -1,5 +1,7 @@
 #include "protocol/client_capabilities.hpp"
 
+#include "protocol/task.hpp"
+
 namespace sluice {
 namespace {
 
@@ -22,6 +24,9 @@ ClientCapabilities decode_client_capabilities(const json::object& declared) {
     // An empty object declares the form, the only mode before there were several.
     found.elicitation_form =
         object_member(*elicitation, "form") != nullptr || !found.elicitation_url;
+  }
+  if (const json::object* extensions = object_member(declared, "extensions")) {
+    found.tasks = object_member(*extensions, kTasksExtension) != nullptr;
   }
   return found;
 }

@@ -15,7 +15,9 @@ struct ClientCapabilities {
   bool sampling_tools = false;  // sampling requests may offer tools
   bool elicitation_form = false;
   bool elicitation_url = false;
+  bool tasks = false;  // the client knows the tasks extension (SEP-2663)
 
+  /// Whether it can be asked for anything.
   [[nodiscard]] bool any() const {
     return roots || sampling || elicitation_form || elicitation_url;
   }

@@ -80,6 +80,19 @@ std::unexpected<Error> bad_state() {
 
 }  // namespace
 
+void append_input_requests(std::string& out, const std::vector<const InputRequest*>& requests) {
+  out.append(R"("inputRequests":{)");
+  for (const InputRequest* request : requests) {
+    if (out.back() != '{') out.push_back(',');
+    append_json_string(out, request->key);
+    out.append(R"(:{"method":)");
+    append_json_string(out, request->method);
+    if (!request->params.empty()) out.append(R"(,"params":)").append(to_json(request->params));
+    out.push_back('}');
+  }
+  out.push_back('}');
+}
+
 Result<InputRounds> InputRounds::read(const Message& message, const std::string& principal,
                                       const Sealer& sealer, Time now) {
   static const json::object kNone;
@@ -117,16 +130,9 @@ const json::value* InputRounds::find(std::string_view key) const {
 
 std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, const Sealer& sealer,
                              Time now) const {
-  std::string out = R"("inputRequests":{)";
-  for (const InputRequest* request : missing) {
-    if (out.back() != '{') out.push_back(',');
-    append_json_string(out, request->key);
-    out.append(R"(:{"method":)");
-    append_json_string(out, request->method);
-    if (!request->params.empty()) out.append(R"(,"params":)").append(to_json(request->params));
-    out.push_back('}');
-  }
-  out.append(R"(},"requestState":)");
+  std::string out;
+  append_input_requests(out, missing);
+  out.append(R"(,"requestState":)");
   json::object state;
   state["until"] = seconds(now + kLifetime);
   state["answers"] = answers_;

@@ -20,6 +20,9 @@ struct InputRequest {
   json::object params;
 };
 
+/// Appends the member `inputRequests` that asks for `requests`.
+void append_input_requests(std::string& out, const std::vector<const InputRequest*>& requests);
+
 /// What a client has answered in the rounds of one request (2026-07-28, Multi Round-Trip Requests).
 /// Between two rounds the server keeps nothing: earlier answers travel with the client, sealed for
 /// its principal, this very request and a limited time.

@@ -265,6 +265,9 @@ class AnnotationFinder {
 std::optional<std::string_view> mirrored_name(std::string_view method) {
   if (method == "tools/call" || method == "prompts/get") return "name";
   if (method == "resources/read") return "uri";
+  if (method == "tasks/get" || method == "tasks/update" || method == "tasks/cancel") {
+    return "taskId";
+  }
   return std::nullopt;
 }
 

@@ -14,6 +14,13 @@ enum class Era : std::uint8_t {
   modern,  // by `_meta` on every request
 };
 
+/// Whether and how a tool call can become a task, which goes on after its answer.
+enum class TaskModel : std::uint8_t {
+  none,
+  requested,  // the client asks for one with `task` (2025-11-25, Tasks)
+  extension,  // the server decides, for clients that declare the extension (SEP-2663)
+};
+
 /// What is different about a revision. One row a revision, in revision.cpp: what code must know of
 /// a revision it asks its row, never its name.
 struct Revision {
@@ -35,6 +42,7 @@ struct Revision {
   bool resource_links;       // content may be a resource link
   bool titles;               // tools, resources and prompts may have a `title` and `_meta`
   bool icons;                // they may have `icons`
+  TaskModel tasks;           // what long-running tool calls can become
   int unknown_resource;      // the error code for a resource that does not exist
 };
 

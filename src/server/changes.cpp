@@ -64,11 +64,18 @@ void Changes::publish(const Change& change) {
   }
   const std::string message = message_of(change);
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
-    if (!wants(*session, change)) continue;
-    on_standalone_stream(session, [message](ChunkStream& stream) {
-      if (!stream.paused()) stream.append(ChunkKind::message, message);
-    });
+    if (wants(*session, change)) send_on_stream(session, message);
   }
+}
+
+void Changes::send(const std::shared_ptr<Session>& session, std::string message) {
+  if (!session->send(message)) send_on_stream(session, std::move(message));
+}
+
+void Changes::send_on_stream(const std::shared_ptr<Session>& session, std::string message) {
+  on_standalone_stream(session, [message = std::move(message)](ChunkStream& stream) {
+    if (!stream.paused()) stream.append(ChunkKind::message, message);
+  });
 }
 
 void Changes::close() {

@@ -51,6 +51,8 @@ class Changes {
 
   /// A session that has not opened its standalone stream yet, or does not read it, misses changes.
   void publish(const Change& change);
+  /// Tells the client of `session` alone, by a whole notification that belongs to no request.
+  void send(const std::shared_ptr<Session>& session, std::string message);
   /// The server is shutting down: ends what waits for changes.
   void close();
 
@@ -60,6 +62,7 @@ class Changes {
     std::weak_ptr<ChangeListener> listener;
   };
 
+  void send_on_stream(const std::shared_ptr<Session>& session, std::string message);
   /// Does `work` with the standalone stream of `session` on its loop, if there is one.
   void on_standalone_stream(const std::shared_ptr<Session>& session,
                             std::function<void(ChunkStream&)> work);

@@ -4,6 +4,11 @@
 
 namespace sluice {
 
+bool ServerDefinition::has_tasks() const {
+  return std::ranges::any_of(
+      tools, [](const Tool& tool) { return tool.task_support != TaskSupport::forbidden; });
+}
+
 const Tool* ServerDefinition::find_tool(std::string_view tool) const {
   const auto found = std::ranges::find(tools, tool, &Tool::name);
   return found == tools.end() ? nullptr : &*found;

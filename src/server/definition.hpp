@@ -17,6 +17,7 @@
 #include "server/skills.hpp"
 #include "sluice/content.hpp"
 #include "sluice/hooks.hpp"
+#include "sluice/task_support.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
@@ -73,6 +74,10 @@ struct Tool {
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty
   Metadata metadata = {};
+  TaskSupport task_support = TaskSupport::forbidden;
+  /// Where the server decides that a call becomes a task (SEP-2663), the handler says when, by
+  /// PendingRequest::begin_task(): until then it asks in rounds of the call.
+  bool asks_first = false;
 };
 
 /// A resource at one URI. Handlers as a tool's.
@@ -169,6 +174,8 @@ struct ServerDefinition {
   /// Prometheus text to add to /metrics. Thread-safe.
   std::function<std::string()> metrics = {};
 
+  /// Whether any call can become a task.
+  [[nodiscard]] bool has_tasks() const;
   [[nodiscard]] const Tool* find_tool(std::string_view tool) const;
   [[nodiscard]] const StreamMethod* find_stream_method(std::string_view method) const;
   [[nodiscard]] const Resource* find_resource(std::string_view uri) const;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
@@ -36,13 +37,14 @@ std::unexpected<Error> no_skills() {
 
 Dispatcher::Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
                        const FeatureLists& lists, const ToolSchemas& schemas,
-                       StreamService& streams, Changes& changes)
+                       StreamService& streams, Changes& changes, TaskStore& tasks)
     : definition_(&definition),
       results_(&results),
       lists_(&lists),
       schemas_(&schemas),
       streams_(&streams),
-      changes_(&changes) {
+      changes_(&changes),
+      tasks_(definition, results, streams, tasks) {
   if (!definition.instructions.empty()) {
     instructions_ = R"(,"instructions":)";
     append_json_string(instructions_, definition.instructions);
@@ -155,6 +157,12 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
   }
   if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
     return listen(message, std::move(context), caller, out);
+  }
+  if (tasks_.serves(message.method, revision)) {
+    const Result<bool> answered =
+        tasks_.handle(message, std::move(context), std::move(session), caller, out);
+    if (!answered) return error(message.id, answered.error(), &revision, out);
+    return {.kind = *answered ? Outcome::Kind::answered : Outcome::Kind::pending};
   }
   for (const Method& method : kMethods) {
     if (method.name != message.method) continue;
@@ -352,17 +360,28 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
         check_parameter_headers(compiled.headers, given->get_object(), *headers->all);
     if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
   }
+  Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal());
+  if (!plan) return error(message.id, plan.error(), &revision, out);
   if (const auto valid = compiled.input.validate(*given); !valid) {
     std::string text = "Invalid params: " + valid.error().describe("arguments");
     if (!revision.input_errors) {
       return error(message.id, {kInvalidParams, std::move(text), {}}, &revision, out);
     }
     // A model reads results, and may do better (SEP-1303).
-    results_->append_tool_result(out, message.id, revision,
-                                 {.text = std::move(text), .is_error = true});
+    ToolResult refusal{.text = std::move(text), .is_error = true};
+    if (plan->demanded) {
+      return begin_task(
+          message, std::move(context), std::move(session), caller, *plan,
+          [refusal = std::move(refusal)](const auto& call) { call->complete(refusal); }, out);
+    }
+    results_->append_tool_result(out, message.id, revision, refusal);
     return {};
   }
   const json::object* const arguments = &given->get_object();
+  if (plan->when == TaskPlan::When::now) {
+    return begin_task(message, std::move(context), std::move(session), caller, *plan,
+                      TaskService::run_of(*tool, *arguments), out);
+  }
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
     const Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);
@@ -374,8 +393,11 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
   }
   return defer(
       message, &compiled, std::move(context), std::move(session), caller, out,
-      [&handler = std::get<Tool::Deferred>(tool->handler), arguments](
-          std::shared_ptr<PendingRequest> call) { return handler(*arguments, std::move(call)); });
+      [this, &handler = std::get<Tool::Deferred>(tool->handler), arguments,
+       later = plan->when == TaskPlan::When::later](std::shared_ptr<PendingRequest> call) {
+        if (later) tasks_.let_begin(*call);
+        return handler(*arguments, std::move(call));
+      });
 }
 
 Outcome Dispatcher::defer(
@@ -390,15 +412,38 @@ Outcome Dispatcher::defer(
   return {.kind = Outcome::Kind::pending};
 }
 
+Outcome Dispatcher::begin_task(const Message& message, RequestContext context,
+                               std::shared_ptr<Session> session, Caller& caller,
+                               const TaskPlan& plan, TaskService::Run run, std::string& out) {
+  const Revision& revision = *context.revision;
+  const Result<std::shared_ptr<TaskRecord>> task = tasks_.begin({.context = std::move(context),
+                                                                 .session = std::move(session),
+                                                                 .principal = caller.principal()},
+                                                                plan.ttl, std::move(run));
+  if (!task) return error(message.id, task.error(), &revision, out);
+  tasks_.append_created(out, message.id, **task);
+  return {};
+}
+
 Outcome Dispatcher::listen(const Message& message, RequestContext context, Caller& caller,
                            std::string& out) {
   const Revision& revision = *context.revision;
   Result<SubscriptionFilter> filter = SubscriptionFilter::decode(params_of(message));
   if (!filter) return error(message.id, filter.error(), &revision, out);
+  std::vector<std::shared_ptr<TaskRecord>> tasks;
+  if (filter->task_ids) {
+    if (!context.capabilities.tasks) {
+      return error(message.id, tasks_extension_missing(), &revision, out);
+    }
+    for (const std::string& id : *filter->task_ids) {
+      if (auto task = tasks_.find(id, caller.principal(), revision))
+        tasks.push_back(std::move(task));
+    }
+  }
   const Result<std::shared_ptr<PendingRequest>> call =
       open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
-  sluice::listen(*call, message.id, std::move(*filter), *definition_, *changes_);
+  sluice::listen(*call, message.id, std::move(*filter), std::move(tasks), *definition_, *changes_);
   return {.kind = Outcome::Kind::pending};
 }
 

@@ -19,6 +19,7 @@
 #include "server/result_writer.hpp"
 #include "server/session.hpp"
 #include "server/stream_service.hpp"
+#include "server/task_service.hpp"
 #include "server/tool_schemas.hpp"
 
 namespace sluice {
@@ -40,7 +41,7 @@ class Dispatcher {
  public:
   Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
              const FeatureLists& lists, const ToolSchemas& schemas, StreamService& streams,
-             Changes& changes);
+             Changes& changes, TaskStore& tasks);
 
   /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
   /// negotiate(): null on transports without.
@@ -90,6 +91,10 @@ class Dispatcher {
   Outcome initialize(const Message& message, Caller& caller, std::string& out);
   Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  /// Answers a call with the task that does `run`.
+  Outcome begin_task(const Message& message, RequestContext context,
+                     std::shared_ptr<Session> session, Caller& caller, const TaskPlan& plan,
+                     TaskService::Run run, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
   /// Leaves the answer to `later`; `tool` as in open_call().
   Outcome defer(const Message& message, const CompiledTool* tool, RequestContext context,
@@ -111,6 +116,7 @@ class Dispatcher {
   const ToolSchemas* schemas_;
   StreamService* streams_;
   Changes* changes_;
+  TaskService tasks_;
   std::string instructions_;  // a JSON member with a comma before it, or empty
   /// Told of the end of the request that is being dispatched; the pending request takes it over.
   std::unique_ptr<RequestWatch> watch_;

@@ -57,8 +57,9 @@ class EndpointTest : public ServerTest {
       const std::vector<StreamShard> shards{{.executor = &loop, .streams = &manager}};
       sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
       changes = std::make_unique<Changes>(*sessions, shards);
+      tasks = std::make_unique<TaskStore>(TaskLimits{}, loop.clock(), *changes);
       service = std::make_unique<Service>(definition, *results, *lists, *schemas, *policy,
-                                          *sessions, *changes, shards, 0);
+                                          *sessions, *changes, *tasks, shards, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
       endpoint_options.not_ready = [this] { return not_ready; };
@@ -98,6 +99,7 @@ class EndpointTest : public ServerTest {
   SessionLimits session_limits;
   std::unique_ptr<SessionRegistry> sessions;
   std::unique_ptr<Changes> changes;
+  std::unique_ptr<TaskStore> tasks;
   std::string not_ready;
   std::unique_ptr<AccessPolicy> policy;
   std::unique_ptr<ResultWriter> results;

@@ -9,6 +9,7 @@
 #include "core/base64.hpp"
 #include "core/json.hpp"
 #include "core/random.hpp"
+#include "protocol/task.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -20,7 +21,7 @@ constexpr std::size_t kCursorBytes = 18;  // of the MAC; a multiple of 3 needs n
 
 /// Where the stream methods are documented, as an extension of every era. Its name follows the
 /// rules for `_meta` keys (2026-07-28, Base Protocol, `_meta`).
-constexpr std::string_view kExtensions = R"("extensions":{"dev.sluice/streams":{})";
+constexpr std::string_view kStreamsExtension = R"("dev.sluice/streams":{})";
 /// SEP-2640, with resources/directory/read.
 constexpr std::string_view kSkillsExtension =
     R"(,"io.modelcontextprotocol/skills":{"directoryRead":true})";
@@ -62,6 +63,11 @@ std::string entry(const Tool& tool, const Revision& revision) {
   }
   if (revision.tool_annotations) append_json_member(out, "annotations", tool.annotations);
   append_metadata(out, tool.metadata, revision);
+  if (revision.tasks == TaskModel::requested && tool.task_support != TaskSupport::forbidden) {
+    out.append(R"(,"execution":{"taskSupport":")")
+        .append(tool.task_support == TaskSupport::required ? "required" : "optional")
+        .append("\"}");
+  }
   out.push_back('}');
   return out;
 }
@@ -136,7 +142,8 @@ std::string cursor_for(std::string_view key, std::string_view what) {
   return out;
 }
 
-std::string capabilities_of(const ServerDefinition& definition, const Revision& revision) {
+std::string capabilities_of(const ServerDefinition& definition, const Revision& revision,
+                            bool lists_tasks) {
   const auto completes = [](const auto& feature) { return static_cast<bool>(feature.complete); };
   const std::string_view changing = definition.announces_changes ? R"({"listChanged":true})" : "{}";
   std::string out = R"("tools":)";
@@ -153,18 +160,26 @@ std::string capabilities_of(const ServerDefinition& definition, const Revision& 
   }
   // What clients of the stream methods look for; `extensions` is the later form.
   if (revision.era == Era::legacy) out.append(R"(,"streaming":true)");
-  out.append(",").append(kExtensions);
+  const TaskModel tasks = definition.has_tasks() ? revision.tasks : TaskModel::none;
+  if (tasks == TaskModel::requested) {
+    out.append(lists_tasks ? R"(,"tasks":{"list":{},)" : R"(,"tasks":{)")
+        .append(R"("cancel":{},"requests":{"tools":{"call":{}}}})");
+  }
+  out.append(R"(,"extensions":{)").append(kStreamsExtension);
   if (!definition.skills.empty()) out.append(kSkillsExtension);
+  if (tasks == TaskModel::extension) {
+    out.append(",\"").append(kTasksExtension).append("\":{}");
+  }
   return out.append("}");
 }
 
 }  // namespace
 
-FeatureLists::FeatureLists(const ServerDefinition& definition) {
+FeatureLists::FeatureLists(const ServerDefinition& definition, bool lists_tasks) {
   const std::string key = random_id(32);
   const std::size_t page_size = std::max<std::size_t>(definition.page_size, 1);
   for (const Revision& revision : revisions()) {
-    capabilities_.push_back(capabilities_of(definition, revision));
+    capabilities_.push_back(capabilities_of(definition, revision, lists_tasks));
     auto& lists = pages_.emplace_back();
     const std::array<std::vector<std::string>, kLists> all = {
         entries(definition.tools, revision), entries(definition.resources, revision),

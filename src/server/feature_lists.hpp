@@ -20,7 +20,8 @@ enum class FeatureList : std::uint8_t { tools, resources, resource_templates, pr
 /// a definition does not change while it is served. Immutable, shared by all loops.
 class FeatureLists {
  public:
-  explicit FeatureLists(const ServerDefinition& definition);
+  /// `lists_tasks`: callers are told apart, so that one may list its tasks.
+  explicit FeatureLists(const ServerDefinition& definition, bool lists_tasks = true);
 
   /// The members of the result (`"tools":[...]` and `nextCursor`) of the page at `cursor`, or of
   /// the first one. -32602 for a cursor that this server has not given for this list and revision:

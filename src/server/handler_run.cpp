@@ -44,6 +44,7 @@ class WorkerCall final : public detail::CallBackend {
     });
   }
 
+  void begin_task() override { refuse(); }
   void when_room(detail::Job /*job*/) override { refuse(); }
   void after(std::chrono::nanoseconds /*duration*/, detail::Job /*job*/) override { refuse(); }
   void ask(std::vector<Question> /*questions*/, Answer /*answer*/) override { refuse(); }
@@ -186,6 +187,16 @@ bool HandlerRun::log(LoggingLevel level, std::string_view logger, const json::va
 
 void HandlerRun::disconnect(std::chrono::milliseconds retry) {
   request_->disconnect(retry);
+}
+
+void HandlerRun::begin_task() {
+  if (over_) return;
+  Result<std::shared_ptr<PendingRequest>> task = request_->begin_task();
+  if (!task) throw std::move(task.error());
+  if (*task == request_) return;
+  request_->set_producer(nullptr);
+  request_ = std::move(*task);
+  request_->set_producer(this);
 }
 
 void HandlerRun::when_room(detail::Job job) {

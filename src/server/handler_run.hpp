@@ -55,6 +55,7 @@ class HandlerRun final : public detail::CallBackend,
   bool progress(double progress, std::optional<double> total, std::string_view message) override;
   bool log(LoggingLevel level, std::string_view logger, const json::value& data) override;
   void disconnect(std::chrono::milliseconds retry) override;
+  void begin_task() override;
   void when_room(detail::Job job) override;
   void after(std::chrono::nanoseconds duration, detail::Job job) override;
   void ask(std::vector<Question> questions, Answer answer) override;

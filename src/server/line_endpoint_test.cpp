@@ -23,8 +23,9 @@ class LineEndpointTest : public ::testing::Test {
  protected:
   LineEndpointTest() {
     options.max_line = 1000;
+    bench.definition.tools[1].task_support = TaskSupport::optional;
     service.emplace(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
-                    sessions, *bench.changes,
+                    sessions, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
     endpoint.emplace(*service, options.max_line);
     peer = connect(1000);
@@ -150,6 +151,41 @@ TEST_F(LineEndpointTest, TheConnectionIsTheSession) {
                            R"(,"result":{"action":"cancel"}})"),
             "");
   EXPECT_EQ(heard, R"({"action":"cancel"})");
+}
+
+TEST_F(LineEndpointTest, ATaskSpeaksOnItsConnectionAndSurvivesIt) {
+  ask(*peer, request("1", "initialize",
+                     R"("protocolVersion":"2025-11-25","capabilities":{"elicitation":{}})"));
+  const std::string created =
+      ask(*peer,
+          request("2", "tools/call", R"("name":"later","task":{},"_meta":{"progressToken":"p"})"));
+  EXPECT_TRUE(created.starts_with(R"({"jsonrpc":"2.0","id":2,"result":{"task":{"taskId":")"));
+  const std::string named =
+      R"("taskId":")" +
+      std::string(parse_json(created).value().at("result").at("task").at("taskId").as_string()) +
+      "\"";
+  bench.calls.back()->emit("text");
+  bench.run_all();
+  EXPECT_THAT(peer->take(), HasSubstr(R"("progressToken":"p","progress":1,"message":"text")"));
+  std::string heard;
+  bench.calls.back()->ask({{"a", "elicitation/create", {{"message", "A?"}}}},
+                          [&](const Result<std::vector<json::value>>& answers) {
+                            heard = to_json(answers.value().front());
+                          });
+  bench.run_all();
+  EXPECT_THAT(peer->take(), HasSubstr(R"("status":"input_required")"));
+  EXPECT_THAT(ask(*peer, request("3", "tasks/result", named)),
+              HasSubstr(R"("method":"elicitation/create")"));
+  ask(*peer, R"({"jsonrpc":"2.0","id":1,"result":{"action":"decline"}})");
+  EXPECT_EQ(heard, R"({"action":"decline"})");
+  peer->disconnect();
+  bench.run_all();
+  EXPECT_FALSE(bench.calls.back()->over());
+  bench.calls.back()->complete({.text = "done"});
+  bench.run_all();
+  EXPECT_THAT(ask(*connect(1000), request("1", "tasks/result", named)), HasSubstr("done"));
+  EXPECT_THAT(ask(*connect(1001), request("1", "tasks/result", named)),
+              HasSubstr("Task not found"));
 }
 
 TEST_F(LineEndpointTest, PushesAStreamBehindItsReply) {

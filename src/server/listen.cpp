@@ -19,15 +19,48 @@ Result<bool> flag_at(const json::object& filter, std::string_view key) {
   return value->get_bool();
 }
 
+/// The strings of the array at `key`; empty if there is none.
+Result<std::set<std::string, std::less<>>> strings_at(const json::object& filter,
+                                                      std::string_view key) {
+  std::set<std::string, std::less<>> strings;
+  const json::value* const given = filter.if_contains(key);
+  if (given == nullptr) return strings;
+  const std::string name = "Invalid params: notifications." + std::string(key);
+  if (!given->is_array()) return fail(kInvalidParams, name + " must be an array");
+  if (given->get_array().size() > Session::kMaxSubscriptions) {
+    return fail(kInvalidParams,
+                name + " has more than " + std::to_string(Session::kMaxSubscriptions) + " entries");
+  }
+  for (const json::value& each : given->get_array()) {
+    if (!each.is_string()) return fail(kInvalidParams, name + " must hold strings");
+    strings.emplace(each.get_string());
+  }
+  return strings;
+}
+
+void append_strings(std::string& out, const auto& strings) {
+  out.push_back('[');
+  for (const std::string& each : strings) {
+    if (out.back() != '[') out.push_back(',');
+    append_json_string(out, each);
+  }
+  out.push_back(']');
+}
+
 /// One subscription. Keeps itself until its client stops listening.
 class Listening final : public ChangeListener,
                         public StreamProducer,
                         public std::enable_shared_from_this<Listening> {
  public:
-  Listening(std::shared_ptr<PendingRequest> call, const RequestId& id, SubscriptionFilter filter)
+  Listening(std::shared_ptr<PendingRequest> call, const RequestId& id, SubscriptionFilter filter,
+            std::vector<std::shared_ptr<TaskRecord>> tasks)
       : call_(std::move(call)),
         meta_("\"" + std::string(kSubscriptionIdKey) + "\":" + id),
-        filter_(std::move(filter)) {}
+        filter_(std::move(filter)) {
+    for (auto& task : tasks) {
+      followers_.push_back(std::make_shared<Follower>(*this, std::move(task)));
+    }
+  }
 
   void start() {
     self_ = shared_from_this();
@@ -43,14 +76,21 @@ class Listening final : public ChangeListener,
     flag(filter_.resources, "resourcesListChanged");
     if (!filter_.uris.empty()) {
       if (params.back() != '{') params.push_back(',');
-      params.append(R"("resourceSubscriptions":[)");
-      for (const std::string& uri : filter_.uris) {
-        if (params.back() != '[') params.push_back(',');
-        append_json_string(params, uri);
-      }
-      params.push_back(']');
+      params.append(R"("resourceSubscriptions":)");
+      append_strings(params, filter_.uris);
+    }
+    if (filter_.task_ids) {
+      std::erase_if(followers_, [this](const std::shared_ptr<Follower>& each) {
+        return !each->task->observe(call_->executor(), each).has_value();
+      });
+      std::vector<std::string> ids;
+      for (const auto& follower : followers_) ids.push_back(follower->task->id());
+      if (params.back() != '{') params.push_back(',');
+      params.append(R"("taskIds":)");
+      append_strings(params, ids);
     }
     call_->notify("notifications/subscriptions/acknowledged", params + "}}");
+    for (const auto& follower : followers_) follower->on_task_change();
     call_->flush();
   }
 
@@ -83,13 +123,43 @@ class Listening final : public ChangeListener,
     on_cancel();
   }
 
-  void on_room() override { room_ = true; }
+  void on_room() override {
+    const std::shared_ptr<Listening> keep = self_;
+    room_ = true;
+    for (const auto& follower : followers_) {
+      if (std::exchange(follower->missed, false)) follower->on_task_change();
+    }
+  }
   void on_cancel() override { const std::shared_ptr<Listening> released = std::move(self_); }
 
  private:
+  /// One task that the client hears of.
+  struct Follower final : TaskObserver {
+    Follower(Listening& to, std::shared_ptr<TaskRecord> of) : listening(&to), task(std::move(of)) {}
+    void on_task_change() override { listening->tell_of(*this); }
+
+    Listening* listening;  // which owns it
+    std::shared_ptr<TaskRecord> task;
+    bool missed = false;
+  };
+
+  /// Tells how the task is now. When there is no room it is told later, of its last state.
+  void tell_of(Follower& follower) {
+    const std::shared_ptr<Listening> keep = self_;
+    if (keep == nullptr) return;
+    if (!room_) {
+      follower.missed = true;
+      return;
+    }
+    std::string params = R"({"_meta":{)" + meta_ + "},";
+    follower.task->append_details(params);
+    room_ = call_->notify("notifications/tasks", params + "}");
+  }
+
   std::shared_ptr<PendingRequest> call_;
   std::string meta_;  // a member of `_meta`
   const SubscriptionFilter filter_;
+  std::vector<std::shared_ptr<Follower>> followers_;
   std::shared_ptr<Listening> self_;
   bool room_ = true;
 };
@@ -110,31 +180,22 @@ Result<SubscriptionFilter> SubscriptionFilter::decode(const json::object& params
     if (!flag) return std::unexpected(flag.error());
     *member = *flag;
   }
-  const json::value* const uris = asked.if_contains("resourceSubscriptions");
-  if (uris == nullptr) return filter;
-  if (!uris->is_array()) {
-    return fail(kInvalidParams,
-                "Invalid params: notifications.resourceSubscriptions must be an array");
-  }
-  if (uris->get_array().size() > Session::kMaxSubscriptions) {
-    return fail(kInvalidParams,
-                "Invalid params: notifications.resourceSubscriptions has more than " +
-                    std::to_string(Session::kMaxSubscriptions) + " resources");
-  }
-  for (const json::value& uri : uris->get_array()) {
-    if (!uri.is_string()) {
-      return fail(kInvalidParams,
-                  "Invalid params: notifications.resourceSubscriptions must hold strings");
-    }
-    filter.uris.emplace(uri.get_string());
+  Result<std::set<std::string, std::less<>>> uris = strings_at(asked, "resourceSubscriptions");
+  if (!uris) return std::unexpected(uris.error());
+  filter.uris = std::move(*uris);
+  if (asked.contains("taskIds")) {
+    Result<std::set<std::string, std::less<>>> ids = strings_at(asked, "taskIds");
+    if (!ids) return std::unexpected(ids.error());
+    filter.task_ids = std::move(*ids);
   }
   return filter;
 }
 
 void listen(const std::shared_ptr<PendingRequest>& call, const RequestId& id,
-            SubscriptionFilter filter, const ServerDefinition& definition, Changes& changes) {
-  if (!definition.announces_changes) filter = {};
-  const auto listening = std::make_shared<Listening>(call, id, std::move(filter));
+            SubscriptionFilter filter, std::vector<std::shared_ptr<TaskRecord>> tasks,
+            const ServerDefinition& definition, Changes& changes) {
+  if (!definition.announces_changes) filter = {.task_ids = std::move(filter.task_ids)};
+  const auto listening = std::make_shared<Listening>(call, id, std::move(filter), std::move(tasks));
   listening->start();
   changes.add(call->executor(), listening);
 }

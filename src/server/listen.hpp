@@ -2,14 +2,17 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "server/changes.hpp"
 #include "server/definition.hpp"
 #include "server/pending_request.hpp"
+#include "server/task_record.hpp"
 
 namespace sluice {
 
@@ -18,15 +21,19 @@ struct SubscriptionFilter {
   bool tools = false;
   bool prompts = false;
   bool resources = false;
-  std::set<std::string, std::less<>> uris;
+  std::set<std::string, std::less<>> uris = {};
+  /// SEP-2663, Task Status Notifications.
+  std::optional<std::set<std::string, std::less<>>> task_ids = {};
 
-  /// -32602 for what is ill-typed, or more than Session::kMaxSubscriptions resources.
+  /// -32602 for what is ill-typed, or more than Session::kMaxSubscriptions resources or tasks.
   static Result<SubscriptionFilter> decode(const json::object& params);
 };
 
 /// Answers `call` by keeping it open: it is acknowledged, and told of the changes that `filter`
-/// names as long as its client listens. `id` is the request's.
+/// names as long as its client listens. `id` is the request's. Of `tasks`, it is told how they are
+/// at first as well.
 void listen(const std::shared_ptr<PendingRequest>& call, const RequestId& id,
-            SubscriptionFilter filter, const ServerDefinition& definition, Changes& changes);
+            SubscriptionFilter filter, std::vector<std::shared_ptr<TaskRecord>> tasks,
+            const ServerDefinition& definition, Changes& changes);
 
 }  // namespace sluice

@@ -113,7 +113,7 @@ TEST_F(ListenTest, WhatIsIllTypedIsNamed) {
   }
   std::string many = R"({"resourceSubscriptions":["")";
   for (std::size_t i = 0; i < Session::kMaxSubscriptions; ++i) many += ",\"\"";
-  EXPECT_THAT(listen(many + "]}"), HasSubstr("has more than 1000 resources"));
+  EXPECT_THAT(listen(many + "]}"), HasSubstr("has more than 1000 entries"));
 }
 
 TEST_F(ListenTest, ListeningIsModern) {

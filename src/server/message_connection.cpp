@@ -235,6 +235,12 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
   const auto agreement =
       std::make_shared<Agreement>(weak_from_this(), principal_, revision, capabilities);
   service_->changes->add(service_->streams.executor(), agreement);
+  agreement->session.set_outlet(service_->streams.executor(),
+                                [weak = weak_from_this()](const std::string& message) {
+                                  const auto connection = weak.lock();
+                                  if (connection != nullptr && !connection->blocked_)
+                                    connection->send(message);
+                                });
   agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
   return {};
 }

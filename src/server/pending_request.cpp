@@ -13,6 +13,26 @@
 #include "server/tool_schemas.hpp"
 
 namespace sluice {
+namespace {
+
+/// `params`, the JSON text of an object, with `member` in its `_meta`.
+std::string with_meta(std::string_view params, const std::string& member) {
+  if (member.empty()) return std::string(params);
+  if (params.find(R"("_meta")") == std::string_view::npos) {
+    std::string out = R"({"_meta":{)" + member + "}";
+    if (params.size() > 2) out.push_back(',');
+    return out.append(params.substr(1));
+  }
+  json::value value = parse_json(params).value();
+  json::value& meta = value.get_object()["_meta"];
+  if (!meta.is_object()) meta = json::object();
+  for (const auto& [key, own] : parse_json("{" + member + "}").value().get_object()) {
+    meta.get_object().insert_or_assign(key, own);
+  }
+  return to_json(value);
+}
+
+}  // namespace
 
 /// The call's channel as its cursor sees it.
 class PendingRequest::Sink final : public BlockSink {
@@ -42,7 +62,6 @@ struct PendingRequest::InSession {
   std::unique_ptr<Session::Call> entry = {};     // while nobody else can cancel the call
   std::shared_ptr<Asking> asking = {};
   Executor::TimerId reader_timer = 0;
-  std::uint64_t emitted = 0;
 };
 
 /// Requests to a client of the session eras, and what it has answered so far.
@@ -126,13 +145,15 @@ PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> ch
       service_(&service),
       results_(&results),
       rounds_(std::move(details.rounds)),
-      tool_(details.tool) {
+      tool_(details.tool),
+      task_(std::move(details.task)) {
   if (details.session == nullptr) return;
   const bool resumable = channel_->can_stream() && !details.session->id().empty();
   in_session_ = std::make_unique<InSession>(std::move(details.session), resumable);
 }
 
 PendingRequest::~PendingRequest() {
+  if (task_ != nullptr) fail({kInternalError, "The tool has ended without an answer", {}});
   close();
 }
 
@@ -238,18 +259,23 @@ void PendingRequest::read_through_channel() {
 }
 
 bool PendingRequest::send(std::string_view message) {
+  if (task_ != nullptr) {
+    task_->send(std::string(message));
+    return true;
+  }
   if (!can_send() || !start_stream()) return true;
   return stream_->append(ChunkKind::message, message);
 }
 
 bool PendingRequest::emit(std::string_view text) {
+  if (task_ != nullptr) return progress(static_cast<double>(++emitted_), {}, text);
   if (context_.progress_token.empty() || !can_send() || !start_stream()) return true;
   if (!resumable()) return stream_->append(ChunkKind::text, text);
   // Whoever resumes finds whole messages.
   std::string escaped;
   append_json_escaped(escaped, text);
   std::string message;
-  append_progress(message, ++in_session_->emitted, escaped);
+  append_progress(message, ++emitted_, escaped);
   return stream_->append(ChunkKind::message, message);
 }
 
@@ -270,6 +296,7 @@ bool PendingRequest::progress(double progress, std::optional<double> total,
 bool PendingRequest::log(LoggingLevel level, std::string_view logger, std::string_view data) {
   std::optional<LoggingLevel> least = context_.logging_level;
   if (in_session_ != nullptr) least = in_session_->session->logging_level();
+  if (task_ != nullptr) least = task_->logging_level();
   if (!least || level < *least) return true;
   std::string params = R"({"level":")" + std::string(to_string(level)) + "\"";
   if (!logger.empty()) {
@@ -281,10 +308,16 @@ bool PendingRequest::log(LoggingLevel level, std::string_view logger, std::strin
 }
 
 bool PendingRequest::notify(std::string_view method, std::string_view params) {
-  if (!can_send()) return true;
+  if (task_ == nullptr && !can_send()) return true;
   std::string message = R"({"jsonrpc":"2.0","method":)";
   append_json_string(message, method);
-  message.append(R"(,"params":)").append(params).append("}");
+  message.append(R"(,"params":)");
+  if (task_ != nullptr) {
+    message.append(with_meta(params, task_->meta()));
+  } else {
+    message.append(params);
+  }
+  message.push_back('}');
   return send(message);
 }
 
@@ -304,26 +337,37 @@ void PendingRequest::disconnect(std::chrono::milliseconds retry) {
   detach();
 }
 
-void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
-  if (over_) return;
+std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>& requests) const {
   const ClientCapabilities& declared = client();
   for (const InputRequest& request : requests) {
     const std::string missing = missing_capabilities(declared, request.method, request.params);
     if (missing.empty()) continue;
     const bool modern = context_.revision->era == Era::modern;
-    answer(sluice::fail(modern ? kMissingClientCapability : kInvalidRequest,
-                        "This needs a client that declares the capability " + missing,
-                        R"({"requiredCapabilities":)" + missing + "}"));
-    return;
+    return Error{modern ? kMissingClientCapability : kInvalidRequest,
+                 "This needs a client that declares the capability " + missing,
+                 R"({"requiredCapabilities":)" + missing + "}"};
   }
-  if (rounds_ != nullptr) {
+  if (task_ != nullptr || rounds_ != nullptr || (in_session_ != nullptr && can_send())) return {};
+  return Error{
+      kInvalidRequest, "This client cannot be asked: it has no session, or reads no events", {}};
+}
+
+void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
+  if (over_) return;
+  if (std::optional<Error> why = cannot_ask(requests)) {
+    answer(std::unexpected(std::move(*why)));
+  } else if (task_ != nullptr) {
+    task_->ask(std::move(requests), std::move(answer));
+  } else if (rounds_ != nullptr) {
     ask_in_rounds(requests, std::move(answer));
-  } else if (in_session_ != nullptr && can_send()) {
-    ask_in_session(std::move(requests), std::move(answer));
   } else {
-    answer(sluice::fail(kInvalidRequest,
-                        "This client cannot be asked: it has no session, or reads no events"));
+    ask_in_session(std::move(requests), std::move(answer));
   }
+}
+
+Result<std::shared_ptr<PendingRequest>> PendingRequest::begin_task() {
+  if (over_ || !begin_task_) return shared_from_this();
+  return std::exchange(begin_task_, {})(this);
 }
 
 void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer) {
@@ -366,6 +410,12 @@ void PendingRequest::complete(const ToolResult& result) {
     if (const Result<void> fits = tool_->check(result); !fits) return fail(fits.error());
   }
   std::string message;
+  if (task_ != nullptr) {
+    results_->append_tool_result(message, id_, *context_.revision, result, task_->meta());
+    end_task(result.is_error ? TaskRecord::Ending::error_result : TaskRecord::Ending::result,
+             result.text, message);
+    return;
+  }
   results_->append_tool_result(message, id_, *context_.revision, result);
   answer(200, std::move(message));
 }
@@ -373,6 +423,13 @@ void PendingRequest::complete(const ToolResult& result) {
 void PendingRequest::complete(std::string_view members, std::string_view meta) {
   if (over_) return;
   std::string message;
+  if (task_ != nullptr) {
+    std::string both(meta);
+    if (!both.empty() && !task_->meta().empty()) both.push_back(',');
+    results_->append(message, id_, *context_.revision, members, both.append(task_->meta()));
+    end_task(TaskRecord::Ending::result, {}, message);
+    return;
+  }
   results_->append(message, id_, *context_.revision, members, meta);
   answer(200, std::move(message));
 }
@@ -384,10 +441,18 @@ void PendingRequest::complete_cacheable(std::string_view members) {
   answer(200, std::move(message));
 }
 
+void PendingRequest::answer_with(std::string response) {
+  if (!over_) answer(200, std::move(response));
+}
+
 void PendingRequest::fail(const Error& error) {
   if (over_) return;
   std::string message;
   append_error(message, id_, error);
+  if (task_ != nullptr) {
+    end_task(TaskRecord::Ending::error, error.message, message);
+    return;
+  }
   answer(http_status_of(error, context_.revision, true), std::move(message), error.code);
 }
 
@@ -420,6 +485,13 @@ void PendingRequest::answer(int http_status, std::string message, int error) {
   } else {
     stream_->finish(std::move(message));
   }
+}
+
+void PendingRequest::end_task(TaskRecord::Ending ending, std::string_view why,
+                              std::string_view response) {
+  over_ = true;
+  producer_ = nullptr;
+  std::exchange(task_, nullptr)->end(ending, why, response);
 }
 
 void PendingRequest::leave_session() {
@@ -472,6 +544,7 @@ void PendingRequest::cancel() {
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   over_ = true;
   watch_ = nullptr;
+  if (const auto task = std::exchange(task_, nullptr)) task->cancel();
   leave_session();
   if (stream_ != nullptr) stream_->set_producer(nullptr);
   close();

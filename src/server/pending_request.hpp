@@ -18,6 +18,7 @@
 #include "server/reply_channel.hpp"
 #include "server/request_watch.hpp"
 #include "server/session.hpp"
+#include "server/task_record.hpp"
 #include "stream/push_cursor.hpp"
 #include "stream/stream_manager.hpp"
 
@@ -33,6 +34,8 @@ struct CompiledTool;
 /// In a session over HTTP that stream is resumable: the caller's connection may break, and the call
 /// goes on for the session's resume window, until its caller is back (2025-11-25, Streamable
 /// HTTP). Otherwise the caller's going away cancels it. Belongs to the loop of the request.
+///
+/// One that runs as a task has no caller: what it emits and its answer go to the task's record.
 class PendingRequest final : public std::enable_shared_from_this<PendingRequest>,
                              private ChunkEncoder {
  public:
@@ -44,6 +47,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::shared_ptr<Session> session;     // or null
     std::unique_ptr<InputRounds> rounds;  // what it has answered before; null if it cannot be asked
     const CompiledTool* tool = nullptr;   // whose result it is; outlives the request
+    std::shared_ptr<TaskRecord> task = {};  // that it runs as; null if it has a channel
   };
 
   PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel, StreamService& service,
@@ -72,6 +76,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   bool log(LoggingLevel level, std::string_view logger, std::string_view data);
   /// Any notification that belongs to this request; `params` is the JSON text of an object.
   bool notify(std::string_view method, std::string_view params);
+  /// A whole message.
+  bool send(std::string_view message);
 
   /// Sends what was emitted now instead of at the end of the loop's turn.
   void flush();
@@ -88,7 +94,19 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// answers: so a handler is run again from its start, must not do before asking what may not be
   /// done twice, and asks by the same keys each time. `answer` is then destroyed without a call.
   using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
+  ///
+  /// A task does not end so: it waits until its client has answered, in all revisions.
   void ask(std::vector<InputRequest> requests, Answer answer);
+  /// Why ask() would fail at once.
+  [[nodiscard]] std::optional<Error> cannot_ask(const std::vector<InputRequest>& requests) const;
+
+  /// Goes on as a task, if the tool `asks_first` and this client's call of it is to become one:
+  /// the call is answered, and what it returns is the call to go on with. Else that is this one.
+  /// -32010 when there are too many tasks.
+  Result<std::shared_ptr<PendingRequest>> begin_task();
+  using BeginTask =
+      std::move_only_function<Result<std::shared_ptr<PendingRequest>>(PendingRequest* call)>;
+  void set_begin_task(BeginTask begin) { begin_task_ = std::move(begin); }
 
   // The answer; exactly one of these, once. After cancellation they do nothing.
   /// A result that does not follow the tool's output schema makes an error of it.
@@ -98,6 +116,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// The same with `ttlMs` and `cacheScope` where the revision has them.
   void complete_cacheable(std::string_view members);
   void fail(const Error& error);
+  /// This whole response.
+  void answer_with(std::string response);
   /// Answers with an existing stream of the caller instead: its deltas are emitted, its text is
   /// the result.
   void follow(const std::string& stream_id);
@@ -107,7 +127,10 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Whether it is answered or cancelled.
   [[nodiscard]] bool over() const { return over_; }
+  [[nodiscard]] const RequestId& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
+  /// The tool that is called, or null.
+  [[nodiscard]] const CompiledTool* tool() const { return tool_; }
   [[nodiscard]] const RequestContext& context() const { return context_; }
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
@@ -125,12 +148,11 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
   void append_progress(std::string& out, std::uint64_t progress,
                        std::string_view escaped_message) const;
-  /// Appends a message that goes before the response.
-  bool send(std::string_view message);
   bool start_stream();
   void read_through_channel();
   /// `error`: its code, 0 for a result.
   void answer(int http_status, std::string message, int error = 0);
+  void end_task(TaskRecord::Ending ending, std::string_view why, std::string_view response);
   void on_departure(Departure departure);
   /// The connection is no longer there; the stream waits for another.
   void detach();
@@ -161,6 +183,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::unique_ptr<InputRounds> rounds_;    // null in a session
   std::unique_ptr<RequestWatch> watch_;    // null without hooks
   const CompiledTool* tool_;               // or null
+  std::shared_ptr<TaskRecord> task_;       // null once it has ended
+  BeginTask begin_task_;
+  std::uint64_t emitted_ = 0;
   bool over_ = false;
 };
 

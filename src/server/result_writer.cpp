@@ -68,7 +68,8 @@ void ResultWriter::append_input_required(std::string& out, const RequestId& id,
 }
 
 void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
-                                      const Revision& revision, const ToolResult& result) const {
+                                      const Revision& revision, const ToolResult& result,
+                                      std::string_view meta) const {
   open(out, id, revision);
   if (result.content.empty()) {
     out.append(R"("content":[{"type":"text","text":)");
@@ -89,7 +90,19 @@ void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
     out.append(R"("structuredContent":)").append(result.structured).append(",");
   }
   if (result.is_error) out.append(R"("isError":true,)");
-  close(out, revision);
+  close(out, revision, meta);
+}
+
+void ResultWriter::append_created_task(std::string& out, const RequestId& id,
+                                       const Revision& revision, std::string_view members,
+                                       std::string_view meta) const {
+  out.append(R"({"jsonrpc":"2.0","id":)").append(id).append(R"(,"result":{)");
+  if (revision.result_type) {
+    out.append(R"("resultType":"task",)").append(members).append(",");
+  } else {
+    out.append(R"("task":{)").append(members).append("},");
+  }
+  close(out, revision, meta);
 }
 
 int http_status_of(const Error& error, const Revision* revision, bool has_id) {

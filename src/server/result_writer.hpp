@@ -31,7 +31,10 @@ class ResultWriter {
                              const InputRounds& rounds,
                              const std::vector<const InputRequest*>& missing) const;
   void append_tool_result(std::string& out, const RequestId& id, const Revision& revision,
-                          const ToolResult& result) const;
+                          const ToolResult& result, std::string_view meta = {}) const;
+  /// A CreateTaskResult: `members` are those of the Task, `meta` as for append().
+  void append_created_task(std::string& out, const RequestId& id, const Revision& revision,
+                           std::string_view members, std::string_view meta) const;
 
   /// Seals what clients carry from one round of a request to the next.
   [[nodiscard]] const Sealer& sealer() const { return sealer_; }

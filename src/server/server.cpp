@@ -276,7 +276,9 @@ Server& Server::add(std::string name, std::string description, ToolOptions optio
             .handler = {},
             .output_schema = text_or_nothing(options.output_schema),
             .annotations = annotations_json(options.annotations),
-            .metadata = metadata_of(options)};
+            .metadata = metadata_of(options),
+            .task_support = options.tasks,
+            .asks_first = options.asks_first};
   if (handler.immediate) {
     tool.handler = Tool::Immediate(guarded<ToolResult, json::object>(std::move(handler.immediate)));
   } else {

@@ -65,6 +65,19 @@ void sweep_sessions(EventLoop& loop, SessionRegistry& sessions) {
   });
 }
 
+/// How soon after its time a task goes.
+constexpr auto kTaskSweepPeriod = 1s;
+
+/// Forgets expired tasks from now on. `loop` runs no longer than the tasks live.
+void sweep_tasks(EventLoop& loop, TaskStore& tasks) {
+  loop.post([&loop, &tasks] {
+    loop.schedule_at(loop.clock().now() + kTaskSweepPeriod, [&loop, &tasks] {
+      tasks.sweep();
+      sweep_tasks(loop, tasks);
+    });
+  });
+}
+
 LineServerOptions line_options(const ServerHostOptions& host) {
   LineServerOptions options;
   options.lines = {.max_line = host.max_message,
@@ -89,11 +102,11 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 struct ServerHost::Loop {
   Loop(const ServerDefinition& definition, const ResultWriter& results, const FeatureLists& lists,
        const ToolSchemas& schemas, const AccessPolicy& access, SessionRegistry& sessions,
-       Changes& changes, StreamManager& manager, std::vector<StreamShard> shards, std::size_t index,
-       HttpEndpoint::Options options)
+       Changes& changes, TaskStore& tasks, StreamManager& manager, std::vector<StreamShard> shards,
+       std::size_t index, HttpEndpoint::Options options)
       : streams(&manager),
-        service(definition, results, lists, schemas, access, sessions, changes, std::move(shards),
-                index),
+        service(definition, results, lists, schemas, access, sessions, changes, tasks,
+                std::move(shards), index),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
@@ -107,7 +120,7 @@ struct ServerHost::State {
   State(const ServerDefinition& served, ToolSchemas compiled, ServerHostOptions& options)
       : definition(&served),
         results(served),
-        lists(served),
+        lists(served, options.callers() == TaskStore::Callers::identified),
         schemas(std::move(compiled)),
         access(std::move(options.access)),
         sessions(options.sessions, clock),
@@ -126,6 +139,7 @@ struct ServerHost::State {
   StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::unique_ptr<Changes> changes;
+  std::unique_ptr<TaskStore> tasks;
   std::vector<std::unique_ptr<Loop>> loops;
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<LineServer> lines;
@@ -148,6 +162,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
                                                       ServerHostOptions options) {
   Result<ToolSchemas> schemas = ToolSchemas::compile(definition);
   if (!schemas) return std::unexpected(std::move(schemas.error()));
+  const TaskStore::Callers callers = options.callers();  // before its keys have been taken
   auto state = std::make_unique<State>(definition, std::move(*schemas), options);
   State& server = *state;
   const std::size_t count = server.pool.size();
@@ -158,6 +173,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
     shards.push_back({&server.pool.loop(i), server.managers[i].get()});
   }
   server.changes = std::make_unique<Changes>(server.sessions, shards);
+  server.tasks = std::make_unique<TaskStore>(options.tasks, server.clock, *server.changes, callers);
   std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
   HttpEndpoint::Options endpoint;
   endpoint.websocket.max_message = options.max_message;
@@ -171,7 +187,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   for (std::size_t i = 0; i < count; ++i) {
     server.loops.push_back(std::make_unique<Loop>(
         definition, server.results, server.lists, server.schemas, server.access, server.sessions,
-        *server.changes, *server.managers[i], shards, i, endpoint));
+        *server.changes, *server.tasks, *server.managers[i], shards, i, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }
@@ -190,6 +206,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
     }
   }
   if (server.sessions.enabled()) sweep_sessions(server.pool.loop(0), server.sessions);
+  if (definition.has_tasks()) sweep_tasks(server.pool.loop(0), *server.tasks);
   server.pool.start();
   return host;
 }
@@ -200,6 +217,7 @@ ServerHost::~ServerHost() {
   state_->lines.reset();
   // Whoever makes streams may hold calls, which need their loop's service.
   for (const auto& manager : state_->managers) manager->end_all(kShuttingDown);
+  state_->tasks->end_all_stopped(kShuttingDown);
   state_->loops.clear();
 }
 
@@ -233,13 +251,14 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   bool finished = false;
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
-    if (server.sum(&StreamCounters::active) == 0) {
+    if (server.sum(&StreamCounters::active) + server.tasks->running() == 0) {
       if (!std::exchange(finished, true)) readers_until = std::min(until, now + kReadGrace);
       if (server.sum(&StreamCounters::unread) == 0) break;
     }
     if (now >= readers_until) break;
     std::this_thread::sleep_for(kDrainPoll);
   }
+  server.tasks->end_all(kShuttingDown);
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
     server.pool.loop(i).post(
         [streams = server.managers[i].get()] { streams->end_all(kShuttingDown); });
@@ -324,6 +343,10 @@ std::string ServerHost::metrics() const {
   }
   append_metric(out, "sluice_sessions", "gauge", "Sessions of the session eras.",
                 server.sessions.size());
+  append_metric(out, "sluice_tasks", "gauge", "Tasks held, ended ones included.",
+                server.tasks->size());
+  append_metric(out, "sluice_tasks_running", "gauge", "Tasks that have not ended.",
+                server.tasks->running());
   append_metric(out, "sluice_stream_memory_bytes", "gauge", "Memory held for chunks.",
                 server.policy.budget.used());
   append_metric(out, "sluice_stream_memory_limit_bytes", "gauge", "Memory chunks may hold.",

@@ -11,6 +11,7 @@
 #include "server/changes.hpp"
 #include "server/definition.hpp"
 #include "server/session_registry.hpp"
+#include "server/task_store.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
@@ -30,10 +31,17 @@ struct ServerHostOptions {
   std::size_t max_streams = 100'000;                // of all loops, ended ones included
   std::size_t max_message = std::size_t{4} << 20U;  // bytes of a request's body or message
   SessionLimits sessions;
+  TaskLimits tasks;
   HttpServerOptions http;
   AccessPolicy::Options access;
   /// How long answers to a connection of lines may take after the end of its input.
   Duration end_timeout = std::chrono::seconds(10);
+
+  /// Addresses do not tell callers apart; keys do, and so does the system on its own channels.
+  [[nodiscard]] TaskStore::Callers callers() const {
+    return tcp && access.api_keys.empty() ? TaskStore::Callers::anonymous
+                                          : TaskStore::Callers::identified;
+  }
 };
 
 /// A server definition being served: the event loops, their streams and the servers in front of

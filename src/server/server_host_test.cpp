@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "server/pending_request.hpp"
+
 namespace sluice {
 namespace {
 
@@ -91,6 +93,16 @@ class ServerHostTest : public ::testing::Test {
            started.set_value(made.get());
            return {};
          }});
+    definition.tools.push_back(
+        {.name = "later",
+         .description = "",
+         .input_schema = "{}",
+         .handler = Tool::Deferred(
+             [this](const json::object&, std::shared_ptr<PendingRequest> made) -> Result<void> {
+               called.set_value(std::move(made));
+               return {};
+             }),
+         .task_support = TaskSupport::optional});
     auto result = ServerHost::start(definition, options(0));
     EXPECT_TRUE(result) << result.error().message;
     host = std::move(*result);
@@ -118,6 +130,26 @@ class ServerHostTest : public ::testing::Test {
     return reader;
   }
 
+  /// The answer to a request of 2025-11-25.
+  std::string request(std::string_view method, std::string_view params) {
+    Peer peer(port());
+    const std::string message = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) +
+                                R"(","params":{)" + std::string(params) + "}}";
+    peer.send(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        "MCP-Protocol-Version: 2025-11-25\r\nContent-Length: " +
+        std::to_string(message.size()) + "\r\n\r\n" + message);
+    return peer.rest();
+  }
+  /// Begins a task; its request is `call`.
+  std::string begin_a_task() {
+    const std::string created = request("tools/call", R"("name":"later","task":{})");
+    call = called.get_future().get();
+    const std::size_t at = created.find(R"("taskId":")");
+    EXPECT_NE(at, std::string::npos) << created;
+    return created.substr(at, created.find(',', at) - at);
+  }
+
   void on_its_loop(const std::function<void()>& task) {
     std::promise<void> done;
     stream->executor().post([&] {
@@ -136,6 +168,8 @@ class ServerHostTest : public ::testing::Test {
   ServerDefinition definition;
   std::promise<ChunkStream*> started;
   ChunkStream* stream = nullptr;  // the host's, to be used on its loop
+  std::promise<std::shared_ptr<PendingRequest>> called;
+  std::shared_ptr<PendingRequest> call;
   std::unique_ptr<ServerHost> host;
 };
 
@@ -197,6 +231,28 @@ TEST_F(ServerHostTest, AShutdownHurriesWhenTold) {
   bool asked = false;
   host->shutdown(1h, [&] { return std::exchange(asked, true); });
   EXPECT_THAT(reader->rest(), HasSubstr("shutting down"));
+}
+
+TEST_F(ServerHostTest, AShutdownLetsTasksFinish) {
+  EXPECT_TRUE(begin_a_task().starts_with(R"("taskId":")"));
+  EXPECT_THAT(ask("/metrics"), HasSubstr("\nsluice_tasks_running 1\n"));
+  auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
+  while (!ask("/readyz").contains("503")) {
+  }
+  call->executor().post([this] { call->complete({.text = "done"}); });
+  ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
+}
+
+TEST_F(ServerHostTest, AShutdownEndsTheTasksThatTheDeadlineCutsOff) {
+  begin_a_task();
+  host->shutdown(0s);
+  EXPECT_TRUE(call->over());
+}
+
+TEST_F(ServerHostTest, TheEndOfTheHostEndsItsTasks) {
+  begin_a_task();
+  host.reset();
+  EXPECT_TRUE(call->over());
 }
 
 }  // namespace

@@ -181,6 +181,7 @@ class ServerBench {
       services.push_back(std::make_unique<StreamService>(definition, shards, i));
     }
     changes = std::make_unique<Changes>(sessions, shards);
+    tasks = std::make_unique<TaskStore>(TaskLimits{}, executors[0].clock(), *changes);
     serve();
   }
   ~ServerBench() {
@@ -196,7 +197,7 @@ class ServerBench {
     results.emplace(definition);
     lists.emplace(definition);
     schemas.emplace(ToolSchemas::compile(definition).value());
-    dispatcher.emplace(definition, *results, *lists, *schemas, *services[0], *changes);
+    dispatcher.emplace(definition, *results, *lists, *schemas, *services[0], *changes, *tasks);
   }
 
   /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
@@ -258,6 +259,7 @@ class ServerBench {
   std::vector<std::unique_ptr<StreamService>> services;
   SessionRegistry sessions{{}, executors[0].clock()};
   std::unique_ptr<Changes> changes;
+  std::unique_ptr<TaskStore> tasks;
   std::optional<ResultWriter> results;
   std::optional<FeatureLists> lists;
   std::optional<ToolSchemas> schemas;

@@ -18,13 +18,13 @@ namespace sluice {
 struct Service {
   Service(const ServerDefinition& server, const ResultWriter& results, const FeatureLists& lists,
           const ToolSchemas& schemas, const AccessPolicy& policy, SessionRegistry& open_sessions,
-          Changes& announced, std::vector<StreamShard> shards, std::size_t loop)
+          Changes& announced, TaskStore& tasks, std::vector<StreamShard> shards, std::size_t loop)
       : definition(&server),
         access(&policy),
         sessions(&open_sessions),
         changes(&announced),
         streams(server, std::move(shards), loop),
-        dispatcher(server, results, lists, schemas, streams, announced) {}
+        dispatcher(server, results, lists, schemas, streams, announced, tasks) {}
 
   const ServerDefinition* definition;
   const AccessPolicy* access;

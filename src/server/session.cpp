@@ -159,6 +159,19 @@ void Session::forget_standalone_stream(const StreamId& stream) {
   if (standalone_ == stream) standalone_.reset();
 }
 
+void Session::set_outlet(Executor& loop, std::function<void(const std::string& message)> send) {
+  const std::lock_guard lock(mutex_);
+  outlet_loop_ = &loop;
+  outlet_ = std::move(send);
+}
+
+bool Session::send(const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  if (outlet_loop_ == nullptr) return false;
+  outlet_loop_->post([outlet = outlet_, message] { outlet(message); });
+  return true;
+}
+
 bool Session::expired(TimePoint now, Duration expiry) {
   const std::lock_guard lock(mutex_);
   if (!calls_.empty() || !readers_.empty()) {

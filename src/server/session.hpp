@@ -122,6 +122,12 @@ class Session {
   /// `stream` has expired.
   void forget_standalone_stream(const StreamId& stream);
 
+  /// Where messages go that belong to no request, if the session's connection takes them itself.
+  /// `send` runs on `loop`.
+  void set_outlet(Executor& loop, std::function<void(const std::string& message)> send);
+  /// Sends `message` there. False: there is no outlet, but perhaps a standalone stream.
+  bool send(const std::string& message);
+
   // --- its life ------------------------------------------------------------------------------
 
   /// Somebody used it. Relaxed: a sweep may see it late.
@@ -173,6 +179,8 @@ class Session {
   std::unordered_map<RequestId, Expected> expected_;
   std::map<StreamId, ReaderEntry> readers_;
   std::optional<StreamId> standalone_;
+  Executor* outlet_loop_ = nullptr;
+  std::function<void(const std::string&)> outlet_;
 };
 
 }  // namespace sluice

@@ -75,6 +75,7 @@ class CallBackend {
   virtual bool progress(double progress, std::optional<double> total, std::string_view message) = 0;
   virtual bool log(LoggingLevel level, std::string_view logger, const json::value& data) = 0;
   virtual void disconnect(std::chrono::milliseconds retry) = 0;
+  virtual void begin_task() = 0;
 
   virtual void when_room(Job job) = 0;
   virtual void after(std::chrono::nanoseconds duration, Job job) = 0;

@@ -1,0 +1,315 @@
+#include "server/task_record.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/utf8.hpp"
+#include "rpc/error_codes.hpp"
+#include "rpc/message.hpp"
+#include "server/changes.hpp"
+#include "server/pending_request.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+/// Of a text that says why a task has failed, this much is its `statusMessage`.
+constexpr std::size_t kMaxMessage = 1000;
+/// A task was cancelled, so that its request has no result.
+constexpr int kCancelled = -32000;
+
+/// `response` to TaskRecord::kRequestId without what comes before and after its outcome.
+std::string_view outcome_of(std::string_view response) {
+  const std::size_t head =
+      std::string_view(R"({"jsonrpc":"2.0","id":)").size() + TaskRecord::kRequestId.size();
+  return response.substr(head, response.size() - head - 1);
+}
+
+std::string outcome_of(const Error& error) {
+  std::string response;
+  append_error(response, std::string(TaskRecord::kRequestId), error);
+  return std::string(outcome_of(response));
+}
+
+}  // namespace
+
+TaskRecord::TaskRecord(Details details, std::shared_ptr<TaskEnvironment> environment,
+                       Executor& loop)
+    : id_(std::move(details.id)),
+      number_(details.number),
+      principal_(std::move(details.principal)),
+      revision_(details.revision),
+      session_(std::move(details.session)),
+      expires_(details.expires),
+      environment_(std::move(environment)),
+      loop_(&loop) {
+  const TaskState::Time now = environment_->time_of_day();
+  state_ = {.id = id_,
+            .created = now,
+            .updated = now,
+            .ttl = details.ttl,
+            .poll_interval = environment_->limits.poll_interval};
+  if (revision_->tasks == TaskModel::requested) {
+    meta_ = "\"" + std::string(kRelatedTaskKey) + R"(":{"taskId":)";
+    append_json_string(meta_, id_);
+    meta_.push_back('}');
+  }
+  environment_->running.fetch_add(1, std::memory_order_relaxed);
+}
+
+TaskRecord::~TaskRecord() {
+  if (!ended()) environment_->running.fetch_sub(1, std::memory_order_relaxed);
+  environment_->results.release(outcome_.size());
+}
+
+TaskStatus TaskRecord::status() const {
+  const std::lock_guard lock(mutex_);
+  return state_.status;
+}
+
+void TaskRecord::append_state(std::string& out) const {
+  const std::lock_guard lock(mutex_);
+  append_task(out, state_, *revision_);
+}
+
+void TaskRecord::append_details(std::string& out) const {
+  const std::lock_guard lock(mutex_);
+  append_task(out, state_, *revision_);
+  if (state_.status == TaskStatus::input_required) {
+    std::vector<const InputRequest*> missing;
+    for (const auto& question : questions_) {
+      for (std::size_t i = 0; i < question->requests.size(); ++i) {
+        if (!question->answers[i]) missing.push_back(&question->requests[i]);
+      }
+    }
+    out.push_back(',');
+    append_input_requests(out, missing);
+  } else if (state_.status == TaskStatus::completed || state_.status == TaskStatus::failed) {
+    out.append(outcome_);
+  }
+}
+
+std::optional<std::string> TaskRecord::outcome() const {
+  const std::lock_guard lock(mutex_);
+  if (!ended()) return std::nullopt;
+  return outcome_;
+}
+
+bool TaskRecord::finish(TaskStatus status, std::string_view message, std::string outcome) {
+  std::deque<std::shared_ptr<TaskQuestion>> unanswered;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended()) return false;
+    std::string too_much;
+    if (outcome.size() > environment_->limits.max_result) {
+      too_much = "The result is larger than the " +
+                 std::to_string(environment_->limits.max_result) + " bytes that are kept";
+    } else if (!environment_->results.try_acquire(outcome.size())) {
+      too_much = "The memory for the results of tasks is used up";
+    }
+    if (!too_much.empty()) {
+      status = TaskStatus::failed;
+      message = too_much;
+      outcome = outcome_of({kInternalError, too_much, {}});
+      environment_->results.acquire_beyond_limit(outcome.size());
+    }
+    outcome_ = std::move(outcome);
+    unanswered.swap(questions_);
+    set_status(status, message);
+    environment_->running.fetch_sub(1, std::memory_order_relaxed);
+  }
+  // Whoever waits for answers belongs to the loop, and may let go of the request.
+  if (!unanswered.empty()) loop_->post([unanswered = std::move(unanswered)] {});
+  return true;
+}
+
+bool TaskRecord::cancel() {
+  static constexpr std::string_view kWhy = "The task was cancelled by request.";
+  if (!finish(TaskStatus::cancelled, kWhy, outcome_of({kCancelled, std::string(kWhy), {}}))) {
+    return false;
+  }
+  loop_->post([weak = request()] {
+    if (const auto request = weak.lock()) request->cancel();
+  });
+  return true;
+}
+
+void TaskRecord::abandon(const Error& error) {
+  if (!finish(TaskStatus::failed, error.message, outcome_of(error))) return;
+  loop_->post([weak = request()] {
+    if (const auto request = weak.lock()) request->cancel();
+  });
+}
+
+void TaskRecord::abandon_stopped(const Error& error) {
+  finish(TaskStatus::failed, error.message, outcome_of(error));
+  if (const auto request = this->request().lock()) request->cancel();
+}
+
+void TaskRecord::answer(const json::object& responses) {
+  std::deque<std::shared_ptr<TaskQuestion>> answered;
+  {
+    const std::lock_guard lock(mutex_);
+    bool changed = false;
+    for (const auto& question : questions_) {
+      for (std::size_t i = 0; i < question->requests.size(); ++i) {
+        if (question->answers[i]) continue;
+        const json::value* const response = responses.if_contains(question->requests[i].key);
+        if (response == nullptr) continue;
+        // Copied: the response lives in its parser.
+        question->answers[i].emplace(*response, json::storage_ptr());
+        changed = true;
+      }
+      if (std::ranges::all_of(question->answers, [](const auto& answer) { return !!answer; })) {
+        answered.push_back(question);
+      }
+    }
+    if (!changed) return;
+    std::erase_if(questions_, [&](const auto& question) {
+      return std::ranges::find(answered, question) != answered.end();
+    });
+    set_status(questions_.empty() ? TaskStatus::working : TaskStatus::input_required, {});
+  }
+  for (std::shared_ptr<TaskQuestion>& question : answered) {
+    loop_->post([question = std::move(question)] {
+      std::vector<json::value> answers;
+      for (std::optional<json::value>& answer : question->answers) {
+        answers.push_back(std::move(*answer));
+      }
+      question->answer(std::move(answers));
+    });
+  }
+}
+
+Result<void> TaskRecord::observe(Executor& loop, std::weak_ptr<TaskObserver> observer) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(observers_, [](const Observer& each) { return each.observer.expired(); });
+  if (observers_.size() >= kMaxObservers) {
+    return fail(kStreamLimit, "As many as may (" + std::to_string(kMaxObservers) +
+                                  ") wait for this task already; look at it with tasks/get");
+  }
+  observers_.push_back({&loop, std::move(observer)});
+  return {};
+}
+
+std::shared_ptr<const TaskQuestion> TaskRecord::take_question(
+    const std::shared_ptr<TaskObserver>& asker, const Fits& fits) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& question : questions_) {
+    if (!question->asker.expired() || !fits(question->requests)) continue;
+    question->asker = asker;
+    return question;
+  }
+  return nullptr;
+}
+
+void TaskRecord::give_back(const std::shared_ptr<const TaskQuestion>& question) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(questions_, question);
+  if (found == questions_.end()) return;
+  (*found)->asker.reset();
+  announce();
+}
+
+void TaskRecord::answer(const std::shared_ptr<const TaskQuestion>& question,
+                        Result<std::vector<json::value>> answers) {
+  std::shared_ptr<TaskQuestion> answered;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(questions_, question);
+    if (found == questions_.end()) return;
+    answered = std::move(*found);
+    questions_.erase(found);
+    set_status(questions_.empty() ? TaskStatus::working : TaskStatus::input_required, {});
+  }
+  loop_->post([question = std::move(answered), answers = std::move(answers)]() mutable {
+    question->answer(std::move(answers));
+  });
+}
+
+void TaskRecord::attach(const std::weak_ptr<PendingRequest>& request) {
+  const std::lock_guard lock(mutex_);
+  request_ = request;
+}
+
+std::weak_ptr<PendingRequest> TaskRecord::request() const {
+  const std::lock_guard lock(mutex_);
+  return request_;
+}
+
+std::optional<LoggingLevel> TaskRecord::logging_level() const {
+  const std::shared_ptr<Session> session = session_.lock();
+  return session == nullptr ? std::nullopt : std::optional(session->logging_level());
+}
+
+void TaskRecord::send(const std::string& message) {
+  // The extension has neither progress nor log messages for tasks.
+  if (revision_->tasks != TaskModel::requested) return;
+  const std::lock_guard lock(mutex_);
+  if (ended()) return;
+  for (const Observer& each : observers_) {
+    if (each.observer.expired()) continue;
+    each.loop->post([weak = each.observer, message] {
+      if (const auto observer = weak.lock()) observer->on_task_message(message);
+    });
+    return;
+  }
+  if (const auto session = session_.lock()) environment_->changes->send(session, message);
+}
+
+void TaskRecord::make_unique(InputRequest& request) {
+  const std::string wanted = request.key;
+  for (std::size_t count = 2; !used_keys_.insert(request.key).second; ++count) {
+    request.key = wanted + "-" + std::to_string(count);
+  }
+  if (meta_.empty()) return;
+  json::value& meta = request.params["_meta"];
+  if (!meta.is_object()) meta = json::object();
+  meta.get_object()[kRelatedTaskKey] = json::object{{"taskId", id_}};
+}
+
+void TaskRecord::ask(std::vector<InputRequest> requests, TaskQuestion::Answer answer) {
+  if (requests.empty()) return answer(std::vector<json::value>());
+  auto question = std::make_shared<TaskQuestion>();
+  question->answers.resize(requests.size());
+  question->requests = std::move(requests);
+  question->answer = std::move(answer);
+  const std::lock_guard lock(mutex_);
+  if (ended()) return;
+  for (InputRequest& request : question->requests) make_unique(request);
+  questions_.push_back(question);
+  set_status(TaskStatus::input_required, "The task waits for answers of its client.");
+}
+
+void TaskRecord::end(Ending ending, std::string_view why, std::string_view response) {
+  // A tool that says it has failed has failed for 2025-11-25; to SEP-2663 only errors of the
+  // protocol are failures.
+  const bool failed = ending == Ending::error ||
+                      (ending == Ending::error_result && revision_->tasks == TaskModel::requested);
+  finish(failed ? TaskStatus::failed : TaskStatus::completed,
+         ending == Ending::result ? std::string_view() : why, std::string(outcome_of(response)));
+}
+
+void TaskRecord::set_status(TaskStatus status, std::string_view message) {
+  state_.status = status;
+  message = message.substr(0, kMaxMessage);
+  state_.message = message.substr(0, complete_utf8_prefix(message));
+  state_.updated = std::max(state_.updated, environment_->time_of_day());
+  announce();
+}
+
+void TaskRecord::announce() {
+  for (const Observer& each : observers_) {
+    each.loop->post([weak = each.observer] {
+      if (const auto observer = weak.lock()) observer->on_task_change();
+    });
+  }
+  if (revision_->tasks != TaskModel::requested) return;
+  const auto session = session_.lock();
+  if (session == nullptr) return;
+  std::string message = R"({"jsonrpc":"2.0","method":"notifications/tasks/status","params":{)";
+  append_task(message, state_, *revision_);
+  environment_->changes->send(session, message + "}}");
+}
+
+}  // namespace sluice

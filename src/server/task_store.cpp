@@ -1,0 +1,137 @@
+#include "server/task_store.hpp"
+
+#include <algorithm>
+
+#include "core/random.hpp"
+#include "rpc/error_codes.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+const Error kExpired{kInvalidParams, "Failed to retrieve task: Task has expired", {}};
+
+}  // namespace
+
+TaskStore::TaskStore(TaskLimits limits, const Clock& clock, Changes& changes, Callers callers,
+                     std::function<TaskState::Time()> time_of_day)
+    : environment_(std::make_shared<TaskEnvironment>(limits, changes, std::move(time_of_day))),
+      clock_(&clock),
+      callers_(callers) {}
+
+Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executor& loop) {
+  sweep();
+  const TaskLimits& limits = environment_->limits;
+  const std::chrono::milliseconds ttl = std::clamp(
+      creation.ttl.value_or(limits.ttl), std::min(kMinTtl, limits.max_ttl), limits.max_ttl);
+  const std::lock_guard lock(mutex_);
+  if (tasks_.size() >= limits.max_tasks) {
+    return fail(kStreamLimit, "The server has " + std::to_string(limits.max_tasks) +
+                                  " tasks, the most it may; try again later");
+  }
+  ByNumber& own = by_principal_[creation.principal];
+  if (own.size() >= limits.per_client) {
+    return fail(kStreamLimit, "You have " + std::to_string(limits.per_client) +
+                                  " tasks, the most a client may; they go with their ttl");
+  }
+  const std::uint64_t number = ++last_number_;
+  auto task =
+      std::make_shared<TaskRecord>(TaskRecord::Details{.id = random_id(kIdLength),
+                                                       .number = number,
+                                                       .principal = std::move(creation.principal),
+                                                       .revision = creation.revision,
+                                                       .session = creation.session,
+                                                       .ttl = ttl,
+                                                       .expires = clock_->now() + ttl},
+                                   environment_, loop);
+  own.emplace(number, task);
+  tasks_.emplace(task->id(), task);
+  by_expiry_.emplace(task->expires(), task.get());
+  return task;
+}
+
+bool TaskStore::has_room(const std::string& principal) {
+  sweep();
+  const TaskLimits& limits = environment_->limits;
+  const std::lock_guard lock(mutex_);
+  const auto own = by_principal_.find(principal);
+  const std::size_t held = own == by_principal_.end() ? 0 : own->second.size();
+  return tasks_.size() < limits.max_tasks && held < limits.per_client;
+}
+
+std::shared_ptr<TaskRecord> TaskStore::find(std::string_view id, std::string_view principal,
+                                            const Revision& revision) {
+  std::shared_ptr<TaskRecord> task;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = tasks_.find(std::string(id));
+    if (found == tasks_.end()) return nullptr;
+    task = found->second;
+  }
+  const bool allowed = constant_time_equal(task->principal(), principal);
+  if (!allowed || &task->revision() != &revision || task->expires() <= clock_->now()) {
+    return nullptr;
+  }
+  return task;
+}
+
+std::vector<std::shared_ptr<TaskRecord>> TaskStore::list(const std::string& principal,
+                                                         const Revision& revision,
+                                                         std::uint64_t after,
+                                                         std::size_t count) const {
+  std::vector<std::shared_ptr<TaskRecord>> tasks;
+  const TimePoint now = clock_->now();
+  const std::lock_guard lock(mutex_);
+  const auto own = by_principal_.find(principal);
+  if (own == by_principal_.end()) return tasks;
+  for (auto each = own->second.upper_bound(after); each != own->second.end(); ++each) {
+    if (tasks.size() == count) break;
+    const TaskRecord& task = *each->second;
+    if (&task.revision() == &revision && task.expires() > now) tasks.push_back(each->second);
+  }
+  return tasks;
+}
+
+std::vector<std::shared_ptr<TaskRecord>> TaskStore::take_expired() {
+  std::vector<std::shared_ptr<TaskRecord>> expired;
+  const TimePoint now = clock_->now();
+  const std::lock_guard lock(mutex_);
+  while (!by_expiry_.empty() && by_expiry_.begin()->first <= now) {
+    const TaskRecord& task = *by_expiry_.begin()->second;
+    by_expiry_.erase(by_expiry_.begin());
+    const auto own = by_principal_.find(task.principal());
+    own->second.erase(task.number());
+    if (own->second.empty()) by_principal_.erase(own);
+    expired.push_back(std::move(tasks_.extract(task.id()).mapped()));
+  }
+  return expired;
+}
+
+void TaskStore::sweep() {
+  for (const auto& task : take_expired()) task->abandon(kExpired);
+}
+
+std::vector<std::shared_ptr<TaskRecord>> TaskStore::take_all() {
+  std::vector<std::shared_ptr<TaskRecord>> all;
+  const std::lock_guard lock(mutex_);
+  for (auto& [id, task] : tasks_) all.push_back(std::move(task));
+  tasks_.clear();
+  by_principal_.clear();
+  by_expiry_.clear();
+  return all;
+}
+
+void TaskStore::end_all(const Error& error) {
+  for (const auto& task : take_all()) task->abandon(error);
+}
+
+void TaskStore::end_all_stopped(const Error& error) {
+  for (const auto& task : take_all()) task->abandon_stopped(error);
+}
+
+std::size_t TaskStore::size() const {
+  const std::lock_guard lock(mutex_);
+  return tasks_.size();
+}
+
+}  // namespace sluice

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "server/task_record.hpp"
+
+namespace sluice {
+
+/// The tasks of a server, by their ids and by whom they belong to. A task is seen by its own
+/// principal only, and in its own revision's form. Thread-safe; shared by all loops.
+class TaskStore {
+ public:
+  /// Whether callers are told apart well enough to list the tasks of one (2025-11-25, Tasks,
+  /// Security Considerations).
+  enum class Callers : std::uint8_t { identified, anonymous };
+
+  TaskStore(TaskLimits limits, const Clock& clock, Changes& changes,
+            Callers callers = Callers::identified,
+            std::function<TaskState::Time()> time_of_day = std::chrono::system_clock::now);
+
+  struct Creation {
+    std::string principal;
+    const Revision* revision;
+    std::shared_ptr<Session> session = {};              // or null
+    std::optional<std::chrono::milliseconds> ttl = {};  // as its client asks
+  };
+  /// A new task with an id from the CSPRNG, whose request runs on `loop`. -32010 at a limit.
+  Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
+
+  /// Whether create() would find room for another task of `principal`.
+  [[nodiscard]] bool has_room(const std::string& principal);
+
+  /// Null if there is none, it has expired, or is another principal's or revision's.
+  std::shared_ptr<TaskRecord> find(std::string_view id, std::string_view principal,
+                                   const Revision& revision);
+
+  /// Up to `count` tasks of `principal` and `revision` with numbers above `after`, oldest first.
+  [[nodiscard]] std::vector<std::shared_ptr<TaskRecord>> list(const std::string& principal,
+                                                              const Revision& revision,
+                                                              std::uint64_t after,
+                                                              std::size_t count) const;
+
+  /// Forgets the tasks whose time is over, and stops those that still run. To be called now and
+  /// then.
+  void sweep();
+
+  /// The server is shutting down: ends every task with `error`, on its loop.
+  void end_all(const Error& error);
+  /// The same after the loops have stopped.
+  void end_all_stopped(const Error& error);
+
+  [[nodiscard]] bool lists() const { return callers_ == Callers::identified; }
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::size_t running() const {
+    return environment_->running.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const TaskLimits& limits() const { return environment_->limits; }
+
+  static constexpr std::size_t kIdLength = 32;
+  static constexpr std::chrono::milliseconds kMinTtl{1000};
+
+ private:
+  using ByNumber = std::map<std::uint64_t, std::shared_ptr<TaskRecord>>;
+
+  std::vector<std::shared_ptr<TaskRecord>> take_expired();
+  std::vector<std::shared_ptr<TaskRecord>> take_all();
+
+  const std::shared_ptr<TaskEnvironment> environment_;
+  const Clock* clock_;
+  const Callers callers_;
+
+  mutable std::mutex mutex_;
+  std::uint64_t last_number_ = 0;
+  std::unordered_map<std::string, std::shared_ptr<TaskRecord>> tasks_;
+  std::map<std::string, ByNumber, std::less<>> by_principal_;
+  std::set<std::pair<TimePoint, TaskRecord*>> by_expiry_;
+};
+
+}  // namespace sluice
