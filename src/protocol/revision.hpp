@@ -34,6 +34,7 @@ struct Revision {
   bool resource_links;       // content may be a resource link
   bool titles;               // tools, resources and prompts may have a `title` and `_meta`
   bool icons;                // they may have `icons`
+  bool batches;              // messages may come together, in an array
   int unknown_resource;      // the error code for a resource that does not exist
 };
 

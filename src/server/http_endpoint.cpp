@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rpc/error_codes.hpp"
+#include "server/batch.hpp"
 #include "server/http_channel.hpp"
 #include "server/http_refusal.hpp"
 
@@ -44,7 +45,7 @@ class HttpCaller final : public Caller {
     const std::string_view accept = request_->header(KnownHeader::accept);
     auto channel = std::make_shared<HttpChannel>(
         *exchange_, accepts(accept, "text/event-stream", "text/*"), cors_origin_);
-    if (session_ != nullptr) {
+    if (session_ != nullptr && !id.empty()) {
       if (Result<void> added = channel->make_cancellable(session_, id); !added) {
         return std::unexpected(std::move(added.error()));
       }
@@ -149,9 +150,16 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   std::string& response = service_->response;
   response.clear();
   Outcome outcome;
-  std::expected<Message, MessageError> message = service_->parser.parse(request.body);
-  if (message) {
-    const MirroredHeaders headers = mirrored_headers(request);
+  const MirroredHeaders headers = mirrored_headers(request);
+  if (is_batch(request.body)) {
+    outcome = handle_batch(
+        request.body, &headers, *service_, caller, SharedReply::Form::array_or_messages,
+        [&](const Message& message, Caller& each, std::string& out) {
+          return service_->dispatcher.dispatch(message, &headers, each, out);
+        },
+        response);
+  } else if (const std::expected<Message, MessageError> message =
+                 service_->parser.parse(request.body)) {
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     if (const Session* session = caller.begun()) {
       welcome(*exchange, *session, origin);

@@ -113,6 +113,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
   void append_progress(std::string& out, std::uint64_t progress,
                        std::string_view escaped_message) const;
+  /// The response, from the end of the stream that came before it.
+  void append_response(std::string& out, const ChunkStream& stream) const;
   /// Appends a message that goes before the response.
   bool send(std::string_view message);
   bool start_stream();
