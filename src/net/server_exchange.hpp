@@ -34,6 +34,8 @@ class ServerExchange final : public HttpExchange {
   void lost();
   /// The output queue is below its low-water mark again.
   void drained();
+  /// Nothing has been sent for a while: an event stream says that it is still there.
+  void keep_alive();
 
   void reply(int status, std::string_view content_type, std::string_view body,
              HeaderFields extra) override;
@@ -71,6 +73,7 @@ class ServerExchange final : public HttpExchange {
   State state_ = State::closed;
   bool keep_alive_ = true;
   bool is_head_ = false;
+  bool is_event_stream_ = false;
   bool accepts_gzip_ = false;
   std::uint8_t minor_version_ = 1;
 };
