@@ -68,7 +68,7 @@ void append_reply_head(std::string& out, const ReplyHead& head) {
   for (const HeaderField& field : head.extra) {
     out.append(field.name).append(": ").append(field.value).append("\r\n");
   }
-  out.append("\r\n");
+  out.append(head.lines).append("\r\n");
 }
 
 void ServerExchange::open(Connection& connection, const HttpRequest& request, bool keep_alive) {
@@ -102,7 +102,8 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
                           .keep_alive = keep_alive_,
                           .minor_version = minor_version_,
                           .gzip = gzipped,
-                          .extra = extra});
+                          .extra = extra,
+                          .lines = head_lines()});
   if (!is_head_) out.append(body);
   connection.flush();
   done();
@@ -125,7 +126,8 @@ void ServerExchange::start(int status, std::string_view content_type, HeaderFiel
        .keep_alive = keep_alive_,
        .minor_version = minor_version_,
        .gzip = false,
-       .extra = extra});
+       .extra = extra,
+       .lines = head_lines()});
   connection.output_changed();
 }
 

@@ -223,6 +223,7 @@ void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
   subscriptions_.clear();
+  if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
   for (const auto& [id, weak] : pending) {
     if (const auto channel = weak.lock()) channel->close(Departure::gone);
