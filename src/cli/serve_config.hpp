@@ -94,6 +94,7 @@ struct ServeConfig {
     Duration request_timeout = std::chrono::seconds(30);
     Duration keep_alive = std::chrono::seconds(75);
     Duration write_stall = std::chrono::seconds(30);
+    Duration event_keep_alive = std::chrono::seconds(15);
   } http;
 
   struct Access {

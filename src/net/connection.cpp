@@ -446,6 +446,10 @@ void Connection::tick(TimePoint now) {
       return;
     }
   }
+  if (exchange_ != nullptr && output_.empty() && options.event_keep_alive.count() > 0 &&
+      now - progress_at_ >= options.event_keep_alive) {
+    exchange_->keep_alive();
+  }
   if (websocket_) websocket_->tick(now);
 }
 

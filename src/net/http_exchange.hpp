@@ -94,6 +94,10 @@ struct WebSocketOptions {
 /// reply is finished answers 500, or breaks the connection off if the reply had started.
 class HttpExchange : public RefCounted {
  public:
+  /// Header lines, each with its CRLF, for the head of whatever reply follows. Replaces those set
+  /// before.
+  virtual void set_head_lines(std::string lines) = 0;
+
   /// The whole reply, sent at once with Content-Length, gzipped when that is configured, worth it
   /// and accepted. `content_type` may be empty when there is no body. Copies what it must.
   virtual void reply(int status, std::string_view content_type, std::string_view body,

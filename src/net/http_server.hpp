@@ -29,7 +29,10 @@ struct HttpServerOptions {
   Duration request_timeout = std::chrono::seconds(30);  // a request's last byte after its first
   Duration idle_timeout = std::chrono::seconds(75);     // keep-alive without a request
   Duration stall_timeout = std::chrono::seconds(30);    // a peer that takes nothing is dropped
-  Duration ping_interval = std::chrono::seconds(30);    // WebSocket; two unanswered end it; 0: none
+  /// An event stream without anything to say gets a comment this often, so that whoever stands in
+  /// between keeps it open, and a peer that is gone is noticed; 0: none.
+  Duration event_keep_alive = std::chrono::seconds(15);
+  Duration ping_interval = std::chrono::seconds(30);  // WebSocket; two unanswered end it; 0: none
 
   Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
   const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's

@@ -457,6 +457,40 @@ TEST_F(HttpServerTest, StreamsAReplyInChunks) {
   EXPECT_TRUE(until([&] { return held.size() == 2; }));
 }
 
+TEST_F(HttpServerTest, KeepsASilentEventStreamOpenWithComments) {
+  options.event_keep_alive = std::chrono::seconds(15);
+  options.stall_timeout = std::chrono::hours(1);
+  std::vector<HttpExchangePtr> held;
+  handle = [&](const HttpRequest& request, HttpExchangePtr exchange) {
+    exchange->start(200, request.path == "/events" ? "text/event-stream" : "text/plain");
+    held.push_back(std::move(exchange));
+  };
+  Peer events = connect();
+  events.send(get("/events"));
+  Peer text = connect();
+  text.send(get("/text"));
+  ASSERT_TRUE(events.expect("\r\n\r\n"));
+  ASSERT_TRUE(text.expect("\r\n\r\n"));
+  pass(std::chrono::seconds(14));
+  held[0]->write(std::string_view("data: 1\n\n"));
+  ASSERT_TRUE(events.expect("9\r\ndata: 1\n\n\r\n"));
+  // Only silence counts.
+  pass(std::chrono::seconds(14));
+  events.receive();
+  EXPECT_EQ(events.received, "");
+  for (int i = 0; i < 3; ++i) {
+    pass(std::chrono::seconds(15));
+    ASSERT_TRUE(events.expect("\r\n: keep-alive\n\n\r\n"));
+  }
+  text.receive();
+  EXPECT_EQ(text.received, "");
+  // A peer that takes nothing is sent no more of them.
+  events.reset();
+  pass(std::chrono::seconds(15));
+  pass(std::chrono::seconds(15));
+  EXPECT_TRUE(until([&] { return !held[0]->is_open(); }));
+}
+
 TEST_F(HttpServerTest, StreamsToOldClientsUntilTheConnectionCloses) {
   hold();
   Peer peer = connect();

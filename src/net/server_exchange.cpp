@@ -68,7 +68,7 @@ void append_reply_head(std::string& out, const ReplyHead& head) {
   for (const HeaderField& field : head.extra) {
     out.append(field.name).append(": ").append(field.value).append("\r\n");
   }
-  out.append("\r\n");
+  out.append(head.lines).append("\r\n");
 }
 
 void ServerExchange::open(Connection& connection, const HttpRequest& request, bool keep_alive) {
@@ -102,7 +102,8 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
                           .keep_alive = keep_alive_,
                           .minor_version = minor_version_,
                           .gzip = gzipped,
-                          .extra = extra});
+                          .extra = extra,
+                          .lines = head_lines()});
   if (!is_head_) out.append(body);
   connection.flush();
   done();
@@ -115,6 +116,7 @@ void ServerExchange::start(int status, std::string_view content_type, HeaderFiel
   ServerCounters::add(counters.responses[status / 100 - 1]);
   ServerCounters::add(counters.streaming_replies);
   state_ = State::streaming;
+  is_event_stream_ = content_type == "text/event-stream";
   if (minor_version_ == 0) keep_alive_ = false;
   append_reply_head(
       connection.output(),
@@ -124,7 +126,8 @@ void ServerExchange::start(int status, std::string_view content_type, HeaderFiel
        .keep_alive = keep_alive_,
        .minor_version = minor_version_,
        .gzip = false,
-       .extra = extra});
+       .extra = extra,
+       .lines = head_lines()});
   connection.output_changed();
 }
 
@@ -212,6 +215,14 @@ void ServerExchange::drained() {
     callback = {};
     release_reference();
   }
+}
+
+void ServerExchange::keep_alive() {
+  if (state_ != State::streaming || !is_event_stream_) return;
+  // Events are written whole, so a comment (WHATWG HTML, 9.2.6) cuts none in two. It leaves now:
+  // the next silent connection takes the same buffer.
+  write(std::string_view(": keep-alive\n\n"));
+  flush();
 }
 
 void ServerExchange::on_unreferenced() {

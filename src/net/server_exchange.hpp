@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "net/connection.hpp"
 #include "net/http_exchange.hpp"
@@ -19,6 +20,7 @@ struct ReplyHead {
   int minor_version = 1;
   bool gzip = false;
   HeaderFields extra;
+  std::string_view lines = {};  // more of them, each with its CRLF
 
   static constexpr std::size_t kChunked = ~std::size_t{0};
   static constexpr std::size_t kUntilClose = kChunked - 1;
@@ -34,7 +36,12 @@ class ServerExchange final : public HttpExchange {
   void lost();
   /// The output queue is below its low-water mark again.
   void drained();
+  /// Nothing has been sent for a while: an event stream says that it is still there.
+  void keep_alive();
 
+  void set_head_lines(std::string lines) override {
+    head_lines_ = std::make_unique<const std::string>(std::move(lines));
+  }
   void reply(int status, std::string_view content_type, std::string_view body,
              HeaderFields extra) override;
   void start(int status, std::string_view content_type, HeaderFields extra) override;
@@ -59,6 +66,9 @@ class ServerExchange final : public HttpExchange {
     void operator()(ServerExchange* exchange) const { exchange->forgotten(); }
   };
 
+  [[nodiscard]] std::string_view head_lines() const {
+    return head_lines_ == nullptr ? std::string_view() : *head_lines_;
+  }
   void on_unreferenced() override;
   void forgotten();
   void done();
@@ -68,9 +78,11 @@ class ServerExchange final : public HttpExchange {
   Executor* executor_ = nullptr;
   Executor::Task drain_callback_;
   Executor::Task close_callback_;
+  std::unique_ptr<const std::string> head_lines_;  // null: none
   State state_ = State::closed;
   bool keep_alive_ = true;
   bool is_head_ = false;
+  bool is_event_stream_ = false;
   bool accepts_gzip_ = false;
   std::uint8_t minor_version_ = 1;
 };

@@ -88,6 +88,21 @@ bool is_self_contained(const Message& message) {
   return meta != nullptr && meta->is_object() && meta->get_object().contains(kVersionKey);
 }
 
+Result<const Revision*> implied_revision(const MirroredHeaders* headers, const Revision* agreed) {
+  if (headers != nullptr && headers->protocol_version.data() != nullptr) {
+    const Revision* const named = find_revision(headers->protocol_version);
+    if (named == nullptr) return unsupported(headers->protocol_version);
+    if (agreed != nullptr && named->era == agreed->era && named != agreed) {
+      return fail(kInvalidRequest, "Invalid Request: MCP-Protocol-Version is " +
+                                       std::string(named->name) + ", but this session speaks " +
+                                       std::string(agreed->name));
+    }
+    return named;
+  }
+  if (agreed != nullptr) return agreed;
+  return headers == nullptr ? &newest_revision(Era::legacy) : find_revision(kAssumedRevision);
+}
+
 Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers,
                                  const Revision* agreed) {
   const json::value* const meta_value = meta_of(message);
@@ -102,25 +117,15 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
     Result<RequestContext> modern = negotiate_modern(message, *meta, *version, headers);
     if (!modern) return modern;
     context = std::move(*modern);
-  } else if (headers != nullptr && headers->protocol_version.data() != nullptr) {
-    const Revision* const named = find_revision(headers->protocol_version);
-    if (named == nullptr) return unsupported(headers->protocol_version);
-    if (named->era == Era::modern) {
+  } else {
+    const Result<const Revision*> implied = implied_revision(headers, agreed);
+    if (!implied) return std::unexpected(implied.error());
+    if ((*implied)->era == Era::modern) {
       return fail(kInvalidParams, "Invalid params: _meta[\"" + std::string(kVersionKey) +
                                       "\"] is required by protocol revision " +
-                                      std::string(named->name));
+                                      std::string((*implied)->name));
     }
-    if (agreed != nullptr && named != agreed) {
-      return fail(kInvalidRequest, "Invalid Request: MCP-Protocol-Version is " +
-                                       std::string(named->name) + ", but this session speaks " +
-                                       std::string(agreed->name));
-    }
-    context.revision = named;
-  } else if (agreed != nullptr) {
-    context.revision = agreed;
-  } else {
-    context.revision =
-        headers == nullptr ? &newest_revision(Era::legacy) : find_revision(kAssumedRevision);
+    context.revision = *implied;
   }
   if (const json::value* token = meta == nullptr ? nullptr : meta->if_contains("progressToken")) {
     std::optional<std::string> exact =

@@ -40,6 +40,10 @@ struct RequestContext {
 Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers,
                                  const Revision* agreed);
 
+/// The revision of messages that do not say what they speak: what the header names, else `agreed`,
+/// else as for negotiate(). Errors: -32022, and -32600 for a header that contradicts `agreed`.
+Result<const Revision*> implied_revision(const MirroredHeaders* headers, const Revision* agreed);
+
 /// Whether `message` speaks for itself, as those of 2026-07-28 on do: then no session counts.
 bool is_self_contained(const Message& message);
 

@@ -43,6 +43,7 @@ struct Revision {
   bool titles;               // tools, resources and prompts may have a `title` and `_meta`
   bool icons;                // they may have `icons`
   TaskModel tasks;           // what long-running tool calls can become
+  bool batches;              // messages may come together, in an array
   int unknown_resource;      // the error code for a resource that does not exist
 };
 

@@ -27,6 +27,22 @@ class TextWalker {
     return found;
   }
 
+  /// The texts of the elements of an array, up to `max` of them.
+  std::vector<std::string_view> elements(std::size_t max) {
+    std::vector<std::string_view> found;
+    skip_space();
+    ++at_;  // the bracket
+    for (;;) {
+      skip_space();
+      if (at_ >= text_.size() || text_[at_] == ']' || found.size() == max) return found;
+      const std::size_t start = at_;
+      skip_value();
+      found.push_back(text_.substr(start, at_ - start));
+      skip_space();
+      if (at_ < text_.size() && text_[at_] == ',') ++at_;
+    }
+  }
+
  private:
   std::string_view last_member(std::string_view name) {
     std::string_view found;
@@ -94,7 +110,12 @@ std::unexpected<MessageError> invalid(std::string why, RequestId id = {}) {
 
 MessageParser::MessageParser() : parser_({}, bounded_options(), stack_.data(), stack_.size()) {}
 
-std::expected<Message, MessageError> MessageParser::parse(std::string_view text) {
+bool is_batch(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  return start != std::string_view::npos && text[start] == '[';
+}
+
+std::expected<void, MessageError> MessageParser::read(std::string_view text) {
   root_ = json::value();
   parser_.reset();
   // Made anew: released, it would go on to double what it takes at a time.
@@ -113,7 +134,27 @@ std::expected<Message, MessageError> MessageParser::parse(std::string_view text)
   // Not assigned: a value keeps the memory it was made with.
   std::destroy_at(&root_);
   std::construct_at(&root_, parser_.release());
+  return {};
+}
 
+std::expected<std::vector<std::string_view>, MessageError> MessageParser::parse_batch(
+    std::string_view text, std::size_t max) {
+  if (std::expected<void, MessageError> is_json = read(text); !is_json) {
+    return std::unexpected(std::move(is_json.error()));
+  }
+  const json::array* const batch = root_.if_array();
+  if (batch == nullptr) return invalid("a batch is a JSON array");
+  if (batch->empty()) return invalid("the batch is empty");
+  if (batch->size() > max) {
+    return invalid("the batch has more than " + std::to_string(max) + " messages");
+  }
+  return TextWalker(text).elements(max);
+}
+
+std::expected<Message, MessageError> MessageParser::parse(std::string_view text) {
+  if (std::expected<void, MessageError> is_json = read(text); !is_json) {
+    return std::unexpected(std::move(is_json.error()));
+  }
   const json::object* const body = root_.if_object();
   if (body == nullptr) {
     return invalid(root_.is_array() ? "batches are not part of this protocol revision; send one "

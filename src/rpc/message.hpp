@@ -1,10 +1,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parser.hpp>
@@ -37,6 +39,9 @@ struct MessageError {
   RequestId id;
 };
 
+/// Whether `text` can only be a batch.
+bool is_batch(std::string_view text);
+
 /// Parses messages into memory it uses again. One per loop; not thread-safe.
 class MessageParser {
  public:
@@ -47,7 +52,16 @@ class MessageParser {
   /// "jsonrpc":"2.0", an id that is neither string nor integer, params that are not an object.
   std::expected<Message, MessageError> parse(std::string_view text);
 
+  /// The texts of the messages in a batch (JSON-RPC 2.0, section 6), each to be parsed by itself;
+  /// they point into `text`. Errors: -32700 as parse(), -32600 for an array that is empty or has
+  /// more than `max` elements.
+  std::expected<std::vector<std::string_view>, MessageError> parse_batch(std::string_view text,
+                                                                         std::size_t max);
+
  private:
+  /// Makes `root_` of `text`.
+  std::expected<void, MessageError> read(std::string_view text);
+
   std::array<unsigned char, 8192> storage_;
   std::array<unsigned char, 2048> stack_;
   std::optional<json::monotonic_resource> memory_;

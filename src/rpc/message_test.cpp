@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rpc/error_codes.hpp"
 
@@ -150,6 +151,42 @@ TEST(Message, MustSayWhatItIs) {
     EXPECT_EQ(message.error().error.code, kInvalidRequest) << c.text;
     EXPECT_EQ(message.error().error.message, "Invalid Request: " + std::string(c.message));
     EXPECT_EQ(message.error().id, c.id) << c.text;
+  }
+}
+
+TEST(Batch, IsCutIntoItsMessages) {
+  MessageParser parser;
+  const std::string_view text =
+      " [ {\"a\":[1,\"]\",{}]} ,\n\"x,\\\"]\",-1.5e3,[[],[]],null , true]\r\n";
+  ASSERT_TRUE(is_batch(text));
+  const auto batch = parser.parse_batch(text, 6);
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(*batch, (std::vector<std::string_view>{R"({"a":[1,"]",{}]})", R"("x,\"]")", "-1.5e3",
+                                                   "[[],[]]", "null", "true"}));
+  EXPECT_EQ(batch->front().data(), text.data() + 3);
+  EXPECT_FALSE(is_batch(R"({"a":[]})"));
+  EXPECT_FALSE(is_batch(""));
+}
+
+TEST(Batch, IsRefusedAsAWhole) {
+  struct Case {
+    std::string_view text;
+    int code;
+    std::string_view message;
+  };
+  for (const Case& c : {
+           Case{"[]", kInvalidRequest, "Invalid Request: the batch is empty"},
+           Case{"[1,2,3]", kInvalidRequest, "Invalid Request: the batch has more than 2 messages"},
+           Case{"{}", kInvalidRequest, "Invalid Request: a batch is a JSON array"},
+           Case{"[1,]", kParseError, ""},
+           Case{"[1", kParseError, ""},
+       }) {
+    MessageParser parser;
+    const auto batch = parser.parse_batch(c.text, 2);
+    ASSERT_FALSE(batch) << c.text;
+    EXPECT_EQ(batch.error().error.code, c.code) << c.text;
+    if (!c.message.empty()) EXPECT_EQ(batch.error().error.message, c.message);
+    EXPECT_EQ(batch.error().id, "");
   }
 }
 

@@ -119,7 +119,8 @@ Outcome Dispatcher::hooked_request(const Message& message, const MirroredHeaders
     return request(message, headers, std::move(context), std::move(session), caller, out);
   }
   watch_ = std::make_unique<RequestWatch>(definition_->after, info, streams_->executor().clock());
-  const Outcome outcome = request(message, headers, std::move(context), std::move(session), caller, out);
+  const Outcome outcome =
+      request(message, headers, std::move(context), std::move(session), caller, out);
   // Else the pending request has it.
   if (const auto watch = std::move(watch_)) watch->end(outcome.error);
   return outcome;
@@ -371,7 +372,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     ToolResult refusal{.text = std::move(text), .is_error = true};
     if (plan->demanded) {
       return begin_task(
-          message, std::move(context), std::move(session), caller, *plan,
+          message, *tool, std::move(context), std::move(session), caller, *plan,
           [refusal = std::move(refusal)](const auto& call) { call->complete(refusal); }, out);
     }
     results_->append_tool_result(out, message.id, revision, refusal);
@@ -379,7 +380,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
   }
   const json::object* const arguments = &given->get_object();
   if (plan->when == TaskPlan::When::now) {
-    return begin_task(message, std::move(context), std::move(session), caller, *plan,
+    return begin_task(message, *tool, std::move(context), std::move(session), caller, *plan,
                       TaskService::run_of(*tool, *arguments), out);
   }
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
@@ -391,13 +392,12 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     results_->append_tool_result(out, message.id, revision, *result);
     return {};
   }
-  return defer(
-      message, &compiled, std::move(context), std::move(session), caller, out,
-      [this, &handler = std::get<Tool::Deferred>(tool->handler), arguments,
-       later = plan->when == TaskPlan::When::later](std::shared_ptr<PendingRequest> call) {
-        if (later) tasks_.let_begin(*call);
-        return handler(*arguments, std::move(call));
-      });
+  return defer(message, &compiled, std::move(context), std::move(session), caller, out,
+               [this, &handler = std::get<Tool::Deferred>(tool->handler), arguments,
+                later = plan->when == TaskPlan::When::later](std::shared_ptr<PendingRequest> call) {
+                 if (later) tasks_.let_begin(*call);
+                 return handler(*arguments, std::move(call));
+               });
 }
 
 Outcome Dispatcher::defer(
@@ -412,13 +412,14 @@ Outcome Dispatcher::defer(
   return {.kind = Outcome::Kind::pending};
 }
 
-Outcome Dispatcher::begin_task(const Message& message, RequestContext context,
+Outcome Dispatcher::begin_task(const Message& message, const Tool& tool, RequestContext context,
                                std::shared_ptr<Session> session, Caller& caller,
                                const TaskPlan& plan, TaskService::Run run, std::string& out) {
   const Revision& revision = *context.revision;
   const Result<std::shared_ptr<TaskRecord>> task = tasks_.begin({.context = std::move(context),
                                                                  .session = std::move(session),
-                                                                 .principal = caller.principal()},
+                                                                 .principal = caller.principal(),
+                                                                 .tool = &schemas_->of(tool)},
                                                                 plan.ttl, std::move(run));
   if (!task) return error(message.id, task.error(), &revision, out);
   tasks_.append_created(out, message.id, **task);

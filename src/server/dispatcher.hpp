@@ -92,7 +92,7 @@ class Dispatcher {
   Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
   /// Answers a call with the task that does `run`.
-  Outcome begin_task(const Message& message, RequestContext context,
+  Outcome begin_task(const Message& message, const Tool& tool, RequestContext context,
                      std::shared_ptr<Session> session, Caller& caller, const TaskPlan& plan,
                      TaskService::Run run, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);

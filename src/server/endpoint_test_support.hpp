@@ -62,6 +62,7 @@ class EndpointTest : public ServerTest {
                                           *sessions, *changes, *tasks, shards, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
+      endpoint_options.sse_sessions = std::make_shared<SseSessions>(*sessions);
       endpoint_options.not_ready = [this] { return not_ready; };
       endpoint = std::make_unique<HttpEndpoint>(*service, std::move(endpoint_options));
     }

@@ -1,34 +1,15 @@
 #include "server/event_sink.hpp"
 
-#include <array>
-#include <span>
-#include <utility>
+#include <string>
 
 #include "rpc/message.hpp"
 
 namespace sluice {
-namespace {
 
-constexpr std::array<HeaderField, 2> kEventStreamHeaders = {
-    {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
-
-}  // namespace
-
-void start_events(HttpExchange& exchange, std::string_view cors_origin) {
-  if (cors_origin.empty()) {
-    exchange.start(200, "text/event-stream",
-                   HeaderFields(std::span<const HeaderField>(kEventStreamHeaders)));
-  } else {
-    exchange.start(200, "text/event-stream",
-                   {kEventStreamHeaders[0],
-                    kEventStreamHeaders[1],
-                    {"Access-Control-Allow-Origin", cors_origin},
-                    {"Vary", "Origin"}});
-  }
+void start_events(HttpExchange& exchange) {
+  exchange.start(200, "text/event-stream",
+                 {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}});
 }
-
-EventSink::EventSink(HttpExchangePtr exchange, std::string_view origin)
-    : exchange_(std::move(exchange)), cors_origin_(origin) {}
 
 void EventSink::open(std::unique_ptr<Subscription> subscription, std::shared_ptr<void> with) {
   // The reader may have gone while the stream's loop was asked.
@@ -47,7 +28,7 @@ void EventSink::open(std::unique_ptr<Subscription> subscription, std::shared_ptr
       open->subscription->resume();
     }
   });
-  start_events(*exchange_, cors_origin_);
+  start_events(*exchange_);
   // Something must be sent for the client to know that the stream is open.
   exchange_->write(std::string_view(": open\n\n"));
   kept->subscription->resume();

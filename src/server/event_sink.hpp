@@ -1,23 +1,21 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
+#include <utility>
 
 #include "net/http_exchange.hpp"
 #include "server/stream_service.hpp"
 
 namespace sluice {
 
-/// Starts a reply of server-sent events, which no cache and no proxy may hold back. `cors_origin`
-/// is echoed to a page that may read it, or empty.
-void start_events(HttpExchange& exchange, std::string_view cors_origin);
+/// Starts a reply of server-sent events, which no cache and no proxy may hold back.
+void start_events(HttpExchange& exchange);
 
 /// The reply to a GET that reads a stream as server-sent events. Belongs to the exchange's loop.
 class EventSink final : public BlockSink {
  public:
-  /// `origin` is echoed to a page that may read the reply; it may be an absent header's value.
-  EventSink(HttpExchangePtr exchange, std::string_view origin);
+  explicit EventSink(HttpExchangePtr exchange) : exchange_(std::move(exchange)) {}
 
   /// Starts the reply with the subscription that writes to this sink. The exchange keeps it;
   /// letting go of the exchange detaches the reader. `with` goes when the reader does. Does
@@ -31,7 +29,6 @@ class EventSink final : public BlockSink {
 
  private:
   HttpExchangePtr exchange_;
-  std::string cors_origin_;
 };
 
 }  // namespace sluice

@@ -6,11 +6,6 @@
 
 namespace sluice {
 
-HttpChannel::HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string_view cors_origin)
-    : exchange_(std::move(exchange)), can_stream_(can_stream) {
-  if (!cors_origin.empty()) cors_origin_ = std::make_unique<const std::string>(cors_origin);
-}
-
 Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& session,
                                            const RequestId& id) {
   Result<std::unique_ptr<Session::Call>> entry =
@@ -30,17 +25,12 @@ void HttpChannel::cancel() {
 }
 
 void HttpChannel::reply(int http_status, std::string_view message) {
-  if (cors_origin_ == nullptr) {
-    exchange_->reply(http_status, "application/json", message);
-  } else {
-    exchange_->reply(http_status, "application/json", message,
-                     {{"Access-Control-Allow-Origin", *cors_origin_}, {"Vary", "Origin"}});
-  }
+  exchange_->reply(http_status, "application/json", message);
 }
 
 void HttpChannel::start() {
   if (std::exchange(started_, true)) return;
-  start_events(*exchange_, cors_origin_ == nullptr ? std::string_view() : *cors_origin_);
+  start_events(*exchange_);
 }
 
 bool HttpChannel::write(std::string_view block) {

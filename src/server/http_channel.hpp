@@ -1,8 +1,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
+#include <utility>
 
 #include "net/http_exchange.hpp"
 #include "server/reply_channel.hpp"
@@ -12,8 +12,9 @@ namespace sluice {
 /// The reply to one POST: a JSON body, or an event stream once something precedes the response.
 class HttpChannel final : public ReplyChannel, public std::enable_shared_from_this<HttpChannel> {
  public:
-  /// `can_stream`: the request accepts text/event-stream. `cors_origin` is echoed, or empty.
-  HttpChannel(HttpExchangePtr exchange, bool can_stream, std::string_view cors_origin);
+  /// `can_stream`: the request accepts text/event-stream.
+  HttpChannel(HttpExchangePtr exchange, bool can_stream)
+      : exchange_(std::move(exchange)), can_stream_(can_stream) {}
 
   /// Lets a cancellation in `session` find this request. Errors as Session::add_call().
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
@@ -35,7 +36,6 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void start();
 
   HttpExchangePtr exchange_;
-  std::unique_ptr<const std::string> cors_origin_;  // null for callers that are no pages
   CloseTask close_task_;
   std::unique_ptr<Session::Call> cancellable_;
   bool can_stream_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rpc/error_codes.hpp"
+#include "server/batch.hpp"
 #include "server/http_channel.hpp"
 #include "server/http_refusal.hpp"
 
@@ -57,9 +58,8 @@ bool is_message_type(std::string_view content_type) {
 /// The caller of one POST. Its principal is worked out when somebody asks.
 class HttpCaller final : public Caller {
  public:
-  HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service,
-             std::string_view cors_origin)
-      : request_(&request), exchange_(&exchange), service_(&service), cors_origin_(cors_origin) {}
+  HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service)
+      : request_(&request), exchange_(&exchange), service_(&service) {}
 
   [[nodiscard]] const std::string& principal() const override {
     if (principal_.empty()) principal_ = service_->access->principal_of(*request_);
@@ -68,9 +68,9 @@ class HttpCaller final : public Caller {
 
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
     const std::string_view accept = request_->header(KnownHeader::accept);
-    auto channel = std::make_shared<HttpChannel>(
-        *exchange_, accepts(accept, "text/event-stream", "text/*"), cors_origin_);
-    if (session_ != nullptr) {
+    auto channel =
+        std::make_shared<HttpChannel>(*exchange_, accepts(accept, "text/event-stream", "text/*"));
+    if (session_ != nullptr && !id.empty()) {
       if (Result<void> added = channel->make_cancellable(session_, id); !added) {
         return std::unexpected(std::move(added.error()));
       }
@@ -103,7 +103,6 @@ class HttpCaller final : public Caller {
   const HttpRequest* request_;
   const HttpExchangePtr* exchange_;
   const Service* service_;
-  std::string_view cors_origin_;
   mutable std::string principal_;
   std::shared_ptr<Session> session_;
   std::shared_ptr<Session> begun_;
@@ -121,7 +120,8 @@ HttpEndpoint::HttpEndpoint(Service& service, Options options)
       options_(std::move(options)),
       sse_(service),
       session_(service),
-      websocket_(service) {}
+      websocket_(service),
+      sse_sessions_(service, options_.sse_sessions) {}
 
 void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchange) {
   const std::string_view host = request.header(KnownHeader::host);
@@ -138,8 +138,16 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
                "' may not call this server; allow it with --allow-origin");
     return;
   }
+  if (origin.data() != nullptr) {
+    // Whatever the reply says, the page may read it.
+    exchange->set_head_lines("Access-Control-Allow-Origin: " + std::string(origin) +
+                             "\r\nVary: Origin\r\n"
+                             "Access-Control-Expose-Headers: Mcp-Session-Id\r\n");
+  }
   if (request.method == Method::post && request.path == "/mcp") {
     post_message(request, std::move(exchange));
+  } else if (request.method == Method::post && request.path == "/messages") {
+    post_to_stream(request, std::move(exchange));
   } else if (request.method == Method::options) {
     preflight(request, std::move(exchange));
   } else if (request.method == Method::get || request.method == Method::head) {
@@ -156,7 +164,6 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
 }
 
 void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exchange) {
-  const std::string_view origin = request.header(KnownHeader::origin);
   if (!is_message_type(request.header(KnownHeader::content_type))) {
     refuse(*exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
     return;
@@ -167,7 +174,7 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
     refuse(*exchange, 406, kInvalidRequest, "Accept application/json, text/event-stream, or both");
     return;
   }
-  HttpCaller caller(request, exchange, *service_, origin);
+  HttpCaller caller(request, exchange, *service_);
   if (service_->access->requires_key() && caller.principal().empty()) {
     refuse_key(*exchange);
     return;
@@ -175,13 +182,20 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   std::string& response = service_->response;
   response.clear();
   Outcome outcome;
-  std::expected<Message, MessageError> message = service_->parser.parse(request.body);
-  if (message) {
-    const RequestFields fields(request);
-    const MirroredHeaders headers = mirrored_headers(request, fields);
+  const RequestFields fields(request);
+  const MirroredHeaders headers = mirrored_headers(request, fields);
+  if (is_batch(request.body)) {
+    outcome = handle_batch(
+        request.body, &headers, *service_, caller, SharedReply::Form::array_or_messages,
+        [&](const Message& message, Caller& each, std::string& out) {
+          return service_->dispatcher.dispatch(message, &headers, each, out);
+        },
+        response);
+  } else if (const std::expected<Message, MessageError> message =
+                 service_->parser.parse(request.body)) {
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     if (const Session* session = caller.begun()) {
-      welcome(*exchange, *session, origin);
+      exchange->reply(200, kJson, response, {{"Mcp-Session-Id", session->id()}});
       return;
     }
   } else {
@@ -189,12 +203,7 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   }
   switch (outcome.kind) {
     case Outcome::Kind::answered:
-      if (origin.data() == nullptr) {
-        exchange->reply(outcome.http_status, kJson, response);
-      } else {
-        exchange->reply(outcome.http_status, kJson, response,
-                        {{"Access-Control-Allow-Origin", origin}, {"Vary", "Origin"}});
-      }
+      exchange->reply(outcome.http_status, kJson, response);
       return;
     case Outcome::Kind::accepted:
       exchange->reply(202, {}, {});
@@ -204,18 +213,17 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   }
 }
 
-/// Answers `initialize` with the id of its session.
-void HttpEndpoint::welcome(HttpExchange& exchange, const Session& session,
-                           std::string_view origin) {
-  if (origin.data() == nullptr) {
-    exchange.reply(200, kJson, service_->response, {{"Mcp-Session-Id", session.id()}});
-  } else {
-    exchange.reply(200, kJson, service_->response,
-                   {{"Mcp-Session-Id", session.id()},
-                    {"Access-Control-Allow-Origin", origin},
-                    {"Access-Control-Expose-Headers", "Mcp-Session-Id"},
-                    {"Vary", "Origin"}});
+void HttpEndpoint::post_to_stream(const HttpRequest& request, HttpExchangePtr exchange) {
+  if (!is_message_type(request.header(KnownHeader::content_type))) {
+    refuse(*exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
+    return;
   }
+  const std::string principal = service_->access->principal_of(request);
+  if (principal.empty()) {
+    refuse_key(*exchange);
+    return;
+  }
+  sse_sessions_.post(request, std::move(exchange), principal);
 }
 
 void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
@@ -229,12 +237,13 @@ void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
     exchange->reply(why.empty() ? 200 : 503, kText, why.empty() ? "ready\n" : why + "\n");
     return;
   }
-  const bool known = request.path == "/mcp" || request.path == "/metrics" ||
-                     request.path == "/ws" || request.path.starts_with(kStreams);
+  const bool known = request.path == "/mcp" || request.path == "/sse" ||
+                     request.path == "/metrics" || request.path == "/ws" ||
+                     request.path.starts_with(kStreams);
   if (!known) {
     refuse(*exchange, 404, kMethodNotFound,
-           "Nothing is here; POST or GET /mcp, GET /ws, /streams/{stream_id}, /healthz, /readyz, "
-           "/metrics");
+           "Nothing is here; POST or GET /mcp, GET /sse, /ws, /streams/{stream_id}, /healthz, "
+           "/readyz, /metrics");
     return;
   }
   const std::string principal = service_->access->principal_of(request);
@@ -247,6 +256,8 @@ void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
                     options_.metrics ? options_.metrics() : std::string());
   } else if (request.path == "/mcp") {
     session_.get(request, std::move(exchange), principal);
+  } else if (request.path == "/sse") {
+    sse_sessions_.open(request, std::move(exchange), principal);
   } else if (request.path == "/ws") {
     websocket_.open(request, *exchange, options_.websocket, principal);
   } else {
@@ -264,19 +275,16 @@ void HttpEndpoint::end_session(const HttpRequest& request, const HttpExchangePtr
 }
 
 void HttpEndpoint::preflight(const HttpRequest& request, HttpExchangePtr exchange) {
-  const std::string_view origin = request.header(KnownHeader::origin);
   std::string_view headers = request.header(KnownHeader::access_control_request_headers);
   if (headers.data() == nullptr) headers = "Content-Type";
-  if (origin.data() == nullptr) {
+  if (!request.has(KnownHeader::origin)) {
     exchange->reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, DELETE, OPTIONS"}});
     return;
   }
   exchange->reply(204, {}, {},
-                  {{"Access-Control-Allow-Origin", origin},
-                   {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+                  {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
                    {"Access-Control-Allow-Headers", headers},
-                   {"Access-Control-Max-Age", "600"},
-                   {"Vary", "Origin"}});
+                   {"Access-Control-Max-Age", "600"}});
 }
 
 }  // namespace sluice

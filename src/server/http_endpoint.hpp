@@ -1,24 +1,27 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "net/http_exchange.hpp"
 #include "server/service.hpp"
 #include "server/session_endpoint.hpp"
 #include "server/sse_endpoint.hpp"
+#include "server/sse_session_endpoint.hpp"
 #include "server/websocket_endpoint.hpp"
 
 namespace sluice {
 
-/// What an HTTP server answers on one loop: POST, GET and DELETE /mcp, GET /ws, GET
-/// /streams/{stream_id}, GET /healthz, /readyz and /metrics. Belongs to its loop.
+/// What an HTTP server answers on one loop: POST, GET and DELETE /mcp, GET /sse, POST /messages,
+/// GET /ws, GET /streams/{stream_id}, GET /healthz, /readyz and /metrics. Belongs to its loop.
 class HttpEndpoint final : public HttpHandler {
  public:
   struct Options {
     WebSocketOptions websocket;
     std::function<std::string()> metrics;    // Prometheus text
     std::function<std::string()> not_ready;  // why not, or empty
+    std::shared_ptr<SseSessions> sse_sessions;
   };
   HttpEndpoint(Service& service, Options options);
 
@@ -26,7 +29,7 @@ class HttpEndpoint final : public HttpHandler {
 
  private:
   void post_message(const HttpRequest& request, HttpExchangePtr exchange);
-  void welcome(HttpExchange& exchange, const Session& session, std::string_view origin);
+  void post_to_stream(const HttpRequest& request, HttpExchangePtr exchange);
   void end_session(const HttpRequest& request, const HttpExchangePtr& exchange);
   void get(const HttpRequest& request, HttpExchangePtr exchange);
   void preflight(const HttpRequest& request, HttpExchangePtr exchange);
@@ -36,6 +39,7 @@ class HttpEndpoint final : public HttpHandler {
   SseEndpoint sse_;
   SessionEndpoint session_;
   WebSocketEndpoint websocket_;
+  SseSessionEndpoint sse_sessions_;
 };
 
 }  // namespace sluice

@@ -53,6 +53,48 @@ TEST_F(HttpEndpointTest, RefusesStrangeHostsAndOrigins) {
               HasSubstr("Access-Control-Allow-Headers: x-api-key\r\n"));
 }
 
+TEST_F(HttpEndpointTest, ABatchIsAnsweredWithAnArrayOrWithEvents) {
+  const std::string batch = "[" + std::string(kPing) +
+                            R"(,{"jsonrpc":"2.0","id":2,"method":"tools/call","params":)" +
+                            R"({"name":"later","_meta":{"progressToken":"p"}}}])";
+  Peer peer = connect_to_endpoint();
+  const auto begin = [&](std::string_view headers = "") {
+    const std::size_t before = calls.size();
+    peer.send(post("/mcp", batch, headers));
+    ASSERT_TRUE(until([&] { return calls.size() > before; }));
+  };
+  begin();
+  calls[0]->complete({.text = "whole"});
+  ASSERT_TRUE(peer.expect("]"));
+  ASSERT_TRUE(peer.expect("}]"));
+  begin();
+  calls[1]->emit("half");
+  ASSERT_TRUE(peer.expect("\"half\"}}\n\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("Content-Type: text/event-stream\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("data: " + std::string(kPong) + "\n\n"));
+  calls[1]->complete({.text = "whole"});
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("data: {\"jsonrpc\":\"2.0\",\"id\":2,"));
+  // Cancelled as a whole, it is an event stream without a response.
+  const std::string session = initialize("2025-03-26");
+  begin(session + "Accept: text/event-stream\r\n");
+  ask(post("/mcp",
+           R"([{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}])",
+           session),
+      "202 Accepted\r\n");
+  ASSERT_TRUE(peer.expect("\r\n\r\n"));
+  EXPECT_TRUE(until([&] { return calls[2]->over(); }));
+  begin(session);
+  peer.close();
+  EXPECT_TRUE(until([&] { return calls[3]->over(); }));
+
+  EXPECT_THAT(ask(post("/mcp", batch, "MCP-Protocol-Version: 2025-06-18\r\n")),
+              StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(ask(post("/mcp", "[" + std::string(kPing) + "]",
+                       "Mcp-Session-Id: 0123456789abcdef0123456789abcdef\r\n")),
+              StartsWith("HTTP/1.1 404 "));
+}
+
 TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
   EXPECT_THAT(ask(post("/mcp", kPing, "Content-Type: text/html\r\n")), StartsWith("HTTP/1.1 415 "));
   EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\n")), StartsWith("HTTP/1.1 406 "));

@@ -108,6 +108,34 @@ TEST_F(LineEndpointTest, TheRevisionOfInitializeHoldsForItsConnection) {
       HasSubstr(R"("resultType":"complete")"));
 }
 
+TEST_F(LineEndpointTest, ABatchIsAnsweredWithOneLineInItsRevision) {
+  const std::string batch = "[" + request("7", "ping") + "," +
+                            request("8", "tools/call", R"("name":"later")") + "," +
+                            request("9", "run", R"("stream":true)") + "]";
+  EXPECT_THAT(ask(*peer, batch), HasSubstr("batches are not part of this protocol revision"));
+  ask(*peer, request("1", "initialize", R"("protocolVersion":"2025-03-26")"));
+  EXPECT_EQ(ask(*peer, batch), "");
+  EXPECT_THAT(ask(*peer, request("2", "ping")), HasSubstr(R"("id":2)"));
+  bench.calls.back()->complete({.text = "done"});
+  bench.run_all();
+  const std::string line = peer->take();
+  EXPECT_THAT(line, StartsWith(R"([{"jsonrpc":"2.0","id":7,"result":{}},)"));
+  EXPECT_THAT(line, HasSubstr("\"done\""));
+  EXPECT_THAT(line, HasSubstr("what pushes a stream cannot be part of a batch"));
+  EXPECT_THAT(line, EndsWith("]\n"));
+
+  // Its requests are cancelled by their ids, also from within another.
+  ask(*peer, "[" + request("8", "tools/call", R"("name":"later")") + "]");
+  EXPECT_EQ(ask(*peer, R"([{"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                       R"("params":{"requestId":8}}])"),
+            "");
+  EXPECT_TRUE(bench.calls.back()->over());
+  ask(*peer, "[" + request("8", "tools/call", R"("name":"later")") + "]");
+  peer->disconnect();
+  bench.run_all();
+  EXPECT_TRUE(bench.calls.back()->over());
+}
+
 TEST_F(LineEndpointTest, ProgressComesBeforeTheResult) {
   ask(*peer, request("1", "tools/call", R"("name":"later","_meta":{"progressToken":7})"));
   bench.calls[0]->emit("a");

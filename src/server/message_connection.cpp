@@ -6,6 +6,7 @@
 #include "core/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/batch.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -157,6 +158,16 @@ void MessageConnection::on_message(std::string_view text) {
   // A send that fails ends the connection, and its owner with it.
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
   std::string response;
+  if (is_batch(text)) {
+    handle_batch(
+        text, nullptr, *service_, *this, SharedReply::Form::array,
+        [this](const Message& message, Caller& caller, std::string& out) {
+          return dispatch_batched(message, caller, out);
+        },
+        response);
+    if (!response.empty()) send(response);
+    return;
+  }
   std::expected<Message, MessageError> message = service_->parser.parse(text);
   if (!message) {
     Dispatcher::reject(message.error(), response);
@@ -164,6 +175,22 @@ void MessageConnection::on_message(std::string_view text) {
     service_->dispatcher.dispatch(*message, nullptr, *this, response);
   }
   if (!response.empty()) send(response);
+}
+
+/// What is pushed follows its reply, so what starts to push cannot be answered with others.
+Outcome MessageConnection::dispatch_batched(const Message& message, Caller& caller,
+                                            std::string& out) {
+  if (message.kind == MessageKind::notification && message.method == "notifications/cancelled") {
+    cancel_request(message);
+    return {.kind = Outcome::Kind::accepted};
+  }
+  if (message.kind == MessageKind::request && pushes(message)) {
+    append_error(
+        out, message.id,
+        {kInvalidRequest, "Invalid Request: what pushes a stream cannot be part of a batch", {}});
+    return {};
+  }
+  return service_->dispatcher.dispatch(message, nullptr, caller, out);
 }
 
 void MessageConnection::refuse(const Error& error) {
@@ -196,6 +223,7 @@ void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
   subscriptions_.clear();
+  if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
   for (const auto& [id, weak] : pending) {
     if (const auto channel = weak.lock()) channel->close(Departure::gone);
@@ -225,8 +253,10 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
   if (pending_.contains(id)) {
     return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
   }
-  auto channel = std::make_shared<Channel>(shared_from_this(), id);
-  pending_.emplace(id, channel);
+  // What answers several requests has a name that is no request's id.
+  const RequestId name = id.empty() ? "batch " + std::to_string(++batches_) : id;
+  auto channel = std::make_shared<Channel>(shared_from_this(), name);
+  pending_.emplace(name, channel);
   return channel;
 }
 
@@ -282,24 +312,27 @@ void MessageConnection::unsubscribe_later(const StreamId& stream_id) {
   });
 }
 
+/// Whether the request asks for a stream to be pushed here.
+bool MessageConnection::pushes(const Message& message) const {
+  if (message.method == "subscribe") return true;
+  if (service_->definition->find_stream_method(message.method) == nullptr) return false;
+  const json::object& params = params_of(message);
+  const json::value* const stream = params.if_contains("stream");
+  return !is_poll(params) && stream != nullptr && stream->is_bool() && stream->get_bool();
+}
+
 bool MessageConnection::handle_here(const Message& message, std::string& out) {
   if (message.kind == MessageKind::notification && message.method == "notifications/cancelled") {
     cancel_request(message);
     return true;
   }
   if (message.kind != MessageKind::request) return false;
-  if (const StreamMethod* method = service_->definition->find_stream_method(message.method)) {
-    const json::object& params = params_of(message);
-    const json::value* const stream = params.if_contains("stream");
-    if (is_poll(params) || stream == nullptr || stream->if_bool() == nullptr ||
-        !stream->get_bool()) {
-      return false;
+  if (pushes(message)) {
+    if (message.method == "subscribe") {
+      subscribe(message, out);
+    } else {
+      run(message, *service_->definition->find_stream_method(message.method), out);
     }
-    run(message, *method, out);
-    return true;
-  }
-  if (message.method == "subscribe") {
-    subscribe(message, out);
     return true;
   }
   if (message.method == "unsubscribe") {
@@ -409,7 +442,11 @@ void MessageConnection::cancel_request(const Message& message) {
   const std::optional<std::string> id = exact_text(*request, message.text, {"params", "requestId"});
   if (!id) return;
   const auto found = pending_.find(*id);
-  if (found == pending_.end()) return;
+  if (found == pending_.end()) {
+    // Those of a batch are known to the session.
+    if (agreed_ != nullptr) agreed_->cancel_call(*id);
+    return;
+  }
   const std::shared_ptr<Channel> channel = found->second.lock();
   pending_.erase(found);
   check_idle();

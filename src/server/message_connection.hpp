@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -75,6 +76,8 @@ class MessageConnection final : public Caller,
   class Channel;
   class StreamSink;
 
+  Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
+  [[nodiscard]] bool pushes(const Message& message) const;
   /// Handles requests that mean something else on a connection that can be pushed to. False: it is
   /// none of those.
   bool handle_here(const Message& message, std::string& out);
@@ -100,6 +103,7 @@ class MessageConnection final : public Caller,
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
   std::shared_ptr<Session> agreed_;  // null before `initialize`
   std::unique_ptr<Executor::Task> idle_task_;
+  std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;
 };
 

@@ -43,7 +43,15 @@ class PendingRequest::Sink final : public BlockSink {
   }
   bool write(const Bytes& block) override { return write(block.view()); }
   void finish() override {
-    if (call_->channel_ != nullptr) call_->channel_->finish();
+    const std::shared_ptr<ReplyChannel> channel = call_->channel_;
+    if (channel == nullptr) return;
+    if (channel->is_shared()) {
+      std::string response;
+      call_->append_response(response, *call_->stream_);
+      channel->reply(200, response);
+    } else {
+      channel->finish();
+    }
   }
   void drop(const Error& error) override {
     const std::shared_ptr<PendingRequest> call = call_->shared_from_this();
@@ -148,7 +156,8 @@ PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> ch
       tool_(details.tool),
       task_(std::move(details.task)) {
   if (details.session == nullptr) return;
-  const bool resumable = channel_->can_stream() && !details.session->id().empty();
+  const bool resumable =
+      channel_->can_stream() && !channel_->is_shared() && !details.session->id().empty();
   in_session_ = std::make_unique<InSession>(std::move(details.session), resumable);
 }
 
@@ -185,7 +194,16 @@ void PendingRequest::append_progress(std::string& out, std::uint64_t progress,
   out.append("}}");
 }
 
+void PendingRequest::append_response(std::string& out, const ChunkStream& stream) const {
+  if (stream.state() == StreamState::failed) {
+    append_error(out, id_, stream.error());
+  } else {
+    out.append(stream.trailer());
+  }
+}
+
 void PendingRequest::encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const {
+  if (chunk.kind == ChunkKind::end && channel_->is_shared()) return;
   const Framing& framing = channel_->framing();
   const std::size_t mark = framing.begin(out);
   switch (chunk.kind) {
@@ -193,11 +211,7 @@ void PendingRequest::encode(std::string& out, const ChunkStream& stream, const C
       out.append(chunk.escaped);
       break;
     case ChunkKind::end:
-      if (stream.state() == StreamState::failed) {
-        append_error(out, id_, stream.error());
-      } else {
-        out.append(stream.trailer());
-      }
+      append_response(out, stream);
       break;
     default:
       append_progress(out, chunk.seq + 1, chunk.escaped);

@@ -148,6 +148,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
   void append_progress(std::string& out, std::uint64_t progress,
                        std::string_view escaped_message) const;
+  /// The response, from the end of the stream that came before it.
+  void append_response(std::string& out, const ChunkStream& stream) const;
   bool start_stream();
   void read_through_channel();
   /// `error`: its code, 0 for a result.

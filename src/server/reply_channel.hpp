@@ -29,6 +29,9 @@ class ReplyChannel : public BlockSink {
   [[nodiscard]] virtual const Framing& framing() const = 0;
   /// Whether messages may precede the response.
   [[nodiscard]] virtual bool can_stream() const = 0;
+  /// Whether other requests are answered through the same connection's reply. Then the response
+  /// goes to reply() also behind what was written, and nothing can be resumed.
+  [[nodiscard]] virtual bool is_shared() const { return false; }
   /// Called once if the caller goes away or cancels before the answer is complete. An empty task
   /// withdraws it.
   using CloseTask = std::move_only_function<void(Departure)>;
@@ -43,8 +46,8 @@ class Caller {
   virtual ~Caller() = default;
   /// Who may see what this request makes.
   [[nodiscard]] virtual const std::string& principal() const = 0;
-  /// Takes over the duty to answer request `id`. -32000 when the caller has too many unanswered
-  /// requests.
+  /// Takes over the duty to answer request `id`, or, without an id, several of them. -32000 when
+  /// the caller has too many unanswered requests.
   virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;
   /// The session that the message belongs to, or null. An Error: it names one that is not there.
   virtual Result<std::shared_ptr<Session>> session() = 0;

@@ -178,6 +178,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   HttpEndpoint::Options endpoint;
   endpoint.websocket.max_message = options.max_message;
   endpoint.metrics = [&server_host = *host] { return server_host.metrics(); };
+  endpoint.sse_sessions = std::make_shared<SseSessions>(server.sessions);
   endpoint.not_ready = [&server] {
     if (server.draining.load(std::memory_order_relaxed)) return std::string("shutting down");
     return server.definition->not_ready ? server.definition->not_ready() : std::string();

@@ -44,10 +44,9 @@ void SessionEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange,
   }
   const std::shared_ptr<Session> session = find(request, *exchange, principal);
   if (session == nullptr) return;
-  std::string origin(request.header(KnownHeader::origin));
   const std::string_view last = request.header(KnownHeader::last_event_id);
   if (last.data() == nullptr) {
-    listen(session, std::move(exchange), origin);
+    listen(session, std::move(exchange));
     return;
   }
   const std::optional<EventPosition> position = parse_event_id(last);
@@ -55,23 +54,21 @@ void SessionEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange,
     refuse(*exchange, 400, kInvalidRequest, "Last-Event-ID is the id of no event of this server");
     return;
   }
-  read(session, exchange, origin, StreamId(position->stream_id), position->next,
+  read(session, exchange, StreamId(position->stream_id), position->next,
        [exchange](const Error& error) {
          refuse(*exchange, error.code == kStreamInvalidState ? 400 : 410, error.code,
                 "The stream of Last-Event-ID cannot be resumed: " + error.message);
        });
 }
 
-void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchangePtr exchange,
-                             const std::string& origin) {
+void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchangePtr exchange) {
   const std::optional<StreamId> known = session->standalone_stream();
   if (known) {
     // One that has expired, as nobody listened, is replaced.
-    read(session, exchange, origin, *known, kUndelivered,
-         [this, session, exchange, origin, known](const Error&) {
-           session->forget_standalone_stream(*known);
-           if (exchange->is_open()) listen(session, exchange, origin);
-         });
+    read(session, exchange, *known, kUndelivered, [this, session, exchange, known](const Error&) {
+      session->forget_standalone_stream(*known);
+      if (exchange->is_open()) listen(session, exchange);
+    });
     return;
   }
   Result<std::shared_ptr<ChunkStream>> stream = service_->streams.streams().start(
@@ -82,14 +79,14 @@ void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchan
   }
   const StreamId id = session->offer_standalone_stream((*stream)->id());
   if (id != (*stream)->id()) service_->streams.streams().discard(**stream);
-  read(session, exchange, origin, id, kUndelivered,
+  read(session, exchange, id, kUndelivered,
        [exchange](const Error& error) { refuse(*exchange, 503, error.code, error.message); });
 }
 
 void SessionEndpoint::read(const std::shared_ptr<Session>& session, HttpExchangePtr exchange,
-                           const std::string& origin, const StreamId& stream, Seq from,
+                           const StreamId& stream, Seq from,
                            std::move_only_function<void(const Error&)> gone) {
-  auto sink = std::make_unique<EventSink>(exchange, origin);
+  auto sink = std::make_unique<EventSink>(exchange);
   EventSink* const events = sink.get();
   service_->streams.subscribe(
       std::string(stream), session->stream_principal(), from, 0, message_events(), false,

@@ -28,11 +28,9 @@ class SessionEndpoint {
   /// The session that the request names; null if it has been refused.
   std::shared_ptr<Session> find(const HttpRequest& request, HttpExchange& exchange,
                                 const std::string& principal);
-  void listen(const std::shared_ptr<Session>& session, HttpExchangePtr exchange,
-              const std::string& origin);
+  void listen(const std::shared_ptr<Session>& session, HttpExchangePtr exchange);
   void read(const std::shared_ptr<Session>& session, HttpExchangePtr exchange,
-            const std::string& origin, const StreamId& stream, Seq from,
-            std::move_only_function<void(const Error&)> gone);
+            const StreamId& stream, Seq from, std::move_only_function<void(const Error&)> gone);
 
   Service* service_;
 };

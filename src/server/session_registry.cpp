@@ -11,22 +11,35 @@ SessionRegistry::Shard& SessionRegistry::shard_of(const std::string& id) {
   return shards_[std::hash<std::string>{}(id) % kShards];
 }
 
+Result<void> SessionRegistry::reserve(const std::string& principal) {
+  const std::lock_guard lock(clients_mutex_);
+  if (size() >= limits_.max_sessions) {
+    return fail(kStreamLimit, "The server has " + std::to_string(limits_.max_sessions) +
+                                  " sessions, the most it may; try again later");
+  }
+  std::size_t& own = clients_[principal];
+  if (own >= limits_.per_client) {
+    return fail(kStreamLimit, "You have " + std::to_string(limits_.per_client) +
+                                  " sessions, the most a client may; end some with DELETE");
+  }
+  ++own;
+  size_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Result<std::unique_ptr<SessionRegistry::Place>> SessionRegistry::take_place(
+    const std::string& principal) {
+  if (Result<void> reserved = reserve(principal); !reserved) {
+    return std::unexpected(std::move(reserved.error()));
+  }
+  return std::make_unique<Place>(*this, principal);
+}
+
 Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& principal,
                                                          const Revision& revision,
                                                          const ClientCapabilities& capabilities) {
-  {
-    const std::lock_guard lock(clients_mutex_);
-    if (size() >= limits_.max_sessions) {
-      return fail(kStreamLimit, "The server has " + std::to_string(limits_.max_sessions) +
-                                    " sessions, the most it may; try again later");
-    }
-    std::size_t& own = clients_[principal];
-    if (own >= limits_.per_client) {
-      return fail(kStreamLimit, "You have " + std::to_string(limits_.per_client) +
-                                    " sessions, the most a client may; end some with DELETE");
-    }
-    ++own;
-    size_.fetch_add(1, std::memory_order_relaxed);
+  if (Result<void> reserved = reserve(principal); !reserved) {
+    return std::unexpected(std::move(reserved.error()));
   }
   auto session = std::make_shared<Session>(random_id(kIdLength), principal, revision, capabilities,
                                            limits_.resume_window);

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/clock.hpp"
@@ -37,6 +38,23 @@ class SessionRegistry {
 
   [[nodiscard]] bool enabled() const { return limits_.max_sessions > 0; }
 
+  /// A place within the limits, for a session that is kept elsewhere. Leaving the scope gives it
+  /// back.
+  class Place {
+   public:
+    Place(SessionRegistry& registry, std::string principal)
+        : registry_(&registry), principal_(std::move(principal)) {}
+    ~Place() { registry_->release(principal_); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    SessionRegistry* registry_;
+    std::string principal_;
+  };
+  /// -32010 at a limit.
+  Result<std::unique_ptr<Place>> take_place(const std::string& principal);
+
   /// A new session with an id from the CSPRNG. -32010 at a limit.
   Result<std::shared_ptr<Session>> create(const std::string& principal, const Revision& revision,
                                           const ClientCapabilities& capabilities);
@@ -50,6 +68,7 @@ class SessionRegistry {
 
   /// All of them, at some time during the call.
   [[nodiscard]] std::vector<std::shared_ptr<Session>> sessions() const;
+  /// Those kept elsewhere included.
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   [[nodiscard]] const SessionLimits& limits() const { return limits_; }
 
@@ -63,6 +82,7 @@ class SessionRegistry {
   };
 
   Shard& shard_of(const std::string& id);
+  Result<void> reserve(const std::string& principal);
   void release(const std::string& principal);
 
   const SessionLimits limits_;

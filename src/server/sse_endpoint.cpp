@@ -62,7 +62,7 @@ void SseEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
     }
     if (last.data() != nullptr) ++*from;
   }
-  auto sink = std::make_unique<EventSink>(exchange, request.header(KnownHeader::origin));
+  auto sink = std::make_unique<EventSink>(exchange);
   EventSink* const events = sink.get();
   service_->streams.subscribe(
       std::string(stream_id), principal, from, 0, kEventEncoder, true, std::move(sink),

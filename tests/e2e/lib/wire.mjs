@@ -107,3 +107,11 @@ function numbers_in(text) {
 
 // The same text without its clock readings, so that two runs compare.
 export const without_clock = (text) => text.replace(/"t_ns":\d+/g, '"t_ns":0');
+
+// The messages of an event stream's text. Events without data, and comments, hold none.
+export function event_messages(text) {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: ') && line !== 'data: ')
+    .map((line) => JSON.parse(line.slice('data: '.length)));
+}

@@ -1,0 +1,46 @@
+// Batches are cut where the JSON parser sees their elements, each piece is the JSON of its element,
+// and no batch goes over its limit.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpc/error_codes.hpp"
+#include "rpc/message.hpp"
+
+namespace {
+
+using namespace sluice;
+
+constexpr std::size_t kMax = 16;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  MessageParser parser;
+  const auto batch = parser.parse_batch(text, kMax);
+  const Result<json::value> whole = parse_json(text);
+  if (!batch) {
+    require(batch.error().error.code == kParseError || batch.error().error.code == kInvalidRequest);
+    require(!whole || !whole->is_array() || whole->get_array().empty() ||
+            whole->get_array().size() > kMax);
+    return 0;
+  }
+  require(is_batch(text));
+  require(whole && whole->is_array() && whole->get_array().size() == batch->size());
+  for (std::size_t i = 0; i < batch->size(); ++i) {
+    const Result<json::value> element = parse_json((*batch)[i]);
+    require(element && to_json(*element) == to_json(whole->get_array()[i]));
+    // Whatever an element is, the parser says so and takes the next one.
+    static_cast<void>(parser.parse((*batch)[i]));
+  }
+  return 0;
+}

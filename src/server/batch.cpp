@@ -1,0 +1,89 @@
+#include "server/batch.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "protocol/negotiation.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// The caller of a batch as each of its messages sees it.
+class BatchCaller final : public Caller {
+ public:
+  BatchCaller(Caller& caller, std::shared_ptr<Session> session, SharedReply& reply)
+      : caller_(&caller), session_(std::move(session)), reply_(&reply) {}
+
+  [[nodiscard]] const std::string& principal() const override { return caller_->principal(); }
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
+    if (!reply_->is_attached()) {
+      Result<std::shared_ptr<ReplyChannel>> output = caller_->open_channel({});
+      if (!output) return output;
+      reply_->attach(std::move(*output));
+    }
+    return reply_->open(id, session_);
+  }
+  Result<std::shared_ptr<Session>> session() override { return session_; }
+  Result<void> begin_session(const Revision& /*revision*/,
+                             const ClientCapabilities& /*capabilities*/) override {
+    // Nothing else is possible before it is answered (2025-03-26, Lifecycle).
+    return fail(kInvalidRequest, "Invalid Request: initialize must not be part of a batch");
+  }
+
+ private:
+  Caller* caller_;
+  std::shared_ptr<Session> session_;
+  SharedReply* reply_;
+};
+
+Outcome refuse(const Error& error, int http_status, std::string& out) {
+  append_error(out, {}, error);
+  return {.kind = Outcome::Kind::answered, .http_status = http_status};
+}
+
+}  // namespace
+
+Outcome handle_batch(std::string_view text, const MirroredHeaders* headers, Service& service,
+                     Caller& caller, SharedReply::Form form, const BatchedDispatch& dispatch,
+                     std::string& out) {
+  static constexpr int kBadRequest = 400;
+  static constexpr int kNotFound = 404;
+  Result<std::shared_ptr<Session>> session = caller.session();
+  if (!session) return refuse(session.error(), kNotFound, out);
+  const Result<const Revision*> revision =
+      implied_revision(headers, *session == nullptr ? nullptr : &(*session)->revision());
+  if (!revision) return refuse(revision.error(), kBadRequest, out);
+  if (!(*revision)->batches) {
+    // The parser of single messages says what is wrong with an array.
+    return Dispatcher::reject(service.parser.parse(text).error(), out);
+  }
+  const std::expected<std::vector<std::string_view>, MessageError> texts =
+      service.parser.parse_batch(text, kMaxBatch);
+  if (!texts) return Dispatcher::reject(texts.error(), out);
+
+  const auto reply = std::make_shared<SharedReply>(form, service.streams.executor());
+  BatchCaller each(caller, std::move(*session), *reply);
+  std::string response;
+  for (const std::string_view one : *texts) {
+    response.clear();
+    const std::expected<Message, MessageError> message = service.parser.parse(one);
+    if (!message) {
+      Dispatcher::reject(message.error(), response);
+    } else if (message->kind == MessageKind::request && is_self_contained(*message)) {
+      append_error(response, message->id,
+                   {kInvalidRequest,
+                    "Invalid Request: the protocol revision that this message names has no batches",
+                    {}});
+    } else {
+      dispatch(*message, each, response);
+    }
+    if (!response.empty()) reply->respond(response);
+  }
+  if (reply->complete()) return {.kind = Outcome::Kind::pending};
+  out = reply->responses();
+  return {.kind = out.empty() ? Outcome::Kind::accepted : Outcome::Kind::answered};
+}
+
+}  // namespace sluice

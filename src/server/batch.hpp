@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "server/dispatcher.hpp"
+#include "server/service.hpp"
+#include "server/shared_reply.hpp"
+
+namespace sluice {
+
+/// Messages that one batch may have.
+inline constexpr std::size_t kMaxBatch = 100;
+
+/// Handles one message of a batch, as Dispatcher::dispatch() does.
+using BatchedDispatch =
+    std::function<Outcome(const Message& message, Caller& caller, std::string& out)>;
+
+/// Handles a batch (JSON-RPC 2.0, section 6; 2025-03-26, Base Protocol, Batching): its messages
+/// one after the other, with one answer to them all. `headers` as for negotiate(). In a revision
+/// without batches, and for what is none, `out` becomes one error; a message that cannot be
+/// handled is answered by an error among the others' responses.
+Outcome handle_batch(std::string_view text, const MirroredHeaders* headers, Service& service,
+                     Caller& caller, SharedReply::Form form, const BatchedDispatch& dispatch,
+                     std::string& out);
+
+}  // namespace sluice

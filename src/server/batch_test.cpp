@@ -1,0 +1,232 @@
+#include "server/batch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kPong = R"({"jsonrpc":"2.0","id":1,"result":{}})";
+
+std::string ping(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"method":"ping"})";
+}
+std::string call_later(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) +
+         R"(,"method":"tools/call","params":{"name":"later","_meta":{"progressToken":"t"}}})";
+}
+std::string array(const std::vector<std::string>& messages) {
+  std::string text = "[";
+  for (const std::string& message : messages) text.append(text.size() > 1 ? "," : "") += message;
+  return text + "]";
+}
+
+class BatchTest : public ::testing::Test {
+ protected:
+  BatchTest() {
+    service.emplace(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
+                    bench.sessions, *bench.changes,
+                    std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
+  }
+  ~BatchTest() override {
+    bench.calls.clear();
+    bench.run_all();
+  }
+
+  /// What a caller of `revision` is answered at once.
+  std::string send(std::string_view text, std::string_view revision = "2025-03-26",
+                   SharedReply::Form form = SharedReply::Form::array_or_messages) {
+    const MirroredHeaders headers{.protocol_version = revision, .method = {}, .name = {}};
+    std::string out;
+    outcome = handle_batch(
+        text, &headers, *service, caller, form,
+        [&](const Message& message, Caller& each, std::string& response) {
+          return service->dispatcher.dispatch(message, &headers, each, response);
+        },
+        out);
+    return out;
+  }
+
+  ServerBench bench;
+  AccessPolicy access{{}};
+  std::optional<Service> service;
+  RecordingCaller caller;
+  Outcome outcome;
+};
+
+TEST_F(BatchTest, IsAnsweredWithOneArray) {
+  EXPECT_EQ(send(array({ping("1"), R"({"jsonrpc":"2.0","method":"notifications/initialized"})",
+                        ping("\"b\""), ping("12345678901234567890123")})),
+            array({std::string(kPong), R"({"jsonrpc":"2.0","id":"b","result":{}})",
+                   R"({"jsonrpc":"2.0","id":12345678901234567890123,"result":{}})"}));
+  EXPECT_EQ(outcome.kind, Outcome::Kind::answered);
+  EXPECT_EQ(outcome.http_status, 200);
+}
+
+TEST_F(BatchTest, OfNotificationsAndResponsesIsAccepted) {
+  EXPECT_EQ(send(R"([{"jsonrpc":"2.0","method":"notifications/initialized"},)"
+                 R"({"jsonrpc":"2.0","id":1,"result":{}}])"),
+            "");
+  EXPECT_EQ(outcome.kind, Outcome::Kind::accepted);
+}
+
+TEST_F(BatchTest, ExistsInOneRevisionOnly) {
+  for (const Revision& revision : revisions()) {
+    const std::string answer = send(array({ping("1")}), revision.name);
+    if (revision.batches) {
+      EXPECT_EQ(revision.name, "2025-03-26");
+      EXPECT_EQ(answer, array({std::string(kPong)}));
+    } else {
+      EXPECT_EQ(error_code(answer), -32600) << revision.name;
+      EXPECT_THAT(answer, HasSubstr("batches are not part of this protocol revision"));
+      EXPECT_EQ(outcome.http_status, 400);
+    }
+  }
+  // A session has settled what is spoken.
+  caller.agreed =
+      std::make_shared<Session>("", "alice", *find_revision("2025-06-18"), ClientCapabilities());
+  EXPECT_EQ(error_code(send(array({ping("1")}), {})), -32600);
+  caller.agreed =
+      std::make_shared<Session>("", "alice", *find_revision("2025-03-26"), ClientCapabilities());
+  EXPECT_EQ(send(array({ping("1")}), {}), array({std::string(kPong)}));
+}
+
+TEST_F(BatchTest, IsBounded) {
+  EXPECT_THAT(send("[]"), HasSubstr("the batch is empty"));
+  EXPECT_EQ(error_code(send("[{]")), -32700);
+  const std::vector<std::string> most(kMaxBatch, ping("1"));
+  EXPECT_EQ(send(array(most)), array(std::vector<std::string>(kMaxBatch, std::string(kPong))));
+  std::vector<std::string> more = most;
+  more.push_back(ping("1"));
+  EXPECT_EQ(error_code(send(array(more))), -32600);
+}
+
+TEST_F(BatchTest, AWrongMessageSpoilsNoOther) {
+  const Result<json::value> answer = parse_json(
+      send(array({"7", ping("1"), R"({"jsonrpc":"2.0","id":2})",
+                  R"({"jsonrpc":"2.0","id":3,"method":"initialize","params":)"
+                  R"({"protocolVersion":"2025-03-26","capabilities":{}}})",
+                  R"({"jsonrpc":"2.0","id":4,"method":"server/discover","params":{"_meta":)"
+                  R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})"})));
+  ASSERT_TRUE(answer);
+  const json::array& responses = answer->as_array();
+  ASSERT_EQ(responses.size(), 5U);
+  EXPECT_EQ(responses[1].as_object().contains("result"), true);
+  for (const std::size_t wrong : {0U, 2U, 3U, 4U}) {
+    EXPECT_EQ(responses[wrong].at("error").at("code").as_int64(), -32600) << wrong;
+  }
+  EXPECT_THAT(to_json(responses[3]), HasSubstr("initialize must not be part of a batch"));
+  EXPECT_THAT(to_json(responses[4]), HasSubstr("has no batches"));
+  EXPECT_EQ(caller.agreed, nullptr);
+}
+
+TEST_F(BatchTest, WaitsForItsLastResponse) {
+  EXPECT_EQ(send(array({call_later("1"), ping("2"), call_later("3")})), "");
+  EXPECT_EQ(outcome.kind, Outcome::Kind::pending);
+  ASSERT_EQ(caller.channels.size(), 1U);
+  EXPECT_EQ(caller.ids[0], "");
+  bench.calls[1]->complete({.text = "third"});
+  bench.run_all();
+  EXPECT_TRUE(caller.channel().replies.empty());
+  bench.calls[0]->complete({.text = "first"});
+  bench.run_all();
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  const Result<json::value> answer = parse_json(caller.channel().replies[0]);
+  ASSERT_TRUE(answer && answer->is_array());
+  EXPECT_EQ(answer->as_array().size(), 3U);
+  EXPECT_THAT(to_json(*answer), HasSubstr("first"));
+  EXPECT_THAT(to_json(*answer), HasSubstr("third"));
+  EXPECT_TRUE(caller.channel().written.empty());
+}
+
+TEST_F(BatchTest, OnceSomethingGoesBeforeAResponseEachGoesByItself) {
+  send(array({ping("1"), call_later("2"), call_later("3")}));
+  bench.calls[0]->emit("half");
+  bench.calls[0]->complete({.text = "second"});
+  bench.run_all();
+  const std::string& written = caller.channel().written;
+  EXPECT_TRUE(written.starts_with("data: " + std::string(kPong) + "\n\ndata: ")) << written;
+  EXPECT_LT(written.find("\"half\""), written.find("\"second\""));
+  EXPECT_EQ(caller.channel().finishes, 0);
+  bench.calls[1]->complete({.text = "third"});
+  bench.run_all();
+  EXPECT_THAT(written, HasSubstr("\"third\""));
+  EXPECT_EQ(caller.channel().finishes, 1);
+  EXPECT_TRUE(caller.channel().replies.empty());
+}
+
+TEST_F(BatchTest, OrAllInOneArrayBehindWhatGoesBefore) {
+  send(array({ping("1"), call_later("2")}), "2025-03-26", SharedReply::Form::array);
+  bench.calls[0]->emit("half");
+  bench.calls[0]->complete({.text = "second"});
+  bench.run_all();
+  EXPECT_THAT(caller.channel().written, HasSubstr("\"half\""));
+  EXPECT_THAT(caller.channel().written, ::testing::Not(HasSubstr("\"second\"")));
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_TRUE(caller.channel().replies[0].starts_with("[" + std::string(kPong) + ","));
+  EXPECT_THAT(caller.channel().replies[0], HasSubstr("\"second\""));
+}
+
+TEST_F(BatchTest, ARequestIsCancelledByItsIdAndAllByTheirCallersGoing) {
+  caller.agreed =
+      std::make_shared<Session>("s", "alice", *find_revision("2025-03-26"), ClientCapabilities());
+  send(array({call_later("1"), call_later("2")}), {});
+  caller.agreed->cancel_call("1");
+  bench.run_all();
+  EXPECT_TRUE(bench.calls[0]->over());
+  EXPECT_FALSE(bench.calls[1]->over());
+  bench.calls[1]->complete({.text = "second"});
+  bench.run_all();
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_TRUE(caller.channel().replies[0].starts_with(R"([{"jsonrpc":"2.0","id":2,)"));
+
+  send(array({call_later("1"), call_later("2")}), {});
+  caller.agreed->cancel_call("1");
+  caller.agreed->cancel_call("2");
+  bench.run_all();
+  EXPECT_EQ(caller.channel().finishes, 1);
+  EXPECT_TRUE(caller.channel().replies.empty());
+
+  // Even in a session: the messages of several streams could not be resumed.
+  send(array({call_later("1"), call_later("2")}), {});
+  bench.calls[4]->emit("half");
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(bench.calls[4]->over());
+  EXPECT_TRUE(bench.calls[5]->over());
+}
+
+TEST_F(BatchTest, ACallThatIsNeverAnsweredDoesNotHoldUpTheOthers) {
+  send(array({ping("1"), call_later("2")}));
+  bench.calls.clear();
+  bench.run_all();
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(caller.channel().replies[0], array({std::string(kPong)}));
+}
+
+TEST_F(BatchTest, AFullChannelHoldsUpEveryCall) {
+  send(array({call_later("1"), call_later("2")}));
+  CountingStreamProducer first;
+  bench.calls[0]->set_producer(&first);
+  caller.channel().room = false;
+  bench.calls[0]->emit("a");
+  bench.run_all();
+  bench.calls[0]->emit("b");
+  bench.run_all();
+  EXPECT_THAT(caller.channel().written, ::testing::Not(HasSubstr("\"b\"")));
+  caller.channel().drain();
+  bench.run_all();
+  EXPECT_THAT(caller.channel().written, HasSubstr("\"b\""));
+  bench.calls[0]->set_producer(nullptr);
+}
+
+}  // namespace
+}  // namespace sluice

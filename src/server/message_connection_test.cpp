@@ -1,0 +1,47 @@
+#include "server/message_connection.hpp"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+struct RecordingOutput final : MessageOutput {
+  void send(std::string_view message) override { messages.emplace_back(message); }
+  bool send_framed(std::string_view block) override {
+    messages.emplace_back(block);
+    return true;
+  }
+  bool send_framed(const Bytes& block) override { return send_framed(block.view()); }
+  void flush() override {}
+  std::vector<std::string> messages;
+};
+
+// The transports' tests drive all the rest.
+TEST(MessageConnection, ItsSessionEndsWithIt) {
+  ServerBench bench;
+  const AccessPolicy access{{}};
+  Service service(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
+                  bench.sessions, *bench.changes, {{&bench.executors[0], bench.managers[0].get()}},
+                  0);
+  const PushedChunkEncoder encoder(line_framing());
+  RecordingOutput output;
+  const auto connection = std::make_shared<MessageConnection>(service, "alice", encoder);
+  connection->attach(output);
+  connection->on_message(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+                         R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
+  ASSERT_EQ(output.messages.size(), 1U);
+  const std::shared_ptr<Session> session = connection->session().value();
+  ASSERT_NE(session, nullptr);
+  EXPECT_FALSE(session->ended());
+  connection->on_close();
+  EXPECT_TRUE(session->ended());
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,203 @@
+#include "server/shared_reply.hpp"
+
+#include <utility>
+
+namespace sluice {
+
+/// The way back for one of the requests.
+class SharedReply::Channel final : public ReplyChannel,
+                                   public std::enable_shared_from_this<Channel> {
+ public:
+  Channel(std::shared_ptr<SharedReply> reply, RequestId id)
+      : framing_(&reply->output_->framing()),
+        can_stream_(reply->output_->can_stream()),
+        reply_(std::move(reply)),
+        id_(std::move(id)) {
+    reply_->channels_.push_back(this);
+  }
+  ~Channel() override {
+    if (reply_ != nullptr) leave();
+  }
+
+  Result<void> make_cancellable(const std::shared_ptr<Session>& session) {
+    Result<std::unique_ptr<Session::Call>> entry =
+        Session::add_call(session, id_, *reply_->loop_, [weak = weak_from_this()] {
+          if (const auto channel = weak.lock()) channel->cancel();
+        });
+    if (!entry) return std::unexpected(std::move(entry.error()));
+    cancellable_ = std::move(*entry);
+    return {};
+  }
+
+  void reply(int /*http_status*/, std::string_view message) override {
+    if (reply_ == nullptr) return;
+    reply_->respond(message);
+    leave();
+  }
+  bool write(std::string_view block) override { return reply_ == nullptr || reply_->write(block); }
+  bool write(const Bytes& block) override { return write(block.view()); }
+  void finish() override {
+    if (reply_ != nullptr) leave();
+  }
+  void drop(const Error& error) override {
+    std::string message;
+    append_error(message, id_, error);
+    reply(200, message);
+  }
+  [[nodiscard]] const Framing& framing() const override { return *framing_; }
+  [[nodiscard]] bool can_stream() const override { return can_stream_; }
+  [[nodiscard]] bool is_shared() const override { return true; }
+  void on_close(CloseTask task) override {
+    // What the old task holds may hold this channel.
+    const CloseTask old = std::exchange(close_task_, std::move(task));
+  }
+  void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
+
+  void close(Departure departure) {
+    reply_ = nullptr;
+    cancellable_ = nullptr;
+    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
+  }
+  void drain() {
+    if (drain_task_) drain_task_();
+  }
+
+ private:
+  /// Cancelled by the client: no response follows.
+  void cancel() {
+    if (reply_ == nullptr) return;
+    const std::shared_ptr<Channel> keep = shared_from_this();
+    const std::shared_ptr<SharedReply> reply = reply_;
+    close(Departure::cancelled);
+    reply->remove(*this);
+  }
+  /// Nothing more comes from here.
+  void leave() {
+    const std::shared_ptr<SharedReply> reply = std::exchange(reply_, nullptr);
+    cancellable_ = nullptr;
+    // The task may hold what holds this channel, which is not used below.
+    const CloseTask released = std::exchange(close_task_, {});
+    reply->remove(*this);
+  }
+
+  const Framing* framing_;
+  bool can_stream_;
+  std::shared_ptr<SharedReply> reply_;  // null once answered or closed
+  RequestId id_;
+  CloseTask close_task_;
+  Executor::Task drain_task_;
+  std::unique_ptr<Session::Call> cancellable_;
+};
+
+void SharedReply::attach(std::shared_ptr<ReplyChannel> output) {
+  output_ = std::move(output);
+  // Weak: whoever is to answer keeps its channel, and so this.
+  output_->on_close([weak = weak_from_this()](Departure) {
+    if (const auto self = weak.lock()) self->close();
+  });
+  output_->on_drain([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->drained();
+  });
+}
+
+Result<std::shared_ptr<ReplyChannel>> SharedReply::open(const RequestId& id,
+                                                        const std::shared_ptr<Session>& session) {
+  const auto channel = std::make_shared<Channel>(shared_from_this(), id);
+  if (session != nullptr) {
+    if (Result<void> added = channel->make_cancellable(session); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
+  return channel;
+}
+
+void SharedReply::respond(std::string_view message) {
+  if (by_messages_) {
+    write_message(message);
+  } else {
+    collected_.emplace_back(message);
+  }
+}
+
+bool SharedReply::write(std::string_view block) {
+  if (output_ == nullptr || block.empty()) return true;
+  if (form_ == Form::array_or_messages && !std::exchange(by_messages_, true)) {
+    for (const std::string& message : std::exchange(collected_, {})) write_message(message);
+  }
+  room_ = output_->write(block);
+  return room_;
+}
+
+void SharedReply::write_message(std::string_view message) {
+  if (output_ == nullptr) return;
+  std::string block;
+  const Framing& framing = output_->framing();
+  const std::size_t mark = framing.begin(block);
+  block.append(message);
+  framing.end(block, mark);
+  room_ = output_->write(block);
+}
+
+std::string SharedReply::responses() const {
+  if (collected_.empty()) return {};
+  std::string array = "[";
+  for (const std::string& message : collected_) {
+    if (array.size() > 1) array.push_back(',');
+    array.append(message);
+  }
+  array.push_back(']');
+  return array;
+}
+
+bool SharedReply::complete() {
+  complete_ = true;
+  if (output_ == nullptr) return false;
+  check_end();
+  return true;
+}
+
+void SharedReply::remove(const Channel& channel) {
+  std::erase(channels_, &channel);
+  if (progress_task_) progress_task_();
+  check_end();
+}
+
+void SharedReply::check_end() {
+  if (!complete_ || !channels_.empty() || output_ == nullptr) return;
+  const std::shared_ptr<ReplyChannel> output = std::exchange(output_, nullptr);
+  output->on_close({});
+  if (!collected_.empty()) {
+    output->reply(200, responses());
+    return;
+  }
+  // All were cancelled: the reply is an event stream without a response.
+  if (!by_messages_) output->write(std::string_view());
+  output->finish();
+}
+
+/// The caller has gone.
+void SharedReply::close() {
+  const std::shared_ptr<SharedReply> keep = shared_from_this();
+  output_ = nullptr;
+  std::vector<std::weak_ptr<Channel>> channels;
+  for (Channel* const channel : std::exchange(channels_, {})) {
+    channels.push_back(channel->weak_from_this());
+  }
+  for (const auto& weak : channels) {
+    if (const auto channel = weak.lock()) channel->close(Departure::gone);
+  }
+}
+
+void SharedReply::drained() {
+  const std::shared_ptr<SharedReply> keep = shared_from_this();
+  room_ = true;
+  std::vector<std::weak_ptr<Channel>> channels;
+  for (Channel* const channel : channels_) channels.push_back(channel->weak_from_this());
+  for (const auto& weak : channels) {
+    if (!room_) return;
+    if (const auto channel = weak.lock()) channel->drain();
+  }
+  if (progress_task_) progress_task_();
+}
+
+}  // namespace sluice
