@@ -14,6 +14,7 @@
 
 #include "core/json_path.hpp"
 #include "core/json_schema_evaluated.hpp"
+#include "core/json_schema_explanation.hpp"
 #include "core/json_schema_value.hpp"
 
 namespace sluice {
@@ -60,10 +61,6 @@ const PropertyRule* find_property(const ObjectRules& rules, std::string_view nam
   const auto found =
       std::ranges::lower_bound(rules.properties, name, precedes_in_rules, &PropertyRule::name);
   return found != rules.properties.end() && found->name == name ? &*found : nullptr;
-}
-
-std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
-  return std::to_string(count).append(" ").append(count == 1 ? one : many);
 }
 
 /// One validation. Functions return whether the value follows the schema, and say so in the
@@ -387,7 +384,7 @@ class Validator {
   bool check_any_of(const std::vector<SchemaIndex>& schemas, const json::value& value,
                     EvaluatedMembers* seen) {
     bool found = false;
-    Closest closest;
+    ClosestAlternative closest;
     for (const SchemaIndex schema : schemas) {
       found |= check_branch(schema, value, seen, &closest);
       if (work_.exhausted) return false;
@@ -399,7 +396,7 @@ class Validator {
   bool check_one_of(const std::vector<SchemaIndex>& schemas, const json::value& value,
                     EvaluatedMembers* seen) {
     std::size_t found = 0;
-    Closest closest;
+    ClosestAlternative closest;
     for (const SchemaIndex schema : schemas) {
       found += check_branch(schema, value, seen, &closest) ? 1 : 0;
       if (work_.exhausted) return false;
@@ -412,28 +409,9 @@ class Validator {
     return found == 1 || fail_alternatives(closest, schemas.size(), value);
   }
 
-  /// Of the alternatives that failed, the one that came closest, if one did.
-  struct Closest {
-    ViolationDraft violation;
-    std::size_t closeness = 0;
-    std::size_t rivals = 0;  // that are as close, this one included
-    std::uint8_t types = 0;  // of all, if each failed because of the value's type
-    bool only_types = true;
-
-    void add(ViolationDraft&& other) {
-      if (other.expected_types == 0 || !other.path.empty()) only_types = false;
-      types |= other.expected_types;
-      const std::size_t other_closeness = other.closeness();
-      if (rivals != 0 && other_closeness < closeness) return;
-      rivals = rivals != 0 && other_closeness == closeness ? rivals + 1 : 1;
-      closeness = other_closeness;
-      violation = std::move(other);
-    }
-  };
-
   /// A subschema that may fail without the value failing: what it evaluated then does not count.
   bool check_branch(SchemaIndex schema, const json::value& value, EvaluatedMembers* seen,
-                    Closest* closest) {
+                    ClosestAlternative* closest) {
     if (seen == nullptr) return check_alternative(schema, value, nullptr, closest);
     EvaluatedMembers own(member_count(value));
     if (!check_alternative(schema, value, &own, closest)) return false;
@@ -442,7 +420,7 @@ class Validator {
   }
 
   bool check_alternative(SchemaIndex schema, const json::value& value, EvaluatedMembers* seen,
-                         Closest* closest) {
+                         ClosestAlternative* closest) {
     if (violation_ == nullptr || closest == nullptr) return check_quietly(schema, value, seen);
     ViolationDraft own;
     ViolationDraft* const outer = std::exchange(violation_, &own);
@@ -506,71 +484,34 @@ class Validator {
       return false;
     }
     violation_->expected_types = node.types;
-    violation_->message = expected_types(node.types, value);
+    violation_->message = explain_types(node.types, value);
     return false;
   }
 
-  static std::string expected_types(std::uint8_t types, const json::value& value) {
-    return "expected " + describe_types(types) + ", got " + std::string(type_name(value));
-  }
-
   bool fail_number(std::string_view relation, const json::value& bound, const json::value& value) {
-    return fail([&] {
-      return std::string("expected ").append(relation) + to_json(bound) + ", got " +
-             describe_value(value);
-    });
+    return fail([&] { return explain_number(relation, bound, value); });
   }
 
   bool check_count(std::uint64_t count, std::uint64_t low, std::uint64_t high, std::string_view one,
                    std::string_view many) {
-    if (count < low) {
-      return fail([&] {
-        return "expected at least " + counted(low, one, many) + ", got " + std::to_string(count);
-      });
-    }
-    if (count > high) {
-      return fail([&] {
-        return "expected at most " + counted(high, one, many) + ", got " + std::to_string(count);
-      });
-    }
-    return true;
+    if (count >= low && count <= high) return true;
+    return fail([&] { return explain_count(count, low, high, one, many); });
   }
 
   bool fail_required(const ObjectRules& rules, const json::object& object) {
-    return fail([&] {
-      const auto missing = std::ranges::find_if(rules.properties, [&](const PropertyRule& rule) {
-        return rule.required && !object.contains(rule.name);
-      });
-      return "missing required property " + describe_text(missing->name);
-    });
+    return fail([&] { return explain_missing(rules, object); });
   }
 
   bool fail_value(std::span<const json::value> allowed, const json::value& value) {
     if (violation_ == nullptr || work_.exhausted || !work_.spend(kStepsPerMessage)) return false;
     violation_->names_value = true;
-    constexpr std::size_t kMaxListed = 10;
-    std::string message = allowed.size() == 1 ? "expected " : "expected one of ";
-    for (std::size_t i = 0; i < std::min(allowed.size(), kMaxListed); ++i) {
-      if (i != 0) message += ", ";
-      message += allowed[i].is_structured() ? "a certain " : "";
-      message += describe_value(allowed[i]);
-    }
-    if (allowed.size() > kMaxListed) message += ", ...";
-    message.append(", got ").append(describe_value(value));
-    violation_->message = std::move(message);
+    violation_->message = explain_allowed(allowed, value);
     return false;
   }
 
-  bool fail_alternatives(Closest& closest, std::size_t count, const json::value& value) {
+  bool fail_alternatives(ClosestAlternative& closest, std::size_t count, const json::value& value) {
     if (violation_ == nullptr) return false;
-    if (count == 1 || (closest.closeness > 0 && closest.rivals == 1)) {
-      *violation_ = std::move(closest.violation);
-    } else if (closest.only_types) {
-      violation_->expected_types = closest.types;
-      violation_->message = expected_types(closest.types, value);
-    } else {
-      violation_->message = "matches none of the " + std::to_string(count) + " alternatives";
-    }
+    closest.explain(*violation_, count, value);
     return false;
   }
 

@@ -29,8 +29,7 @@ void read_message(const std::string& text) {
 TEST(WireSchemas, TheSpecificationsExamplesComeBackTheSame) {
   int seen = 0;
   const Revision& revision = *find_revision("2026-07-28");
-  const std::filesystem::path folder =
-      std::filesystem::path(SLUICE_TEST_SCHEMAS) / revision.name / "examples";
+  const std::filesystem::path folder = WireSchema::folder() / revision.name / "examples";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
     SCOPED_TRACE(entry.path());

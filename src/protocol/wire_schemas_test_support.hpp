@@ -20,6 +20,11 @@ namespace sluice {
 /// what goes over the wire.
 class WireSchema {
  public:
+  /// tests/schemas of the source tree that this was compiled in.
+  static std::filesystem::path folder() {
+    return std::filesystem::path(__FILE__).parent_path() / "../../tests/schemas";
+  }
+
   static const WireSchema& of(const Revision& revision) {
     static std::map<const Revision*, WireSchema> schemas;
     const auto found = schemas.find(&revision);
@@ -78,8 +83,7 @@ class WireSchema {
   using Names = std::pair<std::string_view, std::string_view>;
 
   explicit WireSchema(std::string_view revision) {
-    const std::filesystem::path path =
-        std::filesystem::path(SLUICE_TEST_SCHEMAS) / revision / "schema.json";
+    const std::filesystem::path path = folder() / revision / "schema.json";
     std::ifstream file(path, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     json::value schema = parse_json(text).value();

@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { unwrap } from './rpc.mjs';
+import { check_message, revision_of } from './schemas.mjs';
 import { clean_environment, program, root, until } from './server.mjs';
 
 export const stdio_flags = ['serve', '--stdio', '--engine', 'synthetic', '--threads', '1'];
@@ -42,7 +43,13 @@ export class LineClient {
   async reply(method, params) {
     const id = `call ${this.#next_id++}`;
     this.send({ id, method, params });
-    return until(() => this.messages.find((message) => message.id === id), `${method} is answered`);
+    const reply = await until(
+      () => this.messages.find((message) => message.id === id),
+      `${method} is answered`,
+    );
+    check_message(reply, method, revision_of({ method, params }, { agreed: this.revision }));
+    if (method === 'initialize') this.revision = reply.result?.protocolVersion;
+    return reply;
   }
   async call(method, params) {
     return unwrap(await this.reply(method, params));

@@ -1,11 +1,13 @@
 // The official TypeScript clients, both generations, behind one shape: {client, call_generate}.
 
+import assert from 'node:assert/strict';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   Client as ClientV2,
   StreamableHTTPClientTransport as TransportV2,
 } from '@modelcontextprotocol/client';
+import { checking_fetch } from './schemas.mjs';
 
 const kInfo = { name: 'sluice-e2e', version: '1.0.0' };
 
@@ -29,12 +31,20 @@ export const generations = {
   },
 };
 
-// Connects; the test `t` closes.
+// Connects; the test `t` closes, and fails if a message of the server breaks its schema.
 export async function connect(t, server, name, { headers = {} } = {}) {
   const { make, Transport } = generations[name];
   const client = make();
-  const transport = new Transport(new URL(server.mcp_url), { requestInit: { headers } });
-  t.after(() => client.close());
+  const checking = checking_fetch();
+  const transport = new Transport(new URL(server.mcp_url), {
+    requestInit: { headers },
+    fetch: checking.fetch,
+  });
+  t.after(async () => {
+    await client.close();
+    const messages = await checking.finish();
+    assert.ok(messages > 0, 'messages were checked');
+  });
   await client.connect(transport);
   // v1 takes the result's schema as its second argument.
   const call_tool =

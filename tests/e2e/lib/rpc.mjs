@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import WebSocket from 'ws';
+import { check_message, revision_of } from './schemas.mjs';
 
 export class RpcError extends Error {
   constructor({ code, message, data }) {
@@ -52,6 +53,9 @@ export class HttpClient {
     );
     const reply = JSON.parse(answer.body.toString());
     assert.equal(reply.id, id);
+    const sent = Object.entries({ ...this.headers, ...headers });
+    const lower = Object.fromEntries(sent.map(([name, value]) => [name.toLowerCase(), value]));
+    check_message(reply, method, revision_of({ method, params }, { headers: lower }));
     return reply;
   }
 
@@ -117,10 +121,14 @@ export class WsClient {
     this.socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
   }
 
-  reply(method, params, id = this.#next_id++) {
+  async reply(method, params, id = this.#next_id++) {
     const answer = new Promise((resolve) => this.#waiting.set(id, resolve));
     this.send(method, params, id);
-    return answer;
+    const reply = await answer;
+    const revision = revision_of({ method, params }, { agreed: this.revision });
+    check_message(reply, method, revision);
+    if (method === 'initialize') this.revision = reply.result?.protocolVersion;
+    return reply;
   }
 
   async call(method, params) {

@@ -1,0 +1,131 @@
+// Whether messages of the server follow the schema of their revision (tests/schemas), by a validator
+// that is not the server's own.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+const kVersionKey = 'io.modelcontextprotocol/protocolVersion';
+const kNewestLegacy = '2025-11-25';
+const kAssumed = '2025-03-26'; // over HTTP, for requests that do not say
+
+const results = {
+  initialize: 'InitializeResult',
+  'server/discover': 'DiscoverResult',
+  ping: 'EmptyResult',
+  'tools/list': 'ListToolsResult',
+  'tools/call': 'CallToolResult',
+  'resources/list': 'ListResourcesResult',
+  'resources/templates/list': 'ListResourceTemplatesResult',
+  'resources/read': 'ReadResourceResult',
+  'prompts/list': 'ListPromptsResult',
+  'prompts/get': 'GetPromptResult',
+  'completion/complete': 'CompleteResult',
+  'logging/setLevel': 'EmptyResult',
+};
+const notifications = {
+  'notifications/progress': 'ProgressNotification',
+  'notifications/message': 'LoggingMessageNotification',
+  'notifications/cancelled': 'CancelledNotification',
+  'notifications/tools/list_changed': 'ToolListChangedNotification',
+};
+const errors = {
+  [-32020]: 'HeaderMismatchError',
+  [-32021]: 'MissingRequiredClientCapabilityError',
+  [-32022]: 'UnsupportedProtocolVersionError',
+};
+
+const validators = new Map();
+
+// A function of a value and the name of a definition, or undefined if the revision lacks it.
+function definitions_of(revision) {
+  let entry = validators.get(revision);
+  if (!entry) {
+    const file = new URL(`../../schemas/${revision}/schema.json`, import.meta.url);
+    const schema = JSON.parse(readFileSync(file, 'utf8'));
+    const keyword = schema.$defs ? '$defs' : 'definitions';
+    const options = { strict: false, validateFormats: false, allErrors: true };
+    const ajv = schema.$defs ? new Ajv2020(options) : new Ajv(options);
+    ajv.addSchema(schema, 'wire');
+    entry = { has: (name) => name in schema[keyword], get: (name) => ajv.getSchema(`wire#/${keyword}/${name}`) };
+    validators.set(revision, entry);
+  }
+  return entry;
+}
+
+function expect(definitions, value, name, message, revision) {
+  if (!name || !definitions.has(name)) return;
+  const validate = definitions.get(name);
+  const problems = validate(value) ? [] : validate.errors;
+  const told = problems.map(({ instancePath, message: why }) => `${instancePath} ${why}`).join('; ');
+  assert.equal(told, '', `${name} of ${revision}: ${told} in ${JSON.stringify(message)}`);
+}
+
+// A message that the server has sent; `method` is that of the request if it is a response. Of
+// methods that are none of the protocol only the frame is checked.
+export function check_message(message, method, revision) {
+  const definitions = definitions_of(revision);
+  // The schemas before 2025-11-25 have no error without an id.
+  if (message.error && message.id === undefined && !definitions.has('JSONRPCErrorResponse')) return;
+  const check = (value, name) => expect(definitions, value, name, message, revision);
+  check(message, 'JSONRPCMessage');
+  if (message.method) check(message, notifications[message.method]);
+  else if (message.error) check(message, errors[message.error.code]);
+  else if (message.result?.resultType === 'input_required') {
+    check(message.result, 'InputRequiredResult');
+  } else check(message.result, results[method]);
+}
+
+// The revision that the answer to a request speaks. `headers` for HTTP; `agreed` is that of the
+// session or connection.
+export function revision_of({ method, params }, { headers, agreed } = {}) {
+  const named = params?._meta?.[kVersionKey] ?? headers?.['mcp-protocol-version'] ?? agreed;
+  if (method === 'initialize') return known_legacy(params?.protocolVersion);
+  if (named === '2026-07-28') return named;
+  return named ? known_legacy(named) : headers ? kAssumed : kNewestLegacy;
+}
+
+function known_legacy(name) {
+  return ['2025-06-18', '2025-03-26', '2024-11-05'].includes(name) ? name : kNewestLegacy;
+}
+
+// `fetch` for a client whose server must send nothing else than the schemas allow: `seen` counts
+// the messages, `finish` waits for all of them and throws what was wrong.
+export function checking_fetch() {
+  const pending = [];
+  const state = { seen: 0 };
+  const look = async (response, request, headers) => {
+    const body = await response.text();
+    const type = response.headers.get('content-type') ?? '';
+    const messages = type.startsWith('text/event-stream')
+      ? [...body.matchAll(/^data: ?(.+)$/gm)].map(([, data]) => JSON.parse(data))
+      : type.startsWith('application/json') && body
+        ? [JSON.parse(body)]
+        : [];
+    const revision = revision_of(request, { headers });
+    for (const message of messages) {
+      state.seen++;
+      check_message(message, request.method, revision);
+    }
+  };
+  const fetch_checked = async (url, options = {}) => {
+    const response = await fetch(url, options);
+    if (options.method !== 'POST' || typeof options.body !== 'string') return response;
+    const headers = Object.fromEntries(new Headers(options.headers));
+    // A reply that was broken off is not whole, and its client's business.
+    const copy = response.clone();
+    pending.push(
+      look(copy, JSON.parse(options.body), headers).catch((error) => {
+        if (error instanceof assert.AssertionError) return error;
+        return undefined;
+      }),
+    );
+    return response;
+  };
+  const finish = async () => {
+    for (const problem of await Promise.all(pending)) if (problem) throw problem;
+    return state.seen;
+  };
+  return { fetch: fetch_checked, finish };
+}
