@@ -23,6 +23,8 @@ constexpr std::size_t kWritevParts = 16;
 /// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
 constexpr std::size_t kCopiedBlock = 1024;
 constexpr Duration kLinger = 2s;
+/// What a chunk of a body that is not kept may have: any size that can be counted.
+constexpr std::size_t kAnyChunk = std::size_t{1} << 48U;
 
 }  // namespace
 
@@ -65,6 +67,7 @@ void Connection::turn_away(std::string_view reply) {
 
 bool Connection::may_read() const {
   if (input_ended_ || state_ == State::flushing || state_ == State::closed) return false;
+  if (body_stream_ != nullptr) return !body_stream_->paused;
   return exchange_ == nullptr || input_.size() < kPipelineBytes;
 }
 
@@ -148,6 +151,10 @@ void Connection::process() {
       input_.clear();
       break;
     }
+    if (body_stream_ != nullptr) {
+      if (!process_body_stream()) break;
+      continue;
+    }
     if (exchange_ != nullptr || !process_request()) break;
   }
   processing_ = false;
@@ -192,6 +199,8 @@ bool Connection::process_request() {
     return false;
   }
 
+  const bool is_new = !chunked_ && input_needed_ == 0;
+  if (is_new && head.framing != BodyFraming::none && begin_body_stream(head)) return true;
   std::size_t total = head.size;
   std::string_view body;
   if (head.framing != BodyFraming::none && !process_body(head, body, total)) return false;
@@ -241,6 +250,76 @@ bool Connection::process_body(const HttpRequestHead& head, std::string_view& bod
   return false;
 }
 
+/// Hands the head over before its body, if the handler wants it so.
+bool Connection::begin_body_stream(HttpRequestHead& head) {
+  const bool is_coded = head.request.has(KnownHeader::content_encoding);
+  if (is_coded || !worker_->handler.streams_body(head.request)) return false;
+  body_stream_ = std::make_unique<BodyStream>();
+  if (head.framing == BodyFraming::chunked) {
+    body_stream_->chunked.emplace(kAnyChunk);
+  } else {
+    body_stream_->remaining = head.content_length;
+  }
+  if (head.expects_continue) output().append("HTTP/1.1 100 Continue\r\n\r\n");
+  const std::size_t size = head.size;
+  request_begun_ = false;
+  // The reply may be over before the body is.
+  head.keep_alive = false;
+  head.request.body_follows = true;
+  dispatch(head, {});
+  input_.consume(size);
+  return true;
+}
+
+/// Hands on what has come of a body. False if nothing more can be done with the input now.
+bool Connection::process_body_stream() {
+  if (body_stream_->paused) return false;
+  std::size_t used = 0;
+  std::string unchunked;
+  std::string_view piece;
+  bool is_last = false;
+  if (body_stream_->chunked) {
+    const Result<std::size_t> fed = body_stream_->chunked->feed(input_.view());
+    if (!fed) {
+      // The reply may have begun, so the error has no other place.
+      drop();
+      return false;
+    }
+    used = *fed;
+    unchunked = body_stream_->chunked->take_body();
+    piece = unchunked;
+    is_last = body_stream_->chunked->done();
+  } else {
+    used = std::min(body_stream_->remaining, input_.size());
+    piece = input_.view().substr(0, used);
+    body_stream_->remaining -= used;
+    is_last = body_stream_->remaining == 0;
+  }
+  const std::shared_ptr<BodyHandler> handler = body_stream_->handler;
+  const bool more = piece.empty() || handler->on_body(piece);
+  if (state_ != State::open || body_stream_ == nullptr) return false;
+  input_.consume(used);
+  body_stream_->paused = !more;
+  if (is_last) {
+    body_stream_ = nullptr;
+    handler->on_body_end();
+  }
+  return true;
+}
+
+void Connection::read_body(std::shared_ptr<BodyHandler> handler) {
+  if (body_stream_ == nullptr) return;
+  body_stream_->handler = std::move(handler);
+  resume_body();
+}
+
+void Connection::resume_body() {
+  if (body_stream_ == nullptr) return;
+  body_stream_->paused = false;
+  active_at_ = worker_->coarse_now();
+  resume_later();
+}
+
 void Connection::dispatch(HttpRequestHead& head, std::string_view body) {
   ServerCounters::add(worker_->counters.requests_total);
   HttpRequest& request = head.request;
@@ -281,6 +360,7 @@ void Connection::refuse(const Error& error) {
 
 void Connection::request_finished(bool keep_alive) {
   exchange_ = nullptr;
+  body_stream_ = nullptr;
   active_at_ = worker_->coarse_now();
   if (!keep_alive || draining_) {
     close_after_flush();
@@ -446,6 +526,12 @@ void Connection::tick(TimePoint now) {
       return;
     }
   }
+  if (body_stream_ != nullptr && !body_stream_->paused &&
+      now - active_at_ >= options.idle_timeout) {
+    ServerCounters::add(worker_->counters.timeouts);
+    drop();
+    return;
+  }
   if (exchange_ != nullptr && output_.empty() && options.event_keep_alive.count() > 0 &&
       now - progress_at_ >= options.event_keep_alive) {
     exchange_->keep_alive();
@@ -481,6 +567,7 @@ void Connection::drop() {
   worker_->loop.unwatch(socket_.get(), *this);
   socket_.close();
   output_.clear();
+  body_stream_ = nullptr;
   worker_->remove(*this);
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();
   if (const RefPtr<ServerWebSocket> session = std::exchange(websocket_, nullptr)) {

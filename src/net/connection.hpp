@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -60,6 +61,8 @@ class Connection final : public RefCounted,
   void close_after_flush();
 
   // For the exchange.
+  void read_body(std::shared_ptr<BodyHandler> handler);
+  void resume_body();
   void request_finished(bool keep_alive);
   void become_websocket(RefPtr<ServerWebSocket> session);
   [[nodiscard]] ServerWorker& worker() const { return *worker_; }
@@ -73,6 +76,14 @@ class Connection final : public RefCounted,
   /// section 9.6).
   enum class State : std::uint8_t { open, flushing, lingering, closed };
 
+  /// A body that is handed on while it arrives.
+  struct BodyStream {
+    std::shared_ptr<BodyHandler> handler;
+    std::optional<ChunkedBodyReader> chunked;
+    std::size_t remaining = 0;  // bytes, if it is not chunked
+    bool paused = true;
+  };
+
   void on_ready(std::uint32_t events) override;
   void read_now();
   void took(std::size_t bytes);
@@ -82,6 +93,8 @@ class Connection final : public RefCounted,
   bool skip_empty_lines();
   bool is_head_there();
   bool process_body(const HttpRequestHead& head, std::string_view& body, std::size_t& total);
+  bool begin_body_stream(HttpRequestHead& head);
+  bool process_body_stream();
   void dispatch(HttpRequestHead& head, std::string_view body);
   void refuse(const Error& error);
   void resume_later();
@@ -107,6 +120,7 @@ class Connection final : public RefCounted,
   ServerExchange* exchange_ = nullptr;  // unfinished; kept by its handles
   RefPtr<ServerWebSocket> websocket_;
   std::unique_ptr<ChunkedBodyReader> chunked_;
+  std::unique_ptr<BodyStream> body_stream_;
   std::uint32_t head_size_ = 0;     // of the request whose body chunked_ reads
   std::uint32_t head_scanned_ = 0;  // bytes without the end of a head
   std::uint32_t input_needed_ = 0;  // bytes before parsing is worth another try

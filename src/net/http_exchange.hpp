@@ -89,11 +89,28 @@ struct WebSocketOptions {
   std::string_view subprotocol = {};     // to be named in the reply, or empty
 };
 
+/// Takes a request's body while it arrives. Called on the connection's loop.
+class BodyHandler {
+ public:
+  virtual ~BodyHandler() = default;
+  /// The next bytes, valid during the call. False: taken, but no more before
+  /// HttpExchange::resume_body().
+  virtual bool on_body(std::string_view bytes) = 0;
+  /// The body is whole.
+  virtual void on_body_end() = 0;
+};
+
 /// The reply side of one request. Only on its loop's thread (the last handle may be dropped on any
 /// thread). When the peer has gone every call does nothing. Dropping the last handle before the
 /// reply is finished answers 500, or breaks the connection off if the reply had started.
 class HttpExchange : public RefCounted {
  public:
+  /// Takes the body of a request whose `body_follows` is set, from now on. The connection keeps
+  /// `handler` until the body or the reply has ended, or it is lost itself.
+  virtual void read_body(std::shared_ptr<BodyHandler> handler) = 0;
+  /// The handler takes more.
+  virtual void resume_body() = 0;
+
   /// Header lines, each with its CRLF, for the head of whatever reply follows. Replaces those set
   /// before.
   virtual void set_head_lines(std::string lines) = 0;
@@ -147,6 +164,9 @@ class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
   virtual void on_request(const HttpRequest& request, HttpExchangePtr exchange) = 0;
+  /// Whether on_request() wants this request, of which only the head is there, before its body.
+  /// Its connection ends with the reply. Not asked for bodies with a content coding.
+  [[nodiscard]] virtual bool streams_body(const HttpRequest& /*head*/) const { return false; }
 };
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "net/http_types.hpp"
@@ -63,6 +64,8 @@ class ChunkedBodyReader {
   Result<std::size_t> feed(std::string_view input);
   [[nodiscard]] bool done() const { return state_ == State::done; }
   [[nodiscard]] const std::string& body() const { return body_; }
+  /// What has come since the last call, for a body that is not kept.
+  [[nodiscard]] std::string take_body() { return std::exchange(body_, {}); }
 
  private:
   enum class State : std::uint8_t {

@@ -457,6 +457,100 @@ TEST_F(HttpServerTest, StreamsAReplyInChunks) {
   EXPECT_TRUE(until([&] { return held.size() == 2; }));
 }
 
+/// Keeps what it is given.
+struct RecordingBody final : BodyHandler {
+  bool on_body(std::string_view bytes) override {
+    text.append(bytes);
+    return room;
+  }
+  void on_body_end() override { ended = true; }
+  std::string text;
+  bool room = true;
+  bool ended = false;
+};
+
+TEST_F(HttpServerTest, HandsABodyOnWhileItArrives) {
+  for (const bool chunked : {false, true}) {
+    const auto body = std::make_shared<RecordingBody>();
+    HttpExchangePtr held;
+    streams = [](const HttpRequest& head) { return head.path == "/stream"; };
+    handle = [&](const HttpRequest& request, HttpExchangePtr exchange) {
+      EXPECT_TRUE(request.body_follows);
+      exchange->read_body(body);
+      held = std::move(exchange);
+    };
+    const auto piece = [&](std::string_view text) {
+      return chunked ? std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n"
+                     : std::string(text);
+    };
+    Peer peer = connect();
+    peer.send("POST /stream HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\n" +
+              std::string(chunked ? "Transfer-Encoding: chunked" : "Content-Length: 9") +
+              "\r\n\r\n");
+    ASSERT_TRUE(peer.expect("100 Continue\r\n\r\n"));
+    peer.send(piece("one"));
+    ASSERT_TRUE(until([&] { return body->text == "one"; }));
+    // The reply need not wait for the body.
+    held->start(200, "text/plain");
+    held->write(std::string_view("early"));
+    ASSERT_TRUE(peer.expect("early"));
+    EXPECT_NE(peer.taken.find("Connection: close"), std::string::npos);
+    body->room = false;
+    peer.send(piece("two"));
+    ASSERT_TRUE(until([&] { return body->text == "onetwo"; }));
+    peer.send(piece("sec"));
+    settle();
+    EXPECT_EQ(body->text, "onetwo");
+    body->room = true;
+    held->resume_body();
+    if (chunked) peer.send("0\r\n\r\n");
+    ASSERT_TRUE(until([&] { return body->ended; }));
+    EXPECT_EQ(body->text, "onetwosec");
+    EXPECT_EQ(body.use_count(), 1);
+    held->finish();
+    EXPECT_TRUE(peer.expect_end());
+  }
+}
+
+TEST_F(HttpServerTest, ABodyThatIsHandedOnEndsWithItsReplyOrItsConnection) {
+  const auto body = std::make_shared<RecordingBody>();
+  HttpExchangePtr held;
+  streams = [](const HttpRequest&) { return true; };
+  handle = [&](const HttpRequest&, HttpExchangePtr exchange) {
+    exchange->read_body(body);
+    held = std::move(exchange);
+  };
+  const std::string head = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
+  {
+    Peer peer = connect();
+    peer.send(head);
+    ASSERT_TRUE(until([&] { return held != nullptr; }));
+    held->reply(403, {}, {});
+    ASSERT_TRUE(peer.expect("HTTP/1.1 403 "));
+    peer.send("1\r\nx\r\n");
+    settle();
+    EXPECT_EQ(body->text, "");
+    EXPECT_EQ(body.use_count(), 1);
+  }
+  for (const std::string_view end : {"", "x\r\n", "idle"}) {
+    held = nullptr;
+    Peer peer = connect();
+    peer.send(head);
+    ASSERT_TRUE(until([&] { return held != nullptr; }));
+    if (end == "idle") {
+      // Of a body that the handler takes, something has to come.
+      pass(options.idle_timeout);
+    } else if (end.empty()) {
+      peer.close();
+    } else {
+      peer.send(end);
+    }
+    EXPECT_TRUE(until([&] { return !held->is_open(); })) << end;
+    EXPECT_EQ(body.use_count(), 1);
+    EXPECT_FALSE(body->ended);
+  }
+}
+
 TEST_F(HttpServerTest, KeepsASilentEventStreamOpenWithComments) {
   options.event_keep_alive = std::chrono::seconds(15);
   options.stall_timeout = std::chrono::hours(1);

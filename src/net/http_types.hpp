@@ -97,6 +97,7 @@ struct HttpRequest {
   std::string_view query;                // without '?'
   int minor_version = 1;                 // of HTTP/1
   std::string_view body;                 // whole, with chunking and content coding removed
+  bool body_follows = false;             // then it is not here: see HttpExchange::read_body()
   std::span<const HeaderField> headers;  // in order, as sent, without trailers
   std::array<std::uint8_t, kKnownHeaders> known{};  // 1 + index into headers of the first, or 0
   std::uint32_t repeated_known = 0;                 // bit n: KnownHeader n came more than once

@@ -83,6 +83,14 @@ void ServerExchange::open(Connection& connection, const HttpRequest& request, bo
                   accepts_gzip(coding);
 }
 
+void ServerExchange::read_body(std::shared_ptr<BodyHandler> handler) {
+  if (state_ != State::closed) connection_->read_body(std::move(handler));
+}
+
+void ServerExchange::resume_body() {
+  if (state_ != State::closed) connection_->resume_body();
+}
+
 void ServerExchange::reply(int status, std::string_view content_type, std::string_view body,
                            HeaderFields extra) {
   if (state_ != State::unanswered) return;

@@ -39,6 +39,8 @@ class ServerExchange final : public HttpExchange {
   /// Nothing has been sent for a while: an event stream says that it is still there.
   void keep_alive();
 
+  void read_body(std::shared_ptr<BodyHandler> handler) override;
+  void resume_body() override;
   void set_head_lines(std::string lines) override {
     head_lines_ = std::make_unique<const std::string>(std::move(lines));
   }

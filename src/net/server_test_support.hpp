@@ -121,6 +121,9 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
     handle(request, std::move(exchange));
   }
+  [[nodiscard]] bool streams_body(const HttpRequest& head) const override {
+    return streams && streams(head);
+  }
 
   /// Turns the loop until `done`, for at most ten seconds.
   bool until(const std::function<bool()>& done) {
@@ -159,6 +162,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   ManualClock clock;
   EventLoop loop;
   std::function<void(const HttpRequest&, HttpExchangePtr)> handle;
+  std::function<bool(const HttpRequest&)> streams;
   std::unique_ptr<HttpServer> server;
   std::uint16_t port = 0;
 };

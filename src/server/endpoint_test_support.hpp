@@ -41,6 +41,7 @@ class EndpointTest : public ServerTest {
     handle = [this](const HttpRequest& request, HttpExchangePtr exchange) {
       endpoint->on_request(request, std::move(exchange));
     };
+    streams = [this](const HttpRequest& head) { return endpoint->streams_body(head); };
   }
   void TearDown() override {
     calls.clear();

@@ -6,9 +6,20 @@
 
 namespace sluice {
 
+namespace {
+
+void start_unbuffered(HttpExchange& exchange, std::string_view content_type) {
+  exchange.start(200, content_type, {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}});
+}
+
+}  // namespace
+
 void start_events(HttpExchange& exchange) {
-  exchange.start(200, "text/event-stream",
-                 {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}});
+  start_unbuffered(exchange, "text/event-stream");
+}
+
+void start_lines(HttpExchange& exchange) {
+  start_unbuffered(exchange, "application/x-ndjson");
 }
 
 void EventSink::open(std::unique_ptr<Subscription> subscription, std::shared_ptr<void> with) {

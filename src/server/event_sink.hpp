@@ -11,6 +11,8 @@ namespace sluice {
 
 /// Starts a reply of server-sent events, which no cache and no proxy may hold back.
 void start_events(HttpExchange& exchange);
+/// The same for one of lines, each a message.
+void start_lines(HttpExchange& exchange);
 
 /// The reply to a GET that reads a stream as server-sent events. Belongs to the exchange's loop.
 class EventSink final : public BlockSink {

@@ -30,7 +30,11 @@ void HttpChannel::reply(int http_status, std::string_view message) {
 
 void HttpChannel::start() {
   if (std::exchange(started_, true)) return;
-  start_events(*exchange_);
+  if (format_ == Format::events) {
+    start_events(*exchange_);
+  } else {
+    start_lines(*exchange_);
+  }
 }
 
 bool HttpChannel::write(std::string_view block) {
@@ -45,7 +49,11 @@ void HttpChannel::finish() {
   // The task may hold the call that holds this channel.
   const CloseTask released = std::exchange(close_task_, {});
   const HttpExchangePtr exchange = exchange_;
-  exchange->finish();
+  if (started_) {
+    exchange->finish();
+  } else {
+    exchange->reply(202, {}, {});
+  }
 }
 
 void HttpChannel::drop(const Error& /*error*/) {

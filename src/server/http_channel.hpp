@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -12,9 +13,11 @@ namespace sluice {
 /// The reply to one POST: a JSON body, or an event stream once something precedes the response.
 class HttpChannel final : public ReplyChannel, public std::enable_shared_from_this<HttpChannel> {
  public:
-  /// `can_stream`: the request accepts text/event-stream.
-  HttpChannel(HttpExchangePtr exchange, bool can_stream)
-      : exchange_(std::move(exchange)), can_stream_(can_stream) {}
+  /// What messages are framed as.
+  enum class Format : std::uint8_t { events, lines };
+  /// `can_stream`: the request accepts `format`.
+  HttpChannel(HttpExchangePtr exchange, bool can_stream, Format format = Format::events)
+      : exchange_(std::move(exchange)), can_stream_(can_stream), format_(format) {}
 
   /// Lets a cancellation in `session` find this request. Errors as Session::add_call().
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
@@ -22,9 +25,12 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void reply(int http_status, std::string_view message) override;
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
+  /// If nothing was written there was nothing to answer: 202.
   void finish() override;
   void drop(const Error& error) override;
-  [[nodiscard]] const Framing& framing() const override { return sse_framing(); }
+  [[nodiscard]] const Framing& framing() const override {
+    return format_ == Format::events ? sse_framing() : line_framing();
+  }
   [[nodiscard]] bool can_stream() const override { return can_stream_; }
   void on_close(CloseTask task) override;
   void on_drain(Executor::Task task) override;
@@ -39,6 +45,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   CloseTask close_task_;
   std::unique_ptr<Session::Call> cancellable_;
   bool can_stream_;
+  Format format_;
   bool started_ = false;
 };
 

@@ -7,11 +7,13 @@
 #include "server/batch.hpp"
 #include "server/http_channel.hpp"
 #include "server/http_refusal.hpp"
+#include "server/message_body.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kLines = "application/x-ndjson";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
 /// The fields of a request, for whoever knows nothing of HTTP.
@@ -53,6 +55,12 @@ bool is_message_type(std::string_view content_type) {
   return content_type.empty() || list_has_token(type, "application/json") ||
          list_has_token(type, "text/plain") ||
          list_has_token(type, "application/x-www-form-urlencoded");
+}
+
+/// Whether the body is many messages, one a line.
+bool is_lines(const HttpRequest& request) {
+  const std::string_view content_type = request.header(KnownHeader::content_type);
+  return equals_ignoring_case(content_type.substr(0, content_type.find(';')), kLines);
 }
 
 /// The caller of one POST. Its principal is worked out when somebody asks.
@@ -163,7 +171,15 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
   }
 }
 
+bool HttpEndpoint::streams_body(const HttpRequest& head) const {
+  return head.method == Method::post && head.path == "/mcp" && is_lines(head);
+}
+
 void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exchange) {
+  if (is_lines(request)) {
+    post_lines(request, std::move(exchange));
+    return;
+  }
   if (!is_message_type(request.header(KnownHeader::content_type))) {
     refuse(*exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
     return;
@@ -210,6 +226,32 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
       return;
     case Outcome::Kind::pending:
       return;
+  }
+}
+
+void HttpEndpoint::post_lines(const HttpRequest& request, HttpExchangePtr exchange) {
+  const std::string_view accept = request.header(KnownHeader::accept);
+  const bool takes_events = accepts(accept, "text/event-stream", "text/*");
+  const bool takes_lines = accept.data() != nullptr && list_has_token(accept, kLines);
+  if (!takes_lines && !takes_events) {
+    refuse(*exchange, 406, kInvalidRequest, "Accept application/x-ndjson or text/event-stream");
+    return;
+  }
+  const std::string principal = service_->access->principal_of(request);
+  if (principal.empty()) {
+    refuse_key(*exchange);
+    return;
+  }
+  const auto body = std::make_shared<MessageBody>(
+      *service_, request, exchange, principal,
+      takes_lines ? HttpChannel::Format::lines : HttpChannel::Format::events,
+      options_.websocket.max_message);
+  body->open();
+  if (request.body_follows) {
+    exchange->read_body(body);
+  } else {
+    body->on_body(request.body);
+    body->on_body_end();
   }
 }
 

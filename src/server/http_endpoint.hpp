@@ -26,9 +26,11 @@ class HttpEndpoint final : public HttpHandler {
   HttpEndpoint(Service& service, Options options);
 
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override;
+  [[nodiscard]] bool streams_body(const HttpRequest& head) const override;
 
  private:
   void post_message(const HttpRequest& request, HttpExchangePtr exchange);
+  void post_lines(const HttpRequest& request, HttpExchangePtr exchange);
   void post_to_stream(const HttpRequest& request, HttpExchangePtr exchange);
   void end_session(const HttpRequest& request, const HttpExchangePtr& exchange);
   void get(const HttpRequest& request, HttpExchangePtr exchange);

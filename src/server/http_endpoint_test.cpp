@@ -95,6 +95,24 @@ TEST_F(HttpEndpointTest, ABatchIsAnsweredWithAnArrayOrWithEvents) {
               StartsWith("HTTP/1.1 404 "));
 }
 
+TEST_F(HttpEndpointTest, APageMayReadEveryReplyThatIsForIt) {
+  const std::string page = "Origin: https://app.example\r\n";
+  const std::string allowed = "Access-Control-Allow-Origin: https://app.example\r\n";
+  EXPECT_THAT(ask(post("/mcp", R"({"jsonrpc":"2.0","method":"notifications/initialized"})", page),
+                  "\r\n\r\n"),
+              HasSubstr(allowed));
+  EXPECT_THAT(ask(get("/nowhere", page)), HasSubstr(allowed));
+  EXPECT_THAT(ask(post("/mcp", kPing, page + "Mcp-Session-Id: none\r\n")),
+              testing::AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(allowed)));
+  EXPECT_THAT(ask(post("/mcp",
+                       R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+                       R"({"protocolVersion":"2025-11-25"}})",
+                       page)),
+              testing::AllOf(HasSubstr("Mcp-Session-Id: "),
+                             HasSubstr("Access-Control-Expose-Headers: Mcp-Session-Id\r\n")));
+  EXPECT_THAT(ask(post("/mcp", kPing), kPong), Not(HasSubstr("Access-Control")));
+}
+
 TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
   EXPECT_THAT(ask(post("/mcp", kPing, "Content-Type: text/html\r\n")), StartsWith("HTTP/1.1 415 "));
   EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\n")), StartsWith("HTTP/1.1 406 "));

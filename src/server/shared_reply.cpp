@@ -158,13 +158,14 @@ bool SharedReply::complete() {
 
 void SharedReply::remove(const Channel& channel) {
   std::erase(channels_, &channel);
-  if (progress_task_) progress_task_();
   check_end();
+  if (progress_task_) progress_task_();
 }
 
 void SharedReply::check_end() {
   if (!complete_ || !channels_.empty() || output_ == nullptr) return;
   const std::shared_ptr<ReplyChannel> output = std::exchange(output_, nullptr);
+  const Executor::Task released = std::exchange(progress_task_, {});
   output->on_close({});
   if (!collected_.empty()) {
     output->reply(200, responses());
@@ -179,6 +180,7 @@ void SharedReply::check_end() {
 void SharedReply::close() {
   const std::shared_ptr<SharedReply> keep = shared_from_this();
   output_ = nullptr;
+  const Executor::Task released = std::exchange(progress_task_, {});
   std::vector<std::weak_ptr<Channel>> channels;
   for (Channel* const channel : std::exchange(channels_, {})) {
     channels.push_back(channel->weak_from_this());

@@ -50,7 +50,8 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   [[nodiscard]] std::size_t open_channels() const { return channels_.size(); }
   /// Whether the output takes more messages.
   [[nodiscard]] bool has_room() const { return room_; }
-  /// Called each time a channel is answered or the output has room again.
+  /// Run each time a channel is answered or the output has room again, until the end; it only notes
+  /// that, and does not come back here.
   void on_progress(Executor::Task task) { progress_task_ = std::move(task); }
 
  private:

@@ -144,7 +144,7 @@ const connections = {
     const client = stdio_client(t);
     return {
       send: (text) => client.write(`${text}\n`),
-      find: (what, probe) => until(() => client.messages.find(probe), what),
+      find: (what, probe) => client.when(() => client.messages.find(probe), what),
     };
   },
   'a Unix socket': async (t) => {
@@ -155,7 +155,7 @@ const connections = {
     const client = await unix_client(t, place);
     return {
       send: (text) => client.write(`${text}\n`),
-      find: (what, probe) => until(() => client.messages.find(probe), what),
+      find: (what, probe) => client.when(() => client.messages.find(probe), what),
     };
   },
   WebSocket: async (t) => {

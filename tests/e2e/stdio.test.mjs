@@ -93,7 +93,7 @@ test('every bad line is answered with an error, and the next line counts', async
   for (const [index, [text, code]] of cases.entries()) {
     client.write('\n\r\n');
     client.write(text);
-    await until(() => client.messages.length === index + 1, `${text.slice(0, 40)} is answered`);
+    await client.when(() => client.messages.length === index + 1, `${text.slice(0, 40)} is answered`);
     assert.equal(client.messages[index].error?.code, code, String(text.slice(0, 40)));
   }
   assert.deepEqual(await client.call('ping'), {});
@@ -122,13 +122,13 @@ test('the revision of initialize holds, and nothing but messages is on standard 
 test('streams are pushed, resumed and acknowledged as on a WebSocket', async (t) => {
   const client = stdio_client(t);
   const { stream_id } = await client.call(...wire.start({ count: 20, window: 5 }));
-  await until(() => client.pushed(stream_id).length === 5, 'the window is full');
+  await client.when(() => client.pushed(stream_id).length === 5, 'the window is full');
   assert.equal(await client.code_of(...wire.ack(stream_id, 99)), wire.codes.invalid_state);
   await client.call(...wire.ack(stream_id, 5));
-  await until(() => client.pushed(stream_id).length === 10, 'the window has moved');
+  await client.when(() => client.pushed(stream_id).length === 10, 'the window has moved');
   await client.call('unsubscribe', { stream_id });
   await client.call(...wire.subscribe(stream_id, 10));
-  await until(() => client.pushed(stream_id).at(-1).end, 'the stream has ended');
+  await client.when(() => client.pushed(stream_id).at(-1).end, 'the stream has ended');
   assert.equal(wire.count_numbers(wire.checked_text(client.pushed(stream_id))), 20);
 });
 
@@ -219,7 +219,7 @@ test('a client that does not read is held up, in bounded memory, and loses nothi
   const { rss } = memory_of(child.pid);
   assert.ok(rss < 100 << 20, `${rss} bytes of memory`);
   const client = new LineClient(child.stdin, child.stdout);
-  await until(() => client.messages.length === sent, 'all are answered');
+  await client.when(() => client.messages.length === sent, 'all are answered');
   assert.deepEqual(
     client.messages.map(({ id }) => id),
     Array.from({ length: sent }, (_, id) => id),
@@ -245,7 +245,7 @@ test('SIGTERM and SIGINT end it at once and cleanly, also in the middle of an an
   for (const signal of ['SIGTERM', 'SIGINT']) {
     const client = stdio_client(t);
     const { stream_id } = await client.call(...wire.start({ count: 1e6, interval_us: 1000 }));
-    await until(() => client.pushed(stream_id).length > 3, 'it streams');
+    await client.when(() => client.pushed(stream_id).length > 3, 'it streams');
     client.child.kill(signal);
     assert.deepEqual(await client.child.exited, { code: 0, signal: null }, client.child.errors);
     assert.equal(client.pushed(stream_id).at(-1).end, true, 'the stream was ended');

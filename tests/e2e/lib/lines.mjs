@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { unwrap } from './rpc.mjs';
 import { check_message, revision_of } from './schemas.mjs';
-import { clean_environment, program, root, until } from './server.mjs';
+import { clean_environment, program, root } from './server.mjs';
 
 export const stdio_flags = ['serve', '--stdio', '--engine', 'synthetic', '--threads', '1'];
 
@@ -13,6 +13,7 @@ export const stdio_flags = ['serve', '--stdio', '--engine', 'synthetic', '--thre
 export class LineClient {
   #next_id = 1;
   #rest = '';
+  #watchers = new Set();
   messages = [];
   ended = false;
 
@@ -25,13 +26,41 @@ export class LineClient {
       this.#rest = lines.pop();
       // A line that is no message is an error of the test.
       for (const line of lines) this.messages.push(JSON.parse(line));
+      this.#wake();
     });
     const end = () => {
       this.ended = true;
+      this.#wake();
     };
     output.on('end', end);
     output.on('close', end);
     output.on('error', end);
+  }
+
+  #wake() {
+    for (const look of this.#watchers) look();
+  }
+
+  // Resolves as soon as `probe(this)` answers something true, looking after everything that comes.
+  when(probe, what, deadline = 30_000) {
+    return new Promise((resolve, reject) => {
+      const finish = (settle, value) => {
+        this.#watchers.delete(look);
+        clearTimeout(late);
+        settle(value);
+      };
+      const look = () => {
+        const answer = probe(this);
+        if (answer) finish(resolve, answer);
+        else if (this.ended) finish(reject, new Error(`the connection ended before ${what}`));
+      };
+      const late = setTimeout(
+        () => finish(reject, new Error(`waited ${deadline} ms in vain until ${what}`)),
+        deadline,
+      );
+      this.#watchers.add(look);
+      look();
+    });
   }
 
   write(text) {
@@ -43,7 +72,7 @@ export class LineClient {
   async reply(method, params) {
     const id = `call ${this.#next_id++}`;
     this.send({ id, method, params });
-    const reply = await until(
+    const reply = await this.when(
       () => this.messages.find((message) => message.id === id),
       `${method} is answered`,
     );

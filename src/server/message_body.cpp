@@ -1,0 +1,119 @@
+#include "server/message_body.hpp"
+
+#include <utility>
+
+#include "protocol/negotiation.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+std::optional<std::string> copy_of(std::string_view header) {
+  return header.data() == nullptr ? std::nullopt : std::optional(std::string(header));
+}
+
+}  // namespace
+
+MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
+                         std::string principal, HttpChannel::Format format, std::size_t max_line)
+    : service_(&service),
+      exchange_(std::move(exchange)),
+      principal_(std::move(principal)),
+      format_(format),
+      max_line_(max_line),
+      session_id_(copy_of(request.header(KnownHeader::mcp_session_id))),
+      protocol_version_(copy_of(request.header(KnownHeader::mcp_protocol_version))),
+      reply_(std::make_shared<SharedReply>(SharedReply::Form::messages, exchange_->executor())),
+      reader_(max_line) {}
+
+void MessageBody::open() {
+  reply_->attach(std::make_shared<HttpChannel>(exchange_, true, format_));
+  // Lines that wait for their turn keep this, also when the body has ended.
+  reply_->on_progress([self = shared_from_this()] {
+    if (!self->waiting_) return;
+    self->exchange_->executor().post([self] { self->go_on(); });
+  });
+}
+
+bool MessageBody::on_body(std::string_view bytes) {
+  reader_.append(bytes);
+  return handle_lines();
+}
+
+void MessageBody::on_body_end() {
+  ended_ = true;
+  reader_.end();
+  handle_lines();
+}
+
+void MessageBody::go_on() {
+  if (!waiting_ || !exchange_->is_open()) return;
+  if (handle_lines() && !ended_) exchange_->resume_body();
+}
+
+bool MessageBody::handle_lines() {
+  waiting_ = false;
+  while (exchange_->is_open()) {
+    if (reply_->open_channels() >= kMaxOpen || !reply_->has_room()) {
+      waiting_ = true;
+      return false;
+    }
+    const LineReader::Next next = reader_.next();
+    switch (next.kind) {
+      case LineReader::Next::Kind::line:
+        handle(next.line);
+        break;
+      case LineReader::Next::Kind::too_long: {
+        std::string response;
+        append_error(
+            response, {},
+            {kInvalidRequest,
+             "Invalid Request: the message is longer than " + std::to_string(max_line_) + " bytes",
+             {}});
+        reply_->respond(response);
+        break;
+      }
+      case LineReader::Next::Kind::none:
+        if (ended_) reply_->complete();
+        return true;
+    }
+  }
+  return true;
+}
+
+void MessageBody::handle(std::string_view line) {
+  std::string response;
+  session_ = nullptr;
+  const std::expected<Message, MessageError> message = service_->parser.parse(line);
+  if (!message) {
+    Dispatcher::reject(message.error(), response);
+  } else {
+    // Header fields cannot mirror each of many messages, so those that say all themselves need
+    // none.
+    MirroredHeaders headers;
+    if (protocol_version_) headers.protocol_version = *protocol_version_;
+    service_->dispatcher.dispatch(*message, is_self_contained(*message) ? nullptr : &headers, *this,
+                                  response);
+  }
+  if (!response.empty()) reply_->respond(response);
+}
+
+Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId& id) {
+  return reply_->open(id, session_);
+}
+
+Result<std::shared_ptr<Session>> MessageBody::session() {
+  if (!session_id_ || !service_->sessions->enabled()) return nullptr;
+  session_ = service_->sessions->find(*session_id_, principal_);
+  if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
+  return session_;
+}
+
+Result<void> MessageBody::begin_session(const Revision& /*revision*/,
+                                        const ClientCapabilities& /*capabilities*/) {
+  return fail(
+      kInvalidRequest,
+      "Invalid Request: send initialize in a POST of its own, whose reply names the session");
+}
+
+}  // namespace sluice

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http_exchange.hpp"
+#include "net/line_reader.hpp"
+#include "server/http_channel.hpp"
+#include "server/reply_channel.hpp"
+#include "server/service.hpp"
+#include "server/shared_reply.hpp"
+
+namespace sluice {
+
+/// A POST whose body is many messages, one a line, handled as they arrive (docs/transports.md).
+/// The reply carries what answers them, as it is there, and ends when the body has ended and all is
+/// answered. Belongs to the exchange's loop; kept by the connection and by what is unanswered.
+class MessageBody final : public BodyHandler,
+                          private Caller,
+                          public std::enable_shared_from_this<MessageBody> {
+ public:
+  /// `max_line`: bytes of a message.
+  MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
+              std::string principal, HttpChannel::Format format, std::size_t max_line);
+
+  /// Once, before the body.
+  void open();
+  bool on_body(std::string_view bytes) override;
+  void on_body_end() override;
+
+  /// Requests that may be unanswered while the body is read on.
+  static constexpr std::size_t kMaxOpen = 64;
+
+ private:
+  // Caller
+  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
+  Result<std::shared_ptr<Session>> session() override;
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override;
+
+  /// Handles the lines that are there. False: what is unanswered has to be answered, or read,
+  /// first.
+  bool handle_lines();
+  void handle(std::string_view line);
+  void go_on();
+
+  Service* service_;
+  HttpExchangePtr exchange_;
+  std::string principal_;
+  HttpChannel::Format format_;
+  std::size_t max_line_;
+  std::optional<std::string> session_id_;
+  std::optional<std::string> protocol_version_;
+  std::shared_ptr<Session> session_;  // of the message that is handled
+  std::shared_ptr<SharedReply> reply_;
+  LineReader reader_;
+  bool waiting_ = false;  // for handle_lines() to go on
+  bool ended_ = false;    // the body has
+};
+
+}  // namespace sluice

@@ -1,0 +1,156 @@
+#include "server/message_body.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+
+#include "server/endpoint_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::string_view kLines =
+    "Content-Type: application/x-ndjson; charset=utf-8\r\n"
+    "Accept: application/json, text/event-stream, application/x-ndjson\r\n";
+constexpr std::string_view kEvents =
+    "Content-Type: application/x-ndjson\r\nAccept: text/event-stream\r\n";
+
+std::string ping(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"method":"ping"})" + "\n";
+}
+std::string pong(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"result":{}})";
+}
+std::string later(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) +
+         R"(,"method":"tools/call","params":{"name":"later","_meta":{"progressToken":"p"}}})" +
+         "\n";
+}
+std::string chunk(std::string_view text) {
+  std::string framed(text);
+  frame_chunk(framed);
+  return framed;
+}
+
+class MessageBodyTest : public EndpointTest {
+ protected:
+  /// Begins a body that has no end yet.
+  Peer begin(std::string_view headers) {
+    Peer peer = connect_to_endpoint();
+    peer.send("POST /mcp HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n" +
+              std::string(headers) + "\r\n");
+    return peer;
+  }
+};
+
+TEST_F(MessageBodyTest, MessagesAreAnsweredWhileItArrives) {
+  Peer peer = begin(kLines);
+  peer.send(chunk(ping("1") + "\r\n" + ping("2").substr(0, 20)));
+  ASSERT_TRUE(peer.expect(pong("1") + "\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("Content-Type: application/x-ndjson\r\n"));
+  peer.send(chunk(ping("2").substr(20) + later("3")));
+  ASSERT_TRUE(peer.expect(pong("2") + "\n"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  calls[0]->emit("half");
+  ASSERT_TRUE(peer.expect("\"half\"}}\n"));
+  // What is quicker need not wait, and the last line needs no end.
+  const std::string last = ping("4");
+  peer.send(chunk(last.substr(0, last.size() - 1)) + "0\r\n\r\n");
+  ASSERT_TRUE(peer.expect(pong("4") + "\n"));
+  calls[0]->complete({.text = "whole"});
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("{\"jsonrpc\":\"2.0\",\"id\":3,"));
+  EXPECT_TRUE(peer.expect_end());
+}
+
+TEST_F(MessageBodyTest, OrWithEvents) {
+  const std::string reply = ask(post("/mcp", ping("1") + ping("2"), kEvents), "0\r\n\r\n");
+  EXPECT_THAT(reply, HasSubstr("Content-Type: text/event-stream\r\n"));
+  EXPECT_THAT(reply, HasSubstr("data: " + pong("1") + "\n\n"));
+  EXPECT_THAT(reply, HasSubstr("data: " + pong("2") + "\n\n"));
+  EXPECT_THAT(ask(post("/mcp", ping("1"),
+                       "Content-Type: application/x-ndjson\r\nAccept: application/json\r\n")),
+              StartsWith("HTTP/1.1 406 "));
+}
+
+TEST_F(MessageBodyTest, ThatAsksForNothingIsAccepted) {
+  EXPECT_THAT(ask(post("/mcp",
+                       R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
+                       "\n",
+                       kLines),
+                  "\r\n\r\n"),
+              StartsWith("HTTP/1.1 202 "));
+  EXPECT_THAT(ask(post("/mcp", "", kLines), "\r\n\r\n"), StartsWith("HTTP/1.1 202 "));
+}
+
+TEST_F(MessageBodyTest, AWrongLineIsAnsweredAndTheNextOneRead) {
+  const std::string reply =
+      ask(post("/mcp",
+               "{\n[" + ping("1").substr(0, ping("1").size() - 1) + "]\n" +
+                   R"({"jsonrpc":"2.0","id":2,"method":"initialize","params":)"
+                   R"({"protocolVersion":"2025-06-18","capabilities":{}}})"
+                   "\n" +
+                   R"({"jsonrpc":"2.0","id":3,"method":"server/discover","params":{"_meta":{)"
+                   R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                   R"("io.modelcontextprotocol/clientCapabilities":{}}}})"
+                   "\n" +
+                   ping("4"),
+               kLines),
+          "0\r\n\r\n");
+  EXPECT_THAT(reply, HasSubstr("-32700"));
+  EXPECT_THAT(reply, HasSubstr("send one message at a time"));
+  EXPECT_THAT(reply, HasSubstr("send initialize in a POST of its own"));
+  EXPECT_THAT(reply, HasSubstr("supportedVersions"));
+  EXPECT_THAT(reply, HasSubstr(pong("4")));
+  EXPECT_THAT(reply, Not(HasSubstr(pong("1"))));
+  EXPECT_EQ(sessions->size(), 0U);
+}
+
+TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
+  Peer peer = begin(kLines);
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen + 2; ++i) many += later(std::to_string(i));
+  // Also what the body's end leaves to be handled is.
+  peer.send(chunk(many) + "0\r\n\r\n");
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  settle();
+  EXPECT_EQ(calls.size(), MessageBody::kMaxOpen);
+  calls[0]->complete({.text = "done"});
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 1; }));
+  for (std::size_t i = 1; i < calls.size(); ++i) calls[i]->complete({.text = "done"});
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 2; }));
+  calls.back()->complete({.text = "done"});
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+}
+
+TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {
+  const std::string session = initialize();
+  Peer peer = begin(std::string(kLines) + session);
+  peer.send(chunk(later("1") + later("2")));
+  ASSERT_TRUE(until([&] { return calls.size() == 2; }));
+  peer.send(chunk(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})"
+                  "\n"));
+  EXPECT_TRUE(until([&] { return calls[0]->over(); }));
+  EXPECT_FALSE(calls[1]->over());
+  peer.close();
+  EXPECT_TRUE(until([&] { return calls[1]->over(); }));
+  EXPECT_THAT(
+      ask(post("/mcp", ping("1"), std::string(kLines) + "Mcp-Session-Id: 0123456789abcdef\r\n"),
+          "0\r\n\r\n"),
+      HasSubstr("Session not found"));
+}
+
+TEST_F(MessageBodyTest, NeedsAKeyIfThereAreAny) {
+  access.api_keys = {{"ann", "secret"}};
+  Peer peer = begin(kLines);
+  EXPECT_TRUE(peer.expect("HTTP/1.1 401 "));
+  EXPECT_TRUE(peer.expect("}}"));
+}
+
+}  // namespace
+}  // namespace sluice
