@@ -10,6 +10,7 @@ namespace everything {
 
 void add_tools(sluice::Server& server);
 void add_questions(sluice::Server& server);
+void add_tasks(sluice::Server& server);
 void add_resources(sluice::Server& server);
 void add_prompts(sluice::Server& server);
 

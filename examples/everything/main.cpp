@@ -67,6 +67,7 @@ int main(int count, char** arguments) {
                         {.instructions = "A server for tests of clients"});
   everything::add_tools(server);
   everything::add_questions(server);
+  everything::add_tasks(server);
   everything::add_resources(server);
   everything::add_prompts(server);
   return sluice::serve(server, std::move(places->http), std::move(places->unix_socket),

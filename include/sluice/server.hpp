@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -94,6 +95,12 @@ struct PromptOptions {
   std::vector<PromptParameter> arguments = {};  // for handlers that take Variables
   std::vector<Icon> icons = {};
   json::object meta = {};
+};
+
+/// A file of a skill: its path within the skill, and its bytes.
+struct SkillFile {
+  std::string path;
+  std::string content;
 };
 
 /// What a completion is for.
@@ -338,6 +345,14 @@ class Server {
                    std::move(handler), detail::decode_typed<detail::InOf<F>>,
                    detail::CompletionEncoder()));
   }
+
+  /// A skill (the extension io.modelcontextprotocol/skills, SEP-2640) at `path`, such as
+  /// "acme/refunds", with its files, one of them SKILL.md. Throws std::invalid_argument for what is
+  /// none.
+  Server& skill(std::string_view path, std::vector<SkillFile> files);
+  /// All skills below a directory: each folder with a SKILL.md. Throws std::invalid_argument for
+  /// what is none, and what cannot be read.
+  Server& skills(const std::filesystem::path& directory);
 
   /// Asked before each request, on its loop: an Error refuses it. For authorization and rate
   /// limits. Several are asked in their order.

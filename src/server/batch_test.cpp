@@ -33,7 +33,7 @@ class BatchTest : public ::testing::Test {
  protected:
   BatchTest() {
     service.emplace(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
-                    bench.sessions, *bench.changes,
+                    bench.sessions, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
   }
   ~BatchTest() override {

@@ -27,8 +27,8 @@ TEST(MessageConnection, ItsSessionEndsWithIt) {
   ServerBench bench;
   const AccessPolicy access{{}};
   Service service(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
-                  bench.sessions, *bench.changes, {{&bench.executors[0], bench.managers[0].get()}},
-                  0);
+                  bench.sessions, *bench.changes, *bench.tasks,
+                  {{&bench.executors[0], bench.managers[0].get()}}, 0);
   const PushedChunkEncoder encoder(line_framing());
   RecordingOutput output;
   const auto connection = std::make_shared<MessageConnection>(service, "alice", encoder);

@@ -383,6 +383,26 @@ Server& Server::add(TemplateRef resources, std::string argument,
   return *this;
 }
 
+Server& Server::skill(std::string_view path, std::vector<SkillFile> files) {
+  std::vector<Skill::Source> sources;
+  for (SkillFile& file : files) {
+    sources.push_back({std::move(file.path), std::move(file.content)});
+  }
+  Result<Skill> made = Skill::make(path, std::move(sources));
+  if (!made) throw std::invalid_argument(made.error().message);
+  const Result<void> offered = offer_skills(state_->definition, {std::move(*made)});
+  if (!offered) throw std::invalid_argument(offered.error().message);
+  return *this;
+}
+
+Server& Server::skills(const std::filesystem::path& directory) {
+  Result<std::vector<Skill>> found = read_skills(directory);
+  if (!found) throw std::invalid_argument(found.error().message);
+  const Result<void> offered = offer_skills(state_->definition, std::move(*found));
+  if (!offered) throw std::invalid_argument(offered.error().message);
+  return *this;
+}
+
 Server& Server::before(BeforeRequest hook) {
   state_->definition.before.push_back(std::move(hook));
   return *this;

@@ -96,7 +96,7 @@ class ServerHostTest : public ::testing::Test {
     definition.tools.push_back(
         {.name = "later",
          .description = "",
-         .input_schema = "{}",
+         .input_schema = R"({"type":"object"})",
          .handler = Tool::Deferred(
              [this](const json::object&, std::shared_ptr<PendingRequest> made) -> Result<void> {
                called.set_value(std::move(made));
