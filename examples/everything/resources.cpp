@@ -32,6 +32,10 @@ void add_resources(sluice::Server& server) {
                                     R"("})";
                            },
                            {.description = "Data by id", .mime_type = "application/json"});
+  server.skill("acme/refunds", {{"SKILL.md",
+                                 "---\nname: refunds\ndescription: How to give refunds\n---\n\nSee "
+                                 "references/FORMS.md.\n"},
+                                {"references/FORMS.md", "# Forms\n\nForm 12 is the one.\n"}});
   server.completion(
       sluice::TemplateRef{"test://template/{id}/data"}, "id",
       [](const std::string& typed) { return std::vector<std::string>{typed + "1", typed + "2"}; });

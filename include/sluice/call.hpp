@@ -111,6 +111,8 @@ class Call {
   /// The MCP revision of the request, such as "2026-07-28".
   std::string_view revision() const;
   const ClientFeatures& client() const { return backend_->facts().client; }
+  /// Where the request stands in a distributed trace; null if it does not say.
+  const TraceContext* trace() const { return backend_->facts().trace.get(); }
   /// Set when nobody waits for the answer any more: disconnected, cancelled, timed out.
   std::stop_token stop_token() const { return backend_->facts().stop.get_token(); }
   /// When the call is given up; none: never.

@@ -136,6 +136,7 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
     : request_(std::move(request)), workers_(options.workers), call_(*this) {
   facts_.principal = request_->principal();
   facts_.revision = request_->context().revision;
+  facts_.trace = request_->context().trace;
   const ClientCapabilities& client = request_->client();
   facts_.client = {.elicitation = client.elicitation_form,
                    .elicitation_url = client.elicitation_url,

@@ -19,6 +19,7 @@
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
 #include "sluice/logging_level.hpp"
+#include "sluice/trace_context.hpp"
 
 namespace sluice {
 
@@ -50,6 +51,7 @@ struct CallFacts {
   std::string principal;
   const Revision* revision = nullptr;
   ClientFeatures client = {};
+  std::shared_ptr<const TraceContext> trace = {};  // or null
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
   std::stop_source stop = {};
 };
