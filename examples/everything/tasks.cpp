@@ -1,6 +1,7 @@
 // Tools whose calls go on as tasks where clients know them.
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +19,12 @@ using sluice::TaskSupport;
 struct Name {
   std::string name;
 };
-struct Seconds {
+struct Work {
   double seconds = 1;
+  std::optional<std::string> label;
+};
+struct File {
+  std::optional<std::string> filename;
 };
 struct Confirmation {
   bool confirm;
@@ -30,10 +35,10 @@ struct Confirmation {
 void add_tasks(sluice::Server& server) {
   server.tool("greet", "Greets", [](Name in) { return "Hello, " + in.name + "!"; });
   server.tool("slow_compute", "Takes as long as it is told",
-              [](Seconds in, Call& call) -> Task<std::string> {
+              [](Work in, Call& call) -> Task<std::string> {
                 const std::chrono::duration<double> time(in.seconds);
                 co_await call.sleep(std::chrono::duration_cast<std::chrono::nanoseconds>(time));
-                co_return "Computed";
+                co_return "Computed " + in.label.value_or("something");
               },
               {.tasks = TaskSupport::optional});
   server.tool("failing_job", "Fails after a second",

@@ -75,6 +75,9 @@ class WireSchema {
     const json::value& result = members.at("result");
     const json::value* const type = result.as_object().if_contains("resultType");
     if (type != nullptr && *type == "input_required") return check(result, "InputRequiredResult");
+    // A call may become a task. The schemas do not have the extension of 2026-07-28 (SEP-2663).
+    if (type != nullptr && *type == "task") return check(result, "Result");
+    if (result.as_object().contains("task")) return check(result, "CreateTaskResult");
     return check_known(result, of_result(method));
   }
 

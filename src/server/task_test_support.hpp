@@ -109,11 +109,14 @@ class TaskTestBench : public testing::Test {
   }
 
   void ask_for_name(std::string_view key = "name") {
-    bench.calls.back()->ask({{std::string(key), "elicitation/create", {{"message", "Who?"}}}},
-                            [this](const Result<std::vector<json::value>>& answers) {
-                              heard = answers ? to_json(answers->front())
-                                              : std::to_string(answers.error().code);
-                            });
+    bench.calls.back()->ask(
+        {{std::string(key),
+          "elicitation/create",
+          {{"message", "Who?"},
+           {"requestedSchema", {{"type", "object"}, {"properties", json::object()}}}}}},
+        [this](const Result<std::vector<json::value>>& answers) {
+          heard = answers ? to_json(answers->front()) : std::to_string(answers.error().code);
+        });
     bench.run_all();
   }
 
