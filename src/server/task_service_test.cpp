@@ -453,10 +453,14 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
       parse_json(created).value().at("result").at("task").at("taskId").get_string());
   bench.run_all();
   std::string heard;
-  bench.calls.back()->ask({{"a", "elicitation/create", {{"message", "A?"}}}},
-                          [&](const Result<std::vector<json::value>>& answers) {
-                            heard = to_json(answers.value().front());
-                          });
+  bench.calls.back()->ask(
+      {{"a",
+        "elicitation/create",
+        {{"message", "A?"},
+         {"requestedSchema", {{"type", "object"}, {"properties", json::object()}}}}}},
+      [&](const Result<std::vector<json::value>>& answers) {
+        heard = to_json(answers.value().front());
+      });
   const std::string named = R"("taskId":")" + id + "\"";
   EXPECT_EQ(ask_elsewhere("tasks/result", named), "");
   bench.executors[0].run();
