@@ -1,0 +1,36 @@
+// A tool that asks the user. The same coroutine serves clients of all revisions: those with a
+// session are asked while it waits; those of 2026-07-28 call again with the answer, and it runs
+// again from its start. So nothing that may not be done twice comes before the question.
+
+#include <cstdlib>
+#include <string>
+
+#include "sluice/server.hpp"
+
+struct Table {
+  int guests;
+};
+struct Details {
+  std::string name;
+  bool outside = false;
+
+  static auto describe() {
+    return sluice::describe(sluice::field<&Details::name>("On which name?"),
+                            sluice::field<&Details::outside>("Outside?").optional());
+  }
+};
+
+sluice::Task<std::string> book(Table in, sluice::Call& call) {
+  const auto details = co_await call.elicit<Details>("One more thing about your table:");
+  if (!details) co_return "Nothing was booked.";
+  co_return "A table for " + std::to_string(in.guests) +
+      (details.content->outside ? " outside" : "") + " is booked for " + details.content->name +
+      ".";
+}
+
+int main(int count, char** arguments) {
+  sluice::Server server("restaurant", "1.0");
+  server.tool("book_table", "Books a table", &book);
+  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
+  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+}

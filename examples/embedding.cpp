@@ -1,0 +1,50 @@
+// A server inside a program that has an event loop of its own, here Asio's: the handler lets the
+// program's loop do the work and waits for it, and no thread waits with it.
+
+#include <cstdlib>
+#include <expected>
+#include <iostream>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include "sluice/server.hpp"
+
+namespace asio = boost::asio;
+
+struct Shift {
+  int by = 1;
+};
+struct Position {
+  int x = 0;
+};
+
+int main(int count, char** arguments) {
+  asio::io_context program;
+  Position position;  // belongs to the program's thread
+
+  sluice::Server server("embedded", "1.0");
+  server.tool("move", "Moves the robot",
+              [&](Shift in, sluice::Call& call) -> sluice::Task<Position> {
+                co_return co_await call.callback<Position>([&](sluice::Resolver<Position> done) {
+                  asio::post(program, [&position, in, done]() mutable {
+                    position.x += in.by;
+                    done.succeed(position);
+                  });
+                });
+              });
+  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
+  const std::expected<sluice::Serving, sluice::Error> serving =
+      sluice::start(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  if (!serving) {
+    std::cerr << serving.error().message << "\n";
+    return 1;
+  }
+  std::cerr << "serving " << serving->url() << std::endl;
+  asio::signal_set signals(program, SIGINT, SIGTERM);
+  signals.async_wait([&](auto /*error*/, int /*signal*/) { program.stop(); });
+  program.run();
+  return 0;
+}

@@ -1,0 +1,45 @@
+// Tools that show what they do while they do it: a coroutine that yields, and a function that
+// blocks and so runs on a thread of its own.
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "sluice/server.hpp"
+
+using namespace std::chrono_literals;
+
+struct Count {
+  int to = 5;
+};
+struct Total {
+  int sum = 0;
+};
+
+sluice::Stream<Total> count(Count in, sluice::Call& call) {
+  Total total;
+  for (int i = 1; i <= in.to; ++i) {
+    total.sum += i;
+    co_yield sluice::text(std::to_string(i) + "\n");  // suspends while the peer is slow
+    co_await call.sleep(10ms);
+  }
+  co_return total;
+}
+
+int main(int argument_count, char** arguments) {
+  sluice::Server server("streaming-tool", "1.0");
+  server.tool("count", "Counts aloud", &count);
+  server.tool("grind", "Works hard on a worker thread",
+              sluice::blocking([](Count in, sluice::Call& call) {
+                Total total;
+                for (int i = 1; i <= in.to && !call.stop_token().stop_requested(); ++i) {
+                  std::this_thread::sleep_for(1ms);
+                  total.sum += i;
+                  call.progress(i, in.to);
+                }
+                return total;
+              }));
+  const int port = argument_count > 1 ? std::atoi(arguments[1]) : 8080;
+  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+}

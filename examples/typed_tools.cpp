@@ -1,0 +1,55 @@
+// What structs say about a tool: descriptions, bounds, enums, nested lists, what may be missing.
+// Clients and models see it as JSON Schema, and wrong arguments never reach the lambda.
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/server.hpp"
+
+enum class Size { small, medium, large };
+
+struct Item {
+  std::string name;
+  int count = 1;
+
+  static auto describe() {
+    return sluice::describe(sluice::field<&Item::name>("What to order").min_length(1),
+                            sluice::field<&Item::count>().minimum(1).maximum(100));
+  }
+};
+
+struct Order {
+  std::vector<Item> items;
+  Size size = Size::medium;
+  std::optional<std::string> note;
+
+  static auto describe() {
+    return sluice::describe("An order", sluice::field<&Order::items>().min_items(1),
+                            sluice::field<&Order::note>("For the kitchen").max_length(200));
+  }
+};
+
+struct Receipt {
+  int pieces;
+  double price;
+};
+
+int main(int count, char** arguments) {
+  sluice::Server server("typed-tools", "1.0");
+  server.tool("order", "Places an order",
+              [](Order in) {
+                Receipt receipt{0, 0};
+                for (const Item& item : in.items) {
+                  // The model reads this, and may do better.
+                  if (item.name == "unicorn") throw sluice::ToolError("Unicorns are sold out");
+                  receipt.pieces += item.count;
+                }
+                receipt.price = receipt.pieces * (in.size == Size::large ? 3.5 : 2.5);
+                return receipt;
+              },
+              {.title = "Order", .annotations = {.destructive = false}});
+  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
+  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+}
