@@ -1,4 +1,5 @@
 #include <iostream>
+
 #include <sluice/server.hpp>
 
 struct Add {
