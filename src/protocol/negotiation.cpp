@@ -83,6 +83,15 @@ const json::value* meta_of(const Message& message) {
 
 }  // namespace
 
+RequestContext copy_of(const RequestContext& context) {
+  return {.revision = context.revision,
+          .progress_token = context.progress_token,
+          .capabilities = context.capabilities,
+          .logging_level = context.logging_level,
+          .trace = context.trace == nullptr ? nullptr
+                                            : std::make_unique<const TraceContext>(*context.trace)};
+}
+
 bool is_self_contained(const Message& message) {
   const json::value* const meta = meta_of(message);
   return meta != nullptr && meta->is_object() && meta->get_object().contains(kVersionKey);

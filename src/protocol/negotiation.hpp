@@ -25,8 +25,11 @@ struct RequestContext {
   /// The least severe log messages that the caller wants of this request; none: no messages.
   std::optional<LoggingLevel> logging_level;
   /// Where the request stands in a distributed trace; null: it does not say.
-  std::shared_ptr<const TraceContext> trace;
+  std::unique_ptr<const TraceContext> trace;
 };
+
+/// For a second request that goes on where `context` was.
+RequestContext copy_of(const RequestContext& context);
 
 /// Finds the revision that `message` speaks and checks what that revision demands of a request.
 /// With `headers`, also that they mirror the body (2026-07-28, Streamable HTTP, Server Validation).

@@ -154,14 +154,14 @@ bool TraceContext::sampled() const {
          std::string_view("13579bdf").find(traceparent[kFlagsAt + 1]) != std::string_view::npos;
 }
 
-std::shared_ptr<const TraceContext> decode_trace_context(const json::object& meta) {
+std::unique_ptr<const TraceContext> decode_trace_context(const json::object& meta) {
   const std::string_view parent = text_at(meta, "traceparent");
   const std::string_view state = text_at(meta, "tracestate");
   const std::string_view baggage = text_at(meta, "baggage");
   const bool has_parent = is_traceparent(parent);
   const bool has_baggage = is_baggage(baggage);
   if (!has_parent && !has_baggage) return nullptr;
-  auto trace = std::make_shared<TraceContext>();
+  auto trace = std::make_unique<TraceContext>();
   if (has_parent) trace->traceparent = parent;
   if (has_parent && is_tracestate(state)) trace->tracestate = state;
   if (has_baggage) trace->baggage = baggage;

@@ -9,6 +9,6 @@ namespace sluice {
 
 /// The trace context in the `_meta` of a request, or null if there is none. What is not valid is
 /// left out, for a broken trace must not break what is traced.
-std::shared_ptr<const TraceContext> decode_trace_context(const json::object& meta);
+std::unique_ptr<const TraceContext> decode_trace_context(const json::object& meta);
 
 }  // namespace sluice

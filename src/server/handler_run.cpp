@@ -136,7 +136,9 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
     : request_(std::move(request)), workers_(options.workers), call_(*this) {
   facts_.principal = request_->principal();
   facts_.revision = request_->context().revision;
-  facts_.trace = request_->context().trace;
+  if (const auto& trace = request_->context().trace) {
+    facts_.trace = std::make_shared<const TraceContext>(*trace);
+  }
   const ClientCapabilities& client = request_->client();
   facts_.client = {.elicitation = client.elicitation_form,
                    .elicitation_url = client.elicitation_url,

@@ -151,10 +151,10 @@ PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> ch
       principal_(std::move(details.principal)),
       channel_(std::move(channel)),
       service_(&service),
-      results_(&results),
-      rounds_(std::move(details.rounds)),
-      tool_(details.tool),
-      task_(std::move(details.task)) {
+      results_(&results) {
+  if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
+  if (details.tool != nullptr && details.tool->output) rare().tool = details.tool;
+  if (details.task != nullptr) rare().task = std::move(details.task);
   if (details.session == nullptr) return;
   const bool resumable =
       channel_->can_stream() && !channel_->is_shared() && !details.session->id().empty();
@@ -162,7 +162,7 @@ PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> ch
 }
 
 PendingRequest::~PendingRequest() {
-  if (task_ != nullptr) fail({kInternalError, "The tool has ended without an answer", {}});
+  if (task() != nullptr) fail({kInternalError, "The tool has ended without an answer", {}});
   close();
 }
 
@@ -273,8 +273,8 @@ void PendingRequest::read_through_channel() {
 }
 
 bool PendingRequest::send(std::string_view message) {
-  if (task_ != nullptr) {
-    task_->send(std::string(message));
+  if (task() != nullptr) {
+    task()->send(std::string(message));
     return true;
   }
   if (!can_send() || !start_stream()) return true;
@@ -282,14 +282,14 @@ bool PendingRequest::send(std::string_view message) {
 }
 
 bool PendingRequest::emit(std::string_view text) {
-  if (task_ != nullptr) return progress(static_cast<double>(++emitted_), {}, text);
+  if (task() != nullptr) return progress(static_cast<double>(++rare().emitted), {}, text);
   if (context_.progress_token.empty() || !can_send() || !start_stream()) return true;
   if (!resumable()) return stream_->append(ChunkKind::text, text);
   // Whoever resumes finds whole messages.
   std::string escaped;
   append_json_escaped(escaped, text);
   std::string message;
-  append_progress(message, ++emitted_, escaped);
+  append_progress(message, ++rare().emitted, escaped);
   return stream_->append(ChunkKind::message, message);
 }
 
@@ -310,7 +310,7 @@ bool PendingRequest::progress(double progress, std::optional<double> total,
 bool PendingRequest::log(LoggingLevel level, std::string_view logger, std::string_view data) {
   std::optional<LoggingLevel> least = context_.logging_level;
   if (in_session_ != nullptr) least = in_session_->session->logging_level();
-  if (task_ != nullptr) least = task_->logging_level();
+  if (task() != nullptr) least = task()->logging_level();
   if (!least || level < *least) return true;
   std::string params = R"({"level":")" + std::string(to_string(level)) + "\"";
   if (!logger.empty()) {
@@ -322,12 +322,12 @@ bool PendingRequest::log(LoggingLevel level, std::string_view logger, std::strin
 }
 
 bool PendingRequest::notify(std::string_view method, std::string_view params) {
-  if (task_ == nullptr && !can_send()) return true;
+  if (task() == nullptr && !can_send()) return true;
   std::string message = R"({"jsonrpc":"2.0","method":)";
   append_json_string(message, method);
   message.append(R"(,"params":)");
-  if (task_ != nullptr) {
-    message.append(with_meta(params, task_->meta()));
+  if (task() != nullptr) {
+    message.append(with_meta(params, task()->meta()));
   } else {
     message.append(params);
   }
@@ -361,7 +361,7 @@ std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>&
                  "This needs a client that declares the capability " + missing,
                  R"({"requiredCapabilities":)" + missing + "}"};
   }
-  if (task_ != nullptr || rounds_ != nullptr || (in_session_ != nullptr && can_send())) return {};
+  if (task() != nullptr || rounds() != nullptr || (in_session_ != nullptr && can_send())) return {};
   return Error{
       kInvalidRequest, "This client cannot be asked: it has no session, or reads no events", {}};
 }
@@ -370,9 +370,9 @@ void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
   if (over_) return;
   if (std::optional<Error> why = cannot_ask(requests)) {
     answer(std::unexpected(std::move(*why)));
-  } else if (task_ != nullptr) {
-    task_->ask(std::move(requests), std::move(answer));
-  } else if (rounds_ != nullptr) {
+  } else if (task() != nullptr) {
+    task()->ask(std::move(requests), std::move(answer));
+  } else if (rounds() != nullptr) {
     ask_in_rounds(requests, std::move(answer));
   } else {
     ask_in_session(std::move(requests), std::move(answer));
@@ -380,15 +380,15 @@ void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
 }
 
 Result<std::shared_ptr<PendingRequest>> PendingRequest::begin_task() {
-  if (over_ || !begin_task_) return shared_from_this();
-  return std::exchange(begin_task_, {})(this);
+  if (over_ || rare_ == nullptr || !rare_->begin_task) return shared_from_this();
+  return std::exchange(rare_->begin_task, {})(this);
 }
 
 void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer) {
   std::vector<json::value> answers;
   std::vector<const InputRequest*> missing;
   for (const InputRequest& request : requests) {
-    const json::value* const given = rounds_->find(request.key);
+    const json::value* const given = rounds()->find(request.key);
     if (given == nullptr) {
       missing.push_back(&request);
     } else if (Result<void> fits = check_answer(request, *given); !fits) {
@@ -403,7 +403,7 @@ void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, An
     return;
   }
   std::string message;
-  results_->append_input_required(message, id_, *context_.revision, *rounds_, missing);
+  results_->append_input_required(message, id_, *context_.revision, *rounds(), missing);
   StreamProducer* const producer = producer_;
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   this->answer(200, std::move(message));
@@ -420,12 +420,12 @@ void PendingRequest::ask_in_session(std::vector<InputRequest> requests, Answer a
 
 void PendingRequest::complete(const ToolResult& result) {
   if (over_) return;
-  if (tool_ != nullptr) {
-    if (const Result<void> fits = tool_->check(result); !fits) return fail(fits.error());
+  if (tool() != nullptr) {
+    if (const Result<void> fits = tool()->check(result); !fits) return fail(fits.error());
   }
   std::string message;
-  if (task_ != nullptr) {
-    results_->append_tool_result(message, id_, *context_.revision, result, task_->meta());
+  if (task() != nullptr) {
+    results_->append_tool_result(message, id_, *context_.revision, result, task()->meta());
     end_task(result.is_error ? TaskRecord::Ending::error_result : TaskRecord::Ending::result,
              result.text, message);
     return;
@@ -437,10 +437,10 @@ void PendingRequest::complete(const ToolResult& result) {
 void PendingRequest::complete(std::string_view members, std::string_view meta) {
   if (over_) return;
   std::string message;
-  if (task_ != nullptr) {
+  if (task() != nullptr) {
     std::string both(meta);
-    if (!both.empty() && !task_->meta().empty()) both.push_back(',');
-    results_->append(message, id_, *context_.revision, members, both.append(task_->meta()));
+    if (!both.empty() && !task()->meta().empty()) both.push_back(',');
+    results_->append(message, id_, *context_.revision, members, both.append(task()->meta()));
     end_task(TaskRecord::Ending::result, {}, message);
     return;
   }
@@ -463,7 +463,7 @@ void PendingRequest::fail(const Error& error) {
   if (over_) return;
   std::string message;
   append_error(message, id_, error);
-  if (task_ != nullptr) {
+  if (task() != nullptr) {
     end_task(TaskRecord::Ending::error, error.message, message);
     return;
   }
@@ -476,7 +476,9 @@ void PendingRequest::follow(const std::string& stream_id) {
 
 void PendingRequest::answer(int http_status, std::string message, int error) {
   over_ = true;
-  if (const auto watch = std::move(watch_)) watch->end(error);
+  if (rare_ != nullptr) {
+    if (const auto watch = std::move(rare_->watch)) watch->end(error);
+  }
   leave_session();
   producer_ = nullptr;
   if (stream_ == nullptr) {
@@ -505,7 +507,7 @@ void PendingRequest::end_task(TaskRecord::Ending ending, std::string_view why,
                               std::string_view response) {
   over_ = true;
   producer_ = nullptr;
-  std::exchange(task_, nullptr)->end(ending, why, response);
+  std::exchange(rare_->task, nullptr)->end(ending, why, response);
 }
 
 void PendingRequest::leave_session() {
@@ -557,8 +559,10 @@ void PendingRequest::cancel() {
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   over_ = true;
-  watch_ = nullptr;
-  if (const auto task = std::exchange(task_, nullptr)) task->cancel();
+  if (rare_ != nullptr) {
+    rare_->watch = nullptr;
+    if (const auto task = std::exchange(rare_->task, nullptr)) task->cancel();
+  }
   leave_session();
   if (stream_ != nullptr) stream_->set_producer(nullptr);
   close();

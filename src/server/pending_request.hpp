@@ -60,7 +60,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void open();
 
   /// Told how the request ends. Or null.
-  void set_watch(std::unique_ptr<RequestWatch> watch) { watch_ = std::move(watch); }
+  void set_watch(std::unique_ptr<RequestWatch> watch) {
+    if (watch != nullptr) rare().watch = std::move(watch);
+  }
 
   /// Told when to go on and when to stop. Not owned; reset to null before it goes.
   void set_producer(StreamProducer* producer);
@@ -106,7 +108,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   Result<std::shared_ptr<PendingRequest>> begin_task();
   using BeginTask =
       std::move_only_function<Result<std::shared_ptr<PendingRequest>>(PendingRequest* call)>;
-  void set_begin_task(BeginTask begin) { begin_task_ = std::move(begin); }
+  void set_begin_task(BeginTask begin) { rare().begin_task = std::move(begin); }
 
   // The answer; exactly one of these, once. After cancellation they do nothing.
   /// A result that does not follow the tool's output schema makes an error of it.
@@ -129,8 +131,10 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] bool over() const { return over_; }
   [[nodiscard]] const RequestId& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
-  /// The tool that is called, or null.
-  [[nodiscard]] const CompiledTool* tool() const { return tool_; }
+  /// The tool whose output schema the result must follow, or null.
+  [[nodiscard]] const CompiledTool* tool() const {
+    return rare_ == nullptr ? nullptr : rare_->tool;
+  }
   [[nodiscard]] const RequestContext& context() const { return context_; }
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
@@ -169,6 +173,24 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// What only a call in a session needs.
   struct InSession;
 
+  /// What few requests have, so that an open stream is small.
+  struct Rare {
+    std::unique_ptr<InputRounds> rounds;  // null in a session
+    std::unique_ptr<RequestWatch> watch;  // null without hooks
+    const CompiledTool* tool = nullptr;   // null if it has no output schema
+    std::shared_ptr<TaskRecord> task;     // null once it has ended
+    BeginTask begin_task;
+    std::uint64_t emitted = 0;  // progress notifications, of a task or a session
+  };
+  Rare& rare() {
+    if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
+    return *rare_;
+  }
+  [[nodiscard]] TaskRecord* task() const { return rare_ == nullptr ? nullptr : rare_->task.get(); }
+  [[nodiscard]] InputRounds* rounds() const {
+    return rare_ == nullptr ? nullptr : rare_->rounds.get();
+  }
+
   [[nodiscard]] bool resumable() const;
   [[nodiscard]] bool can_send() const;
 
@@ -182,12 +204,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::shared_ptr<ChunkStream> stream_;
   std::unique_ptr<PushCursor> cursor_;
   std::unique_ptr<InSession> in_session_;  // null without a session
-  std::unique_ptr<InputRounds> rounds_;    // null in a session
-  std::unique_ptr<RequestWatch> watch_;    // null without hooks
-  const CompiledTool* tool_;               // or null
-  std::shared_ptr<TaskRecord> task_;       // null once it has ended
-  BeginTask begin_task_;
-  std::uint64_t emitted_ = 0;
+  std::unique_ptr<Rare> rare_;             // null if there is none of it
   bool over_ = false;
 };
 

@@ -163,7 +163,7 @@ void TaskService::append_created(std::string& out, const RequestId& id,
 
 void TaskService::let_begin(PendingRequest& call) {
   call.set_begin_task([this](PendingRequest* asking) -> Result<std::shared_ptr<PendingRequest>> {
-    Origin origin{.context = asking->context(),
+    Origin origin{.context = copy_of(asking->context()),
                   .session = nullptr,
                   .principal = asking->principal(),
                   .tool = asking->tool()};

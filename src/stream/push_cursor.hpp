@@ -66,8 +66,8 @@ class PushCursor final : public Cursor {
   const ChunkEncoder* encoder_;
   std::unique_ptr<BlockSink> sink_;
   std::size_t window_;
-  bool shareable_;
   Writing* writing_ = nullptr;
+  bool shareable_;
   bool open_ = false;
   bool finished_ = false;
 };
