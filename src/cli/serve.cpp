@@ -2,7 +2,12 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <link.h>
+#include <span>
 #include <string>
+#include <string_view>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <utility>
 
 #include "cli/engine_factory.hpp"
@@ -158,6 +163,23 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
   std::fflush(stdout);
 }
 
+/// Lets go of the code and constants that only the start has needed. They are clean pages of files
+/// and come back from there when they are touched.
+int drop_read_only_pages(dl_phdr_info* object, std::size_t /*size*/, void* /*data*/) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  if (std::string_view(object->dlpi_name).starts_with("linux-vdso")) return 0;
+  for (const ElfW(Phdr) & segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
+    const std::uintptr_t first = (start + page - 1) / page * page;
+    const std::uintptr_t end = (start + segment.p_memsz) / page * page;
+    if (first >= end) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): that is how the loader tells where they are
+    ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LocalServer>> LocalServer::start(const ServeConfig& config) {
@@ -205,6 +227,7 @@ int serve(const ServeConfig& config) {
                      {"model", std::string_view(info.model)},
                      {"slots", static_cast<std::int64_t>(info.slots)},
                      {"context", static_cast<std::int64_t>(info.context_tokens)}});
+  ::dl_iterate_phdr(drop_read_only_pages, nullptr);
   // Whoever asks on standard input waits for the model, rather than be told to come back.
   if (config.stdio) {
     server.serve_lines(std::move(streams), [&endings] { endings.input_ended(); });
