@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from .basics import OPENERS
+from .phrasings import OPENERS
 from .dialogue import Dialogue, Message
 from .source import is_held_out
 from .toolbox import GLUE
