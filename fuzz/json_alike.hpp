@@ -13,7 +13,7 @@ inline bool alike(const json::value& a, const json::value& b) {
   if (a.is_number() && b.is_number()) {
     const auto x = a.to_number<double>();
     const auto y = b.to_number<double>();
-    return std::abs(x - y) <= 1e-12 * std::max(std::abs(x), std::abs(y));
+    return x == y || std::abs(x - y) <= 1e-12 * std::max(std::abs(x), std::abs(y));
   }
   if (a.is_array() && b.is_array()) {
     return std::ranges::equal(a.get_array(), b.get_array(), alike);
