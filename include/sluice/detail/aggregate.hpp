@@ -96,6 +96,7 @@ inline constexpr bool kHasBase = requires { T{BaseInitializer<T>{}}; };
 /// The number of members; 0 also where they cannot be told apart.
 template <class T>
 consteval std::size_t count_members() {
+  // NOLINTNEXTLINE(bugprone-branch-clone): the second condition must not be instantiated then
   if constexpr (kInitializers<T> > kMaxMembers) {
     return 0;
   } else if constexpr (kHasBase<T> || kHasArray<T>) {
