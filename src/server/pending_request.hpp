@@ -52,7 +52,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel, StreamService& service,
                  const ResultWriter& results);
-  ~PendingRequest();
+  ~PendingRequest() override;
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
 

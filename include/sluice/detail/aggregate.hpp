@@ -238,7 +238,7 @@ struct EnumeratorScan {
   static constexpr int kLow = std::is_signed_v<Number> ? kMinEnumerator : 0;
   static constexpr int kHigh =
       std::numeric_limits<Number>::digits < 7 ? 1 : kMaxEnumerator;  // bool has two values
-  static constexpr std::size_t kSize = static_cast<std::size_t>(kHigh - kLow + 1);
+  static constexpr std::size_t kSize = static_cast<std::size_t>(kHigh - kLow) + 1;
 
   static constexpr Enum at(std::size_t index) {
     return static_cast<Enum>(static_cast<int>(index) + kLow);
