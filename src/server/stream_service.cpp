@@ -194,7 +194,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
                         [there, box, send = std::move(send)](Result<std::string> answer) mutable {
                           // The poll ends here, on its stream's loop, whatever the caller's loop
                           // lets go of.
-                          there->post([box = std::move(box)] { box->reset(); });
+                          there->post([box] { box->reset(); });
                           send(std::move(answer));
                         });
   });
