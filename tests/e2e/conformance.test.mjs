@@ -7,45 +7,22 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { clean_environment, program, root } from './lib/server.mjs';
+import { after, describe, test } from 'node:test';
+import { clean_environment, root, start_everything } from './lib/server.mjs';
 
 const suite = path.join(
   root,
   'tests/node_modules/@modelcontextprotocol/conformance/dist/index.js',
 );
-const everything = path.join(path.dirname(program), 'sluice-everything');
 const golden = JSON.parse(
   readFileSync(path.join(root, 'tests/e2e/fixtures/conformance.json'), 'utf8'),
 );
 const kDeadline = 120_000;
 
-let server;
-let url;
-let folder;
-
-before(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'sluice-conformance-'));
-  server = spawn(everything, ['--listen', '127.0.0.1:0'], { env: clean_environment() });
-  const port = await new Promise((resolve, reject) => {
-    let printed = '';
-    server.stderr.on('data', (text) => {
-      printed += text;
-      const match = /127\.0\.0\.1:(\d+)\/mcp/.exec(printed);
-      if (match) resolve(match[1]);
-    });
-    server.once('error', reject);
-    server.once('exit', () => reject(new Error(`sluice-everything ended:\n${printed}`)));
-  });
-  url = `http://localhost:${port}/mcp`;
-});
-
-after(async () => {
-  const gone = new Promise((resolve) => server.once('exit', resolve));
-  server.kill('SIGTERM');
-  assert.equal(await gone, 0);
-  rmSync(folder, { recursive: true });
-});
+const folder = mkdtempSync(path.join(tmpdir(), 'sluice-conformance-'));
+after(() => rmSync(folder, { recursive: true }));
+const { port } = await start_everything({ after });
+const url = `http://localhost:${port}/mcp`;
 
 // {status, output} of the suite with these arguments.
 function run(...args) {

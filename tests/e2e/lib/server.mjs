@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
 export const program = path.resolve(root, process.env.SLUICE_BIN ?? 'build/release/bin/sluice');
+// The example that offers every feature of a server.
+export const everything = path.join(path.dirname(program), 'sluice-everything');
 
 const kStartDeadline = 60_000;
 const kStopDeadline = 20_000;
@@ -27,7 +29,7 @@ export function clean_environment(extra = {}) {
   return { ...Object.fromEntries(kept), NO_COLOR: '1', ...extra };
 }
 
-// A running `sluice serve`. Text that it printed is in `output`.
+// A running server. Text that it printed is in `output`.
 export class Server {
   constructor(child) {
     this.child = child;
@@ -202,7 +204,23 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
     // A test that leaves an endless stream behind need not wait for it.
     ['--shutdown-deadline', '500ms'],
   ].filter(([flag]) => !has(flag));
-  const child = spawn(program, ['serve', ...defaults.flat(), ...flags], {
+  const server = await launch(t, program, ['serve', ...defaults.flat(), ...flags], { env, cwd });
+  // It listens while a model loads.
+  await until(async () => {
+    if (server.child.exitCode !== null) throw new Error(`the server ended:\n${server.output}`);
+    return (await server.request({ path: '/readyz', agent: false })).status === 200;
+  }, 'the server is ready');
+  return server;
+}
+
+// Starts `sluice-everything` on a port of its own; the test `t`, or whatever else has an `after`,
+// stops it.
+export function start_everything(t) {
+  return launch(t, everything, ['--listen', '127.0.0.1:0']);
+}
+
+async function launch(t, command, args, { env = {}, cwd } = {}) {
+  const child = spawn(command, args, {
     cwd: cwd ?? root,
     env: clean_environment(env),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -220,11 +238,6 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
     child.once('error', reject);
   });
   await server.wait_for_address();
-  // It listens while a model loads.
-  await until(async () => {
-    if (child.exitCode !== null) throw new Error(`the server ended:\n${server.output}`);
-    return (await server.request({ path: '/readyz', agent: false })).status === 200;
-  }, 'the server is ready');
   return server;
 }
 
