@@ -3,24 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
-import { generate } from './lib/mcp.mjs';
+import { connect_over, generate } from './lib/mcp.mjs';
 import { RawConnection } from './lib/raw.mjs';
 import { start_server, until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
-async function connect(t, server, headers = {}) {
-  const client = new Client({ name: 'sluice-e2e', version: '1.0.0' });
-  t.after(() => client.close());
-  await client.connect(
-    new SSEClientTransport(new URL(`${server.base}/sse`), { requestInit: { headers } }),
-  );
-  return {
-    client,
-    call_tool: (params, options) => client.callTool(params, undefined, options),
-  };
-}
+const connect = (t, server, headers = {}) =>
+  connect_over(t, 'v1 (2025-11-25)', 'sse', {
+    server,
+    transport_options: { requestInit: { headers } },
+  });
 
 test('the official client lists, calls, gets progress, cancels and closes', async (t) => {
   const server = await start_server(t);

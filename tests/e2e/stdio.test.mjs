@@ -15,10 +15,8 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { StdioClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { StdioClientTransport as TransportV2 } from '@modelcontextprotocol/client/stdio';
 import { LineClient, start_stdio, stdio_client, stdio_flags } from './lib/lines.mjs';
-import { generate, generations } from './lib/mcp.mjs';
+import { connect_over, generate, generations } from './lib/mcp.mjs';
 import { clean_environment, program, root, run_program, until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
@@ -29,25 +27,14 @@ const kInitialize = {
 };
 const line = (message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
 
-for (const [name, { era, make }] of Object.entries(generations)) {
+for (const [name, { era }] of Object.entries(generations)) {
   test(`${name}: lists, calls, gets progress, cancels and closes`, async (t) => {
-    const client = make();
-    const Transport = name.startsWith('v1') ? TransportV1 : TransportV2;
-    const transport = new Transport({
-      command: program,
-      args: stdio_flags,
-      cwd: root,
-      env: clean_environment(),
-      stderr: 'pipe',
+    const { client, transport, call_tool } = await connect_over(t, name, 'stdio', {
+      command: [program, ...stdio_flags],
     });
-    t.after(() => client.close());
-    await client.connect(transport);
     if (era === 'modern') assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
     const { tools } = await client.listTools();
     assert.ok(tools.some((tool) => tool.name === 'generate'));
-    const call_tool = name.startsWith('v1')
-      ? (params, options) => client.callTool(params, undefined, options)
-      : (params, options) => client.callTool(params, options);
     const { text, deltas } = await generate(
       { call_tool },
       { prompt: 'Hello', count: 50, interval_us: 1000 },

@@ -1,57 +1,101 @@
-// The official TypeScript clients, both generations, behind one shape: {client, call_generate}.
+// The official TypeScript clients, both generations, behind one shape.
 
-import assert from 'node:assert/strict';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { SSEClientTransport as SseV1 } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport as WebSocketV1 } from '@modelcontextprotocol/sdk/client/websocket.js';
+import * as types_v1 from '@modelcontextprotocol/sdk/types.js';
 import {
   Client as ClientV2,
-  StreamableHTTPClientTransport as TransportV2,
+  SSEClientTransport as SseV2,
+  StreamableHTTPClientTransport as HttpV2,
 } from '@modelcontextprotocol/client';
-import { checking_fetch } from './schemas.mjs';
+import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
+import { check_transport } from './schemas.mjs';
+import { clean_environment, root } from './server.mjs';
 
 const kInfo = { name: 'sluice-e2e', version: '1.0.0' };
 
-// Every way in which the official clients speak to a server.
-export const generations = {
-  'v1 (2025-11-25)': { era: 'legacy', make: () => new ClientV1(kInfo), Transport: TransportV1 },
-  'v2, legacy': {
-    era: 'legacy',
-    make: () => new ClientV2(kInfo, { versionNegotiation: { mode: 'legacy' } }),
-    Transport: TransportV2,
-  },
-  'v2, auto': {
-    era: 'modern',
-    make: () => new ClientV2(kInfo, { versionNegotiation: { mode: 'auto' } }),
-    Transport: TransportV2,
-  },
-  'v2, 2026-07-28': {
-    era: 'modern',
-    make: () => new ClientV2(kInfo, { versionNegotiation: { mode: { pin: '2026-07-28' } } }),
-    Transport: TransportV2,
-  },
+const v1 = {
+  make: (options) => new ClientV1(kInfo, options),
+  transports: { http: HttpV1, sse: SseV1, stdio: StdioV1, websocket: WebSocketV1 },
+  // It takes the result's schema as its second argument.
+  call_tool: (client, params, options) => client.callTool(params, undefined, options),
+  method_key: (method) => schemas_v1[method],
+};
+const v2 = (versionNegotiation) => ({
+  make: (options) => new ClientV2(kInfo, { ...options, versionNegotiation }),
+  transports: { http: HttpV2, sse: SseV2, stdio: StdioV2 },
+  call_tool: (client, params, options) => client.callTool(params, options),
+  method_key: (method) => method,
+});
+
+// By what v1 takes a handler for a method.
+const schemas_v1 = {
+  'sampling/createMessage': types_v1.CreateMessageRequestSchema,
+  'elicitation/create': types_v1.ElicitRequestSchema,
+  'roots/list': types_v1.ListRootsRequestSchema,
+  'notifications/message': types_v1.LoggingMessageNotificationSchema,
+  'notifications/resources/updated': types_v1.ResourceUpdatedNotificationSchema,
+  'notifications/prompts/list_changed': types_v1.PromptListChangedNotificationSchema,
 };
 
-// Connects; the test `t` closes, and fails if a message of the server breaks its schema.
-export async function connect(t, server, name, { headers = {} } = {}) {
-  const { make, Transport } = generations[name];
-  const client = make();
-  const checking = checking_fetch();
-  const transport = new Transport(new URL(server.mcp_url), {
-    requestInit: { headers },
-    fetch: checking.fetch,
-  });
+// Every way in which the official clients speak to a server.
+export const generations = {
+  'v1 (2025-11-25)': { era: 'legacy', ...v1 },
+  'v2, legacy': { era: 'legacy', ...v2({ mode: 'legacy' }) },
+  'v2, auto': { era: 'modern', ...v2({ mode: 'auto' }) },
+  'v2, 2026-07-28': { era: 'modern', ...v2({ mode: { pin: '2026-07-28' } }) },
+};
+
+// A transport to `server`, or to the program `command` (a list of words) if it is stdio.
+function make_transport({ transports }, kind, { server, command, transport_options }) {
+  const Transport = transports[kind];
+  switch (kind) {
+    case 'http':
+      return new Transport(new URL(server.mcp_url), transport_options);
+    case 'sse':
+      return new Transport(new URL(`${server.base}/sse`), transport_options);
+    case 'websocket':
+      return new Transport(new URL(server.ws_url));
+    default:
+      return new Transport({
+        command: command[0],
+        args: command.slice(1),
+        cwd: root,
+        env: clean_environment(),
+        stderr: 'pipe',
+      });
+  }
+}
+
+// Connects over any transport, to `server` or to the program `command`. `handlers` are what answers
+// the server's requests and notifications, by method. The test `t` closes, and fails if a message of
+// the server breaks its schema. `seen` are the messages that came.
+export async function connect_over(t, name, kind, settings) {
+  const { client_options, connect_options, handlers = {} } = settings;
+  const generation = generations[name];
+  const client = generation.make(client_options);
+  for (const [method, handler] of Object.entries(handlers)) {
+    const key = generation.method_key(method);
+    if (method.startsWith('notifications/')) client.setNotificationHandler(key, handler);
+    else client.setRequestHandler(key, handler);
+  }
+  const transport = make_transport(generation, kind, settings);
+  const { seen, problems } = check_transport(transport);
   t.after(async () => {
     await client.close();
-    const messages = await checking.finish();
-    assert.ok(messages > 0, 'messages were checked');
+    if (problems.length > 0) throw problems[0];
   });
-  await client.connect(transport);
-  // v1 takes the result's schema as its second argument.
-  const call_tool =
-    make === generations['v1 (2025-11-25)'].make
-      ? (params, options) => client.callTool(params, undefined, options)
-      : (params, options) => client.callTool(params, options);
-  return { client, transport, call_tool };
+  await client.connect(transport, connect_options);
+  const call_tool = (params, call_options) => generation.call_tool(client, params, call_options);
+  return { client, transport, call_tool, seen };
+}
+
+// The same over Streamable HTTP, with `headers` of the caller's.
+export function connect(t, server, name, { headers = {} } = {}) {
+  return connect_over(t, name, 'http', { server, transport_options: { requestInit: { headers } } });
 }
 
 // Calls the tool `generate`: {text, deltas, result}. `on_delta` sees each delta as it comes.

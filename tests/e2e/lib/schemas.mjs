@@ -29,6 +29,16 @@ const notifications = {
   'notifications/message': 'LoggingMessageNotification',
   'notifications/cancelled': 'CancelledNotification',
   'notifications/tools/list_changed': 'ToolListChangedNotification',
+  'notifications/prompts/list_changed': 'PromptListChangedNotification',
+  'notifications/resources/list_changed': 'ResourceListChangedNotification',
+  'notifications/resources/updated': 'ResourceUpdatedNotification',
+  'notifications/tasks/status': 'TaskStatusNotification',
+};
+const requests = {
+  ping: 'PingRequest',
+  'sampling/createMessage': 'CreateMessageRequest',
+  'elicitation/create': 'ElicitRequest',
+  'roots/list': 'ListRootsRequest',
 };
 const errors = {
   [-32020]: 'HeaderMismatchError',
@@ -70,7 +80,7 @@ export function check_message(message, method, revision) {
   if (message.error && message.id === undefined && !definitions.has('JSONRPCErrorResponse')) return;
   const check = (value, name) => expect(definitions, value, name, message, revision);
   check(message, 'JSONRPCMessage');
-  if (message.method) check(message, notifications[message.method]);
+  if (message.method) check(message, notifications[message.method] ?? requests[message.method]);
   else if (message.error) check(message, errors[message.error.code]);
   else if (message.result?.resultType === 'input_required') {
     check(message.result, 'InputRequiredResult');
@@ -93,42 +103,42 @@ function known_legacy(name) {
   return ['2025-06-18', '2025-03-26', '2024-11-05'].includes(name) ? name : kNewestLegacy;
 }
 
-// `fetch` for a client whose server must send nothing else than the schemas allow: `seen` counts
-// the messages, `finish` waits for all of them and throws what was wrong.
-export function checking_fetch() {
-  const pending = [];
-  const state = { seen: 0 };
-  const look = async (response, request, headers) => {
-    const body = await response.text();
-    const type = response.headers.get('content-type') ?? '';
-    const messages = type.startsWith('text/event-stream')
-      ? [...body.matchAll(/^data: ?(.+)$/gm)].map(([, data]) => JSON.parse(data))
-      : type.startsWith('application/json') && body
-        ? [JSON.parse(body)]
-        : [];
-    const revision = revision_of(request, { headers });
-    for (const message of messages) {
-      state.seen++;
-      check_message(message, request.method, revision);
+// Looks at all that a client's `transport` receives, before the client gets it: `seen` are the
+// messages, `problems` what was wrong with them.
+export function check_transport(transport) {
+  const seen = [];
+  const problems = [];
+  const asked = new Map();
+  let agreed;
+  const send = transport.send.bind(transport);
+  transport.send = (message, ...rest) => {
+    if (message.method && message.id !== undefined) {
+      asked.set(message.id, message);
+      agreed = message.params?._meta?.[kVersionKey] ?? agreed;
+    }
+    return send(message, ...rest);
+  };
+  const look = (message) => {
+    seen.push(message);
+    const request = message.method ? {} : (asked.get(message.id) ?? {});
+    if (request.method === 'initialize') agreed = message.result?.protocolVersion;
+    try {
+      check_message(message, request.method, revision_of(request, { agreed }));
+    } catch (problem) {
+      problems.push(problem);
     }
   };
-  const fetch_checked = async (url, options = {}) => {
-    const response = await fetch(url, options);
-    if (options.method !== 'POST' || typeof options.body !== 'string') return response;
-    const headers = Object.fromEntries(new Headers(options.headers));
-    // A reply that was broken off is not whole, and its client's business.
-    const copy = response.clone();
-    pending.push(
-      look(copy, JSON.parse(options.body), headers).catch((error) => {
-        if (error instanceof assert.AssertionError) return error;
-        return undefined;
-      }),
-    );
-    return response;
-  };
-  const finish = async () => {
-    for (const problem of await Promise.all(pending)) if (problem) throw problem;
-    return state.seen;
-  };
-  return { fetch: fetch_checked, finish };
+  let deliver;
+  Object.defineProperty(transport, 'onmessage', {
+    get: () => deliver,
+    set: (handler) => {
+      deliver =
+        handler &&
+        ((message, ...rest) => {
+          look(message);
+          return handler(message, ...rest);
+        });
+    },
+  });
+  return { seen, problems };
 }
