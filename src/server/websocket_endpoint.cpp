@@ -1,12 +1,16 @@
 #include "server/websocket_endpoint.hpp"
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "server/message_connection.hpp"
 
 namespace sluice {
 namespace {
+
+/// What the official clients offer.
+constexpr std::string_view kSubprotocol = "mcp";
 
 const PushedChunkEncoder& frame_encoder() {
   static const PushedChunkEncoder encoder(websocket_framing());
@@ -47,7 +51,12 @@ void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
   auto handler = std::make_unique<Handler>(
       std::make_shared<MessageConnection>(*service_, principal, frame_encoder()));
   Handler* const opened = handler.get();
-  WebSocketSessionPtr session = exchange.upgrade_websocket(request, options, std::move(handler));
+  WebSocketOptions chosen = options;
+  // Clients that offer subprotocols refuse a server that takes none of them.
+  if (list_has_token(request.header(KnownHeader::sec_websocket_protocol), kSubprotocol)) {
+    chosen.subprotocol = kSubprotocol;
+  }
+  WebSocketSessionPtr session = exchange.upgrade_websocket(request, chosen, std::move(handler));
   if (session) opened->open(std::move(session));
 }
 

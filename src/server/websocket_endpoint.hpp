@@ -8,7 +8,8 @@
 namespace sluice {
 
 /// GET /ws: the same JSON-RPC over WebSocket, one message a text message, and streams pushed as
-/// they grow (docs/streaming.md). Belongs to its loop.
+/// they grow (docs/streaming.md). Takes the subprotocol `mcp` from clients that offer it. Belongs
+/// to its loop.
 class WebSocketEndpoint {
  public:
   explicit WebSocketEndpoint(Service& service) : service_(&service) {}

@@ -15,11 +15,12 @@ using ::testing::Not;
 
 class WebSocketEndpointTest : public EndpointTest {
  protected:
-  Peer open() {
+  Peer open(std::string_view more_fields = "") {
     Peer peer = connect_to_endpoint();
     peer.send(get("/ws",
                   "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"));
+                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+                      std::string(more_fields)));
     EXPECT_TRUE(peer.expect("\r\n\r\n"));
     EXPECT_THAT(peer.taken, HasSubstr(" 101 "));
     return peer;
@@ -124,6 +125,14 @@ TEST_F(WebSocketEndpointTest, RequestsAreCancelledByTheirIds) {
   ASSERT_TRUE(until([&] { return calls.size() == 2; }));
   peer.close();
   EXPECT_TRUE(until([&] { return calls[1]->over(); }));
+}
+
+TEST_F(WebSocketEndpointTest, TakesTheSubprotocolMcpWhereItIsOffered) {
+  EXPECT_THAT(open().taken, Not(HasSubstr("Sec-WebSocket-Protocol")));
+  EXPECT_THAT(open("Sec-WebSocket-Protocol: chat\r\n").taken,
+              Not(HasSubstr("Sec-WebSocket-Protocol")));
+  EXPECT_THAT(open("Sec-WebSocket-Protocol: chat, mcp\r\n").taken,
+              HasSubstr("\r\nSec-WebSocket-Protocol: mcp\r\n"));
 }
 
 TEST_F(WebSocketEndpointTest, AnswersWhatIsNoMessage) {
