@@ -148,9 +148,14 @@ std::optional<StreamId> Session::standalone_stream() const {
   return standalone_;
 }
 
-StreamId Session::offer_standalone_stream(const StreamId& stream) {
+StreamId Session::offer_standalone_stream(const StreamId& stream, Executor& loop,
+                                          std::function<void()> discard) {
   const std::lock_guard lock(mutex_);
-  if (!standalone_) standalone_ = stream;
+  if (!standalone_) {
+    standalone_ = stream;
+    discard_standalone_ = {&loop, std::move(discard)};
+    if (ended_) discard_standalone_.post();
+  }
   return *standalone_;
 }
 
@@ -187,6 +192,7 @@ void Session::end() {
   ended_ = true;
   for (const auto& [id, cancel] : calls_) cancel.post();
   for (const auto& [stream, reader] : readers_) reader.close.post();
+  if (standalone_) discard_standalone_.post();
   // Whoever waits for them is being cancelled.
   expected.swap(expected_);
 }

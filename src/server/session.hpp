@@ -117,8 +117,10 @@ class Session {
                                            std::function<void()> close);
   /// The stream for messages that belong to no request, if there is one yet.
   [[nodiscard]] std::optional<StreamId> standalone_stream() const;
-  /// Makes `stream` that stream if there is none; returns the one there is then.
-  StreamId offer_standalone_stream(const StreamId& stream);
+  /// Makes `stream` that stream if there is none; returns the one there is then. `discard` runs on
+  /// `loop` when the session has ended, unless the stream has been forgotten or was not taken.
+  StreamId offer_standalone_stream(const StreamId& stream, Executor& loop,
+                                   std::function<void()> discard);
   /// `stream` has expired.
   void forget_standalone_stream(const StreamId& stream);
 
@@ -135,7 +137,8 @@ class Session {
   /// Whether nothing is under way, and it was not used for `expiry` before `now`. What is under way
   /// counts as use.
   [[nodiscard]] bool expired(TimePoint now, Duration expiry);
-  /// Cancels its requests and closes its readers. Nothing can be added afterwards.
+  /// Cancels its requests, closes its readers and discards its standalone stream. Nothing can be
+  /// added afterwards.
   void end();
   [[nodiscard]] bool ended() const;
 
@@ -145,7 +148,7 @@ class Session {
 
  private:
   struct PostedTask {
-    Executor* loop;
+    Executor* loop = nullptr;
     std::function<void()> run;
     void post() const { loop->post(run); }
   };
@@ -179,6 +182,7 @@ class Session {
   std::unordered_map<RequestId, Expected> expected_;
   std::map<StreamId, ReaderEntry> readers_;
   std::optional<StreamId> standalone_;
+  PostedTask discard_standalone_ = {};  // while there is one
   Executor* outlet_loop_ = nullptr;
   std::function<void(const std::string&)> outlet_;
 };

@@ -77,8 +77,12 @@ void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchan
     refuse(*exchange, 503, stream.error().code, stream.error().message);
     return;
   }
-  const StreamId id = session->offer_standalone_stream((*stream)->id());
-  if (id != (*stream)->id()) service_->streams.streams().discard(**stream);
+  const auto discard = [streams = &service_->streams.streams(), weak = std::weak_ptr(*stream)] {
+    if (const auto ended = weak.lock()) streams->discard(*ended);
+  };
+  const StreamId id =
+      session->offer_standalone_stream((*stream)->id(), service_->streams.executor(), discard);
+  if (id != (*stream)->id()) discard();
   read(session, exchange, id, kUndelivered,
        [exchange](const Error& error) { refuse(*exchange, 503, error.code, error.message); });
 }

@@ -276,6 +276,18 @@ TEST_F(SessionEndpointTest, TheStandaloneStreamHasOneReader) {
   EXPECT_TRUE(first.expect("0\r\n\r\n"));
 }
 
+TEST_F(SessionEndpointTest, TheStandaloneStreamGoesWithItsSession) {
+  const std::string session = initialize();
+  Peer peer = connect_to_endpoint();
+  peer.send(get("/mcp", session + "Accept: text/event-stream\r\n"));
+  ASSERT_TRUE(peer.expect(": open\n\n"));
+  EXPECT_EQ(manager.counters().open, 1U);
+  ask(remove(session), "\r\n\r\n");
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_TRUE(until([&] { return manager.counters().open == 0; }));
+  EXPECT_EQ(manager.counters().active, 0U);
+}
+
 TEST_F(SessionEndpointTest, ChangesComeOnTheStandaloneStreamOfWhoeverAskedForThem) {
   definition.announces_changes = true;
   const std::string session = initialize();
