@@ -73,10 +73,11 @@ class MessageConnection::Channel final : public ReplyChannel {
   void on_close(CloseTask task) override { close_task_ = std::move(task); }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
 
-  /// The caller went away or cancelled.
+  /// The caller went away or cancelled. One that has cancelled still hears what goes with that.
   void close(Departure departure) {
-    connection_ = nullptr;
+    if (departure == Departure::gone) connection_ = nullptr;
     if (CloseTask task = std::exchange(close_task_, {})) task(departure);
+    connection_ = nullptr;
   }
   void drain() {
     if (drain_task_) drain_task_();

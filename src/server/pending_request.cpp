@@ -110,6 +110,13 @@ class PendingRequest::Asking final : public std::enable_shared_from_this<Pending
     return {};
   }
 
+  /// Tells the client that nobody waits for its answers any more.
+  void take_back() {
+    for (const RequestId& id : ids_) {
+      call_->notify("notifications/cancelled", R"({"requestId":)" + id + "}");
+    }
+  }
+
  private:
   void on_result(std::size_t index, Result<json::value> result) {
     if (!result) return finish(std::unexpected(std::move(result.error())));
@@ -121,9 +128,7 @@ class PendingRequest::Asking final : public std::enable_shared_from_this<Pending
   }
 
   void on_timeout() {
-    for (const RequestId& id : ids_) {
-      call_->notify("notifications/cancelled", R"({"requestId":)" + id + "}");
-    }
+    take_back();
     finish(sluice::fail(kInternalError, "The client did not answer in time"));
   }
 
@@ -520,9 +525,13 @@ void PendingRequest::leave_session() {
 void PendingRequest::on_departure(Departure departure) {
   if (resumable() && departure == Departure::gone) {
     detach();
-  } else {
-    cancel();
+    return;
   }
+  if (departure == Departure::cancelled && in_session_ != nullptr) {
+    if (in_session_->asking != nullptr) in_session_->asking->take_back();
+    flush();
+  }
+  cancel();
 }
 
 void PendingRequest::detach() {

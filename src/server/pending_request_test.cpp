@@ -113,6 +113,17 @@ TEST_F(PendingRequestTest, AClientThatDoesNotAnswerIsGivenUp) {
               HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
 }
 
+TEST_F(PendingRequestTest, QuestionsAreTakenBackWithACancelledCall) {
+  call_in_session(kAsksAll);
+  ask_for_name_and_roots();
+  const std::string id = asked_id("roots/list");
+  channel().close(Departure::cancelled);
+  EXPECT_TRUE(call().over());
+  EXPECT_THAT(channel().written,
+              HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
+  EXPECT_EQ(heard, "");
+}
+
 TEST_F(PendingRequestTest, WhoeverWaitsForAnAnswerIsForgottenWithTheCall) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
