@@ -444,7 +444,8 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
   const Result<std::shared_ptr<PendingRequest>> call =
       open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
-  sluice::listen(*call, message.id, std::move(*filter), std::move(tasks), *definition_, *changes_);
+  caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(tasks),
+                                     *definition_, *changes_));
   return {.kind = Outcome::Kind::pending};
 }
 

@@ -297,6 +297,16 @@ TEST_F(LineEndpointTest, AtTheEndOfTheInputWhatIsUnderWayIsAnsweredFirst) {
   EXPECT_TRUE(peer->is_over());
 }
 
+TEST_F(LineEndpointTest, WhatListensEndsWithTheInput) {
+  ask(*peer, request("1", "subscriptions/listen",
+                     R"("notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":)"
+                     R"("2026-07-28","io.modelcontextprotocol/clientCapabilities":{}})"));
+  peer->end();
+  bench.run_all();
+  EXPECT_THAT(peer->take(), HasSubstr(R"("id":1,"result":{)"));
+  EXPECT_TRUE(peer->is_over());
+}
+
 TEST_F(LineEndpointTest, AnIdleConnectionEndsWithItsInput) {
   ask(*peer, request("1", "ping"));
   peer->end();

@@ -191,13 +191,15 @@ Result<SubscriptionFilter> SubscriptionFilter::decode(const json::object& params
   return filter;
 }
 
-void listen(const std::shared_ptr<PendingRequest>& call, const RequestId& id,
-            SubscriptionFilter filter, std::vector<std::shared_ptr<TaskRecord>> tasks,
-            const ServerDefinition& definition, Changes& changes) {
+std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& call,
+                                       const RequestId& id, SubscriptionFilter filter,
+                                       std::vector<std::shared_ptr<TaskRecord>> tasks,
+                                       const ServerDefinition& definition, Changes& changes) {
   if (!definition.announces_changes) filter = {.task_ids = std::move(filter.task_ids)};
   const auto listening = std::make_shared<Listening>(call, id, std::move(filter), std::move(tasks));
   listening->start();
   changes.add(call->executor(), listening);
+  return listening;
 }
 
 }  // namespace sluice

@@ -31,9 +31,10 @@ struct SubscriptionFilter {
 
 /// Answers `call` by keeping it open: it is acknowledged, and told of the changes that `filter`
 /// names as long as its client listens. `id` is the request's. Of `tasks`, it is told how they are
-/// at first as well.
-void listen(const std::shared_ptr<PendingRequest>& call, const RequestId& id,
-            SubscriptionFilter filter, std::vector<std::shared_ptr<TaskRecord>> tasks,
-            const ServerDefinition& definition, Changes& changes);
+/// at first as well. What is returned keeps itself.
+std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& call,
+                                       const RequestId& id, SubscriptionFilter filter,
+                                       std::vector<std::shared_ptr<TaskRecord>> tasks,
+                                       const ServerDefinition& definition, Changes& changes);
 
 }  // namespace sluice

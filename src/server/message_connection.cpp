@@ -7,6 +7,7 @@
 #include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/batch.hpp"
+#include "server/changes.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -233,6 +234,10 @@ void MessageConnection::on_close() {
 
 void MessageConnection::when_idle(Executor::Task task) {
   idle_task_ = std::make_unique<Executor::Task>(std::move(task));
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  for (const auto& weak : std::exchange(listeners_, {})) {
+    if (const auto listener = weak.lock()) listener->close();
+  }
   check_idle();
 }
 
@@ -274,6 +279,11 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
                                 });
   agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
   return {};
+}
+
+void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
+  std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
+  listeners_.push_back(std::move(listener));
 }
 
 void MessageConnection::forget(const RequestId& id) {

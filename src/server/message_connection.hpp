@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/framing.hpp"
 #include "server/reply_channel.hpp"
@@ -61,7 +62,8 @@ class MessageConnection final : public Caller,
   void on_drain();
   /// The peer has gone: its requests are cancelled, its streams no longer pushed.
   void on_close();
-  /// Runs `task` once, as soon as no request is unanswered and no stream is pushed.
+  /// The peer asks nothing more: ends what listens to changes, and runs `task` once, as soon as no
+  /// request is unanswered and no stream is pushed.
   void when_idle(Executor::Task task);
 
   // Caller
@@ -70,6 +72,7 @@ class MessageConnection final : public Caller,
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override;
+  void add_listener(std::weak_ptr<ChangeListener> listener) override;
 
  private:
   class Agreement;
@@ -101,7 +104,8 @@ class MessageConnection final : public Caller,
   MessageOutput* output_ = nullptr;  // null once the peer has gone
   std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
-  std::shared_ptr<Session> agreed_;  // null before `initialize`
+  std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
+  std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;

@@ -14,6 +14,8 @@
 
 namespace sluice {
 
+class ChangeListener;
+
 /// How a caller left before its answer was complete: lost, perhaps to come back, or it has said
 /// that it wants no answer.
 enum class Departure : std::uint8_t { gone, cancelled };
@@ -54,6 +56,9 @@ class Caller {
   /// The caller has initialized with `revision`. -32010 when there are too many sessions.
   virtual Result<void> begin_session(const Revision& revision,
                                      const ClientCapabilities& capabilities) = 0;
+  /// It listens to changes until it goes. A caller who can say that it asks nothing more closes
+  /// `listener` then.
+  virtual void add_listener(std::weak_ptr<ChangeListener> /*listener*/) {}
 };
 
 }  // namespace sluice
