@@ -154,6 +154,11 @@ void add_tools(sluice::Server& server) {
     server.prompts_changed();
     return "Announced";
   });
+  server.tool("test_trigger_resource_list_change",
+              "Announces that the list of resources has changed", [&server] {
+                server.resources_changed();
+                return "Announced";
+              });
   server.tool("test_trigger_resource_update", "Announces that test://watched-resource has changed",
               [&server] {
                 server.resource_updated("test://watched-resource");
