@@ -88,6 +88,20 @@ void HttpReply::parse_head(std::string_view head) {
   }
 }
 
+std::string_view HttpReply::field(std::string_view name) const {
+  std::string_view rest = last_head_;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find("\r\n");
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 2);
+    if (!starts_with_ignoring_case(line, name)) continue;
+    line.remove_prefix(name.size());
+    if (!line.starts_with(": ")) continue;
+    return line.substr(2);
+  }
+  return {};
+}
+
 std::size_t HttpReply::take_size_line(std::string_view bytes) {
   const std::size_t newline = bytes.find('\n');
   const std::size_t used = newline == std::string_view::npos ? bytes.size() : newline + 1;

@@ -43,6 +43,9 @@ class HttpReply {
   [[nodiscard]] bool failed() const { return state_ == State::failed; }
   [[nodiscard]] bool has_head() const { return state_ != State::head && !failed(); }
   [[nodiscard]] int status() const { return status_; }
+  /// A field of the head of a reply with status 200 and a body, or empty. `name` is in lower case;
+  /// valid until restart().
+  [[nodiscard]] std::string_view field(std::string_view name) const;
   /// The end of the connection ends a reply without a length.
   [[nodiscard]] bool ends_with_connection() const { return state_ == State::until_close; }
 

@@ -5,11 +5,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdexcept>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,22 +33,31 @@ Connection::~Connection() {
 void Connection::send(std::string_view bytes) {
   if (state_ != State::open) return;
   if (unsent_.empty()) {
-    const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::write(out_, bytes.data(), bytes.size());
     if (sent == static_cast<ssize_t>(bytes.size())) return;
     if (sent < 0 && errno != EAGAIN) return;  // the read that follows reports it
     bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
-    loop_->watch(*this, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
+    want_room(true);
   }
   unsent_.append(bytes);
 }
 
+void Connection::want_room(bool wanted) {
+  if (is_pipe()) {
+    loop_->watch(*this, out_, EPOLLOUT, wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL);
+  } else {
+    loop_->watch(*this, fd_, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN, EPOLL_CTL_MOD);
+  }
+}
+
 void Connection::close() {
   if (fd_ < 0) return;
+  if (is_pipe()) ::close(out_);
   const linger reset{.l_onoff = 1, .l_linger = 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   ::close(fd_);
   if (state_ == State::connecting) --loop_->connecting_;
-  fd_ = -1;
+  fd_ = out_ = -1;
   state_ = State::closed;
   unsent_.clear();
   loop_->dead_.push_back(this);
@@ -56,6 +67,7 @@ Loop::Loop(const Options& options)
     : epoll_(epoll_create1(EPOLL_CLOEXEC)),
       host_(options.host),
       port_(options.port),
+      unix_path_(options.unix_path),
       lazy_us_(options.lazy_us),
       buffer_(kReadBytes) {
   if (epoll_ < 0) throw std::runtime_error("epoll_create1 failed");
@@ -79,24 +91,48 @@ void Loop::start_connects() {
   while (connecting_ < kConnectsAtOnce && !to_open_.empty()) {
     Connection& connection = *to_open_.front();
     to_open_.pop_front();
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int family = unix_path_.empty() ? AF_INET : AF_UNIX;
+    const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) throw std::runtime_error(std::string("socket: ") + std::strerror(errno));
-    const int on = 1;
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    connection.fd_ = fd;
+    connection.fd_ = connection.out_ = fd;
     connection.state_ = Connection::State::connecting;
     ++connecting_;
-
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port_);
-    if (::inet_pton(AF_INET, host_.c_str(), &address.sin_addr) != 1) {
-      throw std::runtime_error("--host: give an IPv4 address");
-    }
-    const int result = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    watch(connection, EPOLLIN | EPOLLOUT, EPOLL_CTL_ADD);
-    if (result != 0 && errno != EINPROGRESS) closed(connection, std::strerror(errno));
+    const int error = connect(fd);
+    watch(connection, fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_ADD);
+    if (error != 0 && error != EINPROGRESS) closed(connection, std::strerror(error));
   }
+}
+
+int Loop::connect(int fd) const {
+  if (!unix_path_.empty()) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (unix_path_.size() >= sizeof address.sun_path) {
+      throw std::runtime_error("--unix: the path is too long");
+    }
+    unix_path_.copy(address.sun_path, unix_path_.size());
+    const auto* const plain = reinterpret_cast<const sockaddr*>(&address);
+    return ::connect(fd, plain, sizeof address) == 0 ? 0 : errno;
+  }
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port_);
+  if (::inet_pton(AF_INET, host_.c_str(), &address.sin_addr) != 1) {
+    throw std::runtime_error("--host: give an IPv4 address");
+  }
+  const auto* const plain = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(fd, plain, sizeof address) == 0 ? 0 : errno;
+}
+
+void Loop::adopt(Connection& connection, int in, int out) {
+  for (const int fd : {in, out}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  connection.fd_ = in;
+  connection.out_ = out;
+  connection.state_ = Connection::State::open;
+  watch(connection, in, EPOLLIN, EPOLL_CTL_ADD);
+  connection.on_open();
 }
 
 void Loop::finish_connect(Connection& connection) {
@@ -109,12 +145,12 @@ void Loop::finish_connect(Connection& connection) {
   }
   --connecting_;
   connection.state_ = Connection::State::open;
-  watch(connection, EPOLLIN, EPOLL_CTL_MOD);
+  watch(connection, connection.fd_, EPOLLIN, EPOLL_CTL_MOD);
   connection.on_open();
 }
 
 void Loop::read(Connection& connection) {
-  const ssize_t got = ::recv(connection.fd_, buffer_.data(), buffer_.size(), 0);
+  const ssize_t got = ::read(connection.fd_, buffer_.data(), buffer_.size());
   if (got > 0) {
     connection.on_bytes({buffer_.data(), static_cast<std::size_t>(got)}, now_ns());
   } else if (got == 0) {
@@ -126,16 +162,16 @@ void Loop::read(Connection& connection) {
 
 void Loop::flush(Connection& connection) {
   std::string& unsent = connection.unsent_;
-  const ssize_t sent = ::send(connection.fd_, unsent.data(), unsent.size(), MSG_NOSIGNAL);
+  const ssize_t sent = ::write(connection.out_, unsent.data(), unsent.size());
   if (sent > 0) unsent.erase(0, static_cast<std::size_t>(sent));
-  if (unsent.empty()) watch(connection, EPOLLIN, EPOLL_CTL_MOD);
+  if (unsent.empty()) connection.want_room(false);
 }
 
-void Loop::watch(Connection& connection, std::uint32_t events, int operation) const {
+void Loop::watch(Connection& connection, int fd, std::uint32_t events, int operation) const {
   epoll_event event{};
   event.events = events;
   event.data.ptr = &connection;
-  ::epoll_ctl(epoll_, operation, connection.fd_, &event);
+  ::epoll_ctl(epoll_, operation, fd, &event);
 }
 
 void Loop::closed(Connection& connection, std::string_view why) {

@@ -15,7 +15,8 @@ namespace sluice::bench {
 
 class Loop;
 
-/// One TCP connection of the load. Belongs to its loop, which must outlive it.
+/// One connection of the load: TCP, to a Unix socket, or a child's pipes. Belongs to its loop,
+/// which must outlive it.
 class Connection {
  public:
   explicit Connection(Loop& loop) : loop_(&loop) {}
@@ -42,8 +43,13 @@ class Connection {
   friend class Loop;
   enum class State : std::uint8_t { closed, queued, connecting, open };
 
+  [[nodiscard]] bool is_pipe() const { return out_ != fd_; }
+  /// Whether to be told when there is room again.
+  void want_room(bool wanted);
+
   Loop* loop_;
   int fd_ = -1;
+  int out_ = -1;  // of a socket the same
   State state_ = State::closed;
   std::string unsent_;
 };
@@ -58,10 +64,14 @@ class Loop {
 
   /// Opens `connection`, a bounded number at a time; nothing if it is open or about to be.
   void open(Connection& connection);
+  /// Makes two pipes a connection, which is open at once; takes both over.
+  void adopt(Connection& connection, int in, int out);
   void at(std::int64_t when_ns, std::function<void()> task);
   /// Until CLOCK_MONOTONIC is `until_ns` or stop() has been called.
   void run_until(std::int64_t until_ns);
   void stop() { stopped_ = true; }
+  /// Whether the last run was ended so.
+  [[nodiscard]] bool stopped() const { return stopped_; }
 
  private:
   friend class Connection;
@@ -70,13 +80,15 @@ class Loop {
   void finish_connect(Connection& connection);
   void read(Connection& connection);
   void flush(Connection& connection);
-  void watch(Connection& connection, std::uint32_t events, int operation) const;
+  int connect(int fd) const;
+  void watch(Connection& connection, int fd, std::uint32_t events, int operation) const;
   void closed(Connection& connection, std::string_view why);
   int timeout_until(std::int64_t until_ns) const;
 
   int epoll_;
   std::string host_;
   std::uint16_t port_;
+  std::string unix_path_;
   std::int64_t lazy_us_;
   bool stopped_ = false;
   std::size_t connecting_ = 0;

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "modes.hpp"
+#include "routes.hpp"
 
 namespace sluice::bench {
 
@@ -49,14 +51,20 @@ int main(int argc, char** argv) {
     std::fputs(bench::kUsage, stdout);
     return 0;
   }
+  if (argc == 2 && std::string_view(argv[1]) == "routes") {
+    bench::print_routes();
+    return 0;
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // a write that fails says so
   try {
     const bench::Options options = bench::parse_options(argc, argv);
     raise_descriptor_limit();
     const std::map<std::string_view, std::function<std::uint64_t(const bench::Options&)>> modes = {
-        {"echo", bench::run_echo},     {"stream", bench::run_streams},
-        {"paced", bench::run_streams}, {"poll", bench::run_poll},
-        {"idle", bench::run_idle},     {"sessions", bench::run_sessions},
-        {"fanout", bench::run_fanout},
+        {"echo", bench::run_echo},           {"stream", bench::run_streams},
+        {"paced", bench::run_streams},       {"poll", bench::run_poll},
+        {"idle", bench::run_idle},           {"sessions", bench::run_sessions},
+        {"fanout", bench::run_fanout},       {"idle-sessions", bench::run_idle_sessions},
+        {"listeners", bench::run_listeners},
     };
     const auto mode = modes.find(options.mode);
     if (mode == modes.end()) throw std::runtime_error("unknown mode; see --help");

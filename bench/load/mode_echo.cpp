@@ -1,88 +1,107 @@
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "http_reply.hpp"
+#include "call_link.hpp"
 #include "modes.hpp"
-#include "requests.hpp"
 
 namespace sluice::bench {
 namespace {
 
-/// Calls `echo` again and again. The first reply must hold the text; the later ones must have the
-/// same body, or hold it too.
-class EchoCaller final : public Connection {
+/// Calls `echo` again and again, in each slot of its link. The first answer in a slot must hold the
+/// text; the later ones must be the same, or hold it too.
+class EchoCaller final : public LinkEvents {
  public:
-  EchoCaller(Loop& loop, Tally& tally, std::string_view request, std::string_view expected)
-      : Connection(loop), tally_(tally), request_(request), expected_(expected) {}
-
-  void on_open() override {
-    opened_ = true;
-    reply_.restart();
-    call();
+  EchoCaller(Loop& loop, Tally& tally, std::size_t index, const Route& route, const ToolCall& call,
+             std::string_view expected, Child* child)
+      : loop_(loop),
+        tally_(tally),
+        index_(index),
+        expected_(expected),
+        slots_(call.slots),
+        link_(make_call_link(loop, route, call, *this, child)) {
+    link_->open();
   }
 
-  void on_bytes(std::string_view bytes, std::int64_t now) override {
-    tally_.bytes += bytes.size();
-    reply_.feed(bytes, [&](std::string_view piece) { body_.append(piece); });
-    if (!reply_.done() && !reply_.failed()) return;
-    if (reply_.failed() || reply_.status() != 200 || !is_right()) {
-      report_error(loop(), tally_,
-                   "echo: status " + std::to_string(reply_.status()) + ": " + body_.substr(0, 200));
-    } else {
+  void on_ready() override {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) call(slot);
+  }
+
+  void on_answer(std::size_t slot, std::string_view message, std::int64_t now) override {
+    tally_.bytes += message.size();
+    if (is_right(slots_[slot], message)) {
       ++tally_.units;
       ++tally_.replies;
-      tally_.round_trip.add(now - sent_at_);
+      ++tally_.by_connection[index_];
+      tally_.round_trip.add(now - slots_[slot].sent_at);
+    } else {
+      on_error("not the echo: " + std::string(message.substr(0, 200)));
     }
-    reply_.restart();
-    call();
+    call(slot);
   }
 
-  void on_closed(std::string_view why) override {
-    if (!opened_ || !body_.empty() || reply_.has_head()) report_error(loop(), tally_, why);
-    opened_ = false;
-    loop().open(*this);
-  }
+  void on_listening() override {}
+  void on_error(std::string_view what) override { report_error(loop_, tally_, what); }
 
  private:
-  void call() {
-    body_.clear();
-    sent_at_ = now_ns();
-    send(request_);
+  struct Slot {
+    std::int64_t sent_at = 0;
+    std::string last_right;
+  };
+
+  void call(std::size_t slot) {
+    slots_[slot].sent_at = now_ns();
+    link_->call(slot);
   }
 
-  bool is_right() {
-    if (body_ == last_right_) return true;
-    if (body_.find(expected_) == std::string::npos ||
-        body_.find(R"("isError":true)") != std::string::npos) {
+  bool is_right(Slot& slot, std::string_view message) const {
+    if (message == slot.last_right) return true;
+    if (message.find(expected_) == std::string_view::npos ||
+        message.find(R"("isError":true)") != std::string_view::npos) {
       return false;
     }
-    last_right_ = body_;
+    slot.last_right = message;
     return true;
   }
 
+  Loop& loop_;
   Tally& tally_;
-  std::string_view request_;
+  std::size_t index_;
   std::string_view expected_;
-  HttpReply reply_;
-  std::string body_;
-  std::string last_right_;
-  std::int64_t sent_at_ = 0;
-  bool opened_ = false;
+  std::vector<Slot> slots_;
+  std::unique_ptr<CallLink> link_;
 };
 
 }  // namespace
 
-std::uint64_t run_echo(const Options& options) {
+std::uint64_t run_echo(const Options& given) {
+  Options options = given;
+  const Route route = find_route(options.transport, options.revision);
+  if (route.transport == Transport::unix_socket && options.unix_path.empty()) {
+    throw std::runtime_error("unix: give --unix");
+  }
+  std::unique_ptr<Child> child;
+  ToolCall call{.tool = "echo", .arguments = {}};
+  std::size_t links = options.connections;
+  if (route.transport == Transport::stdio && !options.command.empty()) {
+    // There is one pair of pipes: the same number of calls shares it.
+    child = std::make_unique<Child>(options.command);
+    options.server_pid = child->pid();
+    call.slots = links;
+    links = 1;
+  }
+  const std::string text(options.text_bytes, 'x');
+  call.arguments = R"({"text":")" + text + R"("})";
+  const std::string expected = R"("text":")" + text + '"';
+
   Loop loop(options);
   auto tally = std::make_unique<Tally>();
-  const std::string text(options.text_bytes, 'x');
-  const std::string request = tool_call_request("echo", R"({"text":")" + text + R"("})");
-  const std::string expected = R"("text":")" + text + '"';
+  tally->by_connection.resize(links);
   std::vector<std::unique_ptr<EchoCaller>> callers;
-  for (std::size_t i = 0; i < options.connections; ++i) {
-    callers.push_back(std::make_unique<EchoCaller>(loop, *tally, request, expected));
-    loop.open(*callers.back());
+  for (std::size_t i = 0; i < links; ++i) {
+    callers.push_back(
+        std::make_unique<EchoCaller>(loop, *tally, i, route, call, expected, child.get()));
   }
   measure(loop, *tally, options);
   return tally->errors;

@@ -1,11 +1,10 @@
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "chunk_track.hpp"
 #include "http_reply.hpp"
+#include "memory_run.hpp"
 #include "modes.hpp"
 #include "requests.hpp"
 #include "stream_source.hpp"
@@ -13,7 +12,6 @@
 namespace sluice::bench {
 namespace {
 
-constexpr std::int64_t kOpenDeadlineNs = 60'000'000'000;
 /// Between two chunks of an idle stream: the longest that the synthetic engine takes.
 constexpr std::int64_t kIdleIntervalUs = 60'000'000;
 
@@ -73,62 +71,27 @@ class Starter final : public Connection {
   std::string body_;
 };
 
-/// Lets the server settle, reports, and holds everything open if asked to.
-std::uint64_t finish(Loop& loop, Tally& tally, const Options& options, MemoryReport& memory,
-                     const CpuTimes& begin, std::int64_t started) {
-  if (tally.units != options.connections) {
-    tally.error("only " + std::to_string(tally.units) + " were opened");
-  }
-  loop.run_until(now_ns() + options.settle_ms * 1'000'000);
-  memory.after = memory_of(options.server_pid);
-  print_report(options, tally, static_cast<double>(now_ns() - started) / 1e9, begin,
-               cpu_times(options.server_pid), &memory);
-  if (options.hold) {
-    char byte = 0;
-    while (::read(STDIN_FILENO, &byte, 1) > 0) {
-    }
-  }
-  return tally.errors;
-}
-
-void need_server(const Options& options) {
-  if (options.server_pid == 0) throw std::runtime_error(options.mode + ": give --server-pid");
-}
-
 }  // namespace
 
 std::uint64_t run_idle(const Options& given) {
-  need_server(given);
   Options options = given;
   options.count = 1000;
   options.interval_us = kIdleIntervalUs;
-  Loop loop(options);
-  auto tally = std::make_unique<Tally>();
-  MemoryReport memory{.before = memory_of(options.server_pid), .after = {}};
-  const CpuTimes begin = cpu_times(options.server_pid);
-  const std::int64_t started = now_ns();
+  MemoryRun run(options);
   std::vector<std::unique_ptr<IdleReader>> readers;
   for (std::size_t i = 0; i < options.connections; ++i) {
-    readers.push_back(std::make_unique<IdleReader>(loop, *tally, options));
+    readers.push_back(std::make_unique<IdleReader>(run.loop(), run.tally(), options));
   }
-  while (tally->units < options.connections && tally->errors < kTooManyErrors &&
-         now_ns() < started + kOpenDeadlineNs) {
-    loop.run_until(now_ns() + 10'000'000);
-  }
-  return finish(loop, *tally, options, memory, begin, started);
+  run.open();
+  return run.finish();
 }
 
 std::uint64_t run_sessions(const Options& options) {
-  need_server(options);
-  Loop loop(options);
-  auto tally = std::make_unique<Tally>();
-  MemoryReport memory{.before = memory_of(options.server_pid), .after = {}};
-  const CpuTimes begin = cpu_times(options.server_pid);
-  const std::int64_t started = now_ns();
+  MemoryRun run(options);
   const std::string request = post_request("/mcp", run_message(options.count, options.interval_us));
-  Starter starter(loop, *tally, request, options.connections);
-  loop.run_until(started + kOpenDeadlineNs);
-  return finish(loop, *tally, options, memory, begin, started);
+  Starter starter(run.loop(), run.tally(), request, options.connections);
+  run.open();
+  return run.finish();
 }
 
 }  // namespace sluice::bench

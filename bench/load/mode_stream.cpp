@@ -15,9 +15,10 @@ namespace {
 /// Reads one stream after the other and checks that each is whole.
 class StreamReader final : public StreamEvents {
  public:
-  StreamReader(Loop& loop, Tally& tally, const Options& options)
+  StreamReader(Loop& loop, Tally& tally, std::size_t index, const Options& options)
       : loop_(loop),
         tally_(tally),
+        index_(index),
         count_(options.count),
         paced_(options.mode == "paced"),
         source_(make_stream_source(loop, options, *this)),
@@ -32,6 +33,7 @@ class StreamReader final : public StreamEvents {
   void on_started() override {}
   void on_chunk(std::string_view text, std::int64_t now) override {
     ++tally_.units;
+    ++tally_.by_connection[index_];
     tally_.bytes += text.size();
     progressed_ = true;
     if (!track_.take(text, now, tally_)) {
@@ -65,6 +67,7 @@ class StreamReader final : public StreamEvents {
 
   Loop& loop_;
   Tally& tally_;
+  std::size_t index_;
   std::int64_t count_;
   bool paced_;
   bool ready_ = false;
@@ -108,9 +111,10 @@ std::uint64_t run_streams(const Options& given) {
   }
   Loop loop(options);
   auto tally = std::make_unique<Tally>();
+  tally->by_connection.resize(options.connections);
   Readers readers;
   for (std::size_t i = 0; i < options.connections; ++i) {
-    readers.push_back(std::make_unique<StreamReader>(loop, *tally, options));
+    readers.push_back(std::make_unique<StreamReader>(loop, *tally, i, options));
   }
   if (options.mode == "paced") start_paced(loop, options, readers);
 

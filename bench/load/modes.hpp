@@ -17,6 +17,8 @@ std::uint64_t run_poll(const Options& options);
 std::uint64_t run_fanout(const Options& options);
 std::uint64_t run_idle(const Options& options);
 std::uint64_t run_sessions(const Options& options);
+std::uint64_t run_idle_sessions(const Options& options);
+std::uint64_t run_listeners(const Options& options);
 
 /// So many errors end a run.
 inline constexpr std::uint64_t kTooManyErrors = 100;

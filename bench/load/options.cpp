@@ -8,10 +8,11 @@
 
 namespace sluice::bench {
 
-const char* const kUsage = R"(sluice_bench_load MODE --port N [OPTION...]
+const char* const kUsage = R"(sluice_bench_load MODE --port N [OPTION...] [-- COMMAND...]
 
 Modes; each prints one JSON object:
-  echo       tools/call echo on keep-alive connections, the next when the last is answered
+  echo       tools/call echo on each connection, the next when the last is answered; over stdio all
+             calls share the pipes of the server that COMMAND starts
   stream     one stream of --count chunks after the other on each connection (--via says how)
   poll       the same, polled: `run` with from_seq and wait_ms
   fanout     one stream, --connections readers of GET /streams/{id}; or, with --subscribe and
@@ -19,9 +20,17 @@ Modes; each prints one JSON object:
   paced      one endless stream on each connection, a chunk each --interval-us; latencies
   idle       opens --connections quiet streams and reports the server's memory before and after
   sessions   starts --connections streams that nobody reads and reports the same
+  idle-sessions
+             begins --connections MCP sessions, which need no connection, and reports the same
+  listeners  connects --connections MCP clients that listen, on the event stream that is a session's
+             or its transport's, and reports the same
+  routes     prints what --transport and --revision can be, and ends
 Options:
   --host ADDRESS       127.0.0.1
   --connections N      64
+  --transport NAME     of echo and listeners: http (default), sse, ws, unix or stdio
+  --revision NAME      of MCP: the newest that the transport carries
+  --unix PATH          connect to this socket instead of a port
   --seconds S          measured time, 3; --warmup S before it, 1
   --via call|get|ws    how chunks are delivered: progress of tools/call stream_numbers (default),
                        GET /streams/{id}, or /ws
@@ -92,6 +101,9 @@ Options parse_options(int argc, char** argv) {
       {"--publish-window", number(options.publish_window)},
       {"--message-bytes", number(options.message_bytes)},
       {"--server-pid", number(options.server_pid)},
+      {"--transport", text(options.transport)},
+      {"--revision", text(options.revision)},
+      {"--unix", text(options.unix_path)},
       {"--via",
        [&](std::string_view, std::string_view value) { options.delivery = parse_delivery(value); }},
   };
@@ -100,6 +112,10 @@ Options parse_options(int argc, char** argv) {
 
   for (int i = 2; i < argc; ++i) {
     const std::string_view flag = argv[i];
+    if (flag == "--") {
+      options.command.assign(argv + i + 1, argv + argc);
+      break;
+    }
     if (const auto found = switches.find(flag); found != switches.end()) {
       *found->second = true;
       continue;
@@ -109,7 +125,9 @@ Options parse_options(int argc, char** argv) {
     if (++i == argc) throw std::runtime_error(std::string(flag) + " needs a value");
     found->second(flag, argv[i]);
   }
-  if (options.port == 0) throw std::runtime_error("--port is missing");
+  if (options.port == 0 && options.unix_path.empty() && options.command.empty()) {
+    throw std::runtime_error("--port is missing");
+  }
   if (options.connections == 0) throw std::runtime_error("--connections: give at least 1");
   return options;
 }

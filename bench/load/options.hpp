@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sluice::bench {
 
@@ -27,6 +28,10 @@ struct Options {
   std::int64_t lazy_us = 0;
   bool stagger = false;
   Delivery delivery = Delivery::call;
+  std::string transport = "http";
+  std::string revision;
+  std::string unix_path;
+  std::vector<std::string> command;
   std::string subscribe_path;
   std::string publish_path;
   std::size_t publish_window = 4;

@@ -1,16 +1,32 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "protocol/revision.hpp"
+
 namespace sluice::bench {
 
-// The requests of the load, as bytes. Bodies follow docs/streaming.md and MCP 2026-07-28
-// (Streamable HTTP, "Sending Messages").
+// The requests of the load, as bytes. Bodies follow docs/streaming.md and the revisions of MCP
+// (Transports; Lifecycle, "Initialization").
 
-/// POST /mcp of a tools/call with everything that revision asks for. `arguments` is JSON text.
+/// The JSON of `initialize`, with the id 0, and of the notification that follows its answer.
+std::string initialize_message(const Revision& revision);
+std::string_view initialized_message();
+/// The JSON of a tools/call with the `_meta` that `revision` asks for. `arguments` is JSON text.
+std::string tool_call_message(const Revision& revision, std::size_t id, std::string_view tool,
+                              std::string_view arguments);
+
+/// POST /mcp of `message` with all that `revision` asks for; `tool` is what a tools/call names, or
+/// empty. `session` may be empty.
+std::string mcp_request(const Revision& revision, std::string_view session, std::string_view tool,
+                        std::string_view message);
+/// POST /mcp of a tools/call in the newest revision.
 std::string tool_call_request(std::string_view tool, std::string_view arguments);
+/// GET /mcp: the event stream of a session.
+std::string listen_request(const Revision& revision, std::string_view session);
 
 /// The JSON of `run` that starts a stream.
 std::string run_message(std::int64_t count, std::int64_t interval_us);
@@ -25,5 +41,6 @@ std::string upgrade_request(std::string_view path);
 /// A masked text frame (RFC 6455, section 5.3; the mask is zero, which is as good as any other
 /// between two programs of one machine).
 std::string websocket_text(std::string_view text);
+std::string websocket_pong(std::string_view payload);
 
 }  // namespace sluice::bench

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "chunk_track.hpp"
+#include "frame_splitter.hpp"
 #include "http_reply.hpp"
 #include "requests.hpp"
 #include "sse_splitter.hpp"
@@ -180,7 +181,7 @@ class WebSocketSource final : public StreamSource {
 
   void on_open() override {
     reply_.restart();
-    partial_.clear();
+    splitter_.restart();
     running_ = false;
     send(upgrade_request("/ws"));
   }
@@ -195,14 +196,10 @@ class WebSocketSource final : public StreamSource {
       }
       events_.on_ready();
     }
-    if (!partial_.empty()) {
-      partial_.append(bytes);
-      const std::string whole = std::move(partial_);
-      partial_.clear();
-      take_frames(whole, now);
-    } else {
-      take_frames(bytes, now);
-    }
+    splitter_.feed(bytes, [&](unsigned first, std::string_view payload) {
+      take_frame(first, payload, now);
+      return is_open();
+    });
   }
 
   void on_closed(std::string_view why) override {
@@ -218,38 +215,11 @@ class WebSocketSource final : public StreamSource {
   [[nodiscard]] std::string_view label() const override { return R"("seq":)"; }
 
  private:
-  static constexpr unsigned kFinalText = 0x81;
-  static constexpr unsigned kPing = 0x89;
-  static constexpr unsigned kClose = 0x88;
-
-  void take_frames(std::string_view bytes, std::int64_t now) {
-    while (is_open()) {
-      std::size_t header = 2;
-      if (bytes.size() < header) break;
-      std::size_t length = byte(bytes, 1) & 0x7fU;
-      if (length >= 126) {
-        const std::size_t extra = length == 126 ? 2 : 8;
-        header += extra;
-        if (bytes.size() < header) break;
-        length = 0;
-        for (std::size_t i = 2; i < header; ++i) length = length << 8U | byte(bytes, i);
-      }
-      if (bytes.size() - header < length) break;
-      const std::string_view payload = bytes.substr(header, length);
-      const unsigned first = byte(bytes, 0);
-      bytes.remove_prefix(header + length);
-      take_frame(first, payload, now);
-    }
-    if (is_open()) partial_.assign(bytes);
-  }
-
   void take_frame(unsigned first, std::string_view payload, std::int64_t now) {
-    if (first == kPing) {
-      std::string pong = websocket_text(payload);
-      pong[0] = static_cast<char>(0x8aU);
-      send(pong);
-    } else if (first != kFinalText) {
-      give_up(first == kClose ? "closed by a close frame" : "unexpected frame");
+    if (first == FrameSplitter::kPing) {
+      send(websocket_pong(payload));
+    } else if (first != FrameSplitter::kFinalText) {
+      give_up(first == FrameSplitter::kClose ? "closed by a close frame" : "unexpected frame");
     } else if (started_) {
       take_chunk(payload, now);
     } else if (payload.find(R"("result":)") != std::string_view::npos &&
@@ -278,14 +248,10 @@ class WebSocketSource final : public StreamSource {
     loop().open(*this);
   }
 
-  static unsigned byte(std::string_view bytes, std::size_t at) {
-    return static_cast<unsigned char>(bytes[at]);
-  }
-
   StreamEvents& events_;
   std::string request_;
   HttpReply reply_;  // of the upgrade
-  std::string partial_;
+  FrameSplitter splitter_;
   bool running_ = false;
   bool started_ = false;
 };

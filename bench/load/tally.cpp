@@ -1,7 +1,9 @@
 #include "tally.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 namespace sluice::bench {
@@ -13,6 +15,17 @@ void print_histogram(const char* name, const Histogram& histogram) {
   std::printf(R"(,"%s_us":{"p50":%.1f,"p90":%.1f,"p99":%.1f,"p999":%.1f,"max":%.1f})", name,
               us(histogram.quantile(0.5)), us(histogram.quantile(0.9)),
               us(histogram.quantile(0.99)), us(histogram.quantile(0.999)), us(histogram.max()));
+}
+
+/// How evenly the units came to the connections: what the slowest had, beside the mean.
+void print_fairness(const std::vector<std::uint64_t>& by_connection, double elapsed_s) {
+  if (by_connection.size() < 2) return;
+  const auto slowest = static_cast<double>(std::ranges::min(by_connection));
+  const auto sum = std::accumulate(by_connection.begin(), by_connection.end(), std::uint64_t{0});
+  const double mean = static_cast<double>(sum) / static_cast<double>(by_connection.size());
+  std::printf(R"(,"connection":{"slowest_per_s":%.1f,"mean_per_s":%.1f})", slowest / elapsed_s,
+              mean / elapsed_s);
+  std::printf(R"(,"slowest_share":%.4f)", mean > 0 ? slowest / mean : 0.0);
 }
 
 std::string json_text(std::string_view text) {
@@ -31,6 +44,7 @@ void Tally::restart() {
   auto fresh = std::make_unique<Tally>();
   fresh->errors = errors;
   fresh->first_error = std::move(first_error);
+  fresh->by_connection.resize(by_connection.size());
   *this = std::move(*fresh);
 }
 
@@ -60,6 +74,7 @@ void print_report(const Options& options, const Tally& tally, double elapsed_s,
   print_histogram("added", tally.added);
   print_histogram("schedule", tally.schedule);
   print_histogram("gap", tally.gap);
+  print_fairness(tally.by_connection, elapsed_s);
   if (memory != nullptr) {
     const auto each = [&](std::int64_t before, std::int64_t after) {
       return static_cast<double>(after - before) / static_cast<double>(options.connections);

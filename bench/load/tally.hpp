@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "histogram.hpp"
 #include "options.hpp"
@@ -18,6 +19,8 @@ struct Tally {
   std::uint64_t stalled = 0;  // streams that stood still for the second half
   std::uint64_t errors = 0;
   std::string first_error;
+  /// Units of each connection, where the mode sizes it.
+  std::vector<std::uint64_t> by_connection;
   Histogram round_trip;  // request sent to reply complete
   Histogram added;       // a chunk's own stamp to its read
   Histogram schedule;    // when a paced chunk was due, by its stream's first, to its read
