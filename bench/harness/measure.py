@@ -38,16 +38,20 @@ class Target:
 
 def run_once(bench: Bench, target: Target) -> dict:
     server = target.start()
+    core = bench.cores.server
     log = os.path.join(bench.paths.scratch, "server.log")
-    with processes.running(bench.cores.server, server.command, server.port, log) as process:
-        arguments = [
-            *target.load,
-            "--port", str(server.port),
-            "--server-pid", str(process.pid),
-            "--seconds", str(bench.seconds),
-            "--warmup", str(min(server.warmup_s, 1.0) if bench.quick else server.warmup_s),
-        ]  # fmt: skip
+    arguments = [
+        *target.load,
+        "--seconds", str(bench.seconds),
+        "--warmup", str(min(server.warmup_s, 1.0) if bench.quick else server.warmup_s),
+    ]  # fmt: skip
+    if server.port == 0:
+        arguments += ["--", *processes.pinned(core, server.command)]
         report = processes.load(bench.paths, bench.cores, arguments)
+    else:
+        with processes.running(core, server.command, server.port, log) as process:
+            arguments += ["--port", str(server.port), "--server-pid", str(process.pid)]
+            report = processes.load(bench.paths, bench.cores, arguments)
     if report["errors"]:
         bench.say(f"  {target.label}: {report['errors']} errors, first: {report['first_error']}")
     return report
@@ -81,12 +85,17 @@ def summary(report: dict) -> str:
 
 
 def medians(reports: list[dict]) -> dict:
-    """The median of each number, also of nested ones; errors add up. Texts come from the first."""
+    """The median of each number, also of nested ones. Texts come from the first.
+
+    Errors add up, and of the share that the slowest connection had, the worst counts.
+    """
     merged: dict = {}
     for key, value in reports[0].items():
         values = [report[key] for report in reports if key in report]
         if key == "errors":
             merged[key] = sum(values)
+        elif key == "slowest_share":
+            merged[key] = min(values)
         elif isinstance(value, dict):
             merged[key] = medians(values)
         elif isinstance(value, (int, float)):

@@ -119,6 +119,12 @@ def holding(paths: Paths, cores: Cores, arguments: list[str]) -> Iterator[dict]:
         process.wait(60)
 
 
+def routes(paths: Paths) -> list[dict[str, str]]:
+    """Every MCP revision on every transport that carries it, as the load generator knows them."""
+    done = subprocess.run([paths.load, "routes"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 def resident_bytes(pid: int) -> int:
     with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -11,6 +11,7 @@ from .memory import run_idle, run_session
 from .pacing import run_held, run_latency
 from .pushes import run_fanout, run_sse, run_sse_backlog, run_ws, run_ws_backlog
 from .start import run_start
+from .transports import run_fairness, run_transports
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Row:
 
 ROWS = [
     Row("echo", "tools/call echo, 2026-07-28, 64 keep-alive connections", run_echo),
+    Row("transports", "tools/call echo over every transport and revision, 64 calls", run_transports),
+    Row("fairness", "Fairness: 64 connections at once, as many threads as cores", run_fairness),
     Row("sse", "SSE, one event per write, 64 streams", run_sse),
     Row("sse-backlog", "SSE, backlog coalesced, 64 streams", run_sse_backlog),
     Row("fanout", "One stream to 1,000 readers", run_fanout),

@@ -9,7 +9,10 @@ from .processes import BenchError, Paths, free_port
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """A command that listens on `port`. `warmup_s`: what its run-time needs to reach its speed."""
+    """A command that listens on `port`; 0: the load starts it, and speaks to it over stdio.
+
+    `warmup_s` is what its run-time needs to reach its speed.
+    """
 
     name: str
     command: list[str]
@@ -27,13 +30,21 @@ _SLUICE_LIMITS = [
 ]  # fmt: skip
 
 
-def sluice(paths: Paths, *options: str) -> Server:
-    port = free_port()
-    command = [
-        paths.sluice, "serve", "--engine", "synthetic", "--host", "127.0.0.1",
-        "--port", str(port), "--threads", "1", "--log-level", "error",
+def _sluice(paths: Paths, threads: int, *options: str) -> list[str]:
+    return [
+        paths.sluice, "serve", "--engine", "synthetic", "--threads", str(threads),
+        "--log-level", "error", *_SLUICE_LIMITS, *options,
     ]  # fmt: skip
-    return Server("sluice", [*command, *_SLUICE_LIMITS, *options], port)
+
+
+def sluice(paths: Paths, *options: str, threads: int = 1) -> Server:
+    port = free_port()
+    listening = ["--host", "127.0.0.1", "--port", str(port)]
+    return Server("sluice", _sluice(paths, threads, *listening, *options), port)
+
+
+def sluice_stdio(paths: Paths) -> Server:
+    return Server("sluice", _sluice(paths, 1, "--stdio"), port=0)
 
 
 def bare(paths: Paths, *options: str) -> Server:
