@@ -23,9 +23,13 @@ def _memory_run(bench: Bench, target: Target) -> dict:
     return report
 
 
+def _many(bench: Bench) -> str:
+    return "1000" if bench.quick else "10000"
+
+
 def run_idle(bench: Bench) -> Result:
     paths = bench.paths
-    many = "1000" if bench.quick else "10000"
+    many = _many(bench)
     hour = ["--interval-us", "3600000000"]
 
     def idle(via: str, connections: str = many) -> list[str]:
@@ -126,3 +130,63 @@ def run_session(bench: Bench) -> Result:
         Check("bytes of a buffered chunk above its text", chunk - text, 16),
     ]
     return Result(figures, checks, sum(report["errors"] for report in reports.values()))
+
+
+def _metric(port: int, name: str) -> float:
+    reply = processes.exchange(port, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    for line in reply.decode().splitlines():
+        if line.startswith(f"{name} "):
+            return float(line.split()[1])
+    raise BenchError(f"/metrics has no {name}")
+
+
+def _sessions_run(bench: Bench, load: list[str]) -> dict:
+    """Its report has the `sessions` that the server counts while the load holds them."""
+    server = servers.sluice(bench.paths)
+    log = os.path.join(bench.paths.scratch, "server.log")
+    with processes.running(bench.cores.server, server.command, server.port, log) as process:
+        where = ["--port", str(server.port), "--server-pid", str(process.pid)]
+        with processes.holding(bench.paths, bench.cores, [*load, *where]) as report:
+            sessions = _metric(server.port, "sluice_sessions")
+    if report["errors"]:
+        raise BenchError(f"{' '.join(load)}: {report['first_error']}")
+    return {**report, "sessions": sessions}
+
+
+def run_mcp_sessions(bench: Bench) -> Result:
+    # HTTP with SSE and sessions of Streamable HTTP: the newest revision that has them.
+    [revision, *_] = [
+        route["revision"]
+        for route in processes.routes(bench.paths)
+        if route["transport"] == "sse"
+    ]
+    which = ["--connections", _many(bench), "--revision", revision]
+    idle, listening, with_sse = "idle session", "session with GET /mcp open", "HTTP with SSE session"
+    cases = {
+        idle: ["idle-sessions", *which],
+        listening: ["listeners", "--transport", "http", *which],
+        with_sse: ["listeners", "--transport", "sse", *which],
+    }
+    reports = {}
+    figures = {}
+    for label, load in cases.items():
+        report = medians([_sessions_run(bench, load) for _ in range(bench.rounds)])
+        each = report["memory"]["resident_each"]
+        bench.say(f"  {label}: {each:,.0f} B each")
+        reports[label] = report
+        figures[label] = {
+            "open": report["units"],
+            "sessions of the server": report["sessions"],
+            "bytes each": each,
+            "of it heap": report["memory"]["anonymous_each"],
+        }
+    limits = {idle: 1024, listening: 3072, with_sse: 3072}
+    checks = [
+        Check(f"{label}: bytes", reports[label]["memory"]["resident_each"], limit)
+        for label, limit in limits.items()
+    ]
+    checks += [
+        Check(f"{label}: sessions open", report["sessions"], report["units"], at_least=True)
+        for label, report in reports.items()
+    ]
+    return Result(figures, checks)

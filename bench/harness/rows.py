@@ -7,7 +7,7 @@ from .calls import run_echo, run_poll
 from .checks import Result, run_micro
 from .growth import run_growth
 from .measure import Bench
-from .memory import run_idle, run_session
+from .memory import run_idle, run_mcp_sessions, run_session
 from .pacing import run_held, run_latency
 from .pushes import run_fanout, run_sse, run_sse_backlog, run_ws, run_ws_backlog
 from .start import run_start
@@ -35,6 +35,7 @@ ROWS = [
     Row("held", "Streams of 50 chunks/s held by one core, p99 <= 8 ms", run_held),
     Row("idle", "User-space memory of an open idle stream and its connection", run_idle),
     Row("session", "Memory of a stream session and of a buffered chunk", run_session),
+    Row("mcp-sessions", "Memory of an MCP session, idle or listening", run_mcp_sessions),
     Row("growth", "Growth: CPU per unit, from few to many sessions and chunks", run_growth),
     Row("start", "Cold start to the first reply, and idle memory", run_start),
     Row("micro", "Hot paths by themselves (Google Benchmark)", run_micro),
