@@ -136,6 +136,7 @@ class Celsius {
 
 template <>
 struct Describe<Far> {
+  // NOLINTNEXTLINE(readability-identifier-naming): the name that Describe asks for
   static constexpr auto names = std::to_array<std::pair<Far, std::string_view>>(
       {{Far::near, "close by"}, {Far::away, "far away"}});
 };
