@@ -364,7 +364,7 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   Result<std::shared_ptr<ChunkStream>> stream =
       service_->streams.start(method, params_of(message), principal_, *options, false);
   if (!stream) return append_error(out, message.id, stream.error());
-  append_result(out, message.id, started_result(**stream));
+  append_stream_result(out, message.id, result_form(message), started_result(**stream));
   const StreamId id = (*stream)->id();
   const Seq from = (*stream)->first();
   const std::shared_ptr<Subscription> reader = service_->streams.subscribe_local(
@@ -388,6 +388,7 @@ void MessageConnection::subscribe(const Message& message, std::string& out) {
       request->stream_id, principal_, request->from, request->window, *encoder_, true,
       std::move(sink),
       [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
+       form = result_form(message),
        stream_id = request->stream_id](Result<std::unique_ptr<Subscription>> subscribed) mutable {
         std::string reply;
         if (!subscribed) {
@@ -397,7 +398,8 @@ void MessageConnection::subscribe(const Message& message, std::string& out) {
         }
         const auto self = weak.lock();
         if (self == nullptr || self->output_ == nullptr) return;
-        append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
+        append_stream_result(reply, id, form,
+                             R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
         channel->reply(200, reply);
         if (self->output_ == nullptr) return;
         const std::shared_ptr<Subscription> reader = std::move(*subscribed);
@@ -416,7 +418,8 @@ void MessageConnection::unsubscribe(const Message& message, std::string& out) {
         {kStreamNotFound, "This connection is not subscribed to that stream_id", {}});
   }
   subscriptions_.erase(found);
-  append_result(out, message.id, R"({"stream_id":")" + *id + R"(","status":"unsubscribed"})");
+  append_stream_result(out, message.id, result_form(message),
+                       R"({"stream_id":")" + *id + R"(","status":"unsubscribed"})");
 }
 
 /// An ack for a stream pushed here; others are the stream service's.
@@ -435,10 +438,11 @@ bool MessageConnection::acknowledge(const Message& message, std::string& out) {
   }
   const std::shared_ptr<Subscription> reader = found->second;
   reader->acknowledge(ack->seq, [channel = std::move(*channel), id = message.id,
-                                 stream_id = ack->stream_id](Result<void> result) {
+                                 form = result_form(message), stream_id = ack->stream_id](Result<void> result) {
     std::string reply;
     if (result) {
-      append_result(reply, id, R"({"stream_id":")" + stream_id + R"(","status":"acknowledged"})");
+      append_stream_result(reply, id, form,
+                           R"({"stream_id":")" + stream_id + R"(","status":"acknowledged"})");
     } else {
       append_error(reply, id, result.error());
     }

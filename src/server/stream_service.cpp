@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/remote_subscription.hpp"
 #include "server/stream_reads.hpp"
@@ -26,13 +27,23 @@ class LocalSubscription final : public Subscription {
   PushCursor cursor_;
 };
 
+/// Ends the result, an object that is not empty, that ends `out`.
+void end_stream_result(std::string& out, ResultForm form) {
+  if (form == ResultForm::typed) {
+    out.pop_back();
+    out.append(R"(,"resultType":"complete"})");
+  }
+  end_result(out);
+}
+
 /// An answer that comes from one of several loops. Holds the channel on the caller's loop.
 std::move_only_function<void(Result<std::string>)> respond_through(
-    std::shared_ptr<ReplyChannel> channel, RequestId id) {
-  return [channel = std::move(channel), id = std::move(id)](Result<std::string> result) {
+    std::shared_ptr<ReplyChannel> channel, const Message& request) {
+  return [channel = std::move(channel), id = request.id,
+          form = result_form(request)](Result<std::string> result) {
     std::string message;
     if (result) {
-      append_result(message, id, *result);
+      append_stream_result(message, id, form, *result);
     } else {
       append_error(message, id, result.error());
     }
@@ -64,6 +75,17 @@ void append_summary(std::string& out, const ChunkStream& stream) {
 
 std::string started_result(const ChunkStream& stream) {
   return status_result(stream.id(), "streaming_started");
+}
+
+ResultForm result_form(const Message& message) {
+  return is_self_contained(message) ? ResultForm::typed : ResultForm::bare;
+}
+
+void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
+                          std::string_view result) {
+  begin_result(out, id);
+  out.append(result);
+  end_stream_result(out, form);
 }
 
 Seq start_position(const ChunkStream& stream, std::optional<Seq> from) {
@@ -146,7 +168,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     const std::size_t before = out.size();
     begin_result(out, message.id);
     if (answer_poll(out, **stream, *poll)) {
-      end_result(out);
+      end_stream_result(out, result_form(message));
       return true;
     }
     out.resize(before);
@@ -157,7 +179,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     }
     // The channel keeps the poll; the poll's answer lets go of the channel.
     (*channel)->on_close([pending = wait_for_chunks(std::move(*stream), *poll,
-                                                    respond_through(*channel, message.id))](
+                                                    respond_through(*channel, message))](
                              Departure) mutable { pending = nullptr; });
     return false;
   }
@@ -171,7 +193,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   Executor* const there = shards_[target].executor;
   Executor* const here = &executor();
   (*channel)->on_close([box, there](Departure) { there->post([box] { box->reset(); }); });
-  auto respond = respond_through(*channel, message.id);
+  auto respond = respond_through(*channel, message);
   on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal(), box, here, there,
                                 respond = std::move(respond)](StreamManager& manager) mutable {
     auto send = [here, respond = std::move(respond)](Result<std::string> result) mutable {
@@ -215,7 +237,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     return true;
   }
   if (options->stream) {
-    append_result(out, message.id, started_result(**stream));
+    append_stream_result(out, message.id, result_form(message), started_result(**stream));
     return true;
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
@@ -225,7 +247,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     return true;
   }
   std::shared_ptr<WholeRun> run =
-      collect_stream(streams(), std::move(*stream), respond_through(*channel, message.id));
+      collect_stream(streams(), std::move(*stream), respond_through(*channel, message));
   (*channel)->on_close([run = std::move(run)](Departure) mutable { run = nullptr; });
   return false;
 }
@@ -237,7 +259,7 @@ bool StreamService::on_stream(const Message& message, Caller& caller, std::strin
   if (target == loop_) {
     const Result<std::string> result = work(streams());
     if (result) {
-      append_result(out, message.id, *result);
+      append_stream_result(out, message.id, result_form(message), *result);
     } else {
       append_error(out, message.id, result.error());
     }
@@ -251,7 +273,7 @@ bool StreamService::on_stream(const Message& message, Caller& caller, std::strin
   Executor* const here = &executor();
   on_shard_of(stream_id,
               [work = std::move(work), here,
-               respond = respond_through(*channel, message.id)](StreamManager& manager) mutable {
+               respond = respond_through(*channel, message)](StreamManager& manager) mutable {
                 here->post([respond = std::move(respond), result = work(manager)]() mutable {
                   respond(std::move(result));
                 });
@@ -338,7 +360,7 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
   const auto gathering = std::make_shared<Gathering>();
   gathering->parts.resize(shards_.size());
   gathering->missing = shards_.size();
-  gathering->respond = respond_through(*channel, message.id);
+  gathering->respond = respond_through(*channel, message);
   Executor* const here = &executor();
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     StreamManager* const manager = shards_[i].streams;

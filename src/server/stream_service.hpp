@@ -111,4 +111,13 @@ class StreamService {
 /// {"stream_id":...,"status":"streaming_started"}, the result of a `run` that streams.
 std::string started_result(const ChunkStream& stream);
 
+/// Whether the results of stream methods say that they are whole: where the request is
+/// self-contained, as all results of its era must (2026-07-28, Result).
+enum class ResultForm : std::uint8_t { bare, typed };
+ResultForm result_form(const Message& message);
+
+/// Appends the response with this result, JSON text of an object that is not empty.
+void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
+                          std::string_view result);
+
 }  // namespace sluice
