@@ -197,8 +197,9 @@ std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& ca
                                        const ServerDefinition& definition, Changes& changes) {
   if (!definition.announces_changes) filter = {.task_ids = std::move(filter.task_ids)};
   const auto listening = std::make_shared<Listening>(call, id, std::move(filter), std::move(tasks));
-  listening->start();
+  // First, so that the client misses nothing that happens after the acknowledgement.
   changes.add(call->executor(), listening);
+  listening->start();
   return listening;
 }
 
