@@ -118,6 +118,8 @@ struct ServerOptions {
   /// Threads for blocking() and in_background().
   std::size_t workers = 4;
   std::size_t max_background_jobs = 1000;  // that wait for them
+  /// Entries of one reply to a list request; the rest follows by cursor.
+  std::size_t page_size = 1000;
   /// Whether clients may ask to hear of changes: tools_changed() and the like.
   bool announces_changes = true;
   /// 32-byte keys that seal what clients carry between the rounds of a request; the first one

@@ -81,6 +81,15 @@ class WireSchema {
     return check_known(result, of_result(method));
   }
 
+  /// Whether `message` is one that a client may send. What is wrong, or nothing. Of methods that
+  /// the revision does not have only the frame is checked.
+  std::string check_received(const json::value& message) const {
+    const std::string wrong = check(message, "JSONRPCMessage");
+    const json::value* const method = message.as_object().if_contains("method");
+    if (!wrong.empty() || method == nullptr) return wrong;
+    return check_known(message, of_asked(method->as_string()));
+  }
+
  private:
   static constexpr std::string_view kUri = "https://schema.test/";
   using Names = std::pair<std::string_view, std::string_view>;
@@ -134,6 +143,32 @@ class WireSchema {
         {"tasks/cancel", "CancelTaskResult"},
     }};
     return find(kResults, method);
+  }
+
+  static std::string_view of_asked(std::string_view method) {
+    static constexpr std::array<Names, 20> kAsked = {{
+        {"initialize", "InitializeRequest"},
+        {"notifications/initialized", "InitializedNotification"},
+        {"server/discover", "DiscoverRequest"},
+        {"ping", "PingRequest"},
+        {"tools/list", "ListToolsRequest"},
+        {"tools/call", "CallToolRequest"},
+        {"resources/list", "ListResourcesRequest"},
+        {"resources/templates/list", "ListResourceTemplatesRequest"},
+        {"resources/read", "ReadResourceRequest"},
+        {"resources/subscribe", "SubscribeRequest"},
+        {"resources/unsubscribe", "UnsubscribeRequest"},
+        {"prompts/list", "ListPromptsRequest"},
+        {"prompts/get", "GetPromptRequest"},
+        {"completion/complete", "CompleteRequest"},
+        {"logging/setLevel", "SetLevelRequest"},
+        {"subscriptions/listen", "SubscriptionsListenRequest"},
+        {"notifications/cancelled", "CancelledNotification"},
+        {"tasks/get", "GetTaskRequest"},
+        {"tasks/result", "GetTaskPayloadRequest"},
+        {"tasks/list", "ListTasksRequest"},
+    }};
+    return find(kAsked, method);
   }
 
   static std::string_view of_message(std::string_view method) {

@@ -260,6 +260,7 @@ Server::Server(std::string name, std::string version, ServerOptions options)
   definition.name = std::move(name);
   definition.version = std::move(version);
   definition.instructions = std::move(options.instructions);
+  definition.page_size = options.page_size;
   definition.announces_changes = options.announces_changes;
   definition.logs = true;
   for (const std::string& key : options.state_keys) definition.state_keys.push_back(key_of(key));
