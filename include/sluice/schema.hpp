@@ -36,6 +36,7 @@
 #include <utility>
 
 #include "sluice/codec.hpp"
+#include "sluice/container_codecs.hpp"
 #include "sluice/describe.hpp"
 #include "sluice/detail/aggregate.hpp"
 #include "sluice/detail/coding.hpp"

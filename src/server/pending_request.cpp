@@ -9,6 +9,7 @@
 #include "server/followed_stream.hpp"
 #include "server/message_events.hpp"
 #include "server/result_writer.hpp"
+#include "server/session_questions.hpp"
 #include "server/stream_service.hpp"
 #include "server/tool_schemas.hpp"
 
@@ -68,85 +69,8 @@ struct PendingRequest::InSession {
   bool resumable = false;
   std::unique_ptr<Session::Reader> reader = {};  // while the call's cursor reads
   std::unique_ptr<Session::Call> entry = {};     // while nobody else can cancel the call
-  std::shared_ptr<Asking> asking = {};
+  std::shared_ptr<SessionQuestions> questions = {};
   Executor::TimerId reader_timer = 0;
-};
-
-/// Requests to a client of the session eras, and what it has answered so far.
-class PendingRequest::Asking final : public std::enable_shared_from_this<PendingRequest::Asking> {
- public:
-  Asking(PendingRequest& call, std::vector<InputRequest> requests, Answer answer)
-      : call_(&call),
-        requests_(std::move(requests)),
-        answer_(std::move(answer)),
-        results_(requests_.size()),
-        missing_(requests_.size()) {}
-  ~Asking() {
-    call_->executor().cancel(timer_);
-    for (const RequestId& id : ids_) call_->in_session_->session->forget_response(id);
-  }
-
-  Result<void> send() {
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      Result<RequestId> id = call_->in_session_->session->expect_response(
-          call_->executor(), [weak = weak_from_this(), i](Result<json::value> result) {
-            if (const auto self = weak.lock()) self->on_result(i, std::move(result));
-          });
-      if (!id) return std::unexpected(std::move(id.error()));
-      ids_.push_back(*id);
-      std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
-      append_json_string(message, requests_[i].method);
-      if (!requests_[i].params.empty()) {
-        message.append(R"(,"params":)").append(to_json(requests_[i].params));
-      }
-      message.push_back('}');
-      call_->send(message);
-    }
-    call_->flush();
-    timer_ = call_->executor().schedule_at(call_->executor().clock().now() + kAnswerTime,
-                                           [weak = weak_from_this()] {
-                                             if (const auto self = weak.lock()) self->on_timeout();
-                                           });
-    return {};
-  }
-
-  /// Tells the client that nobody waits for its answers any more.
-  void take_back() {
-    for (const RequestId& id : ids_) {
-      call_->notify("notifications/cancelled", R"({"requestId":)" + id + "}");
-    }
-  }
-
- private:
-  void on_result(std::size_t index, Result<json::value> result) {
-    if (!result) return finish(std::unexpected(std::move(result.error())));
-    if (Result<void> fits = check_answer(requests_[index], *result); !fits) {
-      return finish(std::unexpected(std::move(fits.error())));
-    }
-    results_[index] = std::move(*result);
-    if (--missing_ == 0) finish(std::move(results_));
-  }
-
-  void on_timeout() {
-    take_back();
-    finish(sluice::fail(kInternalError, "The client did not answer in time"));
-  }
-
-  void finish(Result<std::vector<json::value>> outcome) {
-    // Whoever is told may ask again, or let go of the call.
-    const std::shared_ptr<PendingRequest> call = call_->shared_from_this();
-    const std::shared_ptr<Asking> self = std::move(call->in_session_->asking);
-    Answer answer = std::move(answer_);
-    answer(std::move(outcome));
-  }
-
-  PendingRequest* call_;
-  std::vector<InputRequest> requests_;
-  Answer answer_;
-  std::vector<json::value> results_;
-  std::size_t missing_;
-  std::vector<RequestId> ids_;
-  Executor::TimerId timer_ = 0;
 };
 
 PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel,
@@ -416,9 +340,17 @@ void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, An
 }
 
 void PendingRequest::ask_in_session(std::vector<InputRequest> requests, Answer answer) {
-  in_session_->asking = std::make_shared<Asking>(*this, std::move(requests), std::move(answer));
-  if (Result<void> sent = in_session_->asking->send(); !sent) {
-    in_session_->asking = nullptr;
+  in_session_->questions = std::make_shared<SessionQuestions>(
+      *this, in_session_->session, std::move(requests),
+      [this, answer = std::move(answer)](Result<std::vector<json::value>> outcome) mutable {
+        // Whoever is told may ask again, or let go of the request.
+        const std::shared_ptr<PendingRequest> keep = shared_from_this();
+        const std::shared_ptr<SessionQuestions> over = std::move(in_session_->questions);
+        Answer told = std::move(answer);
+        told(std::move(outcome));
+      });
+  if (Result<void> sent = in_session_->questions->send(); !sent) {
+    in_session_->questions = nullptr;
     fail(sent.error());
   }
 }
@@ -517,7 +449,7 @@ void PendingRequest::end_task(TaskRecord::Ending ending, std::string_view why,
 
 void PendingRequest::leave_session() {
   if (in_session_ == nullptr) return;
-  in_session_->asking = nullptr;
+  in_session_->questions = nullptr;
   in_session_->entry = nullptr;
   executor().cancel(std::exchange(in_session_->reader_timer, 0));
 }
@@ -528,7 +460,7 @@ void PendingRequest::on_departure(Departure departure) {
     return;
   }
   if (departure == Departure::cancelled && in_session_ != nullptr) {
-    if (in_session_->asking != nullptr) in_session_->asking->take_back();
+    if (in_session_->questions != nullptr) in_session_->questions->take_back();
     flush();
   }
   cancel();

@@ -95,9 +95,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// call ends with an InputRequiredResult, and the client comes back with a new call that has the
   /// answers: so a handler is run again from its start, must not do before asking what may not be
   /// done twice, and asks by the same keys each time. `answer` is then destroyed without a call.
-  using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
   ///
   /// A task does not end so: it waits until its client has answered, in all revisions.
+  using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
   void ask(std::vector<InputRequest> requests, Answer answer);
   /// Why ask() would fail at once.
   [[nodiscard]] std::optional<Error> cannot_ask(const std::vector<InputRequest>& requests) const;
@@ -141,12 +141,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// The loop this call belongs to.
   [[nodiscard]] Executor& executor() const;
 
-  /// How long a client may take to answer what it is asked.
-  static constexpr Duration kAnswerTime = std::chrono::minutes(10);
-
  private:
   class Sink;
-  class Asking;
 
   /// Chunks as notifications/progress, the last one as the response.
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;

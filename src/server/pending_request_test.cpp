@@ -9,6 +9,7 @@
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/server_test_support.hpp"
+#include "server/session_questions.hpp"
 
 namespace sluice {
 namespace {
@@ -106,7 +107,7 @@ TEST_F(PendingRequestTest, AClientThatDoesNotAnswerIsGivenUp) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
   const std::string id = asked_id("roots/list");
-  bench.executors[0].advance(PendingRequest::kAnswerTime);
+  bench.executors[0].advance(SessionQuestions::kAnswerTime);
   bench.run_all();
   EXPECT_THAT(heard, HasSubstr("-32603"));
   EXPECT_THAT(channel().written,

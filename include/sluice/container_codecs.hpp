@@ -1,0 +1,313 @@
+#pragma once
+
+// How the containers of the standard library and JSON correspond, beside sluice/codec.hpp:
+//
+//   std::optional, unique_ptr, shared_ptr         what is inside, or null; as a member: what is
+//                                                 inside, or missing
+//   std::vector, deque, list, array               array
+//   std::set, unordered_set                       array without equal items
+//   std::pair, tuple                              array of that length
+//   std::map, unordered_map                       object; the keys are std::string
+//   std::variant                                  the first alternative that fits; std::monostate
+//                                                 is null
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sluice/codec.hpp"
+
+namespace sluice {
+
+namespace detail {
+
+template <class T>
+struct IsNullable : std::false_type {};
+template <class T>
+struct IsNullable<std::optional<T>> : std::true_type {
+  using inside = T;
+  static void emplace(std::optional<T>& out, T&& value) { out = std::move(value); }
+};
+template <class T>
+struct IsNullable<std::unique_ptr<T>> : std::true_type {
+  using inside = T;
+  static void emplace(std::unique_ptr<T>& out, T&& value) {
+    out = std::make_unique<T>(std::move(value));
+  }
+};
+template <class T>
+struct IsNullable<std::shared_ptr<T>> : std::true_type {
+  using inside = T;
+  static void emplace(std::shared_ptr<T>& out, T&& value) {
+    out = std::make_shared<T>(std::move(value));
+  }
+};
+template <class T>
+concept Nullable = IsNullable<T>::value;
+
+json::value nullable_schema(json::value inside);
+
+template <class T>
+struct IsSequence : std::false_type {};
+template <class T, class A>
+struct IsSequence<std::vector<T, A>> : std::true_type {};
+template <class T, class A>
+struct IsSequence<std::deque<T, A>> : std::true_type {};
+template <class T, class A>
+struct IsSequence<std::list<T, A>> : std::true_type {};
+
+template <class T>
+struct IsSet : std::false_type {};
+template <class T, class C, class A>
+struct IsSet<std::set<T, C, A>> : std::true_type {};
+template <class T, class H, class E, class A>
+struct IsSet<std::unordered_set<T, H, E, A>> : std::true_type {};
+
+template <class T>
+struct IsMap : std::false_type {};
+template <class K, class T, class C, class A>
+struct IsMap<std::map<K, T, C, A>> : std::true_type {};
+template <class K, class T, class H, class E, class A>
+struct IsMap<std::unordered_map<K, T, H, E, A>> : std::true_type {};
+
+template <class T>
+struct IsArray : std::false_type {};
+template <class T, std::size_t kSize>
+struct IsArray<std::array<T, kSize>> : std::true_type {};
+
+template <class T>
+struct IsTuple : std::false_type {};
+template <class... T>
+struct IsTuple<std::tuple<T...>> : std::true_type {};
+template <class A, class B>
+struct IsTuple<std::pair<A, B>> : std::true_type {};
+
+template <class T>
+bool decode_item(const json::array& array, std::size_t index, T& out, Decoder& decoder) {
+  return Codec<T>::decode(array[index], out, decoder) || decoder.fail_at(index);
+}
+
+}  // namespace detail
+
+template <detail::Nullable T>
+struct Codec<T> {
+  using Inside = typename detail::IsNullable<T>::inside;
+
+  static json::value schema(SchemaBuilder& builder) {
+    return detail::nullable_schema(Codec<Inside>::schema(builder));
+  }
+  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+    if (value.is_null()) {
+      out = T{};
+      return true;
+    }
+    return decode_inside(value, out, decoder);
+  }
+  /// For a member: there, it is missing rather than null.
+  static bool decode_inside(const json::value& value, T& out, Decoder& decoder) {
+    Inside inside{};
+    if (!Codec<Inside>::decode(value, inside, decoder)) return false;
+    detail::IsNullable<T>::emplace(out, std::move(inside));
+    return true;
+  }
+  static json::value encode(const T& value, Encoder& encoder) {
+    return value ? Codec<Inside>::encode(*value, encoder) : json::value(nullptr);
+  }
+};
+
+template <class T>
+  requires(detail::IsSequence<T>::value || detail::IsSet<T>::value)
+struct Codec<T> {
+  using Item = typename T::value_type;
+
+  static json::value schema(SchemaBuilder& builder) {
+    json::object out{{"type", "array"}, {"items", Codec<Item>::schema(builder)}};
+    if constexpr (detail::IsSet<T>::value) out["uniqueItems"] = true;
+    return out;
+  }
+  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+    if (!value.is_array()) return decoder.fail_type("array", value);
+    if (!decoder.enter()) return false;
+    out.clear();
+    const json::array& array = value.get_array();
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      Item item{};
+      if (!detail::decode_item(array, i, item, decoder)) return false;
+      if constexpr (detail::IsSet<T>::value) {
+        if (!out.insert(std::move(item)).second) {
+          decoder.fail("is equal to an item before it");
+          return decoder.fail_at(i);
+        }
+      } else {
+        out.push_back(std::move(item));
+      }
+    }
+    decoder.leave();
+    return true;
+  }
+  static json::value encode(const T& value, Encoder& encoder) {
+    encoder.enter();
+    json::array out;
+    out.reserve(value.size());
+    for (const auto& item : value) out.push_back(Codec<Item>::encode(item, encoder));
+    encoder.leave();
+    return out;
+  }
+};
+
+template <class T, std::size_t kSize>
+struct Codec<std::array<T, kSize>> {
+  static json::value schema(SchemaBuilder& builder) {
+    return {{"type", "array"},
+            {"items", Codec<T>::schema(builder)},
+            {"minItems", kSize},
+            {"maxItems", kSize}};
+  }
+  static bool decode(const json::value& value, std::array<T, kSize>& out, Decoder& decoder) {
+    if (!value.is_array()) return decoder.fail_type("array", value);
+    const json::array& array = value.get_array();
+    if (array.size() != kSize) return decoder.fail_size(kSize, array.size());
+    if (!decoder.enter()) return false;
+    for (std::size_t i = 0; i < kSize; ++i) {
+      if (!detail::decode_item(array, i, out[i], decoder)) return false;
+    }
+    decoder.leave();
+    return true;
+  }
+  static json::value encode(const std::array<T, kSize>& value, Encoder& encoder) {
+    encoder.enter();
+    json::array out;
+    for (const T& item : value) out.push_back(Codec<T>::encode(item, encoder));
+    encoder.leave();
+    return out;
+  }
+};
+
+template <class T>
+  requires detail::IsTuple<T>::value
+struct Codec<T> {
+  static constexpr std::size_t kSize = std::tuple_size_v<T>;
+
+  static json::value schema(SchemaBuilder& builder) {
+    json::array items;
+    each([&]<std::size_t kIndex>() { items.push_back(Item<kIndex>::schema(builder)); });
+    return {{"type", "array"},
+            {"prefixItems", std::move(items)},
+            {"items", false},
+            {"minItems", kSize}};
+  }
+  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+    if (!value.is_array()) return decoder.fail_type("array", value);
+    const json::array& array = value.get_array();
+    if (array.size() != kSize) return decoder.fail_size(kSize, array.size());
+    if (!decoder.enter()) return false;
+    bool good = true;
+    each([&]<std::size_t kIndex>() {
+      good = good && detail::decode_item(array, kIndex, std::get<kIndex>(out), decoder);
+    });
+    decoder.leave();
+    return good;
+  }
+  static json::value encode(const T& value, Encoder& encoder) {
+    encoder.enter();
+    json::array out;
+    each([&]<std::size_t kIndex>() {
+      out.push_back(Item<kIndex>::encode(std::get<kIndex>(value), encoder));
+    });
+    encoder.leave();
+    return out;
+  }
+
+ private:
+  template <std::size_t kIndex>
+  using Item = Codec<std::tuple_element_t<kIndex, T>>;
+
+  template <class Visit>
+  static void each(const Visit& visit) {
+    [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+      (visit.template operator()<kIndex>(), ...);
+    }(std::make_index_sequence<kSize>{});
+  }
+};
+
+template <class T>
+  requires detail::IsMap<T>::value
+struct Codec<T> {
+  static_assert(std::same_as<typename T::key_type, std::string>,
+                "the keys of a JSON object are text: use std::string as the key type");
+  using Value = typename T::mapped_type;
+
+  static json::value schema(SchemaBuilder& builder) {
+    return {{"type", "object"}, {"additionalProperties", Codec<Value>::schema(builder)}};
+  }
+  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+    if (!value.is_object()) return decoder.fail_type("object", value);
+    if (!decoder.enter()) return false;
+    out.clear();
+    for (const auto& [name, member] : value.get_object()) {
+      Value item{};
+      if (!Codec<Value>::decode(member, item, decoder)) {
+        return decoder.fail_at(std::string_view(name));
+      }
+      out.emplace(name, std::move(item));
+    }
+    decoder.leave();
+    return true;
+  }
+  static json::value encode(const T& value, Encoder& encoder) {
+    encoder.enter();
+    json::object out;
+    for (const auto& [name, member] : value) out[name] = Codec<Value>::encode(member, encoder);
+    encoder.leave();
+    return out;
+  }
+};
+
+template <class... T>
+struct Codec<std::variant<T...>> {
+  static json::value schema(SchemaBuilder& builder) {
+    return {{"anyOf", json::array{Codec<T>::schema(builder)...}}};
+  }
+  static bool decode(const json::value& value, std::variant<T...>& out, Decoder& decoder) {
+    Decoder::Alternatives failures;
+    return (decode_as<T>(value, out, decoder, failures) || ...) || failures.fail(decoder, value);
+  }
+  static json::value encode(const std::variant<T...>& value, Encoder& encoder) {
+    return std::visit(
+        [&]<class Alternative>(const Alternative& alternative) {
+          return Codec<Alternative>::encode(alternative, encoder);
+        },
+        value);
+  }
+
+ private:
+  template <class Alternative>
+  static bool decode_as(const json::value& value, std::variant<T...>& out, Decoder& decoder,
+                        Decoder::Alternatives& failures) {
+    Decoder own = decoder.alternative();
+    Alternative alternative{};
+    if (!Codec<Alternative>::decode(value, alternative, own)) {
+      failures.add(std::move(own));
+      return false;
+    }
+    out = std::move(alternative);
+    return true;
+  }
+};
+
+}  // namespace sluice

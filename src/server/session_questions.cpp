@@ -1,0 +1,70 @@
+#include "server/session_questions.hpp"
+
+#include <string>
+#include <utility>
+
+#include "core/json.hpp"
+#include "protocol/input_answers.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+
+SessionQuestions::SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
+                                   std::vector<InputRequest> requests, PendingRequest::Answer done)
+    : asker_(&asker),
+      session_(std::move(session)),
+      requests_(std::move(requests)),
+      done_(std::move(done)),
+      results_(requests_.size()),
+      missing_(requests_.size()) {}
+
+SessionQuestions::~SessionQuestions() {
+  asker_->executor().cancel(timer_);
+  for (const RequestId& id : ids_) session_->forget_response(id);
+}
+
+Result<void> SessionQuestions::send() {
+  Executor& executor = asker_->executor();
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    Result<RequestId> id = session_->expect_response(
+        executor, [weak = weak_from_this(), i](Result<json::value> result) {
+          if (const auto self = weak.lock()) self->on_result(i, std::move(result));
+        });
+    if (!id) return std::unexpected(std::move(id.error()));
+    ids_.push_back(*id);
+    std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
+    append_json_string(message, requests_[i].method);
+    if (!requests_[i].params.empty()) {
+      message.append(R"(,"params":)").append(to_json(requests_[i].params));
+    }
+    message.push_back('}');
+    asker_->send(message);
+  }
+  asker_->flush();
+  timer_ = executor.schedule_at(executor.clock().now() + kAnswerTime, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->on_timeout();
+  });
+  return {};
+}
+
+void SessionQuestions::on_result(std::size_t index, Result<json::value> result) {
+  if (!result) return done_(std::unexpected(std::move(result.error())));
+  if (Result<void> fits = check_answer(requests_[index], *result); !fits) {
+    return done_(std::unexpected(std::move(fits.error())));
+  }
+  results_[index] = std::move(*result);
+  if (--missing_ == 0) done_(std::move(results_));
+}
+
+void SessionQuestions::take_back() {
+  for (const RequestId& id : ids_) {
+    asker_->notify("notifications/cancelled", R"({"requestId":)" + id + "}");
+  }
+}
+
+void SessionQuestions::on_timeout() {
+  take_back();
+  done_(fail(kInternalError, "The client did not answer in time"));
+}
+
+}  // namespace sluice

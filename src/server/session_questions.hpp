@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "protocol/input_rounds.hpp"
+#include "server/pending_request.hpp"
+#include "server/session.hpp"
+
+namespace sluice {
+
+/// Requests to the client of a session (the eras before 2026-07-28), and what it has answered so
+/// far. Belongs to the loop of the request that asks.
+class SessionQuestions final : public std::enable_shared_from_this<SessionQuestions> {
+ public:
+  /// `asker` outlives this. `done` is called once, with the results in the order of the requests or
+  /// the first error: of the client, of an answer that does not fit, or of the time that is over.
+  SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
+                   std::vector<InputRequest> requests, PendingRequest::Answer done);
+  ~SessionQuestions();
+  SessionQuestions(const SessionQuestions&) = delete;
+  SessionQuestions& operator=(const SessionQuestions&) = delete;
+
+  /// -32010 when too much is asked in the session; then nothing is called.
+  Result<void> send();
+  /// Tells the client that nobody waits for its answers any more.
+  void take_back();
+
+  /// How long a client may take to answer.
+  static constexpr Duration kAnswerTime = std::chrono::minutes(10);
+
+ private:
+  void on_result(std::size_t index, Result<json::value> result);
+  void on_timeout();
+
+  PendingRequest* asker_;
+  std::shared_ptr<Session> session_;
+  std::vector<InputRequest> requests_;
+  PendingRequest::Answer done_;
+  std::vector<json::value> results_;
+  std::size_t missing_;
+  std::vector<RequestId> ids_;
+  Executor::TimerId timer_ = 0;
+};
+
+}  // namespace sluice
