@@ -129,7 +129,8 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
   } else {
     const Result<const Revision*> implied = implied_revision(headers, agreed);
     if (!implied) return std::unexpected(implied.error());
-    if ((*implied)->era == Era::modern) {
+    // Only requests have it (2026-07-28, RequestMetaObject).
+    if ((*implied)->era == Era::modern && message.kind == MessageKind::request) {
       return fail(kInvalidParams, "Invalid params: _meta[\"" + std::string(kVersionKey) +
                                       "\"] is required by protocol revision " +
                                       std::string((*implied)->name));

@@ -152,6 +152,14 @@ TEST(Negotiate, AModernHeaderNeedsModernMeta) {
             std::string::npos);
 }
 
+TEST(Negotiate, ModernNotificationsNeedNoMeta) {
+  const auto context =
+      negotiated(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})",
+                 headers("2026-07-28", "notifications/cancelled"));
+  ASSERT_TRUE(context) << context.error().message;
+  EXPECT_EQ(context->revision->name, "2026-07-28");
+}
+
 TEST(Negotiate, HeadersMirrorTheBody) {
   const std::string list = modern("tools/list");
   const std::string echo = modern("tools/call", R"("name":"echo")");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "net/server_test_support.hpp"
+#include "protocol/negotiation.hpp"
+#include "protocol/wire_schemas_test_support.hpp"
 #include "server/http_endpoint.hpp"
 #include "server/pending_request.hpp"
 #include "server/service.hpp"
@@ -74,6 +77,7 @@ class EndpointTest : public ServerTest {
     Peer peer = connect_to_endpoint();
     peer.send(request);
     EXPECT_TRUE(peer.expect(end)) << request << "\n" << peer.received;
+    expect_valid(request, peer.taken + peer.received);
     return peer.taken;
   }
   /// The same for a reply whose body is one JSON object or nothing.
@@ -94,6 +98,22 @@ class EndpointTest : public ServerTest {
     return reply.substr(at, reply.find("\r\n", at) + 2 - at);
   }
 
+  /// Checks the messages of a reply against the schema of the revision that the request speaks.
+  void expect_valid(std::string_view request, std::string_view reply) const {
+    const Result<json::value> asked = parse_json(request.substr(request.find("\r\n\r\n") + 4));
+    const SentCheck check =
+        check_of(request, asked && asked->is_object() ? asked->get_object() : json::object());
+    const std::size_t body = reply.find("\r\n\r\n");
+    if (body == std::string_view::npos) return;
+    for (std::string_view rest = reply.substr(body + 4); !rest.empty();) {
+      std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      if (line.starts_with("data: ")) line.remove_prefix(6);
+      // What is still under way is not whole.
+      if (line.starts_with("{") && parse_json(line)) check.expect_valid(line);
+    }
+  }
+
   StreamPolicy streams_policy{{}, std::size_t{64} << 20U, 100, 100};
   StreamManager manager{loop, streams_policy, 0, 1};
   ServerDefinition definition;
@@ -111,6 +131,32 @@ class EndpointTest : public ServerTest {
   std::unique_ptr<HttpEndpoint> endpoint;
   std::vector<std::shared_ptr<PendingRequest>> calls;
   std::vector<std::shared_ptr<ChunkStream>> runs;
+
+ private:
+  SentCheck check_of(std::string_view request, const json::object& asked) const {
+    const auto text_at = [](const json::object& object, std::string_view key) {
+      const json::value* const text = object.if_contains(key);
+      return text != nullptr && text->is_string() ? std::string(text->get_string()) : std::string();
+    };
+    const json::value* const given = asked.if_contains("params");
+    const json::object params =
+        given != nullptr && given->is_object() ? given->get_object() : json::object();
+    const json::value* const meta = params.if_contains("_meta");
+    SentCheck check{&newest_revision(Era::legacy), text_at(asked, "method")};
+    static constexpr std::string_view kField = "MCP-Protocol-Version: ";
+    const std::size_t field = request.find(kField);
+    const Revision* named = nullptr;
+    if (meta != nullptr && meta->is_object() &&
+        meta->get_object().contains("io.modelcontextprotocol/protocolVersion")) {
+      named = &newest_revision(Era::modern);
+    } else if (check.method == "initialize") {
+      named = &negotiate_initialize(text_at(params, "protocolVersion"));
+    } else if (field != std::string_view::npos) {
+      named = find_revision(request.substr(field + kField.size(), 10));
+    }
+    if (named != nullptr) check.revision = named;
+    return check;
+  }
 };
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include "server/line_endpoint.hpp"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -17,6 +18,8 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+const json::value kNoFields = {{"type", "object"}, {"properties", json::object()}};
 
 /// A service over connections in memory.
 class LineEndpointTest : public ::testing::Test {
@@ -44,7 +47,22 @@ class LineEndpointTest : public ::testing::Test {
   std::string ask(MemoryLines& from, std::string_view line) {
     from.write(std::string(line) + "\n");
     bench.run_all();
-    return from.take();
+    std::string said = from.take();
+    expect_valid(line, said);
+    return said;
+  }
+  /// Checks what answers `line` against the schema of the revision that it speaks.
+  void expect_valid(std::string_view line, std::string_view said) {
+    MessageParser parser;
+    const RecordingCaller nobody;
+    const std::expected<Message, MessageError> asked = parser.parse(line);
+    const SentCheck check = asked ? ServerBench::check_of(*asked, nobody, nullptr)
+                                  : SentCheck{&newest_revision(Era::legacy), ""};
+    for (std::string_view rest = said; !rest.empty();) {
+      const std::string_view each = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), each.size() + 1));
+      if (each.starts_with("{")) check.expect_valid(each);
+    }
   }
   static std::string request(std::string_view id, std::string_view method,
                              std::string_view params = "") {
@@ -196,10 +214,11 @@ TEST_F(LineEndpointTest, ATaskSpeaksOnItsConnectionAndSurvivesIt) {
   bench.run_all();
   EXPECT_THAT(peer->take(), HasSubstr(R"("progressToken":"p","progress":1,"message":"text")"));
   std::string heard;
-  bench.calls.back()->ask({{"a", "elicitation/create", {{"message", "A?"}}}},
-                          [&](const Result<std::vector<json::value>>& answers) {
-                            heard = to_json(answers.value().front());
-                          });
+  bench.calls.back()->ask(
+      {{"a", "elicitation/create", {{"message", "A?"}, {"requestedSchema", kNoFields}}}},
+      [&](const Result<std::vector<json::value>>& answers) {
+        heard = to_json(answers.value().front());
+      });
   bench.run_all();
   EXPECT_THAT(peer->take(), HasSubstr(R"("status":"input_required")"));
   EXPECT_THAT(ask(*peer, request("3", "tasks/result", named)),

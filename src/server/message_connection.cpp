@@ -437,17 +437,18 @@ bool MessageConnection::acknowledge(const Message& message, std::string& out) {
     return true;
   }
   const std::shared_ptr<Subscription> reader = found->second;
-  reader->acknowledge(ack->seq, [channel = std::move(*channel), id = message.id,
-                                 form = result_form(message), stream_id = ack->stream_id](Result<void> result) {
-    std::string reply;
-    if (result) {
-      append_stream_result(reply, id, form,
-                           R"({"stream_id":")" + stream_id + R"(","status":"acknowledged"})");
-    } else {
-      append_error(reply, id, result.error());
-    }
-    channel->reply(200, reply);
-  });
+  reader->acknowledge(
+      ack->seq, [channel = std::move(*channel), id = message.id, form = result_form(message),
+                 stream_id = ack->stream_id](Result<void> result) {
+        std::string reply;
+        if (result) {
+          append_stream_result(reply, id, form,
+                               R"({"stream_id":")" + stream_id + R"(","status":"acknowledged"})");
+        } else {
+          append_error(reply, id, result.error());
+        }
+        channel->reply(200, reply);
+      });
   return true;
 }
 

@@ -58,9 +58,9 @@ class ServerHost {
 
   /// 0 without TCP.
   [[nodiscard]] std::uint16_t port() const;
-  /// Serves a connection of lines over a pair of non-blocking descriptors, such as the process's standard input
-  /// and output, for the process's own user. `ended` runs on a loop when it is over: the peer has
-  /// gone, or has ended the input and been answered.
+  /// Serves a connection of lines over a pair of non-blocking descriptors, such as the process's
+  /// standard input and output, for the process's own user. `ended` runs on a loop when it is over:
+  /// the peer has gone, or has ended the input and been answered.
   void serve_lines(Descriptor input, Descriptor output, Executor::Task ended);
   /// The loops, for engines that need a home and for tests.
   [[nodiscard]] LoopPool& loops();

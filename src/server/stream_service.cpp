@@ -178,9 +178,9 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
       return true;
     }
     // The channel keeps the poll; the poll's answer lets go of the channel.
-    (*channel)->on_close([pending = wait_for_chunks(std::move(*stream), *poll,
-                                                    respond_through(*channel, message))](
-                             Departure) mutable { pending = nullptr; });
+    (*channel)->on_close(
+        [pending = wait_for_chunks(std::move(*stream), *poll, respond_through(*channel, message))](
+            Departure) mutable { pending = nullptr; });
     return false;
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
