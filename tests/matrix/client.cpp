@@ -108,9 +108,9 @@ void Client::cancel() {
 
 json::object Client::notification(std::string_view method) {
   while (true) {
-    const auto found = std::ranges::find_if(
-        notifications_,
-        [&](const json::object& each) { return each.at("method").as_string() == method; });
+    const auto found = std::ranges::find_if(notifications_, [&](const json::object& each) {
+      return each.at("method").as_string() == method;
+    });
     if (found == notifications_.end()) {
       take();
       continue;
@@ -123,10 +123,9 @@ json::object Client::notification(std::string_view method) {
 }
 
 std::size_t Client::waiting(std::string_view method) const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(notifications_, [&](const json::object& each) {
-        return each.at("method").as_string() == method;
-      }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      notifications_,
+      [&](const json::object& each) { return each.at("method").as_string() == method; }));
 }
 
 json::value Client::exchange(const json::value& message) {
@@ -149,8 +148,8 @@ json::object Client::answer(std::string_view method) {
 
 json::object Client::with_meta(json::object params) const {
   if (!modern()) return params;
-  json::object& meta = params["_meta"].is_object() ? params["_meta"].get_object()
-                                                   : params["_meta"].emplace_object();
+  json::object& meta =
+      params["_meta"].is_object() ? params["_meta"].get_object() : params["_meta"].emplace_object();
   meta["io.modelcontextprotocol/protocolVersion"] = revision_->name;
   meta["io.modelcontextprotocol/clientInfo"] = {{"name", "matrix"}, {"version", "1"}};
   meta["io.modelcontextprotocol/clientCapabilities"] = capabilities_;
@@ -169,8 +168,9 @@ void Client::take() {
   const auto asked = std::ranges::find_if(
       open_, [&](const Sent& each) { return id != nullptr && *id == each.id; });
   const bool is_response = !members.contains("method");
-  const std::string wrong = WireSchema::of(*revision_).check_sent(
-      message, is_response && asked != open_.end() ? asked->method : "");
+  const std::string wrong =
+      WireSchema::of(*revision_)
+          .check_sent(message, is_response && asked != open_.end() ? asked->method : "");
   EXPECT_EQ(wrong, "") << to_json(message);
   if (is_response) {
     if (asked == open_.end()) throw std::runtime_error("nobody asked: " + to_json(message));

@@ -196,8 +196,8 @@ void prompts(const Cell& cell) {
   const json::object listed = cell.client.result("prompts/list");
   expect_form(cell.revision, listed, true);
   EXPECT_EQ(listed.at("prompts").at(0).at("arguments").at(0).at("required"), true);
-  const json::object got = cell.client.result(
-      "prompts/get", {{"name", "explain"}, {"arguments", {{"topic", "tides"}}}});
+  const json::object got =
+      cell.client.result("prompts/get", {{"name", "explain"}, {"arguments", {{"topic", "tides"}}}});
   EXPECT_EQ(got.at("messages").at(0).at("content").at("text"), "Explain tides plainly");
   EXPECT_EQ(cell.client.error("prompts/get", {{"name", "explain"}}), kInvalidParams);
   EXPECT_EQ(cell.client.error("prompts/get", {{"name", "nothing"}}), kInvalidParams);
@@ -284,12 +284,11 @@ void tasks(const Cell& cell) {
 
 void changes(const Cell& cell) {
   if (cell.client.modern()) {
-    cell.client.begin("subscriptions/listen",
-                      {{"notifications",
-                        {{"toolsListChanged", true},
-                         {"promptsListChanged", true},
-                         {"resourcesListChanged", true},
-                         {"resourceSubscriptions", {"test://text"}}}}});
+    cell.client.begin("subscriptions/listen", {{"notifications",
+                                                {{"toolsListChanged", true},
+                                                 {"promptsListChanged", true},
+                                                 {"resourcesListChanged", true},
+                                                 {"resourceSubscriptions", {"test://text"}}}}});
     cell.client.notification("notifications/subscriptions/acknowledged");
   } else if (cell.transport.sessions) {
     cell.client.result("resources/subscribe", {{"uri", "test://text"}});
@@ -323,7 +322,8 @@ void skills(const Cell& cell) {
   const json::value uri = listed.at("skills").at(0).at("uri");
   EXPECT_EQ(uri, "skill://acme/refunds/SKILL.md");
   const json::object read = cell.client.result("resources/read", {{"uri", uri}});
-  EXPECT_THAT(std::string(read.at("contents").at(0).at("text").as_string()), HasSubstr("# Refunds"));
+  EXPECT_THAT(std::string(read.at("contents").at(0).at("text").as_string()),
+              HasSubstr("# Refunds"));
 }
 
 void streams(const Cell& cell) {

@@ -189,7 +189,8 @@ class StreamableHttp final : public Link {
   void session_begun() override {
     agreed_ = true;
     if (session_.empty()) return;
-    exchanges_.push_back(std::make_unique<Exchange>(port_, "GET /mcp HTTP/1.1\r\n" + fields({}), ""));
+    exchanges_.push_back(
+        std::make_unique<Exchange>(port_, "GET /mcp HTTP/1.1\r\n" + fields({}), ""));
     exchanges_.back()->read_head();
     if (exchanges_.back()->status() != 200) give_up("no stream of the session");
   }

@@ -84,17 +84,16 @@ Served::Pipes Served::connect_pipes() {
 }
 
 void Served::offer_tools() {
-  server_.tool(
-      "add", "Adds two integers", [](Add in) { return Total{in.a + in.b}; },
-      {.title = "Sum",
-       .annotations = {.read_only = true},
-       .icons = {{.src = "https://example.com/add.png"}}});
+  server_.tool("add", "Adds two integers", [](Add in) { return Total{in.a + in.b}; },
+               {.title = "Sum",
+                .annotations = {.read_only = true},
+                .icons = {{.src = "https://example.com/add.png"}}});
   server_.tool("fail", "Fails", []() -> std::string { throw ToolError("It broke"); });
   server_.tool("refuse", "Refuses", []() -> std::string { throw Error{-32050, "Refused", {}}; });
   server_.tool("contents", "All kinds of content", [] {
     return std::vector<Content>{
-        Content::text("text"), Content::image("png", "image/png"), Content::audio("wav", "audio/wav"),
-        Content::link({.uri = "test://text", .name = "text"}),
+        Content::text("text"), Content::image("png", "image/png"),
+        Content::audio("wav", "audio/wav"), Content::link({.uri = "test://text", .name = "text"}),
         Content::resource({.uri = "test://text", .mime_type = "text/plain", .data = "hello"})};
   });
   server_.tool("count", "Counts aloud", []() -> Stream<Total> {
@@ -118,13 +117,12 @@ void Served::offer_tools() {
   server_.tool("trace", "Where the call stands in a trace", [](Call& call) {
     return call.trace() == nullptr ? std::string("none") : std::string(call.trace()->trace_id());
   });
-  server_.tool(
-      "job", "Goes on as a task where clients know them",
-      [](Call& call) -> Task<std::string> {
-        const Elicited<Name> given = co_await call.elicit<Name>("Whose job?");
-        co_return given ? "Done for " + given.content->name : std::string("Done");
-      },
-      {.tasks = TaskSupport::optional});
+  server_.tool("job", "Goes on as a task where clients know them",
+               [](Call& call) -> Task<std::string> {
+                 const Elicited<Name> given = co_await call.elicit<Name>("Whose job?");
+                 co_return given ? "Done for " + given.content->name : std::string("Done");
+               },
+               {.tasks = TaskSupport::optional});
 }
 
 void Served::offer_questions() {
@@ -167,8 +165,9 @@ void Served::offer_the_rest() {
   server_.completion(PromptRef{"explain"}, "style", [](const std::string& typed) {
     return std::vector<std::string>{typed + "fully", typed + "briefly"};
   });
-  server_.skill("acme/refunds",
-                {{"SKILL.md", "---\nname: refunds\ndescription: Refunds orders\n---\n# Refunds\n"}});
+  server_.skill(
+      "acme/refunds",
+      {{"SKILL.md", "---\nname: refunds\ndescription: Refunds orders\n---\n# Refunds\n"}});
   server_.state()->definition.stream_methods.push_back(
       {.name = "run",
        .handler = [](const json::object&,
