@@ -11,8 +11,8 @@ namespace sluice {
 
 /// A request, for those that look at all of them.
 struct RequestInfo {
-  std::string_view method;     // such as "tools/call"
-  std::string_view name;       // of the tool or prompt, URI of the resource; or empty
+  std::string_view method;  // such as "tools/call"
+  std::string_view name;    // of the tool or prompt, URI of the resource, id of the task; or empty
   std::string_view principal;  // see Call::principal()
   std::string_view revision;
 };

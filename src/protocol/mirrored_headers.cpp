@@ -261,8 +261,9 @@ class AnnotationFinder {
   std::vector<ParameterHeader> found_;
 };
 
-/// The member that Mcp-Name mirrors, for the methods that have one.
-std::optional<std::string_view> mirrored_name(std::string_view method) {
+}  // namespace
+
+std::optional<std::string_view> mirrored_parameter(std::string_view method) {
   if (method == "tools/call" || method == "prompts/get") return "name";
   if (method == "resources/read") return "uri";
   if (method == "tasks/get" || method == "tasks/update" || method == "tasks/cancel") {
@@ -270,8 +271,6 @@ std::optional<std::string_view> mirrored_name(std::string_view method) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 Result<void> check_mirrored_headers(const Message& message, const MirroredHeaders& headers,
                                     std::string_view version) {
@@ -284,7 +283,7 @@ Result<void> check_mirrored_headers(const Message& message, const MirroredHeader
   if (headers.method != message.method) {
     return differs("Mcp-Method", headers.method, message.method);
   }
-  const std::optional<std::string_view> member = mirrored_name(message.method);
+  const std::optional<std::string_view> member = mirrored_parameter(message.method);
   if (!member) return {};
   const json::value* const name = message.params->if_contains(*member);
   if (name == nullptr || !name->is_string()) return {};  // the method's own check says so

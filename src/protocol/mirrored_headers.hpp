@@ -42,6 +42,9 @@ struct MirroredHeaders {
 Result<void> check_mirrored_headers(const Message& message, const MirroredHeaders& headers,
                                     std::string_view version);
 
+/// The parameter that Mcp-Name mirrors, for the methods that have one.
+std::optional<std::string_view> mirrored_parameter(std::string_view method);
+
 /// The value of a header field that may use the Base64 form `=?base64?...?=`; nothing if that form
 /// is used and broken, or the value has characters a header must not have.
 std::optional<std::string> decode_header_value(std::string_view value);

@@ -15,11 +15,15 @@
 namespace sluice {
 namespace {
 
-/// The name of a tool or prompt, the URI of a resource; or nothing.
-std::string_view mirrored_name(const Message& message) {
-  if (message.params == nullptr) return {};
-  const json::value* name = message.params->if_contains("name");
-  if (name == nullptr) name = message.params->if_contains("uri");
+/// What the request is about, for the hooks (RequestInfo). By its method: what else a client adds
+/// must not mislead them.
+std::string_view subject_of(const Message& message) {
+  std::optional<std::string_view> parameter = mirrored_parameter(message.method);
+  if (message.method == "resources/subscribe" || message.method == "resources/unsubscribe") {
+    parameter = "uri";
+  }
+  if (!parameter || message.params == nullptr) return {};
+  const json::value* const name = message.params->if_contains(*parameter);
   return name != nullptr && name->is_string() ? std::string_view(name->get_string())
                                               : std::string_view();
 }
@@ -105,7 +109,7 @@ Outcome Dispatcher::hooked_request(const Message& message, const MirroredHeaders
                                    RequestContext context, std::shared_ptr<Session> session,
                                    Caller& caller, std::string& out) {
   const Revision& revision = *context.revision;
-  const std::string_view name = mirrored_name(message);
+  const std::string_view name = subject_of(message);
   const RequestInfo info{.method = message.method,
                          .name = name,
                          .principal = caller.principal(),

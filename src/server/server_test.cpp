@@ -356,6 +356,20 @@ TEST_F(ServerTest, HooksRefuseRequestsAndHearHowTheyEnd) {
   EXPECT_EQ(error_code(bench.request("tools/list", modern("{}"), mallory)), -32003);
 }
 
+TEST_F(ServerTest, HooksHearWhatARequestIsAboutWhateverElseItSays) {
+  std::vector<std::string> heard;
+  server.resource("test://secret", "secret", [] { return "hidden"; });
+  server.before([&heard](const RequestInfo& request) -> std::optional<Error> {
+    heard.emplace_back(request.name);
+    return std::nullopt;
+  });
+  serve();
+  const std::string misleading = modern("{}", R"("uri":"test://secret","name":"harmless")");
+  bench.request("resources/read", misleading, caller);
+  bench.request("prompts/list", misleading, caller);
+  EXPECT_EQ(heard, (std::vector<std::string>{"test://secret", ""}));
+}
+
 TEST_F(ServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
   EXPECT_THROW(server.completion(PromptRef{"none"}, "x",
                                  [](const std::string&) { return std::vector<std::string>(); }),

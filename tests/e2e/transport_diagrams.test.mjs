@@ -114,6 +114,15 @@ const initialize = (revision, capabilities = {}) => ({
 const call = (name, params = {}) => ({ method: 'tools/call', params: { name, ...params } });
 const count = call('count', { arguments: { to: 2 }, _meta: { progressToken: 1 } });
 
+const counted = [
+  '-> POST tools/call',
+  '<- 200 text/event-stream',
+  '<- notifications/progress',
+  '<- notifications/progress',
+  '<- result',
+  '<- end',
+];
+
 for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26']) {
   test(`${revision}: a session over Streamable HTTP`, async (t) => {
     const client = new HttpClient(await start_everything(t), revision);
@@ -127,14 +136,7 @@ for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26']) {
     await client.ask(call('test_simple_text'));
     expect_arrows('-> POST tools/call', '<- 200 application/json', '<- result');
     await client.ask(count);
-    expect_arrows(
-      '-> POST tools/call',
-      '<- 200 text/event-stream',
-      '<- notifications/progress',
-      '<- notifications/progress',
-      '<- result',
-      '<- end',
-    );
+    expect_arrows(...counted);
 
     await client.ask({ method: 'notifications/roots/list_changed' });
     expect_arrows('-> POST notifications/roots/list_changed', '<- 202');
@@ -181,12 +183,7 @@ test('2026-07-28: a simple response, a streaming one, and a notification', async
     '-> POST tools/call',
     '<- 200 application/json',
     '<- result',
-    '-> POST tools/call',
-    '<- 200 text/event-stream',
-    '<- notifications/progress',
-    '<- notifications/progress',
-    '<- result',
-    '<- end',
+    ...counted,
     '-> POST notifications/cancelled',
     '<- 202',
   ]);
