@@ -17,7 +17,7 @@ class DescriptorIo {
 
   [[nodiscard]] IoResult read(std::span<char> into) const;
   /// Writes as much of the parts as goes in one call. A peer that has gone is a failure, given that
-  /// the process ignores SIGPIPE.
+  /// the thread blocks SIGPIPE, as those of a LoopPool do.
   [[nodiscard]] IoResult write(std::span<const iovec> parts) const;
 
  private:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <system_error>
@@ -318,7 +320,14 @@ LoopPool::~LoopPool() {
 
 void LoopPool::start() {
   for (const auto& loop : loops_) {
-    threads_.emplace_back([&event_loop = *loop] { event_loop.run(); });
+    threads_.emplace_back([&event_loop = *loop] {
+      // A reader of a pipe that went away is an error of write(2), not the end of the process.
+      sigset_t pipes;
+      sigemptyset(&pipes);
+      sigaddset(&pipes, SIGPIPE);
+      pthread_sigmask(SIG_BLOCK, &pipes, nullptr);
+      event_loop.run();
+    });
   }
 }
 
