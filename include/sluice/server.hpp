@@ -274,14 +274,19 @@ using TemplateHandler = ErasedHandler<ResourceMatch, std::vector<ResourceContent
 using PromptHandler = ErasedHandler<Variables, PromptResult>;
 using CompletionHandler = ErasedHandler<TypedArgument, ArgumentCompletion>;
 
-struct ServerState;
+class ServerState;
 
 }  // namespace detail
 
-/// What a server offers. It is put together on one thread, before it is served; copies share it.
+/// What a server offers; copies share it. Thread-safe. What changes while it is served holds for
+/// the requests that come from then on, and clients that asked for it are told; each change copies
+/// the definition, so that many at once are better made before it is served.
 class Server {
  public:
   Server(std::string name, std::string version, ServerOptions options = {});
+
+  // Each of these takes the place of what has the same name or URI. While the server is served,
+  // they throw std::invalid_argument for what start() would refuse.
 
   /// A tool. Its arguments and its structured output are structs (sluice/schema.hpp), or
   /// json::object in and json::value out with the schemas of the options. It may also return text,
@@ -356,13 +361,21 @@ class Server {
   /// what is none, and what cannot be read.
   Server& skills(const std::filesystem::path& directory);
 
+  // False if there is none. Calls under way go on.
+
+  bool remove_tool(std::string_view name);
+  bool remove_resource(std::string_view uri);
+  bool remove_resource_template(std::string_view uri_template);
+  bool remove_prompt(std::string_view name);
+
   /// Asked before each request, on its loop: an Error refuses it. For authorization and rate
   /// limits. Several are asked in their order.
   Server& before(BeforeRequest hook);
   /// Told after each request, on its loop. For timing and logging.
   Server& after(AfterRequest hook);
 
-  // Tell the clients that asked for it, wherever this is served. Thread-safe.
+  // Tell the clients that asked for it, wherever this is served. Of what this class changes itself
+  // they hear without.
 
   void tools_changed() const;
   void prompts_changed() const;

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -285,6 +287,19 @@ TEST_F(EventLoopTest, TakesTasksFromOtherThreadsInTheirOrder) {
 TEST_F(EventLoopTest, StopsAlsoIfAskedBeforeItRuns) {
   loop.stop();
   loop.run();
+}
+
+TEST(LoopPoolTest, ItsThreadsOutliveTheReaderOfAPipe) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ::close(ends[0]);
+  LoopPool pool(1);
+  pool.start();
+  std::promise<int> failure;
+  pool.loop(0).post([&] { failure.set_value(::write(ends[1], "x", 1) < 0 ? errno : 0); });
+  EXPECT_EQ(failure.get_future().get(), EPIPE);
+  pool.stop();
+  ::close(ends[1]);
 }
 
 TEST(LoopPoolTest, RunsEachLoopOnAThreadOfItsOwn) {

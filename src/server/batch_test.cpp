@@ -32,8 +32,7 @@ std::string array(const std::vector<std::string>& messages) {
 class BatchTest : public ::testing::Test {
  protected:
   BatchTest() {
-    service.emplace(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
-                    bench.sessions, *bench.changes, *bench.tasks,
+    service.emplace(bench.offer, access, bench.sessions, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
   }
   ~BatchTest() override {

@@ -145,7 +145,7 @@ struct StreamMethod {
   Status status = {};
 };
 
-/// What a server offers. Immutable once served, shared by all loops.
+/// What a server offers. Immutable once served: changes are another one (Offer).
 struct ServerDefinition {
   std::string name;
   std::string version;

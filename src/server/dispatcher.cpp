@@ -39,20 +39,21 @@ std::unexpected<Error> no_skills() {
 
 }  // namespace
 
-Dispatcher::Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-                       const FeatureLists& lists, const ToolSchemas& schemas,
-                       StreamService& streams, Changes& changes, TaskStore& tasks)
-    : definition_(&definition),
-      results_(&results),
-      lists_(&lists),
-      schemas_(&schemas),
+Dispatcher::Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, Changes& changes,
+                       TaskStore& tasks)
+    : offer_(std::move(offer)),
       streams_(&streams),
       changes_(&changes),
-      tasks_(definition, results, streams, tasks) {
-  if (!definition.instructions.empty()) {
+      tasks_(offer_, streams, tasks) {
+  if (!definition().instructions.empty()) {
     instructions_ = R"(,"instructions":)";
-    append_json_string(instructions_, definition.instructions);
+    append_json_string(instructions_, definition().instructions);
   }
+}
+
+void Dispatcher::take(RefPtr<LoopOffer> offer) {
+  tasks_.take(offer);
+  offer_ = std::move(offer);
 }
 
 Outcome Dispatcher::reject(const MessageError& error, std::string& out) {
@@ -99,7 +100,7 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
     notification(message, session.get());
     return {.kind = Outcome::Kind::accepted};
   }
-  if (definition_->before.empty() && definition_->after.empty()) {
+  if (definition().before.empty() && definition().after.empty()) {
     return request(message, headers, std::move(*context), std::move(session), caller, out);
   }
   return hooked_request(message, headers, std::move(*context), std::move(session), caller, out);
@@ -114,15 +115,15 @@ Outcome Dispatcher::hooked_request(const Message& message, const MirroredHeaders
                          .name = name,
                          .principal = caller.principal(),
                          .revision = revision.name};
-  for (const BeforeRequest& before : definition_->before) {
+  for (const BeforeRequest& before : definition().before) {
     if (const std::optional<Error> refused = before(info)) {
       return error(message.id, *refused, &revision, out);
     }
   }
-  if (definition_->after.empty()) {
+  if (definition().after.empty()) {
     return request(message, headers, std::move(context), std::move(session), caller, out);
   }
-  watch_ = std::make_unique<RequestWatch>(definition_->after, info, streams_->executor().clock());
+  watch_ = std::make_unique<RequestWatch>(definition().after, info, streams_->executor().clock());
   const Outcome outcome =
       request(message, headers, std::move(context), std::move(session), caller, out);
   // Else the pending request has it.
@@ -181,9 +182,9 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
                    std::get<1>(*answer));
     }
     if (method.cacheable) {
-      results_->append_cacheable(out, message.id, revision, *members);
+      results().append_cacheable(out, message.id, revision, *members);
     } else {
-      results_->append(out, message.id, revision, *members);
+      results().append(out, message.id, revision, *members);
     }
     return {};
   }
@@ -219,46 +220,46 @@ Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& 
   std::string cursor;
   if (given != nullptr) cursor = given->get_string();
   const Result<std::string_view> page =
-      lists_->page(kList, scope.revision, given == nullptr ? nullptr : &cursor);
+      lists().page(kList, scope.revision, given == nullptr ? nullptr : &cursor);
   if (!page) return std::unexpected(page.error());
   return std::string(*page);
 }
 
 Result<FeatureAnswer> Dispatcher::read(const json::object& params, const Scope& scope) const {
-  return read_resource(*definition_, params, scope.revision);
+  return read_resource(definition(), params, scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::get(const json::object& params, const Scope& scope) const {
-  return get_prompt(*definition_, params, scope.revision);
+  return get_prompt(definition(), params, scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::complete(const json::object& params,
                                            const Scope& /*scope*/) const {
-  return complete_argument(*definition_, params);
+  return complete_argument(definition(), params);
 }
 
 Result<FeatureAnswer> Dispatcher::list_skills(const json::object& params,
                                               const Scope& scope) const {
-  if (definition_->skills.empty()) return no_skills();
+  if (definition().skills.empty()) return no_skills();
   return list<FeatureList::skills>(params, scope);
 }
 
 Result<FeatureAnswer> Dispatcher::get_skill(const json::object& params,
                                             const Scope& /*scope*/) const {
-  if (definition_->skills.empty()) return no_skills();
-  return sluice::get_skill(*definition_, params);
+  if (definition().skills.empty()) return no_skills();
+  return sluice::get_skill(definition(), params);
 }
 
 Result<FeatureAnswer> Dispatcher::read_directory(const json::object& params,
                                                  const Scope& /*scope*/) const {
-  if (definition_->skills.empty()) return no_skills();
-  return sluice::read_directory(*definition_, params);
+  if (definition().skills.empty()) return no_skills();
+  return sluice::read_directory(definition(), params);
 }
 
 Result<FeatureAnswer> Dispatcher::discover(const json::object& /*params*/,
                                            const Scope& scope) const {
   return R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
-         lists_->capabilities(scope.revision) + "}" + instructions_;
+         lists().capabilities(scope.revision) + "}" + instructions_;
 }
 
 Result<FeatureAnswer> Dispatcher::ping(const json::object& /*params*/,
@@ -330,9 +331,9 @@ Outcome Dispatcher::initialize(const Message& message, Caller& caller, std::stri
   }
   std::string members = R"("protocolVersion":)";
   append_json_string(members, revision.name);
-  members.append(R"(,"capabilities":{)").append(lists_->capabilities(revision));
-  members.append(R"(},"serverInfo":)").append(results_->server_info()).append(instructions_);
-  results_->append(out, message.id, revision, members);
+  members.append(R"(,"capabilities":{)").append(lists().capabilities(revision));
+  members.append(R"(},"serverInfo":)").append(results().server_info()).append(instructions_);
+  results().append(out, message.id, revision, members);
   return {};
 }
 
@@ -347,7 +348,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     return error(message.id, {kInvalidParams, "Invalid params: name must be a string", {}},
                  &revision, out);
   }
-  const Tool* const tool = definition_->find_tool(name->get_string());
+  const Tool* const tool = definition().find_tool(name->get_string());
   if (tool == nullptr) {
     return error(message.id,
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
@@ -359,7 +360,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
                  &revision, out);
   }
-  const CompiledTool& compiled = schemas_->of(*tool);
+  const CompiledTool& compiled = offer_->schemas().of(*tool);
   if (headers != nullptr && headers->all != nullptr && revision.routing_headers) {
     const Result<void> mirrored =
         check_parameter_headers(compiled.headers, given->get_object(), *headers->all);
@@ -379,7 +380,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
           message, *tool, std::move(context), std::move(session), caller, *plan,
           [refusal = std::move(refusal)](const auto& call) { call->complete(refusal); }, out);
     }
-    results_->append_tool_result(out, message.id, revision, refusal);
+    results().append_tool_result(out, message.id, revision, refusal);
     return {};
   }
   const json::object* const arguments = &given->get_object();
@@ -393,7 +394,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     if (const Result<void> fits = compiled.check(*result); !fits) {
       return error(message.id, fits.error(), &revision, out);
     }
-    results_->append_tool_result(out, message.id, revision, *result);
+    results().append_tool_result(out, message.id, revision, *result);
     return {};
   }
   return defer(message, &compiled, std::move(context), std::move(session), caller, out,
@@ -420,11 +421,13 @@ Outcome Dispatcher::begin_task(const Message& message, const Tool& tool, Request
                                std::shared_ptr<Session> session, Caller& caller,
                                const TaskPlan& plan, TaskService::Run run, std::string& out) {
   const Revision& revision = *context.revision;
-  const Result<std::shared_ptr<TaskRecord>> task = tasks_.begin({.context = std::move(context),
-                                                                 .session = std::move(session),
-                                                                 .principal = caller.principal(),
-                                                                 .tool = &schemas_->of(tool)},
-                                                                plan.ttl, std::move(run));
+  const Result<std::shared_ptr<TaskRecord>> task =
+      tasks_.begin({.context = std::move(context),
+                    .session = std::move(session),
+                    .principal = caller.principal(),
+                    .offer = offer_,
+                    .tool = &offer_->schemas().of(tool)},
+                   plan.ttl, std::move(run));
   if (!task) return error(message.id, task.error(), &revision, out);
   tasks_.append_created(out, message.id, **task);
   return {};
@@ -449,7 +452,7 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
       open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
   caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(tasks),
-                                     *definition_, *changes_));
+                                     definition(), *changes_));
   return {.kind = Outcome::Kind::pending};
 }
 
@@ -461,7 +464,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
   if (streams_->draining()) return fail(-32000, "The server is shutting down; try another");
   std::unique_ptr<InputRounds> rounds;
   if (context.revision->era == Era::modern && context.capabilities.any()) {
-    Result<InputRounds> read = InputRounds::read(message, caller.principal(), results_->sealer(),
+    Result<InputRounds> read = InputRounds::read(message, caller.principal(), results().sealer(),
                                                  std::chrono::system_clock::now());
     if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));
@@ -471,7 +474,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
   auto call = std::make_shared<PendingRequest>(
       PendingRequest::Details{message.id, std::move(context), caller.principal(),
                               std::move(session), std::move(rounds), tool},
-      std::move(*channel), *streams_, *results_);
+      std::move(*channel), *streams_, offer_);
   call->set_watch(std::move(watch_));
   call->open();
   return call;

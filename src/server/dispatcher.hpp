@@ -11,16 +11,13 @@
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 #include "server/changes.hpp"
-#include "server/definition.hpp"
-#include "server/feature_lists.hpp"
 #include "server/feature_methods.hpp"
+#include "server/offer.hpp"
 #include "server/reply_channel.hpp"
 #include "server/request_watch.hpp"
-#include "server/result_writer.hpp"
 #include "server/session.hpp"
 #include "server/stream_service.hpp"
 #include "server/task_service.hpp"
-#include "server/tool_schemas.hpp"
 
 namespace sluice {
 
@@ -39,9 +36,10 @@ struct Outcome {
 /// MCP's methods on one loop, for every era and transport.
 class Dispatcher {
  public:
-  Dispatcher(const ServerDefinition& definition, const ResultWriter& results,
-             const FeatureLists& lists, const ToolSchemas& schemas, StreamService& streams,
-             Changes& changes, TaskStore& tasks);
+  Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, Changes& changes, TaskStore& tasks);
+
+  /// Requests that come from now on are of `offer`; those under way stay with theirs.
+  void take(RefPtr<LoopOffer> offer);
 
   /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
   /// negotiate(): null on transports without.
@@ -110,10 +108,11 @@ class Dispatcher {
   Outcome error(const RequestId& id, const Error& error, const Revision* revision,
                 std::string& out);
 
-  const ServerDefinition* definition_;
-  const ResultWriter* results_;
-  const FeatureLists* lists_;
-  const ToolSchemas* schemas_;
+  [[nodiscard]] const ServerDefinition& definition() const { return offer_->definition(); }
+  [[nodiscard]] const FeatureLists& lists() const { return offer_->lists(); }
+  [[nodiscard]] const ResultWriter& results() const { return offer_->results(); }
+
+  RefPtr<LoopOffer> offer_;
   StreamService* streams_;
   Changes* changes_;
   TaskService tasks_;

@@ -56,14 +56,12 @@ class EndpointTest : public ServerTest {
     if (!service) {
       policy = std::make_unique<AccessPolicy>(access);
       results = std::make_unique<ResultWriter>(definition);
-      lists = std::make_unique<FeatureLists>(definition);
-      schemas = std::make_unique<ToolSchemas>(ToolSchemas::compile(definition).value());
       const std::vector<StreamShard> shards{{.executor = &loop, .streams = &manager}};
       sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
       changes = std::make_unique<Changes>(*sessions, shards);
       tasks = std::make_unique<TaskStore>(TaskLimits{}, loop.clock(), *changes);
-      service = std::make_unique<Service>(definition, *results, *lists, *schemas, *policy,
-                                          *sessions, *changes, *tasks, shards, 0);
+      const RefPtr offer(new LoopOffer(Offer::make(definition).value(), *results));
+      service = std::make_unique<Service>(offer, *policy, *sessions, *changes, *tasks, shards, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
       endpoint_options.sse_sessions = std::make_shared<SseSessions>(*sessions);
@@ -125,8 +123,6 @@ class EndpointTest : public ServerTest {
   std::string not_ready;
   std::unique_ptr<AccessPolicy> policy;
   std::unique_ptr<ResultWriter> results;
-  std::unique_ptr<FeatureLists> lists;
-  std::unique_ptr<ToolSchemas> schemas;
   std::unique_ptr<Service> service;
   std::unique_ptr<HttpEndpoint> endpoint;
   std::vector<std::shared_ptr<PendingRequest>> calls;

@@ -17,7 +17,7 @@ namespace sluice {
 enum class FeatureList : std::uint8_t { tools, resources, resource_templates, prompts, skills };
 
 /// What a server offers, as the pages of its lists in the form of every revision: written once, for
-/// a definition does not change while it is served. Immutable, shared by all loops.
+/// a definition that is served does not change. Immutable, shared by all loops.
 class FeatureLists {
  public:
   /// `lists_tasks`: callers are told apart, so that one may list its tasks.

@@ -27,8 +27,8 @@ class LineEndpointTest : public ::testing::Test {
   LineEndpointTest() {
     options.max_line = 1000;
     bench.definition.tools[1].task_support = TaskSupport::optional;
-    service.emplace(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
-                    sessions, *bench.changes, *bench.tasks,
+    bench.serve();
+    service.emplace(bench.offer, access, sessions, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
     endpoint.emplace(*service, options.max_line);
     peer = connect(1000);

@@ -15,7 +15,10 @@ using ::testing::Not;
 
 class ListenTest : public testing::Test {
  protected:
-  ListenTest() { bench.definition.announces_changes = true; }
+  ListenTest() {
+    bench.definition.announces_changes = true;
+    bench.serve();
+  }
 
   std::string listen(std::string_view notifications) {
     return bench.request("subscriptions/listen",
@@ -97,6 +100,7 @@ TEST_F(ListenTest, ASlowClientMissesChangesRatherThanHoldingThem) {
 
 TEST_F(ListenTest, AServerThatNeverChangesAgreesToNothing) {
   bench.definition.announces_changes = false;
+  bench.serve();
   listen(R"({"toolsListChanged":true})");
   bench.run_all();
   EXPECT_THAT(caller.channel().written, HasSubstr(R"("notifications":{}}})"));

@@ -326,7 +326,7 @@ void MessageConnection::unsubscribe_later(const StreamId& stream_id) {
 /// Whether the request asks for a stream to be pushed here.
 bool MessageConnection::pushes(const Message& message) const {
   if (message.method == "subscribe") return true;
-  if (service_->definition->find_stream_method(message.method) == nullptr) return false;
+  if (service_->streams.definition().find_stream_method(message.method) == nullptr) return false;
   const json::object& params = params_of(message);
   const json::value* const stream = params.if_contains("stream");
   return !is_poll(params) && stream != nullptr && stream->is_bool() && stream->get_bool();
@@ -342,7 +342,7 @@ bool MessageConnection::handle_here(const Message& message, std::string& out) {
     if (message.method == "subscribe") {
       subscribe(message, out);
     } else {
-      run(message, *service_->definition->find_stream_method(message.method), out);
+      run(message, *service_->streams.definition().find_stream_method(message.method), out);
     }
     return true;
   }

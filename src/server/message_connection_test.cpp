@@ -26,8 +26,7 @@ struct RecordingOutput final : MessageOutput {
 TEST(MessageConnection, ItsSessionEndsWithIt) {
   ServerBench bench;
   const AccessPolicy access{{}};
-  Service service(bench.definition, *bench.results, *bench.lists, *bench.schemas, access,
-                  bench.sessions, *bench.changes, *bench.tasks,
+  Service service(bench.offer, access, bench.sessions, *bench.changes, *bench.tasks,
                   {{&bench.executors[0], bench.managers[0].get()}}, 0);
   const PushedChunkEncoder encoder(line_framing());
   RecordingOutput output;

@@ -8,7 +8,6 @@
 #include "rpc/error_codes.hpp"
 #include "server/followed_stream.hpp"
 #include "server/message_events.hpp"
-#include "server/result_writer.hpp"
 #include "server/session_questions.hpp"
 #include "server/stream_service.hpp"
 #include "server/tool_schemas.hpp"
@@ -74,13 +73,13 @@ struct PendingRequest::InSession {
 };
 
 PendingRequest::PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel,
-                               StreamService& service, const ResultWriter& results)
+                               StreamService& service, RefPtr<LoopOffer> offer)
     : id_(std::move(details.id)),
       context_(std::move(details.context)),
       principal_(std::move(details.principal)),
       channel_(std::move(channel)),
       service_(&service),
-      results_(&results) {
+      offer_(std::move(offer)) {
   if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
   if (details.tool != nullptr && details.tool->output) rare().tool = details.tool;
   if (details.task != nullptr) rare().task = std::move(details.task);
@@ -332,7 +331,7 @@ void PendingRequest::ask_in_rounds(const std::vector<InputRequest>& requests, An
     return;
   }
   std::string message;
-  results_->append_input_required(message, id_, *context_.revision, *rounds(), missing);
+  offer_->results().append_input_required(message, id_, *context_.revision, *rounds(), missing);
   StreamProducer* const producer = producer_;
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   this->answer(200, std::move(message));
@@ -362,12 +361,12 @@ void PendingRequest::complete(const ToolResult& result) {
   }
   std::string message;
   if (task() != nullptr) {
-    results_->append_tool_result(message, id_, *context_.revision, result, task()->meta());
+    offer_->results().append_tool_result(message, id_, *context_.revision, result, task()->meta());
     end_task(result.is_error ? TaskRecord::Ending::error_result : TaskRecord::Ending::result,
              result.text, message);
     return;
   }
-  results_->append_tool_result(message, id_, *context_.revision, result);
+  offer_->results().append_tool_result(message, id_, *context_.revision, result);
   answer(200, std::move(message));
 }
 
@@ -377,18 +376,19 @@ void PendingRequest::complete(std::string_view members, std::string_view meta) {
   if (task() != nullptr) {
     std::string both(meta);
     if (!both.empty() && !task()->meta().empty()) both.push_back(',');
-    results_->append(message, id_, *context_.revision, members, both.append(task()->meta()));
+    offer_->results().append(message, id_, *context_.revision, members,
+                             both.append(task()->meta()));
     end_task(TaskRecord::Ending::result, {}, message);
     return;
   }
-  results_->append(message, id_, *context_.revision, members, meta);
+  offer_->results().append(message, id_, *context_.revision, members, meta);
   answer(200, std::move(message));
 }
 
 void PendingRequest::complete_cacheable(std::string_view members) {
   if (over_) return;
   std::string message;
-  results_->append_cacheable(message, id_, *context_.revision, members);
+  offer_->results().append_cacheable(message, id_, *context_.revision, members);
   answer(200, std::move(message));
 }
 

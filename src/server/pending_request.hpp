@@ -15,6 +15,7 @@
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 #include "server/definition.hpp"
+#include "server/offer.hpp"
 #include "server/reply_channel.hpp"
 #include "server/request_watch.hpp"
 #include "server/session.hpp"
@@ -46,12 +47,12 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::string principal;
     std::shared_ptr<Session> session;     // or null
     std::unique_ptr<InputRounds> rounds;  // what it has answered before; null if it cannot be asked
-    const CompiledTool* tool = nullptr;   // whose result it is; outlives the request
+    const CompiledTool* tool = nullptr;   // of the offer; whose result it is
     std::shared_ptr<TaskRecord> task = {};  // that it runs as; null if it has a channel
   };
 
   PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel, StreamService& service,
-                 const ResultWriter& results);
+                 RefPtr<LoopOffer> offer);
   ~PendingRequest() override;
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
@@ -135,6 +136,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] const CompiledTool* tool() const {
     return rare_ == nullptr ? nullptr : rare_->tool;
   }
+  [[nodiscard]] const RefPtr<LoopOffer>& offer() const { return offer_; }
   [[nodiscard]] const RequestContext& context() const { return context_; }
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
@@ -195,7 +197,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::string principal_;
   std::shared_ptr<ReplyChannel> channel_;  // null once it is answered, or its caller gone
   StreamService* service_;
-  const ResultWriter* results_;
+  RefPtr<LoopOffer> offer_;  // what it is a request of
   StreamProducer* producer_ = nullptr;
   std::shared_ptr<ChunkStream> stream_;
   std::unique_ptr<PushCursor> cursor_;

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// A definition does not change while it is served, so clients may keep lists for a while.
+// Clients may keep lists for a while; those that listen hear of changes before.
 constexpr std::string_view kCacheHints = R"("ttlMs":300000,"cacheScope":"public")";
 
 }  // namespace

@@ -103,11 +103,9 @@ std::expected<Serving, Error> detail::start_at(const Server& server, Places plac
     if (!taken) return std::unexpected(std::move(taken.error()));
     streams = std::move(*taken);
   }
-  Result<std::unique_ptr<ServerHost>> host =
-      ServerHost::start(state->server->definition, std::move(*options));
+  Result<std::unique_ptr<ServerHost>> host = state->server->start(std::move(*options));
   if (!host) return std::unexpected(std::move(host.error()));
   state->host = std::move(*host);
-  state->server->remember(*state->host);
   if (state->places.over_stdio) {
     state->host->serve_lines(std::move(streams.input), std::move(streams.output),
                              [ended = std::move(input_ended)] {

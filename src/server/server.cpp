@@ -107,7 +107,7 @@ auto guarded(std::function<Out(const Request&)> answer) {
 /// Runs `begin` for the request and hands what becomes of it to `then`.
 template <class Out, class Request>
 auto running(std::function<Task<Out>(const Request&, Call&)> begin, const ServerState& state) {
-  return [begin = std::move(begin), options = state.runs](
+  return [begin = std::move(begin), options = state.runs()](
              const Request& in, std::shared_ptr<PendingRequest> request,
              std::function<void(PendingRequest&, Result<Out>)> then) -> Result<void> {
     // `in` is the message's: what is needed of it is decoded before anything waits.
@@ -185,6 +185,71 @@ Sealer::Key key_of(const std::string& bytes) {
   return key;
 }
 
+std::string key_of_prompt(std::string_view name) {
+  return "prompt " + std::string(name);
+}
+
+std::string key_of_template(std::string_view uri_template) {
+  return "template " + std::string(uri_template);
+}
+
+/// Adds `entry` to a list of the definition, or puts it in the place of the one of its name.
+template <class T>
+void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
+         T entry, Change::Kind kind) {
+  state.change(kind, [&](ServerDefinition& definition) {
+    std::vector<T>& known = definition.*list;
+    const auto found = std::ranges::find(known, entry.*name, name);
+    if (found == known.end()) {
+      known.push_back(std::move(entry));
+    } else {
+      *found = std::move(entry);
+    }
+  });
+}
+
+/// Takes the entry of that name out of a list of the definition, and its completers, if there are
+/// any by this key. False: there is none.
+template <class T>
+bool take(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
+          std::string_view asked, Change::Kind kind, const std::string& completers = {}) {
+  bool found = false;
+  state.change(kind, [&](ServerDefinition& definition) {
+    found = std::erase_if(definition.*list, [&](const T& each) { return each.*name == asked; }) > 0;
+    if (!completers.empty()) state.forget_completers(completers);
+  });
+  return found;
+}
+
+void offer(ServerState& state, std::vector<Skill> skills) {
+  state.change(Change::Kind::resources, [&](ServerDefinition& definition) {
+    const Result<void> offered = offer_skills(definition, std::move(skills));
+    if (!offered) throw std::invalid_argument(offered.error().message);
+  });
+}
+
+/// The arguments of a prompt from the schema of a struct of texts.
+void append_arguments(Prompt& prompt, const json::object& schema) {
+  const auto text_at = [](const json::object& object, std::string_view key) {
+    const json::value* const text = object.if_contains(key);
+    return text == nullptr ? std::string() : std::string(text->as_string());
+  };
+  const json::value* const required = schema.if_contains("required");
+  for (const auto& [key, property] : schema.at("properties").as_object()) {
+    const json::object& said = property.as_object();
+    if (text_at(said, "type") != "string") {
+      throw std::invalid_argument("an argument of a prompt is text: " + std::string(key));
+    }
+    prompt.arguments.push_back(
+        {.name = std::string(key),
+         .description = text_at(said, "description"),
+         .required =
+             required != nullptr && std::ranges::find(required->as_array(), json::value(key)) !=
+                                        required->as_array().end(),
+         .title = text_at(said, "title")});
+  }
+}
+
 }  // namespace
 
 namespace detail {
@@ -207,45 +272,6 @@ std::string text_of(const json::value& value) {
   return to_json(value);
 }
 
-void ServerState::complete(Complete& slot, const std::string& of, std::string argument,
-                           Complete handler) {
-  std::shared_ptr<Completers>& known = completers[of];
-  if (known == nullptr) {
-    known = std::make_shared<Completers>();
-    slot = Complete::Deferred([known](const TypedArgument& typed,
-                                      std::shared_ptr<PendingRequest> request,
-                                      const Complete::Then& then) -> Result<void> {
-      const auto found = known->find(typed.name);
-      if (found == known->end()) {
-        then(*request, ArgumentCompletion());
-        return {};
-      }
-      const auto* const immediate = std::get_if<Complete::Immediate>(&found->second.answer);
-      if (immediate == nullptr) {
-        return std::get<Complete::Deferred>(found->second.answer)(typed, std::move(request), then);
-      }
-      then(*request, (*immediate)(typed));
-      return {};
-    });
-  }
-  known->insert_or_assign(std::move(argument), std::move(handler));
-}
-
-void ServerState::remember(ServerHost& host) {
-  const std::lock_guard lock(mutex_);
-  hosts_.push_back(&host);
-}
-
-void ServerState::forget(ServerHost& host) {
-  const std::lock_guard lock(mutex_);
-  std::erase(hosts_, &host);
-}
-
-void ServerState::publish(const Change& change) {
-  const std::lock_guard lock(mutex_);
-  for (ServerHost* const host : hosts_) host->publish(change);
-}
-
 json::object as_json(const Variables& variables) {
   json::object out;
   for (const auto& [name, value] : variables) out[name] = value;
@@ -254,9 +280,8 @@ json::object as_json(const Variables& variables) {
 
 }  // namespace detail
 
-Server::Server(std::string name, std::string version, ServerOptions options)
-    : state_(std::make_shared<ServerState>()) {
-  ServerDefinition& definition = state_->definition;
+Server::Server(std::string name, std::string version, ServerOptions options) {
+  ServerDefinition definition;
   definition.name = std::move(name);
   definition.version = std::move(version);
   definition.instructions = std::move(options.instructions);
@@ -264,9 +289,10 @@ Server::Server(std::string name, std::string version, ServerOptions options)
   definition.announces_changes = options.announces_changes;
   definition.logs = true;
   for (const std::string& key : options.state_keys) definition.state_keys.push_back(key_of(key));
-  state_->runs = {
+  HandlerRun::Options runs{
       .timeout = options.call_timeout,
       .workers = std::make_shared<WorkerPool>(options.workers, options.max_background_jobs)};
+  state_ = std::make_shared<ServerState>(std::move(definition), std::move(runs));
 }
 
 Server& Server::add(std::string name, std::string description, ToolOptions options,
@@ -285,21 +311,22 @@ Server& Server::add(std::string name, std::string description, ToolOptions optio
   } else {
     tool.handler = deferred_tool(std::move(handler.deferred), *state_);
   }
-  state_->definition.tools.push_back(std::move(tool));
+  put(*state_, &ServerDefinition::tools, &Tool::name, std::move(tool), Change::Kind::tools);
   return *this;
 }
 
 Server& Server::add(std::string uri, std::string name, ResourceOptions options,
                     detail::ResourceHandler handler) {
-  state_->definition.resources.push_back(
-      {.uri = std::move(uri),
-       .name = std::move(name),
-       .description = options.description,
-       .mime_type = options.mime_type,
-       .read = feature(completed(std::move(handler), options.mime_type), *state_),
-       .size = options.size,
-       .annotations = annotations_json(options.annotations),
-       .metadata = metadata_of(options)});
+  put(*state_, &ServerDefinition::resources, &Resource::uri,
+      Resource{.uri = std::move(uri),
+               .name = std::move(name),
+               .description = options.description,
+               .mime_type = options.mime_type,
+               .read = feature(completed(std::move(handler), options.mime_type), *state_),
+               .size = options.size,
+               .annotations = annotations_json(options.annotations),
+               .metadata = metadata_of(options)},
+      Change::Kind::resources);
   return *this;
 }
 
@@ -307,15 +334,16 @@ Server& Server::add(std::string uri_template, std::string name, ResourceOptions 
                     detail::TemplateHandler handler) {
   Result<UriTemplate> parsed = UriTemplate::parse(uri_template);
   if (!parsed) throw std::invalid_argument(parsed.error().message);
-  state_->definition.resource_templates.push_back(
-      {.uri = std::move(*parsed),
-       .uri_template = std::move(uri_template),
-       .name = std::move(name),
-       .description = options.description,
-       .mime_type = options.mime_type,
-       .read = feature(completed(std::move(handler), options.mime_type), *state_),
-       .annotations = annotations_json(options.annotations),
-       .metadata = metadata_of(options)});
+  put(*state_, &ServerDefinition::resource_templates, &ResourceTemplate::uri_template,
+      ResourceTemplate{.uri = std::move(*parsed),
+                       .uri_template = std::move(uri_template),
+                       .name = std::move(name),
+                       .description = options.description,
+                       .mime_type = options.mime_type,
+                       .read = feature(completed(std::move(handler), options.mime_type), *state_),
+                       .annotations = annotations_json(options.annotations),
+                       .metadata = metadata_of(options)},
+      Change::Kind::resources);
   return *this;
 }
 
@@ -330,58 +358,61 @@ Server& Server::add(std::string name, std::string description, PromptOptions opt
     prompt.arguments.push_back(
         {parameter.name, parameter.description, parameter.required, parameter.title});
   }
-  if (parameters.is_object()) {
-    const json::object& schema = parameters.get_object();
-    const auto text_at = [](const json::object& object, std::string_view key) {
-      const json::value* const text = object.if_contains(key);
-      return text == nullptr ? std::string() : std::string(text->as_string());
-    };
-    const json::value* const required = schema.if_contains("required");
-    for (const auto& [key, property] : schema.at("properties").as_object()) {
-      const json::object& said = property.as_object();
-      if (text_at(said, "type") != "string") {
-        throw std::invalid_argument("an argument of a prompt is text: " + std::string(key));
-      }
-      prompt.arguments.push_back(
-          {.name = std::string(key),
-           .description = text_at(said, "description"),
-           .required =
-               required != nullptr && std::ranges::find(required->as_array(), json::value(key)) !=
-                                          required->as_array().end(),
-           .title = text_at(said, "title")});
-    }
-  }
-  state_->definition.prompts.push_back(std::move(prompt));
+  if (parameters.is_object()) append_arguments(prompt, parameters.get_object());
+  put(*state_, &ServerDefinition::prompts, &Prompt::name, std::move(prompt), Change::Kind::prompts);
   return *this;
 }
 
 Server& Server::add(PromptRef prompt, std::string argument, detail::CompletionHandler handler) {
-  const auto found = std::ranges::find(state_->definition.prompts, prompt.name, &Prompt::name);
-  if (found == state_->definition.prompts.end()) {
-    throw std::invalid_argument("there is no prompt " + prompt.name);
-  }
-  if (std::ranges::find(found->arguments, argument, &PromptArgument::name) ==
-      found->arguments.end()) {
-    throw std::invalid_argument("the prompt " + prompt.name + " has no argument " + argument);
-  }
-  state_->complete(found->complete, "prompt " + prompt.name, std::move(argument),
-                   feature(std::move(handler), *state_));
+  state_->change({}, [&](ServerDefinition& definition) {
+    const auto found = std::ranges::find(definition.prompts, prompt.name, &Prompt::name);
+    if (found == definition.prompts.end()) {
+      throw std::invalid_argument("there is no prompt " + prompt.name);
+    }
+    if (std::ranges::find(found->arguments, argument, &PromptArgument::name) ==
+        found->arguments.end()) {
+      throw std::invalid_argument("the prompt " + prompt.name + " has no argument " + argument);
+    }
+    found->complete = state_->with_completer(key_of_prompt(prompt.name), std::move(argument),
+                                             feature(std::move(handler), *state_));
+  });
   return *this;
 }
 
 Server& Server::add(TemplateRef resources, std::string argument,
                     detail::CompletionHandler handler) {
-  const auto found = std::ranges::find(state_->definition.resource_templates,
-                                       resources.uri_template, &ResourceTemplate::uri_template);
-  if (found == state_->definition.resource_templates.end()) {
-    throw std::invalid_argument("there is no resource template " + resources.uri_template);
-  }
-  if (!found->uri.has_variable(argument)) {
-    throw std::invalid_argument(resources.uri_template + " has no variable " + argument);
-  }
-  state_->complete(found->complete, "template " + resources.uri_template, std::move(argument),
-                   feature(std::move(handler), *state_));
+  state_->change({}, [&](ServerDefinition& definition) {
+    const auto found = std::ranges::find(definition.resource_templates, resources.uri_template,
+                                         &ResourceTemplate::uri_template);
+    if (found == definition.resource_templates.end()) {
+      throw std::invalid_argument("there is no resource template " + resources.uri_template);
+    }
+    if (!found->uri.has_variable(argument)) {
+      throw std::invalid_argument(resources.uri_template + " has no variable " + argument);
+    }
+    found->complete =
+        state_->with_completer(key_of_template(resources.uri_template), std::move(argument),
+                               feature(std::move(handler), *state_));
+  });
   return *this;
+}
+
+bool Server::remove_tool(std::string_view name) {
+  return take(*state_, &ServerDefinition::tools, &Tool::name, name, Change::Kind::tools);
+}
+
+bool Server::remove_resource(std::string_view uri) {
+  return take(*state_, &ServerDefinition::resources, &Resource::uri, uri, Change::Kind::resources);
+}
+
+bool Server::remove_resource_template(std::string_view uri_template) {
+  return take(*state_, &ServerDefinition::resource_templates, &ResourceTemplate::uri_template,
+              uri_template, Change::Kind::resources, key_of_template(uri_template));
+}
+
+bool Server::remove_prompt(std::string_view name) {
+  return take(*state_, &ServerDefinition::prompts, &Prompt::name, name, Change::Kind::prompts,
+              key_of_prompt(name));
 }
 
 Server& Server::skill(std::string_view path, std::vector<SkillFile> files) {
@@ -391,26 +422,28 @@ Server& Server::skill(std::string_view path, std::vector<SkillFile> files) {
   }
   Result<Skill> made = Skill::make(path, std::move(sources));
   if (!made) throw std::invalid_argument(made.error().message);
-  const Result<void> offered = offer_skills(state_->definition, {std::move(*made)});
-  if (!offered) throw std::invalid_argument(offered.error().message);
+  std::vector<Skill> skills;
+  skills.push_back(std::move(*made));
+  offer(*state_, std::move(skills));
   return *this;
 }
 
 Server& Server::skills(const std::filesystem::path& directory) {
   Result<std::vector<Skill>> found = read_skills(directory);
   if (!found) throw std::invalid_argument(found.error().message);
-  const Result<void> offered = offer_skills(state_->definition, std::move(*found));
-  if (!offered) throw std::invalid_argument(offered.error().message);
+  offer(*state_, std::move(*found));
   return *this;
 }
 
 Server& Server::before(BeforeRequest hook) {
-  state_->definition.before.push_back(std::move(hook));
+  state_->change(
+      {}, [&](ServerDefinition& definition) { definition.before.push_back(std::move(hook)); });
   return *this;
 }
 
 Server& Server::after(AfterRequest hook) {
-  state_->definition.after.push_back(std::move(hook));
+  state_->change(
+      {}, [&](ServerDefinition& definition) { definition.after.push_back(std::move(hook)); });
   return *this;
 }
 

@@ -100,13 +100,11 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
-  Loop(const ServerDefinition& definition, const ResultWriter& results, const FeatureLists& lists,
-       const ToolSchemas& schemas, const AccessPolicy& access, SessionRegistry& sessions,
+  Loop(const RefPtr<LoopOffer>& offer, const AccessPolicy& access, SessionRegistry& sessions,
        Changes& changes, TaskStore& tasks, StreamManager& manager, std::vector<StreamShard> shards,
        std::size_t index, HttpEndpoint::Options options)
       : streams(&manager),
-        service(definition, results, lists, schemas, access, sessions, changes, tasks,
-                std::move(shards), index),
+        service(offer, access, sessions, changes, tasks, std::move(shards), index),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
@@ -117,21 +115,19 @@ struct ServerHost::Loop {
 };
 
 struct ServerHost::State {
-  State(const ServerDefinition& served, ToolSchemas compiled, ServerHostOptions& options)
-      : definition(&served),
-        results(served),
-        lists(served, options.callers() == TaskStore::Callers::identified),
-        schemas(std::move(compiled)),
+  State(std::shared_ptr<const Offer> offer, bool tasks_listed, ServerHostOptions& options)
+      : first(std::move(offer)),
+        results(first->definition()),
+        lists_tasks(tasks_listed),
         access(std::move(options.access)),
         sessions(options.sessions, clock),
         pool(options.threads),
         policy(options.limits, options.stream_memory, options.streams_per_client,
                options.max_streams / pool.size() + 1) {}
 
-  const ServerDefinition* definition;
+  std::shared_ptr<const Offer> first;  // for what no later one changes
   ResultWriter results;
-  FeatureLists lists;
-  ToolSchemas schemas;
+  const bool lists_tasks;
   AccessPolicy access;
   SteadyClock clock;
   SessionRegistry sessions;
@@ -144,8 +140,17 @@ struct ServerHost::State {
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<LineServer> lines;
   std::atomic<bool> draining = false;
+  std::atomic<bool> sweeps_tasks = false;
   std::uint16_t port = 0;
   bool stopped = false;
+
+  [[nodiscard]] RefPtr<LoopOffer> for_loop(std::shared_ptr<const Offer> offer) const {
+    return RefPtr(new LoopOffer(std::move(offer), results));
+  }
+  void sweep_tasks_of(const ServerDefinition& definition) {
+    if (!definition.has_tasks() || sweeps_tasks.exchange(true)) return;
+    sweep_tasks(pool.loop(0), *tasks);
+  }
 
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> StreamCounters::* counter) const {
     std::uint64_t total = 0;
@@ -158,12 +163,13 @@ struct ServerHost::State {
 
 ServerHost::ServerHost(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& definition,
+Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definition,
                                                       ServerHostOptions options) {
-  Result<ToolSchemas> schemas = ToolSchemas::compile(definition);
-  if (!schemas) return std::unexpected(std::move(schemas.error()));
   const TaskStore::Callers callers = options.callers();  // before its keys have been taken
-  auto state = std::make_unique<State>(definition, std::move(*schemas), options);
+  const bool lists_tasks = callers == TaskStore::Callers::identified;
+  Result<std::shared_ptr<const Offer>> offer = Offer::make(std::move(definition), lists_tasks);
+  if (!offer) return std::unexpected(std::move(offer.error()));
+  auto state = std::make_unique<State>(std::move(*offer), lists_tasks, options);
   State& server = *state;
   const std::size_t count = server.pool.size();
   std::vector<StreamShard> shards;
@@ -181,14 +187,15 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
   endpoint.sse_sessions = std::make_shared<SseSessions>(server.sessions);
   endpoint.not_ready = [&server] {
     if (server.draining.load(std::memory_order_relaxed)) return std::string("shutting down");
-    return server.definition->not_ready ? server.definition->not_ready() : std::string();
+    const auto& not_ready = server.first->definition().not_ready;
+    return not_ready ? not_ready() : std::string();
   };
   std::vector<HttpHandler*> handlers;
   std::vector<LineService*> line_services;
   for (std::size_t i = 0; i < count; ++i) {
-    server.loops.push_back(std::make_unique<Loop>(
-        definition, server.results, server.lists, server.schemas, server.access, server.sessions,
-        *server.changes, *server.tasks, *server.managers[i], shards, i, endpoint));
+    server.loops.push_back(std::make_unique<Loop>(server.for_loop(server.first), server.access,
+                                                  server.sessions, *server.changes, *server.tasks,
+                                                  *server.managers[i], shards, i, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }
@@ -207,7 +214,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(const ServerDefinition& de
     }
   }
   if (server.sessions.enabled()) sweep_sessions(server.pool.loop(0), server.sessions);
-  if (definition.has_tasks()) sweep_tasks(server.pool.loop(0), *server.tasks);
+  server.sweep_tasks_of(server.first->definition());
   server.pool.start();
   return host;
 }
@@ -232,6 +239,24 @@ void ServerHost::serve_lines(Descriptor input, Descriptor output, Executor::Task
 
 LoopPool& ServerHost::loops() {
   return state_->pool;
+}
+
+Result<void> ServerHost::replace(ServerDefinition definition, std::optional<Change::Kind> told) {
+  State& server = *state_;
+  Result<std::shared_ptr<const Offer>> offer =
+      Offer::make(std::move(definition), server.lists_tasks);
+  if (!offer) return std::unexpected(std::move(offer.error()));
+  server.sweep_tasks_of((*offer)->definition());
+  const auto waiting = std::make_shared<std::atomic<std::size_t>>(server.loops.size());
+  for (std::size_t i = 0; i < server.loops.size(); ++i) {
+    server.pool.loop(i).post([&dispatcher = server.loops[i]->service.dispatcher,
+                              &changes = *server.changes, next = server.for_loop(*offer), waiting,
+                              told] {
+      dispatcher.take(next);
+      if (waiting->fetch_sub(1) == 1 && told) changes.publish({.kind = *told});
+    });
+  }
+  return {};
 }
 
 void ServerHost::publish(const Change& change) {
@@ -352,7 +377,7 @@ std::string ServerHost::metrics() const {
                 server.policy.budget.used());
   append_metric(out, "sluice_stream_memory_limit_bytes", "gauge", "Memory chunks may hold.",
                 server.policy.budget.limit());
-  if (server.definition->metrics) out.append(server.definition->metrics());
+  if (const auto& more = server.first->definition().metrics) out.append(more());
   return out;
 }
 

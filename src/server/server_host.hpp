@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -48,8 +49,8 @@ struct ServerHostOptions {
 /// them. All members are for the thread that made it.
 class ServerHost {
  public:
-  /// Binds and starts serving. `definition` outlives the host. Errors say what is in the way.
-  static Result<std::unique_ptr<ServerHost>> start(const ServerDefinition& definition,
+  /// Binds and starts serving. Errors say what is in the way.
+  static Result<std::unique_ptr<ServerHost>> start(ServerDefinition definition,
                                                    ServerHostOptions options);
   /// Stops at once if shutdown() has not been called.
   ~ServerHost();
@@ -65,6 +66,11 @@ class ServerHost {
   /// The loops, for engines that need a home and for tests.
   [[nodiscard]] LoopPool& loops();
 
+  /// Offers these tools, resources, prompts, skills and hooks from now on, and tells of `told` as
+  /// soon as all loops do; requests under way stay with what they began with. Nothing else of the
+  /// definition may differ. Thread-safe; those of several threads take effect in any order. Errors
+  /// as of start(), and nothing changes.
+  Result<void> replace(ServerDefinition definition, std::optional<Change::Kind> told);
   /// Tells the clients that asked for it of a change. Thread-safe.
   void publish(const Change& change);
 

@@ -35,7 +35,7 @@ struct Topic {
 class ServerTest : public testing::Test {
  protected:
   void serve() {
-    const ServerDefinition& made = server.state()->definition;
+    const ServerDefinition made = server.state()->definition();
     bench.definition.tools = made.tools;
     bench.definition.resources = made.resources;
     bench.definition.resource_templates = made.resource_templates;

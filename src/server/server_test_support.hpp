@@ -195,9 +195,8 @@ class ServerBench {
   /// Takes up what was added to the definition.
   void serve() {
     results.emplace(definition);
-    lists.emplace(definition);
-    schemas.emplace(ToolSchemas::compile(definition).value());
-    dispatcher.emplace(definition, *results, *lists, *schemas, *services[0], *changes, *tasks);
+    offer = RefPtr(new LoopOffer(Offer::make(definition).value(), *results));
+    dispatcher.emplace(offer, *services[0], *changes, *tasks);
   }
 
   /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
@@ -261,8 +260,7 @@ class ServerBench {
   std::unique_ptr<Changes> changes;
   std::unique_ptr<TaskStore> tasks;
   std::optional<ResultWriter> results;
-  std::optional<FeatureLists> lists;
-  std::optional<ToolSchemas> schemas;
+  RefPtr<LoopOffer> offer;
   std::optional<Dispatcher> dispatcher;
   MessageParser parser;
   Outcome outcome;

@@ -6,9 +6,8 @@
 #include "rpc/message.hpp"
 #include "server/access_policy.hpp"
 #include "server/changes.hpp"
-#include "server/definition.hpp"
 #include "server/dispatcher.hpp"
-#include "server/result_writer.hpp"
+#include "server/offer.hpp"
 #include "server/session_registry.hpp"
 #include "server/stream_service.hpp"
 
@@ -16,17 +15,18 @@ namespace sluice {
 
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
-  Service(const ServerDefinition& server, const ResultWriter& results, const FeatureLists& lists,
-          const ToolSchemas& schemas, const AccessPolicy& policy, SessionRegistry& open_sessions,
-          Changes& announced, TaskStore& tasks, std::vector<StreamShard> shards, std::size_t loop)
-      : definition(&server),
+  /// `offer` may be followed by others (Dispatcher::take()), whose stream methods are the same.
+  Service(const RefPtr<LoopOffer>& offer, const AccessPolicy& policy,
+          SessionRegistry& open_sessions, Changes& announced, TaskStore& tasks,
+          std::vector<StreamShard> shards, std::size_t loop)
+      : first(offer),
         access(&policy),
         sessions(&open_sessions),
         changes(&announced),
-        streams(server, std::move(shards), loop),
-        dispatcher(server, results, lists, schemas, streams, announced, tasks) {}
+        streams(offer->definition(), std::move(shards), loop),
+        dispatcher(offer, streams, announced, tasks) {}
 
-  const ServerDefinition* definition;
+  RefPtr<LoopOffer> first;  // which the stream methods are of
   const AccessPolicy* access;
   SessionRegistry* sessions;  // shared by all loops
   Changes* changes;           // the same

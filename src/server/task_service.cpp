@@ -64,13 +64,8 @@ Error tasks_extension_missing() {
       R"({"requiredCapabilities":{"extensions":{")" + std::string(kTasksExtension) + R"(":{}}}})"};
 }
 
-TaskService::TaskService(const ServerDefinition& definition, const ResultWriter& results,
-                         StreamService& streams, TaskStore& tasks)
-    : results_(&results),
-      streams_(&streams),
-      tasks_(&tasks),
-      offered_(definition.has_tasks()),
-      page_size_(std::clamp<std::size_t>(definition.page_size, 1, kMaxPage)) {}
+TaskService::TaskService(RefPtr<LoopOffer> offer, StreamService& streams, TaskStore& tasks)
+    : offer_(std::move(offer)), streams_(&streams), tasks_(&tasks) {}
 
 Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
                                    const RequestContext& context,
@@ -78,7 +73,7 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
   const bool needed = tool.task_support == TaskSupport::required;
   const bool possible = tool.task_support != TaskSupport::forbidden;
   const TaskPlan directly;
-  if (!offered_) return directly;
+  if (!offer_->has_tasks()) return directly;
   switch (context.revision->tasks) {
     case TaskModel::none:
       break;
@@ -136,7 +131,7 @@ std::shared_ptr<PendingRequest> TaskService::request_of(Origin origin,
                               .rounds = nullptr,
                               .tool = origin.tool,
                               .task = task},
-      nullptr, *streams_, *results_);
+      nullptr, *streams_, std::move(origin.offer));
   task->attach(request);
   return request;
 }
@@ -158,7 +153,7 @@ void TaskService::append_created(std::string& out, const RequestId& id,
                                  const TaskRecord& task) const {
   std::string members;
   task.append_state(members);
-  results_->append_created_task(out, id, task.revision(), members, task.meta());
+  offer_->results().append_created_task(out, id, task.revision(), members, task.meta());
 }
 
 void TaskService::let_begin(PendingRequest& call) {
@@ -166,6 +161,7 @@ void TaskService::let_begin(PendingRequest& call) {
     Origin origin{.context = copy_of(asking->context()),
                   .session = nullptr,
                   .principal = asking->principal(),
+                  .offer = asking->offer(),
                   .tool = asking->tool()};
     const Result<std::shared_ptr<TaskRecord>> task = create(origin, {});
     if (!task) return std::unexpected(task.error());
@@ -178,9 +174,8 @@ void TaskService::let_begin(PendingRequest& call) {
 }
 
 bool TaskService::serves(std::string_view method, const Revision& revision) const {
-  if (!offered_) return false;
   const auto* const found = std::ranges::find(kTaskMethods, method, &TaskMethod::name);
-  if (found == kTaskMethods.end()) return false;
+  if (found == kTaskMethods.end() || !offer_->has_tasks()) return false;
   if (method == "tasks/list" && !tasks_->lists()) return false;
   return (revision.tasks == TaskModel::requested && found->requested) ||
          (revision.tasks == TaskModel::extension && found->extension);
@@ -225,7 +220,7 @@ Result<bool> TaskService::handle(const Message& message, RequestContext context,
     }
   }
   if (!members) return std::unexpected(members.error());
-  results_->append(out, message.id, revision, *members);
+  offer_->results().append(out, message.id, revision, *members);
   return true;
 }
 
@@ -236,15 +231,16 @@ Result<std::string> TaskService::list(const json::object& params, const std::str
   const std::string purpose = std::string(kCursorPurpose) + principal;
   std::uint64_t after = 0;
   if (*cursor) {
-    const std::optional<std::string> position = results_->sealer().open(**cursor, purpose);
+    const std::optional<std::string> position = offer_->results().sealer().open(**cursor, purpose);
     if (!position) {
       return fail(kInvalidParams, "Invalid params: cursor is not one that this list has given");
     }
     std::from_chars(position->data(), position->data() + position->size(), after);
   }
+  const auto page_size = std::clamp<std::size_t>(offer_->definition().page_size, 1, kMaxPage);
   std::vector<std::shared_ptr<TaskRecord>> tasks =
-      tasks_->list(principal, revision, after, page_size_ + 1);
-  const bool more = tasks.size() > page_size_;
+      tasks_->list(principal, revision, after, page_size + 1);
+  const bool more = tasks.size() > page_size;
   if (more) tasks.pop_back();
   std::string out = R"("tasks":[)";
   for (const auto& task : tasks) {
@@ -256,8 +252,8 @@ Result<std::string> TaskService::list(const json::object& params, const std::str
   out.push_back(']');
   if (more) {
     out.append(R"(,"nextCursor":)");
-    append_json_string(out,
-                       results_->sealer().seal(std::to_string(tasks.back()->number()), purpose));
+    append_json_string(
+        out, offer_->results().sealer().seal(std::to_string(tasks.back()->number()), purpose));
   }
   return out;
 }
@@ -289,7 +285,7 @@ Result<bool> TaskService::result(const Message& message, RequestContext context,
                                                                .principal = caller.principal(),
                                                                .session = std::move(session),
                                                                .rounds = nullptr},
-                                       std::move(*channel), *streams_, *results_);
+                                       std::move(*channel), *streams_, offer_);
   call->open();
   if (Result<void> waits = await_task_result(call, task); !waits) call->fail(waits.error());
   return false;

@@ -38,8 +38,10 @@ struct TaskPlan {
 /// (2025-11-25, Tasks; SEP-2663). Belongs to its loop.
 class TaskService {
  public:
-  TaskService(const ServerDefinition& definition, const ResultWriter& results,
-              StreamService& streams, TaskStore& tasks);
+  TaskService(RefPtr<LoopOffer> offer, StreamService& streams, TaskStore& tasks);
+
+  /// Calls that come from now on are of `offer`.
+  void take(RefPtr<LoopOffer> offer) { offer_ = std::move(offer); }
 
   /// What becomes of a call of `tool` with `params`. One that needs no task is no task while
   /// `principal` has as many as it may. Errors: -32601 for a tool that must or must
@@ -51,7 +53,8 @@ class TaskService {
 
   /// What a task does, on this loop.
   using Run = std::move_only_function<void(const std::shared_ptr<PendingRequest>& call)>;
-  /// What it does for a call of `tool`, which outlives it; the arguments are copied.
+  /// What it does for a call of `tool`, which the request it runs for keeps; the arguments are
+  /// copied.
   static Run run_of(const Tool& tool, const json::object& arguments);
 
   /// Whose request becomes a task.
@@ -59,7 +62,8 @@ class TaskService {
     RequestContext context;
     std::shared_ptr<Session> session;  // or null
     std::string principal;
-    const CompiledTool* tool = nullptr;  // or null; outlives the task
+    RefPtr<LoopOffer> offer = {};
+    const CompiledTool* tool = nullptr;  // of the offer, or null
   };
   /// Begins a task, which runs `run` after this turn; returns its record. -32010 when there are too
   /// many tasks, -32000 when the server shuts down.
@@ -99,11 +103,9 @@ class TaskService {
   std::shared_ptr<PendingRequest> request_of(Origin origin,
                                              const std::shared_ptr<TaskRecord>& task);
 
-  const ResultWriter* results_;
+  RefPtr<LoopOffer> offer_;
   StreamService* streams_;
   TaskStore* tasks_;
-  const bool offered_;
-  const std::size_t page_size_;
 };
 
 /// The error for a client that has not declared the tasks extension and would need it.

@@ -435,8 +435,7 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   ServerBench bench(2);
   bench.definition.tools[1].task_support = TaskSupport::optional;
   bench.serve();
-  Dispatcher elsewhere(bench.definition, *bench.results, *bench.lists, *bench.schemas,
-                       *bench.services[1], *bench.changes, *bench.tasks);
+  Dispatcher elsewhere(bench.offer, *bench.services[1], *bench.changes, *bench.tasks);
   RecordingCaller caller;
   const auto ask_elsewhere = [&](std::string_view method, const std::string& params) {
     MessageParser parser;

@@ -102,8 +102,8 @@ void Client::notify(std::string_view method, json::object params) {
   send(message);
 }
 
-void Client::cancel() {
-  if (!link_->leave()) notify("notifications/cancelled", {{"requestId", last_id_}});
+void Client::cancel(std::int64_t id) {
+  if (!link_->leave()) notify("notifications/cancelled", {{"requestId", id}});
 }
 
 json::object Client::notification(std::string_view method) {

@@ -40,8 +40,8 @@ class Client {
   std::int64_t begin(std::string_view method, json::object params);
   json::object response_to(std::int64_t id);
   void notify(std::string_view method, json::object params = {});
-  /// Cancels the newest request.
-  void cancel();
+  /// Cancels a request: the newest that has no response.
+  void cancel(std::int64_t id);
   /// The oldest notification of that method that has not been taken, or the next one.
   json::object notification(std::string_view method);
   /// How many of them have come and not been taken.

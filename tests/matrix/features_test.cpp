@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -156,9 +157,10 @@ void logging(const Cell& cell) {
 }
 
 void cancellation(const Cell& cell) {
-  cell.client.begin("tools/call", {{"name", "wait"}, {"_meta", {{"progressToken", 1}}}});
+  const std::int64_t id =
+      cell.client.begin("tools/call", {{"name", "wait"}, {"_meta", {{"progressToken", 1}}}});
   cell.client.notification("notifications/progress");
-  cell.client.cancel();
+  cell.client.cancel(id);
   cell.served.await_cancellation();
 }
 
@@ -309,6 +311,39 @@ void changes(const Cell& cell) {
   EXPECT_EQ(cell.client.waiting("notifications/resources/updated"), 0U);
 }
 
+/// What is offered while it is served is there, and what is taken away is not.
+void changes_of_tools(const Cell& cell) {
+  if (cell.client.modern()) {
+    cell.client.begin("subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}});
+    cell.client.notification("notifications/subscriptions/acknowledged");
+  } else if (!cell.transport.sessions) {
+    return;  // nobody tells such a client when
+  }
+  const auto told = [&] { cell.client.notification("notifications/tools/list_changed"); };
+  const std::int64_t id =
+      cell.client.begin("tools/call", {{"name", "wait"}, {"_meta", {{"progressToken", 1}}}});
+  cell.client.notification("notifications/progress");
+  Server& server = cell.served.server();
+  server.tool("late", "Comes later", [] { return "here"; });
+  told();
+  EXPECT_EQ(text_of(cell.client.call("late")), "here");
+  server.tool("late", "Comes later", [] { return "another"; });
+  told();
+  EXPECT_EQ(text_of(cell.client.call("late")), "another");
+  EXPECT_TRUE(server.remove_tool("late"));
+  told();
+  EXPECT_FALSE(server.remove_tool("late"));
+  EXPECT_EQ(cell.client.error("tools/call", {{"name", "late"}}), kInvalidParams);
+  EXPECT_THROW(server.tool("broken", "", [](const json::object&) { return 1; },
+                           {.input_schema = {{"type", 7}}}),
+               std::invalid_argument);
+  // Calls go on with what they began with.
+  EXPECT_TRUE(server.remove_tool("wait"));
+  told();
+  cell.client.cancel(id);
+  cell.served.await_cancellation();
+}
+
 void trace(const Cell& cell) {
   const json::object traced = cell.client.result(
       "tools/call",
@@ -359,7 +394,7 @@ struct Feature {
   std::string_view name;
   void (*check)(const Cell& cell);
 };
-constexpr std::array<Feature, 21> kFeatures = {{
+constexpr std::array<Feature, 22> kFeatures = {{
     {"Negotiation", negotiation},
     {"Ping", ping},
     {"UnknownMethod", unknown_method},
@@ -377,6 +412,7 @@ constexpr std::array<Feature, 21> kFeatures = {{
     {"UndeclaredQuestions", undeclared_questions},
     {"Tasks", tasks},
     {"Changes", changes},
+    {"ChangesOfTools", changes_of_tools},
     {"Trace", trace},
     {"Skills", skills},
     {"Streams", streams},

@@ -183,6 +183,7 @@ class StreamableHttp final : public Link {
   }
   bool leave() override {
     if (revision_->era == Era::legacy && !session_.empty()) return false;
+    std::erase_if(exchanges_, [](const auto& each) { return each->over(); });
     exchanges_.pop_back();
     return true;
   }

@@ -61,10 +61,9 @@ Served::Served(bool sessions) {
   if (!sessions) options.sessions.max_sessions = 0;
   // Tasks are bound to who asks, which an address does not tell.
   options.access.api_keys = {{"matrix", std::string(kApiKey)}};
-  auto host = ServerHost::start(server_.state()->definition, std::move(options));
+  auto host = server_.state()->start(std::move(options));
   if (!host) throw std::runtime_error(host.error().message);
   host_ = std::move(*host);
-  server_.state()->remember(*host_);
 }
 
 Served::~Served() {
@@ -168,15 +167,16 @@ void Served::offer_the_rest() {
   server_.skill(
       "acme/refunds",
       {{"SKILL.md", "---\nname: refunds\ndescription: Refunds orders\n---\n# Refunds\n"}});
-  server_.state()->definition.stream_methods.push_back(
-      {.name = "run",
-       .handler = [](const json::object&,
-                     const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
-         stream->append(ChunkKind::text, "one ");
-         stream->append(ChunkKind::text, "two");
-         stream->finish();
-         return {};
-       }});
+  const auto run = [](const json::object& /*params*/,
+                      const std::shared_ptr<ChunkStream>& stream) -> Result<void> {
+    stream->append(ChunkKind::text, "one ");
+    stream->append(ChunkKind::text, "two");
+    stream->finish();
+    return {};
+  };
+  server_.state()->change({}, [&](ServerDefinition& definition) {
+    definition.stream_methods.push_back({.name = "run", .handler = run});
+  });
 }
 
 }  // namespace sluice::matrix

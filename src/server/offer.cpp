@@ -1,0 +1,13 @@
+#include "server/offer.hpp"
+
+namespace sluice {
+
+Result<std::shared_ptr<const Offer>> Offer::make(ServerDefinition definition, bool lists_tasks) {
+  auto offer = std::make_shared<Offer>(std::move(definition), lists_tasks);
+  Result<ToolSchemas> schemas = ToolSchemas::compile(offer->definition_);
+  if (!schemas) return std::unexpected(std::move(schemas.error()));
+  offer->schemas_ = std::move(*schemas);
+  return offer;
+}
+
+}  // namespace sluice
