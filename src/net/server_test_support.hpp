@@ -45,9 +45,14 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
     Peer(Peer&& other) noexcept
         : received(std::move(other.received)),
           ended(other.ended),
+          heard(std::move(other.heard)),
+          audit(std::exchange(other.audit, {})),
           test_(other.test_),
           socket_(std::exchange(other.socket_, -1)) {}
-    ~Peer() { close(); }
+    ~Peer() {
+      close();
+      if (audit) audit(heard);
+    }
 
     void close() {
       if (socket_ >= 0) ::close(std::exchange(socket_, -1));
@@ -78,6 +83,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
       if (got == 0 || (got < 0 && errno != EAGAIN)) ended = true;
       if (got <= 0) return 0;
       received.append(piece.data(), static_cast<std::size_t>(got));
+      if (audit) heard.append(piece.data(), static_cast<std::size_t>(got));
       return static_cast<std::size_t>(got);
     }
     /// Whether `end` comes, as the end of what has been received since the last call. What came is
@@ -104,6 +110,8 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
     std::string received;
     std::string taken;
     bool ended = false;
+    std::string heard;  // all that came, if there is an audit of it at the end
+    std::function<void(std::string_view bytes)> audit;
 
    private:
     ServerTest* test_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/server_test_support.hpp"
+#include "net/websocket.hpp"
 #include "protocol/negotiation.hpp"
 #include "protocol/wire_schemas_test_support.hpp"
 #include "server/http_endpoint.hpp"
@@ -68,7 +69,9 @@ class EndpointTest : public ServerTest {
       endpoint_options.not_ready = [this] { return not_ready; };
       endpoint = std::make_unique<HttpEndpoint>(*service, std::move(endpoint_options));
     }
-    return connect();
+    Peer peer = connect();
+    peer.audit = expect_valid_messages;
+    return peer;
   }
   /// The reply to a request on a connection of its own, which ends with `end`.
   std::string ask(std::string_view request, std::string_view end) {
@@ -112,6 +115,32 @@ class EndpointTest : public ServerTest {
     }
   }
 
+  /// Checks the messages of all that a peer has received: the bodies and events of HTTP, or the
+  /// frames of a WebSocket. What answers which request is not known here: of responses the frame is
+  /// checked.
+  static void expect_valid_messages(std::string_view bytes) {
+    std::vector<std::string> texts;
+    if (bytes.starts_with("HTTP/1.1 101")) {
+      texts = frames_of(bytes.substr(bytes.find("\r\n\r\n") + 4));
+    } else {
+      for (std::string_view rest = bytes; !rest.empty();) {
+        std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+        if (line.starts_with("data: ")) line.remove_prefix(6);
+        texts.emplace_back(line);
+      }
+    }
+    for (const std::string& text : texts) {
+      // Pieces of larger messages, and text that is no message, are not JSON objects.
+      const Result<json::value> message = parse_json(text);
+      if (!message || !message->is_object() || !message->get_object().contains("jsonrpc")) continue;
+      const json::value* const result = message->get_object().if_contains("result");
+      const bool modern =
+          result != nullptr && result->is_object() && result->get_object().contains("resultType");
+      SentCheck{&newest_revision(modern ? Era::modern : Era::legacy), ""}.expect_valid(text);
+    }
+  }
+
   StreamPolicy streams_policy{{}, std::size_t{64} << 20U, 100, 100};
   StreamManager manager{loop, streams_policy, 0, 1};
   ServerDefinition definition;
@@ -129,6 +158,23 @@ class EndpointTest : public ServerTest {
   std::vector<std::shared_ptr<ChunkStream>> runs;
 
  private:
+  /// The text messages among frames that are not compressed.
+  static std::vector<std::string> frames_of(std::string_view bytes) {
+    struct Texts final : WebSocketEvents {
+      void on_message(WebSocketOpcode /*opcode*/, std::string_view payload) override {
+        found.emplace_back(payload);
+      }
+      void on_ping(std::string_view /*payload*/) override {}
+      void on_pong(std::string_view /*payload*/) override {}
+      void on_close(int /*code*/, std::string_view /*reason*/) override {}
+      std::vector<std::string> found;
+    };
+    Texts texts;
+    std::string copy(bytes);
+    WebSocketDecoder(WebSocketDecoder::Role::client, bytes.size(), true).feed(copy, texts);
+    return texts.found;
+  }
+
   SentCheck check_of(std::string_view request, const json::object& asked) const {
     const auto text_at = [](const json::object& object, std::string_view key) {
       const json::value* const text = object.if_contains(key);

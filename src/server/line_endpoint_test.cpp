@@ -184,14 +184,17 @@ TEST_F(LineEndpointTest, TheConnectionIsTheSession) {
   // And whoever answers a call may ask its client.
   ask(*peer, request("3", "tools/call", R"("name":"later")"));
   std::string heard;
-  bench.calls[0]->ask({{"name", "elicitation/create", {{"message", "Who?"}}}},
-                      [&](Result<std::vector<json::value>> answers) {
-                        ASSERT_TRUE(answers);
-                        heard = to_json((*answers)[0]);
-                      });
+  bench.calls[0]->ask(
+      {{"name", "elicitation/create", {{"message", "Who?"}, {"requestedSchema", kNoFields}}}},
+      [&](Result<std::vector<json::value>> answers) {
+        ASSERT_TRUE(answers);
+        heard = to_json((*answers)[0]);
+      });
   bench.run_all();
   const std::string asked = peer->take();
-  EXPECT_THAT(asked, HasSubstr(R"("method":"elicitation/create","params":{"message":"Who?"}})"));
+  EXPECT_THAT(
+      asked,
+      HasSubstr(R"("method":"elicitation/create","params":{"message":"Who?","requestedSchema":)"));
   const std::size_t at = asked.find("\"id\":") + 5;
   EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","id":)" + asked.substr(at, asked.find(',', at) - at) +
                            R"(,"result":{"action":"cancel"}})"),

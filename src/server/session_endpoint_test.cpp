@@ -230,12 +230,16 @@ TEST_F(SessionEndpointTest, TheClientIsAskedOnTheStreamOfItsRequest) {
   peer.send(post("/mcp", kCallLater, session));
   ASSERT_TRUE(until([&] { return !calls.empty(); }));
   std::string heard;
-  calls[0]->ask({{"name", "elicitation/create", {{"message", "Who?"}}}},
-                [&](Result<std::vector<json::value>> answers) {
-                  ASSERT_TRUE(answers);
-                  heard = to_json((*answers)[0]);
-                });
-  ASSERT_TRUE(peer.expect(R"("method":"elicitation/create","params":{"message":"Who?"}})"));
+  const json::value no_fields = {{"type", "object"}, {"properties", json::object()}};
+  calls[0]->ask(
+      {{"name", "elicitation/create", {{"message", "Who?"}, {"requestedSchema", no_fields}}}},
+      [&](Result<std::vector<json::value>> answers) {
+        ASSERT_TRUE(answers);
+        heard = to_json((*answers)[0]);
+      });
+  ASSERT_TRUE(
+      peer.expect(R"("method":"elicitation/create","params":{"message":"Who?","requestedSchema":)"
+                  R"({"type":"object","properties":{}}}})"));
   EXPECT_THAT(
       ask(post("/mcp", R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept"}})", initialize()),
           "\r\n\r\n"),
