@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,8 +95,9 @@ struct Resource {
   Metadata metadata = {};
 };
 
-/// Completes an argument. Empty if there is nothing to complete with.
-using Complete = FeatureHandler<TypedArgument, ArgumentCompletion>;
+/// What completes an argument, by its name. Handlers as a tool's.
+using Completers =
+    std::map<std::string, FeatureHandler<TypedArgument, ArgumentCompletion>, std::less<>>;
 
 /// Resources at all URIs of a template. Asked after every Resource, in their order.
 struct ResourceTemplate {
@@ -108,7 +110,7 @@ struct ResourceTemplate {
   std::string description;
   std::string mime_type;
   Read read;
-  Complete complete = {};
+  Completers completers = {};
   std::string annotations = {};  // JSON text, or empty
   Metadata metadata = {};
 };
@@ -128,7 +130,7 @@ struct Prompt {
   std::string description;
   std::vector<PromptArgument> arguments;  // required ones are checked before `get` is called
   Get get;
-  Complete complete = {};
+  Completers completers = {};
   Metadata metadata = {};
 };
 

@@ -144,7 +144,7 @@ std::string cursor_for(std::string_view key, std::string_view what) {
 
 std::string capabilities_of(const ServerDefinition& definition, const Revision& revision,
                             bool lists_tasks) {
-  const auto completes = [](const auto& feature) { return static_cast<bool>(feature.complete); };
+  const auto completes = [](const auto& feature) { return !feature.completers.empty(); };
   const std::string_view changing = definition.announces_changes ? R"({"listChanged":true})" : "{}";
   std::string out = R"("tools":)";
   out.append(changing);

@@ -148,13 +148,20 @@ struct CompletionMembers {
   }
 };
 
-struct Completer {
-  const Complete* complete;
-  bool has_argument;
-};
+using Completer = FeatureHandler<TypedArgument, ArgumentCompletion>;
 
-Result<Completer> find_completer(const ServerDefinition& definition, const json::object& ref,
-                                 std::string_view argument) {
+const Completer* completer_of(const Completers& completers, std::string_view argument) {
+  const auto found = completers.find(argument);
+  return found == completers.end() ? nullptr : &found->second;
+}
+
+std::unexpected<Error> no_argument(std::string_view argument) {
+  return invalid("argument.name: there is no '" + std::string(argument) + "'");
+}
+
+/// What completes the argument; null if nothing does.
+Result<const Completer*> find_completer(const ServerDefinition& definition, const json::object& ref,
+                                        std::string_view argument) {
   const Result<std::string> type = string_at(ref, "type", "ref.type");
   if (!type) return std::unexpected(type.error());
   if (*type == "ref/prompt") {
@@ -162,16 +169,19 @@ Result<Completer> find_completer(const ServerDefinition& definition, const json:
     if (!name) return std::unexpected(name.error());
     const Prompt* const prompt = definition.find_prompt(*name);
     if (prompt == nullptr) return fail(kInvalidParams, "Unknown prompt: " + *name);
-    return Completer{&prompt->complete,
-                     std::ranges::find(prompt->arguments, argument, &PromptArgument::name) !=
-                         prompt->arguments.end()};
+    if (std::ranges::find(prompt->arguments, argument, &PromptArgument::name) ==
+        prompt->arguments.end()) {
+      return no_argument(argument);
+    }
+    return completer_of(prompt->completers, argument);
   }
   if (*type == "ref/resource") {
     const Result<std::string> uri = string_at(ref, "uri", "ref.uri");
     if (!uri) return std::unexpected(uri.error());
     for (const ResourceTemplate& resource : definition.resource_templates) {
       if (resource.uri_template == *uri || resource.uri.match(*uri)) {
-        return Completer{&resource.complete, resource.uri.has_variable(argument)};
+        if (!resource.uri.has_variable(argument)) return no_argument(argument);
+        return completer_of(resource.completers, argument);
       }
     }
     return fail(kInvalidParams, "Unknown resource template: " + *uri);
@@ -228,12 +238,10 @@ Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
   if (!context) return std::unexpected(context.error());
   Result<UriTemplate::Variables> chosen = strings_at(**context, "arguments", "context.arguments");
   if (!chosen) return std::unexpected(chosen.error());
-  const Result<Completer> completer = find_completer(definition, **ref, *name);
+  const Result<const Completer*> completer = find_completer(definition, **ref, *name);
   if (!completer) return std::unexpected(completer.error());
-  if (!completer->has_argument) return invalid("argument.name: there is no '" + *name + "'");
-  if (!*completer->complete) return CompletionMembers()({});
-  return ask(*completer->complete,
-             TypedArgument{std::move(*name), std::move(*value), std::move(*chosen)},
+  if (*completer == nullptr) return CompletionMembers()({});
+  return ask(**completer, TypedArgument{std::move(*name), std::move(*value), std::move(*chosen)},
              CompletionMembers());
 }
 

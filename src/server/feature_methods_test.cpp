@@ -54,12 +54,11 @@ class FeatureTest : public testing::Test {
            if (variables.at("year") == "1999") return fail(kResourceNotFound, "gone");
            return {{{.uri = match.uri, .data = variables.at("year") + "-" + variables.at("name")}}};
          },
-         .complete = [](const TypedArgument& typed) -> Result<ArgumentCompletion> {
-           ArgumentCompletion found;
-           found.values.push_back(typed.name + "=" + typed.value +
-                                  std::to_string(typed.context.size()));
-           return found;
-         }});
+         .completers = {{"name", [](const TypedArgument& typed) -> Result<ArgumentCompletion> {
+                           return ArgumentCompletion{
+                               .values = {typed.name + "=" + typed.value +
+                                          std::to_string(typed.context.size())}};
+                         }}}});
     served.prompts.push_back(
         {.name = "plain",
          .description = "",
@@ -80,9 +79,9 @@ class FeatureTest : public testing::Test {
            return PromptResult{.description = "A review",
                                .messages = {{.content = Content::text(arguments.at("code"))}}};
          },
-         .complete = [](const TypedArgument&) -> Result<ArgumentCompletion> {
-           return ArgumentCompletion{.values = std::vector<std::string>(150, "x")};
-         }});
+         .completers = {{"code", [](const TypedArgument&) -> Result<ArgumentCompletion> {
+                           return ArgumentCompletion{.values = std::vector<std::string>(150, "x")};
+                         }}}});
     bench.serve();
   }
 

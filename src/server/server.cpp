@@ -185,14 +185,6 @@ Sealer::Key key_of(const std::string& bytes) {
   return key;
 }
 
-std::string key_of_prompt(std::string_view name) {
-  return "prompt " + std::string(name);
-}
-
-std::string key_of_template(std::string_view uri_template) {
-  return "template " + std::string(uri_template);
-}
-
 /// Adds `entry` to a list of the definition, or puts it in the place of the one of its name.
 template <class T>
 void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
@@ -205,26 +197,24 @@ void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::strin
     } else {
       *found = std::move(entry);
     }
+    return true;
   });
 }
 
-/// Takes the entry of that name out of a list of the definition, and its completers, if there are
-/// any by this key. False: there is none.
+/// Takes the entry of that name out of a list of the definition. False: there is none.
 template <class T>
 bool take(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
-          std::string_view asked, Change::Kind kind, const std::string& completers = {}) {
-  bool found = false;
-  state.change(kind, [&](ServerDefinition& definition) {
-    found = std::erase_if(definition.*list, [&](const T& each) { return each.*name == asked; }) > 0;
-    if (!completers.empty()) state.forget_completers(completers);
+          std::string_view asked, Change::Kind kind) {
+  return state.change(kind, [&](ServerDefinition& definition) {
+    return std::erase_if(definition.*list, [&](const T& each) { return each.*name == asked; }) > 0;
   });
-  return found;
 }
 
 void offer(ServerState& state, std::vector<Skill> skills) {
   state.change(Change::Kind::resources, [&](ServerDefinition& definition) {
     const Result<void> offered = offer_skills(definition, std::move(skills));
     if (!offered) throw std::invalid_argument(offered.error().message);
+    return true;
   });
 }
 
@@ -373,8 +363,8 @@ Server& Server::add(PromptRef prompt, std::string argument, detail::CompletionHa
         found->arguments.end()) {
       throw std::invalid_argument("the prompt " + prompt.name + " has no argument " + argument);
     }
-    found->complete = state_->with_completer(key_of_prompt(prompt.name), std::move(argument),
-                                             feature(std::move(handler), *state_));
+    found->completers.insert_or_assign(std::move(argument), feature(std::move(handler), *state_));
+    return true;
   });
   return *this;
 }
@@ -390,9 +380,8 @@ Server& Server::add(TemplateRef resources, std::string argument,
     if (!found->uri.has_variable(argument)) {
       throw std::invalid_argument(resources.uri_template + " has no variable " + argument);
     }
-    found->complete =
-        state_->with_completer(key_of_template(resources.uri_template), std::move(argument),
-                               feature(std::move(handler), *state_));
+    found->completers.insert_or_assign(std::move(argument), feature(std::move(handler), *state_));
+    return true;
   });
   return *this;
 }
@@ -407,12 +396,11 @@ bool Server::remove_resource(std::string_view uri) {
 
 bool Server::remove_resource_template(std::string_view uri_template) {
   return take(*state_, &ServerDefinition::resource_templates, &ResourceTemplate::uri_template,
-              uri_template, Change::Kind::resources, key_of_template(uri_template));
+              uri_template, Change::Kind::resources);
 }
 
 bool Server::remove_prompt(std::string_view name) {
-  return take(*state_, &ServerDefinition::prompts, &Prompt::name, name, Change::Kind::prompts,
-              key_of_prompt(name));
+  return take(*state_, &ServerDefinition::prompts, &Prompt::name, name, Change::Kind::prompts);
 }
 
 Server& Server::skill(std::string_view path, std::vector<SkillFile> files) {
@@ -436,14 +424,18 @@ Server& Server::skills(const std::filesystem::path& directory) {
 }
 
 Server& Server::before(BeforeRequest hook) {
-  state_->change(
-      {}, [&](ServerDefinition& definition) { definition.before.push_back(std::move(hook)); });
+  state_->change({}, [&](ServerDefinition& definition) {
+    definition.before.push_back(std::move(hook));
+    return true;
+  });
   return *this;
 }
 
 Server& Server::after(AfterRequest hook) {
-  state_->change(
-      {}, [&](ServerDefinition& definition) { definition.after.push_back(std::move(hook)); });
+  state_->change({}, [&](ServerDefinition& definition) {
+    definition.after.push_back(std::move(hook));
+    return true;
+  });
   return *this;
 }
 

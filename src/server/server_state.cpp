@@ -22,44 +22,24 @@ ServerDefinition ServerState::definition() const {
   return definition_;
 }
 
-void ServerState::change(std::optional<Change::Kind> kind,
-                         const std::function<void(ServerDefinition& definition)>& change) {
+bool ServerState::change(std::optional<Change::Kind> kind,
+                         const std::function<bool(ServerDefinition& definition)>& change) {
   const std::lock_guard lock(mutex_);
   if (hosts_.empty()) return change(definition_);
   ServerDefinition next = definition_;
-  change(next);
+  if (!change(next)) return false;
   for (ServerHost* const host : hosts_) {
     if (Result<void> replaced = host->replace(next, kind); !replaced) {
       throw std::invalid_argument(replaced.error().message);
     }
   }
   definition_ = std::move(next);
+  return true;
 }
 
 void ServerState::publish(const Change& change) {
   const std::lock_guard lock(mutex_);
   for (ServerHost* const host : hosts_) host->publish(change);
-}
-
-Complete ServerState::with_completer(const std::string& of, std::string argument,
-                                     Complete handler) {
-  Completers& known = completers_[of];
-  known.insert_or_assign(std::move(argument), std::move(handler));
-  return Complete::Deferred([known](const TypedArgument& typed,
-                                    std::shared_ptr<PendingRequest> request,
-                                    const Complete::Then& then) -> Result<void> {
-    const auto found = known.find(typed.name);
-    if (found == known.end()) {
-      then(*request, ArgumentCompletion());
-      return {};
-    }
-    const auto* const immediate = std::get_if<Complete::Immediate>(&found->second.answer);
-    if (immediate == nullptr) {
-      return std::get<Complete::Deferred>(found->second.answer)(typed, std::move(request), then);
-    }
-    then(*request, (*immediate)(typed));
-    return {};
-  });
 }
 
 }  // namespace sluice::detail

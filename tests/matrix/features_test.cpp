@@ -332,7 +332,7 @@ void changes_of_tools(const Cell& cell) {
   EXPECT_EQ(text_of(cell.client.call("late")), "another");
   EXPECT_TRUE(server.remove_tool("late"));
   told();
-  EXPECT_FALSE(server.remove_tool("late"));
+  EXPECT_FALSE(server.remove_tool("late"));  // and nobody is told
   EXPECT_EQ(cell.client.error("tools/call", {{"name", "late"}}), kInvalidParams);
   EXPECT_THROW(server.tool("broken", "", [](const json::object&) { return 1; },
                            {.input_schema = {{"type", 7}}}),
@@ -340,6 +340,7 @@ void changes_of_tools(const Cell& cell) {
   // Calls go on with what they began with.
   EXPECT_TRUE(server.remove_tool("wait"));
   told();
+  EXPECT_EQ(cell.client.waiting("notifications/tools/list_changed"), 0U);
   cell.client.cancel(id);
   cell.served.await_cancellation();
 }

@@ -176,6 +176,7 @@ void Served::offer_the_rest() {
   };
   server_.state()->change({}, [&](ServerDefinition& definition) {
     definition.stream_methods.push_back({.name = "run", .handler = run});
+    return true;
   });
 }
 
