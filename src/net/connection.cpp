@@ -371,6 +371,31 @@ void Connection::request_finished(bool keep_alive) {
   if (!input_.empty() || is_readable_) resume_later();
 }
 
+void Connection::move_to(std::uint16_t worker) {
+  const bool is_idle = is_between_requests() && !processing_ && output_.empty() && !draining_;
+  if (!is_idle || worker == worker_->number()) return;
+  if (std::exchange(counted_parked_, true)) ServerCounters::subtract(worker_->counters.parked);
+  worker_->loop.forget(*this);
+  worker_->loop.unwatch(socket_.get(), *this);
+  worker_->give(*this, worker);
+}
+
+/// The other half of move_to(), on the new loop.
+void Connection::arrive(ServerWorker& worker) {
+  worker_ = &worker;
+  input_.use(worker.buffers);
+  output_.use(worker.buffers);
+  active_at_ = worker.coarse_now();
+  start();
+  if (state_ == State::closed) return;
+  count_memory();
+  if (worker.draining()) {
+    drain();
+  } else if (!input_.empty() || is_readable_) {
+    resume_later();
+  }
+}
+
 void Connection::resume_later() {
   resume_ = true;
   output_changed();

@@ -64,6 +64,9 @@ class Connection final : public RefCounted,
   void read_body(std::shared_ptr<BodyHandler> handler);
   void resume_body();
   void request_finished(bool keep_alive);
+  /// Goes on as a connection of that worker, unless there is something to do here first. The
+  /// caller's thread may not use it any more.
+  void move_to(std::uint16_t worker);
   void become_websocket(RefPtr<ServerWebSocket> session);
   [[nodiscard]] ServerWorker& worker() const { return *worker_; }
 
@@ -84,6 +87,7 @@ class Connection final : public RefCounted,
     bool paused = true;
   };
 
+  void arrive(ServerWorker& worker);
   void on_ready(std::uint32_t events) override;
   void read_now();
   void took(std::size_t bytes);

@@ -142,6 +142,11 @@ class HttpExchange : public RefCounted {
   /// reply() or abort(). Replaces the callback set before; an empty one withdraws it.
   virtual void on_close(Executor::Task callback) = 0;
 
+  /// Once the reply is whole, the connection's next requests come on `loop`, which is one of the
+  /// server's: where what they are about belongs to it, nothing has to be handed over for them. A
+  /// connection that has more to do when the reply leaves stays where it is.
+  virtual void continue_on(const Executor& loop) = 0;
+
   /// Answers the request by switching to WebSocket (RFC 6455, section 4.2) and finishes the
   /// exchange. Only during on_request, with its request. Null if the request is no valid WebSocket
   /// handshake: then the exchange has been answered with 400 or 426.

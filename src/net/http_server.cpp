@@ -25,7 +25,7 @@ class HttpServer::Impl {
       : options(server_options), home(*loops.front()) {
     for (std::size_t i = 0; i < loops.size(); ++i) {
       workers.push_back(
-          std::make_unique<ServerWorker>(*loops[i], *handlers[i], options, connections));
+          std::make_unique<ServerWorker>(*loops[i], *handlers[i], options, connections, workers));
     }
   }
 

@@ -45,6 +45,9 @@ class InputBuffer {
   InputBuffer(const InputBuffer&) = delete;
   InputBuffer& operator=(const InputBuffer&) = delete;
 
+  /// Borrows from that pool from now on. Only between events.
+  void use(BufferPool& pool) { pool_ = &pool; }
+
   [[nodiscard]] std::size_t size() const { return end_ - begin_; }
   [[nodiscard]] bool empty() const { return end_ == begin_; }
   [[nodiscard]] bool holds_memory() const { return owned_ != nullptr; }

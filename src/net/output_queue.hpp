@@ -17,6 +17,9 @@ class OutputQueue {
  public:
   /// The pool must outlive every call but the destructor.
   explicit OutputQueue(BufferPool& pool) : pool_(&pool) {}
+
+  /// Borrows from that pool from now on.
+  void use(BufferPool& pool) { pool_ = &pool; }
   ~OutputQueue() = default;
   OutputQueue(const OutputQueue&) = delete;
   OutputQueue& operator=(const OutputQueue&) = delete;

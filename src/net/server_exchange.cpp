@@ -191,13 +191,19 @@ void ServerExchange::on_close(Executor::Task callback) {
   }
 }
 
+void ServerExchange::continue_on(const Executor& loop) {
+  if (state_ != State::closed) next_worker_ = connection_->worker().number_of(loop);
+}
+
 /// The reply is whole: the connection goes on to its next request.
 void ServerExchange::done() {
   state_ = State::closed;
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
   const Executor::Task close = std::exchange(close_callback_, {});
   const Executor::Task drain = std::exchange(drain_callback_, {});
-  if (connection) connection->request_finished(keep_alive_);
+  if (!connection) return;
+  connection->request_finished(keep_alive_);
+  if (next_worker_ != ServerWorker::kNone) connection->move_to(next_worker_);
 }
 
 void ServerExchange::lost() {

@@ -54,6 +54,7 @@ class ServerExchange final : public HttpExchange {
   void abort() override;
   void on_drain(Executor::Task callback) override { drain_callback_ = std::move(callback); }
   void on_close(Executor::Task callback) override;
+  void continue_on(const Executor& loop) override;
   WebSocketSessionPtr upgrade_websocket(const HttpRequest& request, const WebSocketOptions& options,
                                         std::unique_ptr<WebSocketHandler> handler) override;
   [[nodiscard]] bool is_open() const override { return state_ != State::closed; }
@@ -87,6 +88,7 @@ class ServerExchange final : public HttpExchange {
   bool is_event_stream_ = false;
   bool accepts_gzip_ = false;
   std::uint8_t minor_version_ = 1;
+  std::uint16_t next_worker_ = ServerWorker::kNone;  // where the connection is to go on
 };
 
 }  // namespace sluice

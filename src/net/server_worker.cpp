@@ -7,7 +7,8 @@
 
 namespace sluice {
 ServerWorker::ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
-                           const HttpServerOptions& server_options, std::atomic<std::size_t>& total)
+                           const HttpServerOptions& server_options, std::atomic<std::size_t>& total,
+                           const Workers& workers)
     : loop(event_loop),
       handler(http_handler),
       options(server_options),
@@ -15,6 +16,8 @@ ServerWorker::ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
               .headers = server_options.max_headers,
               .uri = server_options.max_uri,
               .body = server_options.max_body}),
+      workers_(workers),
+      number_(static_cast<std::uint16_t>(workers.size())),
       clock_(server_options.clock != nullptr ? server_options.clock : &event_loop.clock()),
       total_(total),
       coarse_now_(clock_->now()) {}
@@ -48,14 +51,36 @@ void ServerWorker::add(Connection& connection) {
 }
 
 void ServerWorker::remove(Connection& connection) {
+  unlist(connection);
+  total_.fetch_sub(1, std::memory_order_relaxed);
+  connection.release_reference();
+}
+
+void ServerWorker::unlist(Connection& connection) {
   if (connection.previous_ != nullptr) connection.previous_->next_ = connection.next_;
   if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
   if (connections_ == &connection) connections_ = connection.next_;
   connection.previous_ = nullptr;
   connection.next_ = nullptr;
   ServerCounters::subtract(counters.connections);
-  total_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ServerWorker::give(Connection& connection, std::uint16_t worker) {
+  ServerWorker& taker = *workers_[worker];
+  unlist(connection);
+  RefPtr<Connection> given(&connection);
   connection.release_reference();
+  taker.loop.post([&taker, given = std::move(given)] {
+    taker.coarse_now_ = taker.clock_->now();
+    given->arrive(taker);
+  });
+}
+
+std::uint16_t ServerWorker::number_of(const Executor& its_loop) const {
+  for (const auto& worker : workers_) {
+    if (&worker->loop == &its_loop) return worker->number_;
+  }
+  return kNone;
 }
 
 void ServerWorker::schedule_tick() {

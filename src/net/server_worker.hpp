@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/descriptor.hpp"
 #include "net/event_loop.hpp"
@@ -44,8 +46,15 @@ struct ServerCounters {
 /// loop.
 class ServerWorker {
  public:
+  /// The workers of one server. They do not change while their loops run.
+  using Workers = std::vector<std::unique_ptr<ServerWorker>>;
+  /// The number of no worker.
+  static constexpr std::uint16_t kNone = 0xFFFF;
+
+  /// The worker is the next of `workers`, which outlive it.
   ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
-               const HttpServerOptions& server_options, std::atomic<std::size_t>& total);
+               const HttpServerOptions& server_options, std::atomic<std::size_t>& total,
+               const Workers& workers);
   ~ServerWorker();
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
@@ -64,6 +73,11 @@ class ServerWorker {
   // For connections.
   void add(Connection& connection);
   void remove(Connection& connection);
+  /// Hands a connection that is nobody's any more, but for the list, to another worker.
+  void give(Connection& connection, std::uint16_t worker);
+  [[nodiscard]] std::uint16_t number() const { return number_; }
+  /// The number of the worker on that loop, or kNone.
+  [[nodiscard]] std::uint16_t number_of(const Executor& its_loop) const;
   [[nodiscard]] TimePoint now() const { return clock_->now(); }
   /// The time of the last tick: good enough for timeouts, free to ask.
   [[nodiscard]] TimePoint coarse_now() const { return coarse_now_; }
@@ -79,7 +93,10 @@ class ServerWorker {
  private:
   void tick();
   void schedule_tick();
+  void unlist(Connection& connection);
 
+  const Workers& workers_;
+  const std::uint16_t number_;
   const Clock* clock_;
   std::atomic<std::size_t>& total_;
   Connection* connections_ = nullptr;  // intrusive list

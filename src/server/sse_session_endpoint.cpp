@@ -74,13 +74,16 @@ void SseSessionEndpoint::post(const HttpRequest& request, HttpExchangePtr exchan
     return;
   }
   // Answered when it has been handled: so a client's messages stay in order, and no more of them
-  // wait for another loop than it has connections.
+  // wait for another loop than it has connections. The next come to that loop by themselves.
   Executor& home = exchange->executor();
-  route->loop->post([weak = route->connection, body = std::string(request.body), &home,
-                     exchange = std::move(exchange)]() mutable {
+  route->loop->post([loop = route->loop, weak = route->connection, body = std::string(request.body),
+                     &home, exchange = std::move(exchange)]() mutable {
     const auto connection = weak.lock();
     const bool delivered = connection != nullptr && connection->deliver(body);
-    home.post([exchange = std::move(exchange), delivered] { answer(*exchange, delivered); });
+    home.post([exchange = std::move(exchange), loop, delivered] {
+      if (delivered) exchange->continue_on(*loop);
+      answer(*exchange, delivered);
+    });
   });
 }
 
