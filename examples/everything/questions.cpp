@@ -132,12 +132,20 @@ void add_session_questions(sluice::Server& server) {
                 const auto answer = co_await call.elicit("Choose", choices());
                 co_return "Elicitation completed: " + told(answer);
               });
-  server.tool(
-      "test_elicitation_url", "Sends the user to a page", [](Call& call) -> Task<std::string> {
-        const sluice::ElicitAction action =
-            co_await call.elicit_url("Sign in, please", "https://example.com/sign-in", "sign-in-1");
-        co_return "The user's answer: " + std::string(name_of(action));
-      });
+  server.tool("test_elicitation_url", "Sends the user to a page",
+              [&server](Call& call) -> Task<std::string> {
+                const sluice::ElicitAction action = co_await call.elicit_url(
+                    "Sign in, please", "https://example.com/sign-in", "sign-in-1");
+                // Where the page is served, this is said when the user has been there.
+                if (action == sluice::ElicitAction::accept)
+                  server.elicitation_completed("sign-in-1");
+                co_return "The user's answer: " + std::string(name_of(action));
+              });
+  server.tool("test_elicitation_url_required", "Needs the user to have been on a page",
+              []() -> std::string {
+                throw sluice::url_elicitation_required(
+                    {{"Sign in, please", "https://example.com/sign-in", "sign-in-2"}});
+              });
 }
 
 void add_input_questions(sluice::Server& server) {

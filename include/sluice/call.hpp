@@ -36,6 +36,17 @@ struct Elicited {
   explicit operator bool() const { return content.has_value(); }
 };
 
+/// A page that a user is to open. The id is the handler's own.
+struct UrlElicitation {
+  std::string message;
+  std::string url;
+  std::string elicitation_id;
+};
+
+/// What a handler throws that cannot go on before the user has been on these pages: the client may
+/// send the user there and call again. Of 2025-11-25 only; elicit_url() is there for all.
+Error url_elicitation_required(const std::vector<UrlElicitation>& pages);
+
 struct SamplingMessage {
   PromptMessage::Role role = PromptMessage::Role::user;
   Content content;
@@ -163,7 +174,8 @@ class Call {
   }
   Task<Elicited<json::object>> elicit(std::string message, json::value schema,
                                       std::string key = {});
-  /// Asks the user to open `url` (URL mode).
+  /// Asks the user to open `url` (URL mode), and returns when the user has agreed to or not, which
+  /// is before the page is done with: of that tells Server::elicitation_completed().
   Task<ElicitAction> elicit_url(std::string message, std::string url, std::string elicitation_id);
   /// Asks the client's model.
   Task<SamplingResult> sample(SamplingRequest request, std::string key = {});

@@ -381,6 +381,9 @@ class Server {
   void prompts_changed() const;
   void resources_changed() const;
   void resource_updated(std::string uri) const;
+  /// What elicit_url() or url_elicitation_required() sent a user to is done: the client that was
+  /// asked by this id hears so, if it speaks 2025-11-25 (others have no such message).
+  void elicitation_completed(std::string elicitation_id) const;
 
   const std::shared_ptr<detail::ServerState>& state() const { return state_; }
 

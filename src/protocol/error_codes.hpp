@@ -10,4 +10,7 @@ inline constexpr int kUnsupportedProtocolVersion = -32022;
 // MCP 2025-11-25 and before, Resources, Error Handling.
 inline constexpr int kResourceNotFound = -32002;
 
+// MCP 2025-11-25 alone, Elicitation, URL Elicitation Required Error.
+inline constexpr int kUrlElicitationRequired = -32042;
+
 }  // namespace sluice

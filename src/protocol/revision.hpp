@@ -42,6 +42,7 @@ struct Revision {
   bool resource_links;       // content may be a resource link
   bool titles;               // tools, resources and prompts may have a `title` and `_meta`
   bool icons;                // they may have `icons`
+  bool elicitation_ids;      // elicitations in URL mode have ids, by which their end is told
   TaskModel tasks;           // what long-running tool calls can become
   bool batches;              // messages may come together, in an array
   int unknown_resource;      // the error code for a resource that does not exist

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "protocol/error_codes.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -43,6 +44,18 @@ std::vector<Question> one(Question question) {
 }
 
 }  // namespace
+
+Error url_elicitation_required(const std::vector<UrlElicitation>& pages) {
+  json::array elicitations;
+  for (const UrlElicitation& page : pages) {
+    elicitations.push_back({{"mode", "url"},
+                            {"message", page.message},
+                            {"url", page.url},
+                            {"elicitationId", page.elicitation_id}});
+  }
+  return {kUrlElicitationRequired, "The user has to open a page before this can be done",
+          to_json(json::object{{"elicitations", std::move(elicitations)}})};
+}
 
 std::string SamplingResult::text() const {
   std::string out;
@@ -124,12 +137,10 @@ Task<Elicited<json::object>> Call::elicit(std::string message, json::value schem
 
 Task<ElicitAction> Call::elicit_url(std::string message, std::string url,
                                     std::string elicitation_id) {
+  json::object params = {{"mode", "url"}, {"message", message}, {"url", url}};
+  if (backend_->facts().revision->elicitation_ids) params["elicitationId"] = elicitation_id;
   const std::vector<json::value> answers =
-      co_await ask(one({.method = "elicitation/create",
-                        .params = {{"mode", "url"},
-                                   {"message", message},
-                                   {"url", url},
-                                   {"elicitationId", elicitation_id}}}));
+      co_await ask(one({.method = "elicitation/create", .params = std::move(params)}));
   co_return action_of(object_of(answers.front()));
 }
 

@@ -15,6 +15,8 @@ std::string_view method_of(const Change& change) {
       return "notifications/prompts/list_changed";
     case Change::Kind::resources:
       return "notifications/resources/list_changed";
+    case Change::Kind::elicitation:
+      return "notifications/elicitation/complete";
     case Change::Kind::resource:
       break;
   }
@@ -23,9 +25,14 @@ std::string_view method_of(const Change& change) {
 
 std::string params_of(const Change& change) {
   std::string out;
-  if (change.kind != Change::Kind::resource) return out;
-  out = R"("uri":)";
-  append_json_string(out, change.uri);
+  if (change.kind == Change::Kind::resource) {
+    out = R"("uri":)";
+  } else if (change.kind == Change::Kind::elicitation) {
+    out = R"("elicitationId":)";
+  } else {
+    return out;
+  }
+  append_json_string(out, change.subject);
   return out;
 }
 
@@ -39,7 +46,14 @@ std::string message_of(const Change& change) {
 }
 
 bool wants(const Session& session, const Change& change) {
-  return change.kind != Change::Kind::resource || session.subscribed(change.uri);
+  switch (change.kind) {
+    case Change::Kind::resource:
+      return session.subscribed(change.subject);
+    case Change::Kind::elicitation:
+      return session.asked_to_open(change.subject);
+    default:
+      return true;
+  }
 }
 
 void Changes::add(Executor& loop, std::weak_ptr<ChangeListener> listener) {

@@ -14,11 +14,12 @@
 
 namespace sluice {
 
-/// Something that clients may have asked to hear of: a list is another one now, or a resource is.
+/// Something that clients may want to hear of: a list is another one now, or a resource is, or what
+/// a user was sent to by an elicitation in URL mode is done.
 struct Change {
-  enum class Kind : std::uint8_t { tools, prompts, resources, resource };
+  enum class Kind : std::uint8_t { tools, prompts, resources, resource, elicitation };
   Kind kind = Kind::tools;
-  std::string uri = {};  // of the resource
+  std::string subject = {};  // the resource's URI, or the elicitation's id
 };
 
 /// The notification of `change`: its method, and the members of its parameters.

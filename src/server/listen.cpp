@@ -103,7 +103,9 @@ class Listening final : public ChangeListener,
       case Change::Kind::resources:
         return filter_.resources;
       case Change::Kind::resource:
-        return filter_.uris.contains(change.uri);
+        return filter_.uris.contains(change.subject);
+      case Change::Kind::elicitation:
+        break;  // 2026-07-28 has no ids of them
     }
     return false;
   }

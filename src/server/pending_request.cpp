@@ -398,6 +398,7 @@ void PendingRequest::answer_with(std::string response) {
 
 void PendingRequest::fail(const Error& error) {
   if (over_) return;
+  if (in_session_ != nullptr) remember_pages(*in_session_->session, error);
   std::string message;
   append_error(message, id_, error);
   if (task() != nullptr) {

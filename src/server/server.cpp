@@ -449,7 +449,10 @@ void Server::resources_changed() const {
   state_->publish({.kind = Change::Kind::resources});
 }
 void Server::resource_updated(std::string uri) const {
-  state_->publish({.kind = Change::Kind::resource, .uri = std::move(uri)});
+  state_->publish({.kind = Change::Kind::resource, .subject = std::move(uri)});
+}
+void Server::elicitation_completed(std::string elicitation_id) const {
+  state_->publish({.kind = Change::Kind::elicitation, .subject = std::move(elicitation_id)});
 }
 
 }  // namespace sluice

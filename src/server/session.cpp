@@ -1,5 +1,6 @@
 #include "server/session.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "rpc/error_codes.hpp"
@@ -89,6 +90,17 @@ void Session::cancel_call(const RequestId& request_id) {
 void Session::forget_call(const RequestId& request_id) {
   const std::lock_guard lock(mutex_);
   calls_.erase(request_id);
+}
+
+void Session::ask_to_open(std::string elicitation_id) {
+  const std::lock_guard lock(mutex_);
+  if (elicitations_.size() >= kMaxElicitations) elicitations_.erase(elicitations_.begin());
+  elicitations_.push_back(std::move(elicitation_id));
+}
+
+bool Session::asked_to_open(std::string_view elicitation_id) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::find(elicitations_, elicitation_id) != elicitations_.end();
 }
 
 Result<RequestId> Session::expect_response(Executor& loop, Answer answer) {

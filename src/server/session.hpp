@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -88,6 +89,10 @@ class Session {
   /// Expects the response to a request that is about to be sent; returns its id as JSON text.
   /// -32010 beyond kMaxRequests.
   Result<RequestId> expect_response(Executor& loop, Answer answer);
+  /// Remembers an elicitation in URL mode: its client is to hear when it is completed. Of more than
+  /// kMaxElicitations the oldest is forgotten.
+  void ask_to_open(std::string elicitation_id);
+  [[nodiscard]] bool asked_to_open(std::string_view elicitation_id) const;
   /// Nobody waits for it any more.
   void forget_response(const RequestId& id);
   /// Takes a response; false if nobody waits for it.
@@ -145,6 +150,7 @@ class Session {
   static constexpr std::size_t kMaxSubscriptions = 1000;
   static constexpr std::size_t kMaxCalls = 1000;
   static constexpr std::size_t kMaxRequests = 1000;
+  static constexpr std::size_t kMaxElicitations = 100;
 
  private:
   struct PostedTask {
@@ -180,6 +186,7 @@ class Session {
   std::set<std::string, std::less<>> subscriptions_;
   std::unordered_map<RequestId, PostedTask> calls_;
   std::unordered_map<RequestId, Expected> expected_;
+  std::vector<std::string> elicitations_;  // in URL mode; the newest last
   std::map<StreamId, ReaderEntry> readers_;
   std::optional<StreamId> standalone_;
   PostedTask discard_standalone_ = {};  // while there is one

@@ -4,10 +4,30 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "protocol/error_codes.hpp"
 #include "protocol/input_answers.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
+namespace {
+
+void remember_page(Session& session, const json::object& page) {
+  const json::value* const id = page.if_contains("elicitationId");
+  if (id != nullptr && id->is_string()) session.ask_to_open(std::string(id->get_string()));
+}
+
+}  // namespace
+
+void remember_pages(Session& session, const Error& error) {
+  if (error.code != kUrlElicitationRequired) return;
+  const Result<json::value> data = parse_json(error.data);
+  if (!data || !data->is_object()) return;
+  const json::value* const pages = data->get_object().if_contains("elicitations");
+  if (pages == nullptr || !pages->is_array()) return;
+  for (const json::value& page : pages->get_array()) {
+    if (page.is_object()) remember_page(session, page.get_object());
+  }
+}
 
 SessionQuestions::SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
                                    std::vector<InputRequest> requests, PendingRequest::Answer done)
@@ -32,6 +52,7 @@ Result<void> SessionQuestions::send() {
         });
     if (!id) return std::unexpected(std::move(id.error()));
     ids_.push_back(*id);
+    remember_page(*session_, requests_[i].params);
     std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
     append_json_string(message, requests_[i].method);
     if (!requests_[i].params.empty()) {

@@ -11,6 +11,10 @@
 
 namespace sluice {
 
+/// If the error sends the user to pages (kUrlElicitationRequired), `session` is to hear when each
+/// is done with.
+void remember_pages(Session& session, const Error& error);
+
 /// Requests to the client of a session (the eras before 2026-07-28), and what it has answered so
 /// far. Belongs to the loop of the request that asks.
 class SessionQuestions final : public std::enable_shared_from_this<SessionQuestions> {

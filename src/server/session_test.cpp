@@ -142,6 +142,15 @@ TEST_F(SessionTest, RemembersSubscriptionsWithinTheirLimit) {
   EXPECT_TRUE(session->subscribe("test://beyond"));
 }
 
+TEST_F(SessionTest, RemembersTheNewestElicitations) {
+  for (std::size_t i = 0; i <= Session::kMaxElicitations; ++i) {
+    session->ask_to_open("page-" + std::to_string(i));
+  }
+  EXPECT_FALSE(session->asked_to_open("page-0"));
+  EXPECT_TRUE(session->asked_to_open("page-1"));
+  EXPECT_TRUE(session->asked_to_open("page-" + std::to_string(Session::kMaxElicitations)));
+}
+
 class SessionRegistryTest : public ::testing::Test {
  protected:
   Result<std::shared_ptr<Session>> begin(const std::string& principal = "alice") {

@@ -12,6 +12,7 @@ import {
   named,
   test_features,
 } from './lib/interop.mjs';
+import { until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
 const saying = (text) => () => ({
@@ -109,6 +110,44 @@ test_features([
     const { content } = await call_tool(named('test_elicitation_url'));
     assert.equal(content[0].text, "The user's answer: accept");
     assert.deepEqual([asked.mode, asked.url], ['url', 'https://example.com/sign-in']);
+  }],
+
+  // Both are in 2025-11-25 alone.
+  ['elicitation: a page that is done with', is_session, async ({ open }) => {
+    const done = [];
+    const handlers = {
+      'elicitation/create': () => ({ action: 'accept' }),
+      'notifications/elicitation/complete': ({ params }) => void done.push(params.elicitationId),
+    };
+    const client_options = { capabilities: kAskable };
+    const asked = await open({ client_options, handlers, hears: true });
+    const others = [];
+    await open({
+      client_options,
+      handlers: {
+        'notifications/elicitation/complete': ({ params }) => void others.push(params),
+      },
+    });
+    await asked.call_tool(named('test_elicitation_url'));
+    await until(() => done.length > 0, 'the end is told');
+    assert.deepEqual(done, ['sign-in-1']);
+    assert.deepEqual(others, [], 'who was not asked does not hear');
+  }],
+  ['elicitation: a page that is required', is_session, async ({ open }) => {
+    const { call_tool } = await open({ client_options: { capabilities: kAskable } });
+    const error = await call_tool(named('test_elicitation_url_required')).then(
+      () => assert.fail('an error is expected'),
+      (thrown) => thrown,
+    );
+    assert.equal(error.code, -32042);
+    assert.deepEqual(error.elicitations ?? error.data?.elicitations, [
+      {
+        mode: 'url',
+        message: 'Sign in, please',
+        url: 'https://example.com/sign-in',
+        elicitationId: 'sign-in-2',
+      },
+    ]);
   }],
 
   ['roots', all, async ({ open, row }) => {

@@ -39,6 +39,7 @@ const schemas_v1 = {
   'notifications/message': types_v1.LoggingMessageNotificationSchema,
   'notifications/resources/updated': types_v1.ResourceUpdatedNotificationSchema,
   'notifications/prompts/list_changed': types_v1.PromptListChangedNotificationSchema,
+  'notifications/elicitation/complete': types_v1.ElicitationCompleteNotificationSchema,
 };
 
 // Every way in which the official clients speak to a server.
