@@ -39,9 +39,9 @@ std::string_view origin_form(std::string_view target) {
   return target;
 }
 
-/// A step's outcome as the parser's: true to go on, false to wait for more input.
-Result<bool> checked(Outcome outcome, const char* what_is_bad) {
-  if (outcome != Outcome::bad) return outcome == Outcome::ok;
+/// The parser's result of a step that is not ok: false to wait for more input.
+Result<bool> stopped(Outcome outcome, const char* what_is_bad) {
+  if (outcome == Outcome::incomplete) return false;
   return fail(400, std::string("Malformed HTTP request: ") + what_is_bad);
 }
 
@@ -55,23 +55,25 @@ Result<int> minor_version(std::string_view text) {
   return fail(400, "Malformed HTTP request: the first line does not end with a version");
 }
 
+/// True to go on, false to wait for more input.
 Result<bool> read_request_line(HeadScanner& scanner, const HttpParserLimits& limits,
                                HttpRequest& request, std::string_view input) {
-  Result<bool> read = checked(scanner.token(' ', request.method_name), "no method");
-  if (!read || !*read) return read;
+  Outcome outcome = scanner.token(' ', request.method_name);
+  if (outcome != Outcome::ok) return stopped(outcome, "no method");
   const std::size_t start = scanner.at();
-  const Outcome outcome = scanner.target(request.target);
+  outcome = scanner.target(request.target);
   // A target that is too long says so before its line has ended.
   const std::size_t size = outcome == Outcome::ok ? request.target.size() : input.size() - start;
   if (outcome != Outcome::bad && size > limits.uri) {
     return fail(414,
                 "The request's target is longer than " + std::to_string(limits.uri) + " bytes");
   }
-  read = checked(outcome, "the target holds a character that must be escaped");
-  if (!read || !*read) return read;
+  if (outcome != Outcome::ok) {
+    return stopped(outcome, "the target holds a character that must be escaped");
+  }
   std::string_view version;
-  read = checked(scanner.line(version), "the first line does not end with CRLF");
-  if (!read || !*read) return read;
+  outcome = scanner.line(version);
+  if (outcome != Outcome::ok) return stopped(outcome, "the first line does not end with CRLF");
   const Result<int> minor = minor_version(version);
   if (!minor) return std::unexpected(minor.error());
   request.minor_version = *minor;
@@ -94,12 +96,13 @@ void note_known(HttpRequest& request, std::string_view name, std::size_t index) 
   }
 }
 
+/// True to go on, false to wait for more input.
 Result<bool> read_fields(HeadScanner& scanner, std::span<HeaderField> fields,
                          HttpRequest& request) {
   for (std::size_t count = 0;; ++count) {
     bool is_end = false;
-    Result<bool> read = checked(scanner.end(is_end), "a line does not end with CRLF");
-    if (!read || !*read) return read;
+    Outcome outcome = scanner.end(is_end);
+    if (outcome != Outcome::ok) return stopped(outcome, "a line does not end with CRLF");
     request.headers = fields.first(count);
     if (is_end) return true;
     if (scanner.is_folded()) {
@@ -109,10 +112,10 @@ Result<bool> read_fields(HeadScanner& scanner, std::span<HeaderField> fields,
       return fail(431, "Too many header fields; at most " + std::to_string(fields.size()));
     }
     HeaderField& field = fields[count];
-    read = checked(scanner.token(':', field.name), "a header line has no name before a ':'");
-    if (!read || !*read) return read;
-    read = checked(scanner.line(field.value), "a control character in a header line");
-    if (!read || !*read) return read;
+    outcome = scanner.token(':', field.name);
+    if (outcome != Outcome::ok) return stopped(outcome, "a header line has no name before a ':'");
+    outcome = scanner.line(field.value);
+    if (outcome != Outcome::ok) return stopped(outcome, "a control character in a header line");
     field.value = trimmed(field.value);
     note_known(request, field.name, count);
   }

@@ -133,7 +133,7 @@ HttpEndpoint::HttpEndpoint(Service& service, Options options)
 
 void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchange) {
   const std::string_view host = request.header(KnownHeader::host);
-  if (host.data() != nullptr && !service_->access->host_allowed(host)) {
+  if (host.data() != nullptr && !host_allowed(host)) {
     refuse(*exchange, 403, kInvalidRequest,
            "Host '" + std::string(host) +
                "' is not a name of this server; allow it with --allow-host");
@@ -169,6 +169,15 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
     refuse(*exchange, 405, kInvalidRequest, "Use GET here, or POST /mcp for messages",
            {{"Allow", "GET, HEAD, OPTIONS"}});
   }
+}
+
+/// Most requests name the same host as the one before.
+bool HttpEndpoint::host_allowed(std::string_view host) {
+  static constexpr std::size_t kKept = 64;
+  if (!host.empty() && host == known_host_) return true;
+  if (!service_->access->host_allowed(host)) return false;
+  if (host.size() <= kKept) known_host_ = host;
+  return true;
 }
 
 bool HttpEndpoint::streams_body(const HttpRequest& head) const {

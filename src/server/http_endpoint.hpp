@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "net/http_exchange.hpp"
 #include "server/service.hpp"
@@ -36,8 +37,11 @@ class HttpEndpoint final : public HttpHandler {
   void get(const HttpRequest& request, HttpExchangePtr exchange);
   void preflight(const HttpRequest& request, HttpExchangePtr exchange);
 
+  [[nodiscard]] bool host_allowed(std::string_view host);
+
   Service* service_;
   Options options_;
+  std::string known_host_;  // the last Host that was allowed, if it is short
   SseEndpoint sse_;
   SessionEndpoint session_;
   WebSocketEndpoint websocket_;

@@ -298,8 +298,13 @@ void MessageConnection::send(std::string_view message) {
 }
 
 bool MessageConnection::send_framed(const auto& messages) {
-  if (output_ == nullptr) return true;
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  return pass_on(messages);
+}
+
+/// A failure ends the connection: the caller keeps it.
+bool MessageConnection::pass_on(const auto& messages) {
+  if (output_ == nullptr) return true;
   if (!output_->send_framed(messages)) blocked_ = true;
   return !blocked_;
 }
@@ -307,7 +312,7 @@ bool MessageConnection::send_framed(const auto& messages) {
 /// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
 bool MessageConnection::push(const auto& messages) {
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
-  const bool room = send_framed(messages);
+  const bool room = pass_on(messages);
   if (output_ != nullptr && subscriptions_.size() == 1) output_->flush();
   return room;
 }

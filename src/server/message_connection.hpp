@@ -94,6 +94,7 @@ class MessageConnection final : public Caller,
   void forget(const RequestId& id);
   void send(std::string_view message);
   bool send_framed(const auto& messages);
+  bool pass_on(const auto& messages);
   bool push(const auto& messages);
   void unsubscribe_later(const StreamId& stream_id);
   void check_idle();

@@ -60,6 +60,7 @@ StreamManager::~StreamManager() {
 }
 
 std::size_t StreamManager::loop_of(std::string_view id, std::size_t loops) {
+  if (loops == 1) return 0;
   std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a
   for (const char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   return static_cast<std::size_t>((hash >> 32U) % loops);

@@ -1,6 +1,7 @@
 #include "stream/stream_store.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -22,10 +23,14 @@ StreamStore::StreamStore()
 
 std::size_t StreamStore::Hash::operator()(std::string_view id) const {
   // Keyed, so that a caller cannot choose ids that fall into one bucket.
-  std::uint64_t hash = key;
-  for (const char c : id) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x9E3779B97F4A7C15U;
+  std::uint64_t hash = key ^ id.size();
+  while (!id.empty()) {
+    std::uint64_t word = 0;
+    const std::size_t size = std::min(id.size(), sizeof word);
+    std::memcpy(&word, id.data(), size);
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15U;
     hash ^= hash >> 32U;
+    id.remove_prefix(size);
   }
   return hash;
 }
