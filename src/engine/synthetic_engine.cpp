@@ -31,12 +31,12 @@ struct SyntheticEngine::Registry {
   explicit Registry(std::uint32_t max) : max_generations(max) {}
 
   const std::uint32_t max_generations;
-  std::mutex mutex;  // guards `runs` and `closed`
+  std::mutex mutex;  // guards `runs`, `closed` and `chunks`
   std::unordered_set<std::shared_ptr<Run>> runs;
   bool closed = false;
+  std::uint64_t chunks = 0;  // of those that have ended
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> cancelled = 0;
-  std::atomic<std::uint64_t> chunks = 0;
 };
 
 /// One generation. Steps run on the home loop; `mutex_` is contended only by shutdown().
@@ -112,7 +112,6 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
       const bool more =
           sink_->on_delta({.kind = Delta::Kind::text, .text = chunk(n, now), .flush = flush_});
       made_.store(++n, std::memory_order_relaxed);
-      registry_->chunks.fetch_add(1, std::memory_order_relaxed);
       if (cancelled_.load(std::memory_order_relaxed)) return;  // the posted step ends it
       if (!more && n < count_ && !resumed_.exchange(false)) {
         paused_ = true;
@@ -150,6 +149,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
     if (reason == Completion::Reason::cancelled) ++registry_->cancelled;
     {
       const std::lock_guard lock(registry_->mutex);
+      registry_->chunks += status().completion_tokens;
       registry_->runs.erase(shared_from_this());
     }
     sink->on_complete(std::move(completion));
@@ -230,10 +230,13 @@ EngineStats SyntheticEngine::stats() const {
   {
     const std::lock_guard lock(registry_->mutex);
     stats.slots_busy = static_cast<std::uint32_t>(registry_->runs.size());
+    stats.completion_tokens = registry_->chunks;
+    for (const auto& run : registry_->runs) {
+      stats.completion_tokens += run->status().completion_tokens;
+    }
   }
   stats.requests = registry_->requests;
   stats.cancelled = registry_->cancelled;
-  stats.completion_tokens = registry_->chunks;
   return stats;
 }
 

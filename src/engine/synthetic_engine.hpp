@@ -28,7 +28,7 @@ class SyntheticEngine final : public Engine {
   /// Chunks made before the loop serves others.
   static constexpr int kMaxBatch = 64;
   /// The same when each is flushed, which may mean a send to each of a thousand readers.
-  static constexpr int kMaxFlushedBatch = 8;
+  static constexpr int kMaxFlushedBatch = 2;
 
   /// `max_generations` bounds how many may run at the same time; more are refused with -32000.
   explicit SyntheticEngine(std::uint32_t max_generations = 100'000);

@@ -452,9 +452,8 @@ Duration Connection::stalled_for() const {
 
 void Connection::flush() {
   if (state_ == State::closed || writing_) return;
-  const RefPtr<Connection> keep(this);
   while (!output_.empty()) {
-    if (!send_some()) return;
+    if (!send_some()) return;  // and may be gone
   }
   if (full_) output_changed();
   if (state_ == State::flushing) linger();
@@ -487,6 +486,28 @@ bool Connection::send_some() {
       return false;
   }
   return false;
+}
+
+bool Connection::send_now(std::string_view bytes) {
+  // TLS takes bytes that it could not send from the same place again.
+  if (state_ != State::open || writing_ || !output_.empty() || transport_.is_tls()) {
+    const RefPtr<Connection> keep(this);
+    output().append(bytes);
+    flush();
+    return check_room();
+  }
+  const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  const IoResult result = transport_.write({&part, 1});
+  if (result.status == IoStatus::failed) {
+    drop();
+    return true;
+  }
+  ServerCounters::add(worker_->counters.bytes_out, result.bytes);
+  progress_at_ = worker_->coarse_now();
+  if (result.bytes == bytes.size()) return true;
+  output().append(bytes.substr(result.bytes));
+  wait_writable();
+  return check_room();
 }
 
 /// The kernel tells by itself when there is room again.

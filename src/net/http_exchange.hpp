@@ -69,6 +69,8 @@ class WebSocketSession : public RefCounted {
   virtual bool send_frames(const Bytes& frames) = 0;
   /// The same, copied.
   virtual bool send_frames(std::string_view frames) = 0;
+  /// The same, sent now with all that is queued: copied only where the socket does not take them.
+  virtual bool push_frames(std::string_view frames) = 0;
   virtual void ping(std::string_view payload = {}) = 0;
   /// Starts the closing handshake. `code` is a code that may be sent (RFC 6455, section 7.4).
   virtual void close(int code, std::string_view reason = {}) = 0;

@@ -94,6 +94,10 @@ bool ServerWebSocket::send_frames(std::string_view frames) {
   return connection_->check_room();
 }
 
+bool ServerWebSocket::push_frames(std::string_view frames) {
+  return !is_open() || connection_->send_now(frames);
+}
+
 void ServerWebSocket::ping(std::string_view payload) {
   if (is_open()) send_frame(WebSocketOpcode::ping, payload, false);
 }

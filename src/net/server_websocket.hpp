@@ -27,6 +27,7 @@ class ServerWebSocket final : public WebSocketSession, private WebSocketEvents {
   bool send_text(std::string_view text) override;
   bool send_frames(const Bytes& frames) override;
   bool send_frames(std::string_view frames) override;
+  bool push_frames(std::string_view frames) override;
   void ping(std::string_view payload) override;
   void close(int code, std::string_view reason) override;
   void flush() override;

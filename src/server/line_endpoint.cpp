@@ -46,6 +46,12 @@ class Handler final : public LineHandler, public MessageOutput {
   bool send_framed(std::string_view messages) override { return session_->send(messages); }
   bool send_framed(const Bytes& messages) override { return session_->send(messages); }
   void flush() override { session_->flush(); }
+  bool push_framed(std::string_view messages) override {
+    const LineSessionPtr session = session_;
+    const bool room = session->send(messages);
+    session->flush();
+    return room;
+  }
 
  private:
   std::shared_ptr<MessageConnection> connection_;

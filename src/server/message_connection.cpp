@@ -298,21 +298,23 @@ void MessageConnection::send(std::string_view message) {
 }
 
 bool MessageConnection::send_framed(const auto& messages) {
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
-  return pass_on(messages);
-}
-
-/// A failure ends the connection: the caller keeps it.
-bool MessageConnection::pass_on(const auto& messages) {
   if (output_ == nullptr) return true;
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   if (!output_->send_framed(messages)) blocked_ = true;
   return !blocked_;
 }
 
 /// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
-bool MessageConnection::push(const auto& messages) {
+bool MessageConnection::push(std::string_view messages) {
+  if (output_ == nullptr || blocked_ || subscriptions_.size() != 1) return send_framed(messages);
+  if (output_->push_framed(messages)) return true;  // and may be gone
+  blocked_ = true;
+  return false;
+}
+
+bool MessageConnection::push(const Bytes& messages) {
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
-  const bool room = pass_on(messages);
+  const bool room = send_framed(messages);
   if (output_ != nullptr && subscriptions_.size() == 1) output_->flush();
   return room;
 }

@@ -26,6 +26,8 @@ class MessageOutput {
   virtual bool send_framed(const Bytes& messages) = 0;
   /// Sends what is queued now instead of at the turn's end.
   virtual void flush() = 0;
+  /// As send_framed() and flush(). Unless it returns false, the connection may be gone.
+  virtual bool push_framed(std::string_view messages) = 0;
 };
 
 /// Pushed chunks as messages of one framing. Outlives every connection that uses it; those with the
@@ -94,8 +96,8 @@ class MessageConnection final : public Caller,
   void forget(const RequestId& id);
   void send(std::string_view message);
   bool send_framed(const auto& messages);
-  bool pass_on(const auto& messages);
-  bool push(const auto& messages);
+  bool push(std::string_view messages);
+  bool push(const Bytes& messages);
   void unsubscribe_later(const StreamId& stream_id);
   void check_idle();
 

@@ -19,6 +19,7 @@ struct RecordingOutput final : MessageOutput {
   }
   bool send_framed(const Bytes& block) override { return send_framed(block.view()); }
   void flush() override {}
+  bool push_framed(std::string_view block) override { return send_framed(block); }
   std::vector<std::string> messages;
 };
 

@@ -57,6 +57,13 @@ void SseConnection::flush() {
   exchange_->flush();
 }
 
+bool SseConnection::push_framed(std::string_view messages) {
+  const std::shared_ptr<SseConnection> keep = shared_from_this();
+  const bool room = exchange_->write(messages);
+  exchange_->flush();
+  return room;
+}
+
 void SseConnection::close() {
   if (entry_ == nullptr) return;
   connection_->when_idle([weak = weak_from_this()] {

@@ -30,6 +30,7 @@ class SseConnection final : public MessageOutput,
   bool send_framed(std::string_view messages) override;
   bool send_framed(const Bytes& messages) override { return send_framed(messages.view()); }
   void flush() override;
+  bool push_framed(std::string_view messages) override;
 
   // ChangeListener: for the end only. The session within the connection hears of changes.
   [[nodiscard]] bool wants(const Change& /*change*/) const override { return false; }

@@ -38,6 +38,7 @@ class Handler final : public WebSocketHandler, public MessageOutput {
   bool send_framed(std::string_view messages) override { return session_->send_frames(messages); }
   bool send_framed(const Bytes& messages) override { return session_->send_frames(messages); }
   void flush() override { session_->flush(); }
+  bool push_framed(std::string_view messages) override { return session_->push_frames(messages); }
 
  private:
   std::shared_ptr<MessageConnection> connection_;

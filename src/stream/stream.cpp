@@ -223,7 +223,8 @@ void ChunkStream::notify_cursors() {
   if (telling_) return;
   dirty_ = false;
   if (cursors_ == nullptr) return;
-  const std::shared_ptr<ChunkStream> keep = shared_from_this();
+  // The manager keeps what is queued, until it flushes it.
+  const std::shared_ptr<ChunkStream> keep = queued_ ? nullptr : shared_from_this();
   telling_ = true;
   if (cursors_->next_ == nullptr) {
     cursors_->on_chunks();
