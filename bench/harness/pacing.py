@@ -117,4 +117,7 @@ def run_held(bench: Bench) -> Result:
             figures[label]["added p99, us"] = report["added_us"]["p99"]
             figures[label]["behind schedule p99, us"] = report["schedule_us"]["p99"]
             figures[label]["server cores"] = report["server_cores"]
-    return Result(figures, [Check("streams held", held[SLUICE], 2500, at_least=True)], errors)
+    # 2,500 where the floor holds 3,900: how many it is depends on the machine, and on its day.
+    share = held[SLUICE] / max(held["bare epoll"], 1)
+    check = Check("streams held, x bare", share, 2500 / 3900, at_least=True)
+    return Result(figures, [check], errors)
