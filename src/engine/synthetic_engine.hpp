@@ -27,7 +27,8 @@ class SyntheticEngine final : public Engine {
   static constexpr std::int64_t kMaxIntervalUs = 60'000'000;
   /// Chunks made before the loop serves others.
   static constexpr int kMaxBatch = 64;
-  /// The same when each is flushed, which may mean a send to each of a thousand readers.
+  /// The same when each is flushed, which may mean a send to each of a thousand readers. More in a
+  /// row would wake one reader for each of them.
   static constexpr int kMaxFlushedBatch = 2;
 
   /// `max_generations` bounds how many may run at the same time; more are refused with -32000.

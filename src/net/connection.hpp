@@ -53,7 +53,7 @@ class Connection final : public RefCounted,
   void queue(const Bytes& bytes, std::size_t offset, std::size_t size);
   void flush();
   /// Sends what is queued and these bytes, which are copied only if the socket does not take them.
-  /// As check_room(): unless it returns false, the connection may be gone.
+  /// As check_room(). The connection may be gone afterwards.
   bool send_now(std::string_view bytes);
   [[nodiscard]] std::size_t queued_bytes() const { return output_.size(); }
   /// Whether more may be written; if not, the drain callback follows. Drops a connection that has

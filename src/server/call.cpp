@@ -37,6 +37,13 @@ json::object as_json(const SamplingMessage& message, const Revision& revision) {
   return {{"role", user ? "user" : "assistant"}, {"content", parse_json(content).value()}};
 }
 
+json::object as_json(const UrlElicitation& page) {
+  return {{"mode", "url"},
+          {"message", page.message},
+          {"url", page.url},
+          {"elicitationId", page.elicitation_id}};
+}
+
 std::vector<Question> one(Question question) {
   std::vector<Question> out;
   out.push_back(std::move(question));
@@ -47,12 +54,7 @@ std::vector<Question> one(Question question) {
 
 Error url_elicitation_required(const std::vector<UrlElicitation>& pages) {
   json::array elicitations;
-  for (const UrlElicitation& page : pages) {
-    elicitations.push_back({{"mode", "url"},
-                            {"message", page.message},
-                            {"url", page.url},
-                            {"elicitationId", page.elicitation_id}});
-  }
+  for (const UrlElicitation& page : pages) elicitations.push_back(as_json(page));
   return {kUrlElicitationRequired, "The user has to open a page before this can be done",
           to_json(json::object{{"elicitations", std::move(elicitations)}})};
 }
@@ -137,8 +139,8 @@ Task<Elicited<json::object>> Call::elicit(std::string message, json::value schem
 
 Task<ElicitAction> Call::elicit_url(std::string message, std::string url,
                                     std::string elicitation_id) {
-  json::object params = {{"mode", "url"}, {"message", message}, {"url", url}};
-  if (backend_->facts().revision->elicitation_ids) params["elicitationId"] = elicitation_id;
+  json::object params = as_json({std::move(message), std::move(url), std::move(elicitation_id)});
+  if (!backend_->facts().revision->elicitation_ids) params.erase("elicitationId");
   const std::vector<json::value> answers =
       co_await ask(one({.method = "elicitation/create", .params = std::move(params)}));
   co_return action_of(object_of(answers.front()));

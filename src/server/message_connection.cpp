@@ -306,10 +306,10 @@ bool MessageConnection::send_framed(const auto& messages) {
 
 /// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
 bool MessageConnection::push(std::string_view messages) {
-  if (output_ == nullptr || blocked_ || subscriptions_.size() != 1) return send_framed(messages);
-  if (output_->push_framed(messages)) return true;  // and may be gone
-  blocked_ = true;
-  return false;
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  if (output_ == nullptr || subscriptions_.size() != 1) return send_framed(messages);
+  if (!output_->push_framed(messages)) blocked_ = true;
+  return !blocked_;
 }
 
 bool MessageConnection::push(const Bytes& messages) {

@@ -26,7 +26,7 @@ class MessageOutput {
   virtual bool send_framed(const Bytes& messages) = 0;
   /// Sends what is queued now instead of at the turn's end.
   virtual void flush() = 0;
-  /// As send_framed() and flush(). Unless it returns false, the connection may be gone.
+  /// As send_framed() and flush(). The connection may be gone afterwards.
   virtual bool push_framed(std::string_view messages) = 0;
 };
 
