@@ -1,5 +1,6 @@
 #include "server/message_connection.hpp"
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -19,8 +20,12 @@ struct RecordingOutput final : MessageOutput {
   }
   bool send_framed(const Bytes& block) override { return send_framed(block.view()); }
   void flush() override {}
-  bool push_framed(std::string_view block) override { return send_framed(block); }
+  bool push_framed(std::string_view block) override {
+    if (on_push) on_push();
+    return send_framed(block) && !on_push;
+  }
   std::vector<std::string> messages;
+  std::function<void()> on_push;  // there is no room afterwards
 };
 
 // The transports' tests drive all the rest.
@@ -41,6 +46,33 @@ TEST(MessageConnection, ItsSessionEndsWithIt) {
   EXPECT_FALSE(session->ended());
   connection->on_close();
   EXPECT_TRUE(session->ended());
+}
+
+TEST(MessageConnection, MayEndWhileItIsPushedTo) {
+  ServerBench bench;
+  const AccessPolicy access{{}};
+  Service service(bench.offer, access, bench.sessions, *bench.changes, *bench.tasks,
+                  {{&bench.executors[0], bench.managers[0].get()}}, 0);
+  const PushedChunkEncoder encoder(line_framing());
+  RecordingOutput output;
+  auto connection = std::make_shared<MessageConnection>(service, "alice", encoder);
+  connection->attach(output);
+  const std::shared_ptr<ChunkStream> stream = bench.start(0);
+  connection->on_message(R"({"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"stream_id":")" +
+                         std::string(std::string_view(stream->id())) + "\"}}");
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 1U);
+  output.on_push = [&] {
+    connection->on_close();
+    connection = nullptr;
+  };
+  stream->append(ChunkKind::text, "a");
+  stream->flush();
+  EXPECT_EQ(connection, nullptr);
+  EXPECT_EQ(output.messages.size(), 2U);
+  stream->append(ChunkKind::text, "b");
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), 2U) << "nobody reads any more";
 }
 
 }  // namespace
