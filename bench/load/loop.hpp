@@ -78,7 +78,8 @@ class Loop {
 
   void start_connects();
   void finish_connect(Connection& connection);
-  void read(Connection& connection);
+  /// Reads what there is; `to_end`: the peer has sent its last, which is not told again.
+  void read(Connection& connection, bool to_end);
   void flush(Connection& connection);
   int connect(int fd) const;
   void watch(Connection& connection, int fd, std::uint32_t events, int operation) const;

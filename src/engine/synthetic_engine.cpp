@@ -49,6 +49,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
         count_(count),
         interval_(std::chrono::microseconds(std::max<std::int64_t>(interval_us, 0))),
         flush_(interval_us != 0),
+        max_batch_(interval_us < 0 ? kMaxFlushedBatch : kMaxBatch),
         queued_at_(home.clock().now()),
         sink_(std::move(sink)) {}
 
@@ -104,13 +105,15 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
         });
         return;
       }
-      if (batch == (flush_ ? kMaxFlushedBatch : kMaxBatch)) {
+      if (batch == max_batch_) {
         post_step();
         return;
       }
       resumed_.store(false, std::memory_order_relaxed);
-      const bool more =
-          sink_->on_delta({.kind = Delta::Kind::text, .text = chunk(n, now), .flush = flush_});
+      // Late ones leave together.
+      const bool next_is_due = interval_ > Duration::zero() && due + interval_ <= now;
+      const bool more = sink_->on_delta(
+          {.kind = Delta::Kind::text, .text = chunk(n, now), .flush = flush_ && !next_is_due});
       made_.store(++n, std::memory_order_relaxed);
       if (cancelled_.load(std::memory_order_relaxed)) return;  // the posted step ends it
       if (!more && n < count_ && !resumed_.exchange(false)) {
@@ -160,6 +163,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
   const std::int64_t count_;
   const Duration interval_;
   const bool flush_;
+  const int max_batch_;
   const TimePoint queued_at_;
 
   std::mutex mutex_;  // held while the sink is called; guards what follows

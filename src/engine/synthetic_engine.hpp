@@ -12,9 +12,10 @@ namespace sluice {
 /// Chunk n (from 0) is `{"n":17,"t_ns":123456789}` and a line feed, where t_ns is the home loop's
 /// clock in nanoseconds (CLOCK_MONOTONIC in the program) when the chunk was made, so a reader on
 /// the same machine can tell how long it took. `interval_us` of the request paces them: above 0,
-/// chunk n is due at start + n * interval_us, however late the ones before it were; 0, as fast as
-/// the sink takes them, in bounded batches so that the loop serves others in between; -1, like 0
-/// but with `flush` set on each, as it is on paced ones. The prompt is ignored.
+/// chunk n is due at start + n * interval_us, however late the ones before it were, and `flush` is
+/// set on each but those that are so late that the next is due too; 0, as fast as the sink takes
+/// them, in bounded batches so that the loop serves others in between; -1, like 0 but with `flush`
+/// set on each. The prompt is ignored.
 ///
 /// Has no threads: everything runs on the request's home loop. shutdown() may be called from any
 /// thread but not from inside a sink; the sinks that are still open then get their last call on
@@ -27,8 +28,8 @@ class SyntheticEngine final : public Engine {
   static constexpr std::int64_t kMaxIntervalUs = 60'000'000;
   /// Chunks made before the loop serves others.
   static constexpr int kMaxBatch = 64;
-  /// The same when each is flushed, which may mean a send to each of a thousand readers. More in a
-  /// row would wake one reader for each of them.
+  /// The same at -1, where each is flushed, which may mean a send to each of a thousand readers.
+  /// More in a row would wake one reader for each of them.
   static constexpr int kMaxFlushedBatch = 2;
 
   /// `max_generations` bounds how many may run at the same time; more are refused with -32000.

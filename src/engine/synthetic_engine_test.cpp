@@ -113,7 +113,11 @@ TEST_F(SyntheticEngineTest, CatchesUpWithTheScheduleAfterAPause) {
   loop_.run();
   EXPECT_EQ(sink_->deltas.size(), 6U);
   loop_.advance(1ms);
-  EXPECT_EQ(sink_->deltas.size(), 7U);
+  ASSERT_EQ(sink_->deltas.size(), 7U);
+  std::vector<bool> flushed;
+  for (const Delta& delta : sink_->deltas) flushed.push_back(delta.flush);
+  EXPECT_THAT(flushed, testing::ElementsAre(true, false, false, false, false, true, true))
+      << "what is late leaves together";
 }
 
 TEST_F(SyntheticEngineTest, PausesWhileTheSinkIsFull) {
