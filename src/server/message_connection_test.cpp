@@ -28,16 +28,27 @@ struct RecordingOutput final : MessageOutput {
   std::function<void()> on_push;  // there is no room afterwards
 };
 
-// The transports' tests drive all the rest.
-TEST(MessageConnection, ItsSessionEndsWithIt) {
+class MessageConnectionTest : public testing::Test {
+ protected:
+  MessageConnectionTest() { connection->attach(output); }
+
   ServerBench bench;
   const AccessPolicy access{{}};
-  Service service(bench.offer, access, bench.sessions, *bench.changes, *bench.tasks,
-                  {{&bench.executors[0], bench.managers[0].get()}}, 0);
-  const PushedChunkEncoder encoder(line_framing());
+  Service service{bench.offer,
+                  access,
+                  bench.sessions,
+                  *bench.changes,
+                  *bench.tasks,
+                  {{&bench.executors[0], bench.managers[0].get()}},
+                  0};
+  const PushedChunkEncoder encoder{line_framing()};
   RecordingOutput output;
-  const auto connection = std::make_shared<MessageConnection>(service, "alice", encoder);
-  connection->attach(output);
+  std::shared_ptr<MessageConnection> connection =
+      std::make_shared<MessageConnection>(service, "alice", encoder);
+};
+
+// The transports' tests drive all the rest.
+TEST_F(MessageConnectionTest, ItsSessionEndsWithIt) {
   connection->on_message(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
                          R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
   ASSERT_EQ(output.messages.size(), 1U);
@@ -48,15 +59,7 @@ TEST(MessageConnection, ItsSessionEndsWithIt) {
   EXPECT_TRUE(session->ended());
 }
 
-TEST(MessageConnection, MayEndWhileItIsPushedTo) {
-  ServerBench bench;
-  const AccessPolicy access{{}};
-  Service service(bench.offer, access, bench.sessions, *bench.changes, *bench.tasks,
-                  {{&bench.executors[0], bench.managers[0].get()}}, 0);
-  const PushedChunkEncoder encoder(line_framing());
-  RecordingOutput output;
-  auto connection = std::make_shared<MessageConnection>(service, "alice", encoder);
-  connection->attach(output);
+TEST_F(MessageConnectionTest, MayEndWhileItIsPushedTo) {
   const std::shared_ptr<ChunkStream> stream = bench.start(0);
   connection->on_message(R"({"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"stream_id":")" +
                          std::string(std::string_view(stream->id())) + "\"}}");
