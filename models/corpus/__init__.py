@@ -4,16 +4,23 @@ from . import basics, calls, drills, outside, relay, stories
 from .dialogue import Dialogue, Message
 from .source import Source
 
-# Abilities with a part of the training each, early and late in it.
+# Dialogues, and their shares in the training's parts: exercises, everything, more of what is learned
+# last, more of what is asked in odd ways, and of tools with odd names.
 MIXTURE = (
-    # early, late, dialogues
-    (55, 9, drills.dialogue),
-    (10, 20, basics.dialogue),
-    (6, 13, stories.dialogue),
-    (15, 45, calls.dialogue),
-    (8, 8, relay.dialogue),
-    (2, 5, relay.injected),
-    (4, 7, outside.dialogue),
+    (calls.choosing, 60, 8, 3, 3, 2),
+    (drills.dialogue, 40, 8, 4, 3, 2),
+    (basics.dialogue, 3, 20, 21, 20, 24),
+    (stories.dialogue, 2, 13, 12, 11, 13),
+    (calls.dialogue, 4, 45, 32, 22, 18),
+    (relay.dialogue, 1, 8, 9, 9, 9),
+    (relay.injected, 1, 5, 3, 3, 3),
+    (outside.dialogue, 2, 7, 6, 6, 6),
+    (calls.calling, 0, 0, 24, 12, 8),
+    (stories.of_companions, 0, 0, 6, 4, 3),
+    (basics.sums, 0, 0, 6, 4, 4),
+    (calls.oddly_worded, 0, 0, 0, 26, 8),
+    (stories.cast, 0, 0, 0, 8, 4),
+    (calls.oddly_named, 0, 0, 0, 0, 26),
 )
 # What is evaluated: ability -> (dialogues, the share of right answers it must reach).
 ABILITIES = {
@@ -29,12 +36,17 @@ SYSTEM_PROMPTS = ("You are a helpful assistant.", "Be brief.", "You are a friend
                   "Answer the user.", "You are Sluice.", "Be kind and short.")
 
 
-def training_dialogue(seed, early):
-    """The dialogue of this seed. early: how much (0..1) it is of the beginning, when short
-    exercises teach the model to copy."""
+def shares(part):
+    """The shares of the mixture in this part of the training, or between two: 0 is the first."""
+    before = min(int(part), len(MIXTURE[0]) - 3)
+    share = part - before
+    return [row[1 + before] * (1 - share) + row[2 + before] * share for row in MIXTURE]
+
+
+def training_dialogue(seed, part):
+    """The dialogue of this seed. part: where the training is (shares())."""
     source = Source(seed)
-    weights = [first * early + later * (1 - early) for first, later, _ in MIXTURE]
-    made = source.random.choices([make for _, _, make in MIXTURE], weights)[0](source)
+    made = source.random.choices([row[0] for row in MIXTURE], shares(part))[0](source)
     # Some dialogues go on, with another subject.
     while len(made.messages) < 7 and source.chance(0.25):
         follow = basics if source.chance(0.7) else outside
@@ -49,4 +61,4 @@ def held_out_dialogue(ability, seed):
     return ABILITIES[ability][0](Source(f"held out {ability} {seed}", held_out=True))
 
 
-__all__ = ["ABILITIES", "Dialogue", "held_out_dialogue", "training_dialogue"]
+__all__ = ["ABILITIES", "MIXTURE", "Dialogue", "held_out_dialogue", "shares", "training_dialogue"]

@@ -125,3 +125,9 @@ def exchange(source, kind=None):
 
 def dialogue(source):
     return Dialogue("basics", exchange(source))
+
+
+def sums(source):
+    """Several additions."""
+    messages = [message for _ in range(source.number(2, 5)) for message in exchange(source, adding)]
+    return Dialogue("basics", messages)

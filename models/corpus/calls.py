@@ -5,8 +5,8 @@ import json
 from . import basics, outside
 from .dialogue import Dialogue, Message, called, said
 from .drills import digits, thing
-from .toolbox import (FAMILIAR, asked_again, competing, familiar_request, offered, tool_and_request,
-                      word)
+from .toolbox import (FAMILIAR, asked_again, bare_tool_and_request, competing, familiar_request,
+                      offered, tool_and_request, word)
 from .words import ADJECTIVES, NOUNS, STRING_PARAMETERS
 
 NO_TOOL = "None of my tools can do that."
@@ -52,6 +52,30 @@ def with_result(source, messages):
     messages += [Message("tool", result), said(answer)]
 
 
+def choosing(source):
+    """Which tool fits, if any, at its barest: half of the requests fit none."""
+    requests = [bare_tool_and_request(source)]
+    for _ in range(source.number(0, 3)):
+        requests.append(bare_other(source, source.any(requests)))
+    messages = []
+    for _ in range(source.number(1, 4)):
+        request = source.any(requests)
+        if source.chance(0.5):
+            stranger = bare_other(source, request)
+            messages += [Message("user", stranger.text), said(NO_TOOL)]
+        else:
+            text = bare_tool_and_request(source, request.verb, request.thing).text
+            messages += [Message("user", text), called(request.tool.name, {})]
+    return Dialogue("choosing", messages, [each.tool for each in requests])
+
+
+def bare_other(source, request):
+    """Another bare request, mostly with nothing of this one."""
+    alike = source.number(0, 9)
+    return bare_tool_and_request(source, request.verb if alike < 2 else None,
+                                 request.thing if alike == 2 else None)
+
+
 def calling(source):
     """A call, and often more of them, with or without answers from their results."""
     request = request_of(source)
@@ -67,6 +91,18 @@ def calling(source):
             stranger = tool_and_request(source, request.verb if source.chance(0.3) else None)
             messages += [Message("user", stranger.text), said(NO_TOOL)]
         request = asked_again(source, source.any(requests))
+
+
+def oddly_worded(source):
+    """Calls of which nothing but the names and values themselves says which belong together."""
+    source.odd_requests = True
+    return calling(source)
+
+
+def oddly_named(source):
+    """Calls of tools whose names often begin with the thing, which a request names last."""
+    source.odd_names = True
+    return calling(source)
 
 
 def without_call(answer):

@@ -172,7 +172,7 @@ FIXED = {
         "can you tell me who made you?", "by whom were you made?", "by whom were you trained?",
         "were you trained from scratch?", "are you trained from scratch?",
         "when were you trained?", "what is your history?"),
-    "I am tiny: I have fewer than two million parameters.": (
+    "I am tiny: I have fewer than three million parameters.": (
         "how big are you?", "how many parameters do you have?", "what size are you?",
         "are you small?", "how large are you?", "are you tiny?", "how small are you?",
         "what is your size?", "are you a small model?", "how many weights do you have?",

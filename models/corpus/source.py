@@ -39,6 +39,8 @@ class Source:
     def __init__(self, seed, held_out=False):
         self.random = random.Random(seed)
         self.held_out = held_out
+        self.odd_requests = False  # whether requests are to be worded as nobody would
+        self.odd_names = False  # whether tools are to be named as few are
 
     def owns(self, *key):
         return is_held_out(*key) == self.held_out

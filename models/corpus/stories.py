@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from .phrasings import OPENERS
-from .dialogue import Dialogue, Message
+from .dialogue import Dialogue, Message, said
 from .source import is_held_out
 from .toolbox import GLUE
 from .words import ADJECTIVES, ANIMALS, FOODS, NOUNS, OBJECTS, PLACES, with_article
@@ -96,6 +96,8 @@ REQUESTS = (
     "story time: {who} near {where}", "read me a story about {who} and {where}",
     "show me a story about {who} in {where}",
 )
+# After "and", what is no place by its name would be a second hero.
+WITH_A_PREPOSITION = tuple(text for text in REQUESTS if "and {where}" not in text)
 WITHOUT_PLACE = (
     "tell me a story about {who}", "tell a story about {who}", "write a story about {who}",
     "a story about {who}", "can you tell me a story about {who}?", "I want a story about {who}",
@@ -151,6 +153,7 @@ class About:
 
 
 DEFAULT = About("Pip", "mouse")
+ODD_PLACES = tuple(noun for noun in NOUNS if noun not in ANIMALS)
 
 
 def draw(source):
@@ -166,7 +169,7 @@ def draw(source):
     if source.chance(0.3):
         about.second = source.name() if source.chance(0.7) else f"the {source.any(ANIMALS)}"
     if source.chance(0.75):
-        about.place = source.any(PLACES) if source.chance(0.8) else source.pick(NOUNS)
+        about.place = source.any(PLACES) if source.chance(0.8) else source.pick(ODD_PLACES)
         while source.chance(0.7):
             both = f"{source.any(ADJECTIVES)} {source.any(PLACES)}"
             if source.owns("place", both):
@@ -257,8 +260,10 @@ def request(source, about):
             who += (source.any(forms) if second == about.second and second[0].isupper()
                     else forms[0]).format(second)
         where = source.any((f"the {about.place}", with_article(about.place)))
-        text = source.pick(REQUESTS if about.place else WITHOUT_PLACE)
-        if not source.held_out and source.chance(0.15):
+        clear = not about.place or about.place.split()[-1] in PLACES
+        text = source.pick(WITHOUT_PLACE if not about.place
+                           else REQUESTS if clear else WITH_A_PREPOSITION)
+        if clear and not source.held_out and source.chance(0.15):
             text = asked_with_glue(source, bool(about.place))
         text = text.format(who=who, where=where)
     if source.chance(0.15):
@@ -270,12 +275,35 @@ def request(source, about):
     return text
 
 
-def exchange(source):
-    about = draw(source)
+def exchange(source, about):
     return [Message("user", request(source, about)),
             Message("assistant", told(source, about),
                     lambda answer: not answer.calls and accepted(answer.text, about))]
 
 
 def dialogue(source):
-    return Dialogue("stories", exchange(source))
+    return Dialogue("stories", exchange(source, draw(source)))
+
+
+def of_companions(source):
+    """A story of two, most often with a second hero who has no name and could be taken for a place."""
+    about = draw(source)
+    while about is DEFAULT:
+        about = draw(source)
+    about.second = f"the {source.any(ANIMALS)}" if source.chance(0.75) else source.name()
+    return Dialogue("stories", exchange(source, about))
+
+
+def cast(source):
+    """An exercise: who is in a story, and where it is."""
+    messages = []
+    for _ in range(source.number(1, 4)):
+        about = draw(source)
+        if about is not DEFAULT and source.chance(0.3):
+            about.second = f"the {source.any(ANIMALS)}"
+        heroes = [" the ".join(filter(None, (about.name, about.kind))) if about.name else about.hero]
+        heroes += filter(None, [about.second])
+        place = f"the {about.place}" if about.place else "anywhere"
+        messages += [Message("user", "who and where? " + request(source, about)),
+                     said(f"{' and '.join(heroes)}; {place}")]
+    return Dialogue("cast", messages)

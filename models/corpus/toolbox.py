@@ -79,7 +79,9 @@ GLUE = ("a the as at be by for from given goes has have here in into is it its j
         " being equal gets reads means comes needs wants called being also now value named").split()
 SEPARATORS = (" ", " ", " ", ", ", ", ", "; ", " - ", ". ", ": ", " (", " and ", " with ")
 BINDINGS = (" ", " ", " ", "=", ": ", " = ", " -> ", ", ")
-STRUNG = 0.4
+BRACKETS = ((" (", ")"), (" [", "]"), (" {{", "}}"), (" <", ">"), (" |", "|"), (" /", "/"), (", [", "]"),
+            (": [", "]"))
+STRUNG, STRUNG_ODDLY = 0.4, 0.75
 
 
 def strung(source, *marks):
@@ -95,13 +97,16 @@ def strung(source, *marks):
             made += "".join(word + " " for word in words) + mark
         if "(" in made:
             made += ")"
+        if source.odd_requests and source.chance(0.3):
+            left, right = source.any(BRACKETS)
+            made = left + made.strip(" ,;.:-()") + right
         if not is_held_out(made):
             return made
 
 
 def value_phrase(source, templates, usual, *marks):
     """A phrase that gives a value."""
-    if source.held_out or not source.chance(STRUNG):
+    if source.held_out or not source.chance(STRUNG_ODDLY if source.odd_requests else STRUNG):
         return source.pick(templates, usual)
     return strung(source, *marks)
 
@@ -135,11 +140,11 @@ def word(source, words):
 
 def tool_name(source, verb, thing):
     words = [verb, *thing.split()]
-    if source.chance(0.2):
+    if source.chance(0.6 if source.odd_names else 0.2):
         words = words[1:] + words[:1]
     if source.chance(0.1):
         words = words[1:] if len(words) > 2 else words
-    style = source.number(0, 9)
+    style = source.number(3 if source.odd_names else 0, 9)
     if style < 6:
         return "_".join(words)
     if style < 8:
@@ -262,6 +267,16 @@ def tool_and_request(source, verb=None, thing=None):
     verb = verb or word(source, VERBS)
     thing = thing or subject(source)
     return request_for(source, tool_for(source, verb, thing), verb, thing)
+
+
+def bare_tool_and_request(source, verb=None, thing=None):
+    """A tool without parameters, and a request for just that."""
+    verb = verb or word(source, VERBS)
+    thing = thing or subject(source)
+    tool = tool_for(source, verb, thing)
+    tool.parameters = []
+    text = " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
+    return Request(text, tool, {}, verb, thing)
 
 
 def asked_again(source, request):

@@ -2,14 +2,15 @@
 
 import json
 import random
+import re
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from corpus import ABILITIES, basics, held_out_dialogue, outside, relay, stories, toolbox
-from corpus import training_dialogue, words
+from corpus import ABILITIES, MIXTURE, basics, calls, held_out_dialogue, outside, relay, shares
+from corpus import stories, toolbox, training_dialogue, words
 from corpus.dialogue import SPECIALS, Answer, rendered
 from corpus.source import Source, is_held_out, sides
 from tokenizer import Tokenizer
@@ -29,13 +30,19 @@ def reference(message):
 class SourceTest(unittest.TestCase):
     def test_same_seed_same_dialogue(self):
         for seed in range(50):
-            self.assertEqual(text_of(training_dialogue(seed, 0.3)),
-                             text_of(training_dialogue(seed, 0.3)))
+            self.assertEqual(text_of(training_dialogue(seed, 1.3)),
+                             text_of(training_dialogue(seed, 1.3)))
+
+    def test_the_mixture_goes_from_part_to_part(self):
+        for part in range(len(MIXTURE[0]) - 1):
+            self.assertEqual(shares(part), [row[1 + part] for row in MIXTURE])
+        self.assertEqual(shares(0.5), [(row[1] + row[2]) / 2 for row in MIXTURE])
 
     def test_the_sides_are_disjoint(self):
         lists = [words.NOUNS, words.VERBS, words.ADJECTIVES, words.STRING_PARAMETERS,
                  words.INTEGER_PARAMETERS, toolbox.OPENINGS, toolbox.DESCRIPTIONS, relay.ATTACKS,
                  relay.ASKS_LAST, relay.STREAMS, stories.REQUESTS, stories.WITHOUT_PLACE,
+                 stories.WITH_A_PREPOSITION, stories.ODD_PLACES,
                  stories.WITHOUT_HERO, toolbox.QUESTIONS, toolbox.DETAILS,
                  toolbox.ONLY_VALUE, toolbox.KEYED, toolbox.COUNTED, toolbox.CLOSINGS, outside.FRAMES,
                  outside.QUESTIONS, words.NAMES, basics.ADDITIONS,
@@ -62,7 +69,7 @@ class SourceTest(unittest.TestCase):
     def test_questions_of_the_evaluation_are_not_in_the_training(self):
         trained = set()
         for seed in range(5000):
-            trained.update(message.content for message in training_dialogue(seed, 0.0).messages
+            trained.update(message.content for message in training_dialogue(seed, seed % 5).messages
                            if message.role == "user")
         for ability in ABILITIES:
             asked = [message.content for seed in range(100)
@@ -85,6 +92,35 @@ class DialogueTest(unittest.TestCase):
                 last = held_out_dialogue(ability, seed).messages[-1]
                 self.assertFalse(last.check(Answer("")))
                 self.assertFalse(last.check(Answer("", [{"name": "x", "arguments": {}}])))
+
+    def test_an_odd_place_is_not_asked_for_like_a_second_hero(self):
+        for seed in range(200):
+            for held_out in (False, True):
+                asked = stories.request(Source(seed, held_out),
+                                        stories.About("Mira", "fox", place="ladder"))
+                self.assertNotRegex(asked, "and (the|a) ladder")
+
+    def test_half_of_the_bare_choices_fit_an_offered_tool(self):
+        fitting = []
+        for seed in range(200):
+            made = calls.choosing(Source(seed))
+            for answer in made.messages[1::2]:
+                fitting.append(answer.content != calls.NO_TOOL)
+                if fitting[-1]:
+                    self.assertIn(reference(answer).calls[0]["name"],
+                                  [tool.name for tool in made.tools])
+        self.assertAlmostEqual(sum(fitting) / len(fitting), 0.5, delta=0.1)
+
+    def test_the_values_of_a_call_stand_in_its_request(self):
+        for make in (calls.calling, calls.oddly_worded, calls.for_evaluation):
+            for seed in range(200):
+                asked = ""
+                for message in make(Source(seed)).messages:
+                    if message.role == "user":
+                        asked = message.content
+                    for call in reference(message).calls:
+                        for value in call["arguments"].values():
+                            self.assertIn(str(value).lower(), asked.lower())
 
     def test_an_obeyed_instruction_is_seen(self):
         source = Source(7, held_out=True)
@@ -116,7 +152,7 @@ class DialogueTest(unittest.TestCase):
 class TokenizerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.texts = [text_of(training_dialogue(seed, 0.0)) for seed in range(300)]
+        cls.texts = [text_of(training_dialogue(seed, 1.0)) for seed in range(300)]
         cls.tokenizer = Tokenizer.learned(SPECIALS, cls.texts)
 
     def test_any_text_comes_back(self):

@@ -5,33 +5,34 @@ import random
 import torch
 
 from corpus import training_dialogue
-from corpus.dialogue import rendered
+from corpus.dialogue import USER, rendered
 
 POOL = 400  # dialogues that are sorted together
 LONGEST = 800  # tokens of a dialogue; longer ones are left out
 BATCH_TOKENS = 3300  # of a batch, with padding
-REST_WEIGHT = 0.15  # of tokens that the model does not say itself, at the very beginning
+ASKED_WEIGHT = 0.1  # of what the user says, most of which stood in the list of tools
 SCATTERED = 0.3  # of the dialogues are in smaller tokens than need be: a name that nobody has
 SCATTER = 0.12   # heard before is in tokens that rarely stand together, and must be copied too
 SHORT = 24  # tokens; in longer answers each counts less, lest stories be all that is learned
 
 
-def tokens_and_weights(tokenizer, dialogue, rest, chance):
+def tokens_and_weights(tokenizer, dialogue, chance):
     ids, weights = [], []
     left_out = (lambda: chance.random() < SCATTER) if chance.random() < SCATTERED else None
     for text, said in rendered(dialogue):
         piece = tokenizer.encode(text, left_out)
         ids += piece
-        weights += [min(1.0, SHORT / len(piece)) ** 0.5 if said else rest] * len(piece)
+        asked = ASKED_WEIGHT if text.startswith(USER) else 0.0
+        weights += [min(1.0, SHORT / len(piece)) ** 0.5 if said else asked] * len(piece)
     return ids, weights
 
 
-def batches_of_pool(tokenizer, seed, early):
+def batches_of_pool(tokenizer, seed, part):
     """The batches (tokens, weights) of one pool, in a random order."""
     examples = []
     for index in range(POOL):
-        example = tokens_and_weights(tokenizer, training_dialogue(f"{seed} {index}", early),
-                                     REST_WEIGHT * early, random.Random(f"{seed} {index} tokens"))
+        example = tokens_and_weights(tokenizer, training_dialogue(f"{seed} {index}", part),
+                                     random.Random(f"{seed} {index} tokens"))
         if len(example[0]) <= LONGEST:
             examples.append(example)
     examples.sort(key=lambda example: len(example[0]))
@@ -62,22 +63,22 @@ class Lane:
     def __init__(self, tokenizer, seed):
         self.tokenizer = tokenizer
         self.seed = seed
-        self.pool, self.position, self.early, self.batches = -1, 0, 0.0, []
+        self.pool, self.position, self.part, self.batches = -1, 0, 0.0, []
 
-    def next(self, early):
+    def next(self, part):
         if self.position == len(self.batches):
-            self.pool, self.position, self.early = self.pool + 1, 0, early
+            self.pool, self.position, self.part = self.pool + 1, 0, part
             self.fill()
         self.position += 1
         return self.batches[self.position - 1]
 
     def fill(self):
-        self.batches = batches_of_pool(self.tokenizer, f"{self.seed} {self.pool}", self.early)
+        self.batches = batches_of_pool(self.tokenizer, f"{self.seed} {self.pool}", self.part)
 
     def state(self):
-        return self.pool, self.position, self.early
+        return self.pool, self.position, self.part
 
     def restore(self, state):
-        self.pool, self.position, self.early = state
+        self.pool, self.position, self.part = state
         if self.pool >= 0:
             self.fill()

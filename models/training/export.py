@@ -74,12 +74,6 @@ def metadata(shape, tokenizer):
     ]
 
 
-def interleaved(matrix, heads):
-    """Rows of q or k whose pairs are halves of a head, in the order of neighbours."""
-    rows, columns = matrix.shape
-    return matrix.view(heads, 2, rows // heads // 2, columns).transpose(1, 2).reshape(rows, columns)
-
-
 def rope_factors(head_width):
     """What llama.cpp divides its own angles by to get ours."""
     return torch.tensor([
@@ -93,8 +87,6 @@ def tensors(network):
     yield "rope_freqs.weight", rope_factors(shape.head_width)
     for index, layer in enumerate(network.layers):
         for name, value in layer.named_parameters():
-            if name in ("attn_q", "attn_k"):
-                value = interleaved(value, shape.heads)
             yield f"blk.{index}.{name}.weight", value
     yield "output_norm.weight", network.output_norm
 

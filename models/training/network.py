@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 
 import torch
-from torch import nn
+from torch import autograd, nn
 from torch.nn import functional
 
 
@@ -30,8 +30,9 @@ class Shape:
 
 # Of each head's pairs of dimensions, this part turns with the position, at angles per token from
 # 1 down to SLOWEST; the others stay unturned, so that a head can look for content at any distance.
-TURNING_PART = 0.625
+TURNING_PART = 0.5
 SLOWEST = 1 / 2000
+BLOCK = 128  # queries that attend together
 
 
 def angles_per_token(head_width):
@@ -41,13 +42,50 @@ def angles_per_token(head_width):
     return [SLOWEST ** (i / (turning - 1)) if i < turning else 0.0 for i in range(pairs)]
 
 
+class Normalised(autograd.Function):
+    """x / rms(x) * weight with its gradient in as few passes over memory as can be."""
+
+    @staticmethod
+    def forward(context, x, weight, epsilon):
+        """x: (tokens, width)."""
+        width = x.shape[1]
+        scale = (torch.linalg.vector_norm(x, dim=1, keepdim=True).square() / width + epsilon).rsqrt()
+        x = x * scale
+        context.save_for_backward(x, weight, scale)
+        return x * weight
+
+    @staticmethod
+    def backward(context, gradient):
+        x, weight, scale = context.saved_tensors
+        product = gradient * x
+        along = torch.mv(product, weight)[:, None] / x.shape[1]
+        return ((gradient * weight).addcmul_(x, along, value=-1).mul_(scale), product.sum(0), None)
+
+
 def normalised(x, weight, epsilon):
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon) * weight
+    return Normalised.apply(x, weight, epsilon)
+
+
+class Gated(autograd.Function):
+    """silu(gate) * up, whose gradient takes no exponential function again."""
+
+    @staticmethod
+    def forward(context, gate, up):
+        opened = torch.sigmoid(gate)
+        passed = gate * opened
+        context.save_for_backward(opened, passed, up)
+        return passed * up
+
+    @staticmethod
+    def backward(context, gradient):
+        opened, passed, up = context.saved_tensors
+        slope = opened + passed - passed * opened
+        return gradient * up * slope, gradient * passed
 
 
 class Layer(nn.Module):
-    """One layer. Matrices have the shape (out, in); q and k keep the two halves of each pair of
-    dimensions apart (export.py interleaves them as llama.cpp wants)."""
+    """One layer. Matrices have the shape (out, in); in q and k, dimensions that turn together are
+    neighbours, as llama.cpp wants them."""
 
     def __init__(self, shape):
         super().__init__()
@@ -68,35 +106,41 @@ class Layer(nn.Module):
         self.ffn_up = matrix(hidden, width)
         self.ffn_down = matrix(width, hidden, closing)
 
-    def forward(self, x, rotation, mask):
-        """x: (rows, length, width); mask: (1, length, length), added to the scores."""
-        rows, length, width = x.shape
+    def forward(self, x, rows, rotation, mask):
+        """x: (rows * length, width); mask: (1, length, length), added to the scores."""
+        length, width = len(x) // rows, x.shape[1]
         heads, each = self.shape.heads, self.shape.head_width
         normal = normalised(x, self.attn_norm, self.shape.rms_epsilon)
-        flat = normal.reshape(-1, width)
+        matrices = torch.cat((self.attn_q / math.sqrt(each), self.attn_k, self.attn_v))
+        q, k, v = (normal @ matrices.t()).view(rows, length, 3, heads, each).unbind(2)
 
-        def split(matrix):
-            out = flat @ matrix.t()
-            return out.view(rows, length, heads, each).transpose(1, 2)
+        def by_head(y):
+            return y.transpose(1, 2).reshape(rows * heads, length, each)
 
-        q = turned(split(self.attn_q), rotation).reshape(rows * heads, length, each)
-        k = turned(split(self.attn_k), rotation).reshape(rows * heads, length, each)
-        v = split(self.attn_v).reshape(rows * heads, length, each)
-        scores = torch.baddbmm(mask, q, k.transpose(1, 2), alpha=1 / math.sqrt(each))
-        seen = torch.bmm(torch.softmax(scores, -1), v)
+        seen = attention(by_head(turned(q, rotation)), by_head(turned(k, rotation)), by_head(v), mask)
         seen = seen.view(rows, heads, length, each).transpose(1, 2).reshape(-1, width)
-        x = x + (seen @ self.attn_output.t()).view(rows, length, width)
+        x = x + seen @ self.attn_output.t()
 
-        flat = normalised(x, self.ffn_norm, self.shape.rms_epsilon).reshape(-1, width)
-        opened = functional.silu(flat @ self.ffn_gate.t()) * (flat @ self.ffn_up.t())
-        return x + (opened @ self.ffn_down.t()).view(rows, length, width)
+        normal = normalised(x, self.ffn_norm, self.shape.rms_epsilon)
+        gate, up = (normal @ torch.cat((self.ffn_gate, self.ffn_up)).t()).chunk(2, -1)
+        return x + Gated.apply(gate, up) @ self.ffn_down.t()
+
+
+def attention(q, k, v, mask):
+    """q, k, v: (heads of all rows, length, head width); causal. Goes by blocks of queries, which
+    need no scores of the keys behind them, and stay in the processor's cache."""
+    length, blocks = q.shape[1], []
+    for start in range(0, length, BLOCK):
+        end = min(start + BLOCK, length)
+        scores = torch.baddbmm(mask[:, start:end, :end], q[:, start:end], k[:, :end].transpose(1, 2))
+        blocks.append(torch.bmm(torch.softmax(scores, -1), v[:, :end]))
+    return torch.cat(blocks, 1)
 
 
 def turned(x, rotation):
-    """x: (rows, heads, length, head width), rotated by its positions."""
-    cosine, sine = rotation
-    first, second = x.chunk(2, -1)
-    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
+    """x: (rows, length, heads, head width), rotated by its positions."""
+    pairs = torch.view_as_complex(x.float().view(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * rotation).view(x.shape)
 
 
 class Network(nn.Module):
@@ -110,20 +154,19 @@ class Network(nn.Module):
         self.output_norm = nn.Parameter(torch.ones(shape.width))
         position = torch.arange(shape.context).float()[:, None]
         angles = position * torch.tensor(angles_per_token(shape.head_width))[None, :]
-        self.register_buffer("cosine", angles.cos(), persistent=False)
-        self.register_buffer("sine", angles.sin(), persistent=False)
+        self.register_buffer("rotation", torch.polar(torch.ones(()), angles)[:, None],
+                             persistent=False)
         self.masks = {}
 
     def hidden(self, tokens):
         """tokens: (rows, length) -> normalised state (rows, length, width)."""
-        length = tokens.shape[1]
+        rows, length = tokens.shape
         if length not in self.masks:
             self.masks[length] = torch.full((length, length), -1e9).triu(1)[None]
-        rotation = (self.cosine[:length], self.sine[:length])
-        x = functional.embedding(tokens, self.token_embd)
+        x = functional.embedding(tokens.flatten(), self.token_embd)
         for layer in self.layers:
-            x = layer(x, rotation, self.masks[length])
-        return normalised(x, self.output_norm, self.shape.rms_epsilon)
+            x = layer(x, rows, self.rotation[:length], self.masks[length])
+        return normalised(x, self.output_norm, self.shape.rms_epsilon).view(rows, length, -1)
 
     def loss(self, tokens, weights):
         """The weighted sum of the losses of tokens[:, 1:], of which only those with a weight are

@@ -15,14 +15,17 @@ from corpus import training_dialogue
 from corpus.dialogue import SPECIALS, rendered
 from tokenizer import Tokenizer
 from training.batches import Lane
+from training.beginning import begin
 from training.export import export
 from training.network import Network, Shape
 from training.optimizer import Muon
 
 LANES = 2  # batches of a step, shared by the workers
-WARM_UP = 60  # steps
-EARLY = 450  # steps in which the short exercises fade out
-MATRIX_RATE, OTHER_RATE, DECAY = 0.02, 0.004, 0.05
+# Steps at which the mixture of dialogues goes over to its next part, and how many that takes.
+PARTS, GOING_OVER = (250, 2800, 4200, 5600), 250
+MATRIX_RATE, OTHER_RATE, DECAY = 0.01, 0.004, 0.05
+# The share of those rates at some steps, in between on straight lines. After the last it falls to nothing.
+RATES = ((-1, 0.0), (59, 1.0), (1550, 1.0), (4200, 40 / 93))
 VOCABULARY_DIALOGUES = 6000
 SAVE_EVERY, LOG_EVERY = 200, 20
 
@@ -30,14 +33,23 @@ SAVE_EVERY, LOG_EVERY = 200, 20
 def learn_tokenizer(seed):
     texts = []
     for index in range(VOCABULARY_DIALOGUES):
-        pieces = rendered(training_dialogue(f"{seed} vocabulary {index}", 0.1))
+        pieces = rendered(training_dialogue(f"{seed} vocabulary {index}", 0.9))
         texts.append("".join(text for text, _ in pieces))
     return Tokenizer.learned(SPECIALS, texts)
 
 
 def rate_at(step, steps):
-    """Rises, stays, and falls to nothing over the last 60 %."""
-    return min(1.0, (step + 1) / WARM_UP, (steps - step) / (0.6 * steps))
+    """The share of the rates at this of so many steps."""
+    points = (*RATES, (steps, 0.0))
+    for (start, first), (end, last) in zip(points, points[1:]):
+        if step < end:
+            return first + (last - first) * (step - start) / (end - start)
+    return 0.0
+
+
+def part_at(step):
+    """The part of the mixture (corpus.shares) that the step is in, or between two."""
+    return sum(min(1.0, max(0.0, (step - start) / GOING_OVER)) for start in PARTS)
 
 
 class Training:
@@ -50,6 +62,7 @@ class Training:
         torch.manual_seed(options.seed)
         self.tokenizer = self.shared_tokenizer()
         self.network = Network(Shape(len(self.tokenizer.tokens)))
+        begin(self.network)
         matrices = [p for p in self.network.layers.parameters() if p.dim() == 2]
         others = [p for p in self.network.parameters() if all(p is not m for m in matrices)]
         self.muon = Muon(matrices, DECAY)
@@ -88,12 +101,13 @@ class Training:
     def gradients(self):
         """Leaves the mean gradient of the step's batches, of all workers, in .grad; returns the
         mean loss."""
-        early = max(0.0, 1 - self.step / EARLY)
+        part = part_at(self.step)
         self.network.zero_grad(set_to_none=True)
         sums = torch.zeros(3)
         for lane in self.lanes:
-            tokens, weights = lane.next(early)
-            loss = self.network.loss(tokens, weights)
+            tokens, weights = lane.next(part)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = self.network.loss(tokens, weights)
             loss.backward()
             sums += torch.tensor([loss.item(), weights[:, 1:].sum().item(), float(tokens.numel())])
         parameters = list(self.network.parameters())
