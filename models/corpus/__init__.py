@@ -7,20 +7,20 @@ from .source import Source
 # Dialogues, and their shares in the training's parts: exercises, everything, more of what is learned
 # last, more of what is asked in odd ways, and of tools with odd names.
 MIXTURE = (
-    (calls.choosing, 60, 8, 3, 3, 2),
-    (drills.dialogue, 40, 8, 4, 3, 2),
-    (basics.dialogue, 3, 20, 21, 20, 24),
-    (stories.dialogue, 2, 13, 12, 11, 13),
-    (calls.dialogue, 4, 45, 32, 22, 18),
-    (relay.dialogue, 1, 8, 9, 9, 9),
-    (relay.injected, 1, 5, 3, 3, 3),
-    (outside.dialogue, 2, 7, 6, 6, 6),
-    (calls.calling, 0, 0, 24, 12, 8),
-    (stories.of_companions, 0, 0, 6, 4, 3),
-    (basics.sums, 0, 0, 6, 4, 4),
-    (calls.oddly_worded, 0, 0, 0, 26, 8),
-    (stories.cast, 0, 0, 0, 8, 4),
-    (calls.oddly_named, 0, 0, 0, 0, 26),
+    (calls.choosing, (60, 8, 3, 3, 2)),
+    (drills.dialogue, (40, 8, 4, 3, 2)),
+    (basics.dialogue, (3, 20, 21, 20, 24)),
+    (stories.dialogue, (2, 13, 12, 11, 13)),
+    (calls.dialogue, (4, 45, 32, 22, 18)),
+    (relay.dialogue, (1, 8, 9, 9, 9)),
+    (relay.injected, (1, 5, 3, 3, 3)),
+    (outside.dialogue, (2, 7, 6, 6, 6)),
+    (calls.calling, (0, 0, 24, 12, 8)),
+    (stories.of_companions, (0, 0, 6, 4, 3)),
+    (basics.sums, (0, 0, 6, 4, 4)),
+    (calls.oddly_worded, (0, 0, 0, 26, 8)),
+    (stories.cast, (0, 0, 0, 8, 4)),
+    (calls.oddly_named, (0, 0, 0, 0, 26)),
 )
 # What is evaluated: ability -> (dialogues, the share of right answers it must reach).
 ABILITIES = {
@@ -38,15 +38,17 @@ SYSTEM_PROMPTS = ("You are a helpful assistant.", "Be brief.", "You are a friend
 
 def shares(part):
     """The shares of the mixture in this part of the training, or between two: 0 is the first."""
-    before = min(int(part), len(MIXTURE[0]) - 3)
+    parts = list(zip(*(each for _, each in MIXTURE)))
+    before = min(int(part), len(parts) - 2)
     share = part - before
-    return [row[1 + before] * (1 - share) + row[2 + before] * share for row in MIXTURE]
+    return [first * (1 - share) + then * share
+            for first, then in zip(parts[before], parts[before + 1])]
 
 
 def training_dialogue(seed, part):
     """The dialogue of this seed. part: where the training is (shares())."""
     source = Source(seed)
-    made = source.random.choices([row[0] for row in MIXTURE], shares(part))[0](source)
+    made = source.random.choices([make for make, _ in MIXTURE], shares(part))[0](source)
     # Some dialogues go on, with another subject.
     while len(made.messages) < 7 and source.chance(0.25):
         follow = basics if source.chance(0.7) else outside

@@ -242,6 +242,11 @@ def phrases(source, tool, arguments):
     return said
 
 
+def plain_request(source, verb, thing):
+    """What a user says for this to be done to the thing, without values."""
+    return " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
+
+
 def request_for(source, tool, verb, thing):
     """What a user says for the tool to do this to the thing."""
     arguments = {name: value_of(source, kind) for name, kind, required in tool.parameters
@@ -249,7 +254,7 @@ def request_for(source, tool, verb, thing):
     if verb in FINDING and source.chance(0.4):
         text = source.pick(QUESTIONS).format(thing=thing)
     else:
-        text = " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
+        text = plain_request(source, verb, thing)
     values = phrases(source, tool, arguments)
     if values and not source.held_out and source.chance(0.1):
         text = f"{values.lstrip(' ,.;:-')}, {text}"
@@ -275,7 +280,7 @@ def bare_tool_and_request(source, verb=None, thing=None):
     thing = thing or subject(source)
     tool = tool_for(source, verb, thing)
     tool.parameters = []
-    text = " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
+    text = plain_request(source, verb, thing)
     return Request(text, tool, {}, verb, thing)
 
 

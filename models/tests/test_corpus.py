@@ -34,9 +34,10 @@ class SourceTest(unittest.TestCase):
                              text_of(training_dialogue(seed, 1.3)))
 
     def test_the_mixture_goes_from_part_to_part(self):
-        for part in range(len(MIXTURE[0]) - 1):
-            self.assertEqual(shares(part), [row[1 + part] for row in MIXTURE])
-        self.assertEqual(shares(0.5), [(row[1] + row[2]) / 2 for row in MIXTURE])
+        parts = list(zip(*(each for _, each in MIXTURE)))
+        for part, wanted in enumerate(parts):
+            self.assertEqual(shares(part), list(wanted))
+        self.assertEqual(shares(0.5), [(a + b) / 2 for a, b in zip(*parts[:2])])
 
     def test_the_sides_are_disjoint(self):
         lists = [words.NOUNS, words.VERBS, words.ADJECTIVES, words.STRING_PARAMETERS,
@@ -112,7 +113,7 @@ class DialogueTest(unittest.TestCase):
         self.assertAlmostEqual(sum(fitting) / len(fitting), 0.5, delta=0.1)
 
     def test_the_values_of_a_call_stand_in_its_request(self):
-        for make in (calls.calling, calls.oddly_worded, calls.for_evaluation):
+        for make in (calls.calling, calls.oddly_worded, calls.oddly_named, calls.for_evaluation):
             for seed in range(200):
                 asked = ""
                 for message in make(Source(seed)).messages:

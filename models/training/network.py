@@ -62,8 +62,7 @@ class Normalised(autograd.Function):
         return ((gradient * weight).addcmul_(x, along, value=-1).mul_(scale), product.sum(0), None)
 
 
-def normalised(x, weight, epsilon):
-    return Normalised.apply(x, weight, epsilon)
+normalised = Normalised.apply
 
 
 class Gated(autograd.Function):

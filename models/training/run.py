@@ -21,11 +21,13 @@ from training.network import Network, Shape
 from training.optimizer import Muon
 
 LANES = 2  # batches of a step, shared by the workers
-# Steps at which the mixture of dialogues goes over to its next part, and how many that takes.
+# Steps at which the mixture of dialogues goes over to its next part, and how many that takes. These and
+# RATES are stretched to the steps of a training of another length.
 PARTS, GOING_OVER = (250, 2800, 4200, 5600), 250
 MATRIX_RATE, OTHER_RATE, DECAY = 0.01, 0.004, 0.05
-# The share of those rates at some steps, in between on straight lines. After the last it falls to nothing.
-RATES = ((-1, 0.0), (59, 1.0), (1550, 1.0), (4200, 40 / 93))
+# The share of those rates at some steps, in between on straight lines; the last step ends the training.
+RATES = ((-1, 0.0), (59, 1.0), (1550, 1.0), (4200, 40 / 93), (6800, 0.0))
+STEPS = RATES[-1][0]
 VOCABULARY_DIALOGUES = 6000
 SAVE_EVERY, LOG_EVERY = 200, 20
 
@@ -38,10 +40,9 @@ def learn_tokenizer(seed):
     return Tokenizer.learned(SPECIALS, texts)
 
 
-def rate_at(step, steps):
-    """The share of the rates at this of so many steps."""
-    points = (*RATES, (steps, 0.0))
-    for (start, first), (end, last) in zip(points, points[1:]):
+def rate_at(step):
+    """The share of the rates at this step."""
+    for (start, first), (end, last) in zip(RATES, RATES[1:]):
         if step < end:
             return first + (last - first) * (step - start) / (end - start)
     return 0.0
@@ -76,6 +77,11 @@ class Training:
     def checkpoint(self):
         return self.folder / f"checkpoint-{self.options.rank}.pt"
 
+    @property
+    def scheduled(self):
+        """The step of the schedule that this one stands for."""
+        return self.step * STEPS / self.options.steps
+
     def shared_tokenizer(self):
         path = self.folder / f"tokenizer-{self.options.rank}.json"
         if not path.exists():
@@ -101,7 +107,7 @@ class Training:
     def gradients(self):
         """Leaves the mean gradient of the step's batches, of all workers, in .grad; returns the
         mean loss."""
-        part = part_at(self.step)
+        part = part_at(self.scheduled)
         self.network.zero_grad(set_to_none=True)
         sums = torch.zeros(3)
         for lane in self.lanes:
@@ -126,7 +132,7 @@ class Training:
         losses, started, first = [], time.process_time(), self.tokens
         while self.step < self.options.steps:
             losses.append(self.gradients())
-            rate = rate_at(self.step, self.options.steps)
+            rate = rate_at(self.scheduled)
             self.muon.step(MATRIX_RATE * rate)
             for group in self.adam.param_groups:
                 group["lr"] = OTHER_RATE * rate
@@ -151,7 +157,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--output", required=True)
