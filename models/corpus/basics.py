@@ -2,7 +2,7 @@
 
 from .dialogue import Dialogue, Message, said
 from .phrasings import (ABOUT, ADDITIONS, ADDRESSES, AFTER, BEFORE, COLOUR_QUESTIONS, COUNT_DOWN,
-                        COUNT_TO, COUNT_UP, FIXED, GREETINGS, GREETING_TAILS, INTRODUCTIONS,
+                        COUNT_TO, COUNT_UP, FIXED, FURTHER, GREETINGS, GREETING_TAILS, INTRODUCTIONS,
                         MIX_QUESTIONS, OPENERS)
 
 NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen
@@ -34,6 +34,13 @@ def typed(source, text):
     return text
 
 
+def phrase(source, phrases):
+    """One of this side's phrases."""
+    if source.further and phrases in FURTHER and source.chance(0.6):
+        return source.any(FURTHER[phrases])
+    return source.pick(phrases)
+
+
 def greeting(source):
     word = source.any(list(GREETINGS))
     plain = source.any(GREETINGS[word])
@@ -56,7 +63,7 @@ def greeting(source):
 
 def fixed(source):
     answer = source.any(list(FIXED))
-    return source.pick(FIXED[answer]), answer
+    return phrase(source, FIXED[answer]), answer
 
 
 def colour(source):
@@ -64,20 +71,20 @@ def colour(source):
         pair = source.any(list(MIXES))
         mixed = MIXES[pair]
         pair = pair if source.chance(0.5) else pair[::-1]
-        return source.pick(MIX_QUESTIONS).format(*pair), f"{pair[0].capitalize()} and {pair[1]} make {mixed}."
+        return phrase(source, MIX_QUESTIONS).format(*pair), f"{pair[0].capitalize()} and {pair[1]} make {mixed}."
     thing = source.any(list(THINGS))
     article = source.any(("the ", "a ")) if thing not in ("snow", "milk", "coal", "blood",
     "grass") \
         else source.any(("", "the "))
     answer = f"The {thing} is {THINGS[thing]}."
-    return source.pick(COLOUR_QUESTIONS).format(article + thing), answer
+    return phrase(source, COLOUR_QUESTIONS).format(article + thing), answer
 
 
 def day(source):
     index = source.number(0, 6)
     if source.chance(0.5):
-        return source.pick(AFTER).format(DAYS[index]), f"After {DAYS[index]} comes {DAYS[(index + 1) % 7]}."
-    return source.pick(BEFORE).format(DAYS[index]), f"Before {DAYS[index]} comes {DAYS[index - 1]}."
+        return phrase(source, AFTER).format(DAYS[index]), f"After {DAYS[index]} comes {DAYS[(index + 1) % 7]}."
+    return phrase(source, BEFORE).format(DAYS[index]), f"Before {DAYS[index]} comes {DAYS[index - 1]}."
 
 
 def counting(source):
@@ -91,15 +98,15 @@ def counting(source):
             break
     if kind == "down":
         numbers = range(high, low - 1, -1)
-        text = (source.pick(COUNT_DOWN).format(high, low) if low != 1 or source.chance(0.5)
+        text = (phrase(source, COUNT_DOWN).format(high, low) if low != 1 or source.chance(0.5)
                 else source.any(("count down from {}", "count backwards from {}",
                                  "count back from {}")).format(high))
     elif kind == "to":
         numbers = range(1, high + 1)
-        text = source.pick(COUNT_TO).format(high)
+        text = phrase(source, COUNT_TO).format(high)
     else:
         numbers = range(low, high + 1)
-        text = source.pick(COUNT_UP).format(low, high)
+        text = phrase(source, COUNT_UP).format(low, high)
     return text, ", ".join(map(str, numbers)) + "."
 
 
@@ -110,7 +117,7 @@ def adding(source):
             break
     words = source.chance(0.12)
     shown = (NUMBER_WORDS[a], NUMBER_WORDS[b]) if words else (a, b)
-    template = source.pick(ADDITIONS)
+    template = phrase(source, ADDITIONS)
     return template.format(*shown), f"{a} + {b} = {a + b}."
 
 
@@ -130,4 +137,11 @@ def dialogue(source):
 def sums(source):
     """Several additions."""
     messages = [message for _ in range(source.number(2, 5)) for message in exchange(source, adding)]
+    return Dialogue("basics", messages)
+
+
+def asked_otherwise(source):
+    """The same in further ways."""
+    source.further = True
+    messages = [message for _ in range(source.number(1, 3)) for message in exchange(source)]
     return Dialogue("basics", messages)

@@ -5,7 +5,7 @@ import json
 from . import basics, outside
 from .dialogue import Dialogue, Message, called, said
 from .drills import digits, thing
-from .toolbox import (FAMILIAR, asked_again, bare_tool_and_request, competing, familiar_request,
+from .toolbox import (FAMILIAR, FINDING, asked_again, bare_tool_and_request, competing, familiar_request,
                       offered, tool_and_request, word)
 from .words import ADJECTIVES, NOUNS, STRING_PARAMETERS
 
@@ -76,9 +76,10 @@ def bare_other(source, request):
                                  request.thing if alike == 2 else None)
 
 
-def calling(source):
-    """A call, and often more of them, with or without answers from their results."""
-    request = request_of(source)
+def calling(source, request=None):
+    """A call, and often more of them, with or without answers from their results. request: the
+    first, else any."""
+    request = request or request_of(source)
     requests = competing(source, request)
     messages = []
     while True:
@@ -103,6 +104,15 @@ def oddly_named(source):
     """Calls of tools whose names often begin with the thing, which a request names last."""
     source.odd_names = True
     return calling(source)
+
+
+def in_any_order(source):
+    """Calls with many values that are said in any order, and often of what finds something, which
+    people also ask for by the thing alone."""
+    source.odd_order = True
+    source.odd_requests = source.chance(0.5)
+    verb = source.pick(FINDING) if source.chance(0.3) else None
+    return calling(source, tool_and_request(source, verb))
 
 
 def without_call(answer):

@@ -491,3 +491,45 @@ OPENERS = ("please ", "can you tell me: ", "hey, ", "ok, ", "now ", "so, ", "hi,
            "hey ", "so ", "now, ", "then, ", "another question: ", "once more: ",
            "last question: ", "and now: ", "just ", "kindly ", "be so kind: ", "come on, ",
            "if you can, ")
+
+# More ways, for the last part of the training alone.
+FURTHER = {
+    COLOUR_QUESTIONS: (
+        "is {} green or yellow?", "is {} white or black?", "is {} black or white or something else?",
+        "red, blue or green: which is {}?", "is {} yellow or red or brown?", "is {} orange or not?",
+        "is {} blue?", "is {} red?", "is {} green or blue or which colour?", "is {} grey or what?",
+        "how is {} painted?", "how would you colour {}?", "how do you paint {}?",
+        "how is {} to be painted?", "how do people colour {}?", "in which colour do you see {}?",
+        "how does {} look, in colour?", "{}: red, blue or green?", "{}: which colour?", "{} is how coloured?",
+        "with which colour do I draw {}?", "I draw {}, which colour do I take?"),
+    AFTER: (
+        "{}, and next?", "{}. What then?", "{} and after that?", "{}, then what?", "{}; and the next day?",
+        "first {}, next?", "it was {}, now it is?", "{} is over, what comes?", "{}, what follows?",
+        "{} ... and the day after?", "{}, and tomorrow?", "{} and tomorrow?", "{} - next?"),
+    BEFORE: (
+        "{}, and before that?", "{} and yesterday?", "{}, and yesterday?", "before that: {}?",
+        "{} comes after what?", "{} comes right after which day?", "after which day comes {}?",
+        "which day is followed by {}?", "{} follows what day?", "{} is after which day?"),
+    COUNT_UP: (
+        "count all between {} and {}", "the numbers between {} and {}", "numbers between {} and {}",
+        "between {} and {}, count", "tell me what is between {} and {}", "say all between {} and {}",
+        "list what lies between {} and {}", "start with {} and go on to {}", "start with {}, end with {}",
+        "begin with {} and end with {}", "first {}, last {}: count", "count with {} first and {} last"),
+    ADDITIONS: (
+        "{} together with {}?", "{} and {} in all?", "{} and {} all together?", "{} and {} in sum?",
+        "together, {} and {}?", "{} with {} more?", "take {} and {} together", "put {} and {} together",
+        "{} and {}, how many together?"),
+    FIXED["No, I am a tiny built-in model, not a person."]: (
+        "are you self-conscious?", "do you have consciousness?", "do you have awareness?",
+        "are you aware of yourself?", "do you know that you exist?", "do you exist?", "are you a being?",
+        "are you mortal?", "are you born or made?", "are you awake or asleep?", "are you hungry?"),
+    FIXED["No, I am only a tiny built-in model. For a large one, start sluice with --model FILE."]: (
+        "do you know very much?", "do you know more than me?", "do you know enough?", "how much do you know?",
+        "are you the smartest?", "are you the biggest?", "are you the greatest model?", "are you any good?"),
+    FIXED[f"I am Sluice Tiny, the tiny built-in model of Sluice. {ABOUT}"]: (
+        "are you a piece of software?", "are you some program?", "are you an app?", "are you a tool?",
+        "is this some program?", "are you a computer program?", "hey, what are you?", "hey, who are you?",
+        "oh, what are you?", "and what are you called?"),
+    FIXED["Goodbye!"]: (
+        "see you another day", "another time", "later then", "see you, model", "ok later", "next time"),
+}

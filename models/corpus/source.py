@@ -39,8 +39,10 @@ class Source:
     def __init__(self, seed, held_out=False):
         self.random = random.Random(seed)
         self.held_out = held_out
+        self.further = False  # whether to ask in the ways of phrasings.FURTHER, too
         self.odd_requests = False  # whether requests are to be worded as nobody would
         self.odd_names = False  # whether tools are to be named as few are
+        self.odd_order = False  # whether values are to be said in another order than the tool's
 
     def owns(self, *key):
         return is_held_out(*key) == self.held_out

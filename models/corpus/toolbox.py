@@ -153,7 +153,7 @@ def tool_name(source, verb, thing):
 
 
 def parameters(source):
-    count = source.any((0, 1, 1, 1, 1, 2, 2, 2, 3))
+    count = source.any((1, 2, 2, 3, 3) if source.odd_order else (0, 1, 1, 1, 1, 2, 2, 2, 3))
     found = []
     for index in range(count):
         kind = source.any(("string", "string", "string", "integer", "integer", "number", "boolean"))
@@ -223,7 +223,7 @@ def phrases(source, tool, arguments):
     """What a request says of each argument, in any order."""
     kinds = {name: kind for name, kind, _ in tool.parameters}
     said_order = list(arguments)
-    if len(said_order) > 1 and source.chance(0.3):
+    if len(said_order) > 1 and source.chance(0.8 if source.odd_order else 0.3):
         source.random.shuffle(said_order)
     strings = [name for name in arguments if kinds[name] == "string"]
     said = ""
@@ -247,12 +247,22 @@ def plain_request(source, verb, thing):
     return " ".join(filter(None, (opening(source), verb, source.any(ARTICLES), thing)))
 
 
+def question(source):
+    """How a user asks for a thing alone."""
+    if source.held_out or not source.odd_order or source.chance(0.5):
+        return source.pick(QUESTIONS)
+    while True:
+        made = " ".join(source.any(GLUE) for _ in range(source.number(0, 4))) + " {thing}"
+        if not is_held_out(made):
+            return made.lstrip()
+
+
 def request_for(source, tool, verb, thing):
     """What a user says for the tool to do this to the thing."""
     arguments = {name: value_of(source, kind) for name, kind, required in tool.parameters
                  if required or source.chance(0.6)}
     if verb in FINDING and source.chance(0.4):
-        text = source.pick(QUESTIONS).format(thing=thing)
+        text = question(source).format(thing=thing)
     else:
         text = plain_request(source, verb, thing)
     values = phrases(source, tool, arguments)

@@ -113,7 +113,8 @@ class DialogueTest(unittest.TestCase):
         self.assertAlmostEqual(sum(fitting) / len(fitting), 0.5, delta=0.1)
 
     def test_the_values_of_a_call_stand_in_its_request(self):
-        for make in (calls.calling, calls.oddly_worded, calls.oddly_named, calls.for_evaluation):
+        for make in (calls.calling, calls.oddly_worded, calls.oddly_named, calls.in_any_order,
+                     calls.for_evaluation):
             for seed in range(200):
                 asked = ""
                 for message in make(Source(seed)).messages:
