@@ -42,7 +42,7 @@ class Source:
         self.further = False  # whether to ask in the ways of phrasings.FURTHER, too
         self.odd_requests = False  # whether requests are to be worded as nobody would
         self.odd_names = False  # whether tools are to be named as few are
-        self.odd_order = False  # whether values are to be said in another order than the tool's
+        self.odd_order = False  # whether many values are to be said, in any order, or the thing alone
 
     def owns(self, *key):
         return is_held_out(*key) == self.held_out

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from corpus import ABILITIES, MIXTURE, basics, calls, held_out_dialogue, outside, relay, shares
-from corpus import stories, toolbox, training_dialogue, words
+from corpus import phrasings, stories, toolbox, training_dialogue, words
 from corpus.dialogue import SPECIALS, Answer, rendered
 from corpus.source import Source, is_held_out, sides
 from tokenizer import Tokenizer
@@ -55,6 +55,10 @@ class SourceTest(unittest.TestCase):
             self.assertTrue(training and held_out, items)
             self.assertEqual({Source(seed).pick(items) for seed in range(200)} & set(held_out),
                              set())
+
+    def test_no_further_phrase_is_one_of_the_evaluation(self):
+        for phrases, further in phrasings.FURTHER.items():
+            self.assertFalse(set(further) & set(sides(phrases)[1]))
 
     def test_words_have_one_side_in_every_list(self):
         joined = sides(tuple(words.NOUNS + words.ADJECTIVES))[1]

@@ -22,7 +22,8 @@ COPIED = 28  # dimensions of the token that one head copies
 
 @torch.no_grad()
 def begin(network):
-    """Sets the weights of a network of the default Shape. What is not spoken of here stays random or, at the end of a layer, nothing."""
+    """Sets the weights of a network of the default Shape. What is not spoken of here stays random
+    or, at the end of a layer, nothing."""
     shape, each = network.shape, network.shape.head_width
     width, noted = TOKEN.stop - TOKEN.start, BEFORE.stop - BEFORE.start
     network.token_embd.zero_()
