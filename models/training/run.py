@@ -66,7 +66,7 @@ class Training:
         begin(self.network)
         matrices = [p for p in self.network.layers.parameters() if p.dim() == 2]
         others = [p for p in self.network.parameters() if all(p is not m for m in matrices)]
-        self.muon = Muon(matrices, DECAY)
+        self.muon = Muon(matrices, DECAY, options.rank, options.workers)
         self.adam = torch.optim.Adam(others, betas=(0.9, 0.98))
         self.lanes = [Lane(self.tokenizer, f"{options.seed} lane {lane}")
                       for lane in range(options.rank, LANES, options.workers)]
