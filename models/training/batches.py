@@ -48,7 +48,7 @@ def batches_of_pool(tokenizer, seed, part):
 
 
 def padded(rows):
-    length = -(-max(len(ids) for ids, _ in rows) // 8) * 8 + 1
+    length = -(-max(len(ids) for ids, _ in rows) // 16) * 16 + 1
     tokens = torch.zeros(len(rows), length, dtype=torch.long)
     weights = torch.zeros(len(rows), length)
     for row, (ids, values) in enumerate(rows):

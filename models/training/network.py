@@ -105,9 +105,8 @@ class Layer(nn.Module):
         self.ffn_up = matrix(hidden, width)
         self.ffn_down = matrix(width, hidden, closing)
 
-    def forward(self, x, rows, rotation, mask, wanted=None):
-        """x: (rows * length, width); mask: (1, length, length), added to the scores; wanted: the
-        indices of what is returned of x, if not all."""
+    def forward(self, x, rows, rotation, mask):
+        """x: (rows * length, width); mask: (1, length, length), added to the scores."""
         length, width = len(x) // rows, x.shape[1]
         heads, each = self.shape.heads, self.shape.head_width
         normal = normalised(x, self.attn_norm, self.shape.rms_epsilon)
@@ -119,8 +118,6 @@ class Layer(nn.Module):
 
         seen = attention(by_head(turned(q, rotation)), by_head(turned(k, rotation)), by_head(v), mask)
         seen = seen.view(rows, heads, length, each).transpose(1, 2).reshape(-1, width)
-        if wanted is not None:
-            x, seen = x.index_select(0, wanted), seen.index_select(0, wanted)
         x = x + seen @ self.attn_output.t()
 
         normal = normalised(x, self.ffn_norm, self.shape.rms_epsilon)
@@ -160,26 +157,26 @@ class Network(nn.Module):
                              persistent=False)
         self.masks = {}
 
-    def hidden(self, tokens, wanted):
-        """tokens: (rows, length); wanted: indices of the flattened tokens -> their normalised state
-        (wanted, width)."""
+    def hidden(self, tokens):
+        """tokens: (rows, length) -> normalised state (rows, length, width)."""
         rows, length = tokens.shape
         if length not in self.masks:
             self.masks[length] = torch.full((length, length), -1e9).triu(1)[None]
         x = functional.embedding(tokens.flatten(), self.token_embd)
         for layer in self.layers:
-            x = layer(x, rows, self.rotation[:length], self.masks[length],
-                      wanted if layer is self.layers[-1] else None)
-        return normalised(x, self.output_norm, self.shape.rms_epsilon)
+            x = layer(x, rows, self.rotation[:length], self.masks[length])
+        return normalised(x, self.output_norm, self.shape.rms_epsilon).view(rows, length, -1)
 
     def loss(self, tokens, weights):
         """The weighted sum of the losses of tokens[:, 1:], of which only those with a weight are
         computed. weights: (rows, length), of each token as a target."""
-        targets, weights = tokens[:, 1:].flatten(), weights[:, 1:].flatten()
-        wanted = weights.nonzero().flatten()
-        logits = self.hidden(tokens[:, :-1], wanted) @ self.token_embd.t()
-        losses = functional.cross_entropy(logits, targets[wanted], reduction="none")
-        return (losses * weights[wanted]).sum()
+        targets = tokens[:, 1:]
+        wanted = weights[:, 1:]
+        chosen = wanted > 0
+        state = self.hidden(tokens[:, :-1])[chosen]
+        logits = state @ self.token_embd.t()
+        losses = functional.cross_entropy(logits, targets[chosen], reduction="none")
+        return (losses * wanted[chosen]).sum()
 
     def parameters_count(self):
         return sum(parameter.numel() for parameter in self.parameters())

@@ -17,8 +17,7 @@ def orthogonal(matrices):
     x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()
     for _ in range(ROUNDS):
         square = x @ x.transpose(1, 2)
-        polynomial = torch.baddbmm(square, square, square, beta=b, alpha=c)
-        x = torch.baddbmm(x, polynomial, x, beta=a)
+        x = a * x + (b * square + c * square @ square) @ x
     return (x.transpose(1, 2) if tall else x).float()
 
 
