@@ -18,7 +18,7 @@ endif()
 
 # In link order: each library before those it needs.
 set(llama_libraries "")
-foreach(name llama-common llama-common-base cpp-httplib llama ggml ggml-cpu ggml-base)
+foreach(name llama-common llama-common-base llama ggml ggml-cpu ggml-base)
   list(APPEND llama_libraries "${llama_prefix}/lib/lib${name}.a")
 endforeach()
 

@@ -1,0 +1,58 @@
+# scripts/llama-cpp injects this file into the CMake project of the pinned llama.cpp, so that the
+# build takes half the time and upstream's files stay as they are. CMake reads it before upstream
+# makes the targets; the settings are applied at the end of upstream's top CMakeLists.txt.
+
+# Leaves the sources that match `regex` out of `target`. If Sluice ever needs one of them, linking
+# fails.
+function(sluice_leave_out target regex)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources EXCLUDE REGEX "${regex}")
+  set_target_properties(${target} PROPERTIES SOURCES "${sources}")
+endfunction()
+
+# Compiles `target` as one unit per regex given: each takes the sources that no regex before it has
+# taken. The compiler then parses each header and instantiates each template once per unit. The paths
+# are relative to the target's directory.
+function(sluice_unite target)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(directory ${target} SOURCE_DIR)
+  list(FILTER sources INCLUDE REGEX "[.]cpp$")
+  string(REPLACE "${directory}/" "" sources "${sources}")
+  set(unit 0)
+  foreach(regex IN LISTS ARGN)
+    set(members ${sources})
+    list(FILTER members INCLUDE REGEX "${regex}")
+    list(FILTER sources EXCLUDE REGEX "${regex}")
+    list(TRANSFORM members PREPEND "${directory}/")
+    set_source_files_properties(${members} TARGET_DIRECTORY ${target}
+      PROPERTIES UNITY_GROUP ${unit} SKIP_UNITY_BUILD_INCLUSION OFF)
+    math(EXPR unit "${unit} + 1")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+function(sluice_apply_settings)
+  # Quantization, the command line, downloads: Sluice does without them.
+  sluice_leave_out(llama "llama-quant")
+  sluice_leave_out(llama-common
+    "^(arg|console|debug|download|hf-cache|imatrix-loader|llguidance|preset|subproc)[.]")
+  get_target_property(libraries llama-common LINK_LIBRARIES)
+  list(REMOVE_ITEM libraries cpp-httplib)
+  set_target_properties(llama-common PROPERTIES LINK_LIBRARIES "${libraries}")
+
+  # No unit dominates, so that several cores share the work; the users of the costly std::regex
+  # are together. Sources that define the same names are in different units: llama-graph and
+  # llama-kv-cache-dsv4, json and all others.
+  sluice_unite(llama
+    "^models/[a-f]" "^models/[g-m]" "^models/[n-z]"
+    "^llama-(kv-cache|memory|context)" "^llama-(model|grammar|sampler)|^unicode" ".")
+  sluice_unite(llama-common
+    "^parsers/" "^chat" "^jinja/" "^json[.]"
+    "^(common|json-schema|peg-parser)" ".")
+
+  # ggml computes the tensors and keeps -O3; llama samples and tokenizes; common handles text.
+  target_compile_options(llama PRIVATE -O2)
+  target_compile_options(llama-common PRIVATE -Os)
+endfunction()
+
+cmake_language(DEFER CALL sluice_apply_settings)
