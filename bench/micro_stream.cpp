@@ -19,7 +19,7 @@ namespace sluice {
 namespace {
 
 /// A manager whose limits are out of the way.
-struct Loop {
+struct UnlimitedLoop {
   static StreamLimits limits() {
     StreamLimits wide;
     wide.max_chunks = std::size_t{1} << 24U;
@@ -64,7 +64,7 @@ class NullSink final : public BlockSink {
 
 /// `backlog` chunks are kept all the time: each one appended is paid for by one acknowledged.
 void append_and_acknowledge(benchmark::State& state) {
-  Loop loop;
+  UnlimitedLoop loop;
   const auto stream = loop.start(true);
   const std::string text(100, 'x');
   const auto backlog = static_cast<std::size_t>(state.range(0));
@@ -104,7 +104,7 @@ void fill_and_read(benchmark::State& state) {
   const auto chunks = static_cast<Seq>(state.range(0));
   const double before = page_faults();
   for (auto _ : state) {
-    Loop loop;
+    UnlimitedLoop loop;
     const auto stream = loop.start(true);
     while (stream->next() < chunks) stream->append(ChunkKind::text, text);
     std::size_t bytes = 0;
@@ -126,7 +126,7 @@ void fill_and_read(benchmark::State& state) {
 BENCHMARK(fill_and_read)->Arg(16)->Arg(1000)->Arg(10000)->Arg(100000);
 
 void poll_reply(benchmark::State& state) {
-  Loop loop;
+  UnlimitedLoop loop;
   const auto stream = loop.start(true);
   const auto chunks = state.range(0);
   for (std::int64_t i = 0; i < chunks; ++i) stream->append(ChunkKind::text, "a word");
@@ -145,7 +145,7 @@ BENCHMARK(poll_reply)->Arg(1)->Arg(16)->Arg(1000);
 
 /// One chunk to `readers`, a chunk a turn: the rate is of deliveries.
 void fan_out(benchmark::State& state) {
-  Loop loop;
+  UnlimitedLoop loop;
   const auto stream = loop.start(false);
   const PushEncoder encoder;
   std::size_t bytes = 0;
@@ -166,7 +166,7 @@ BENCHMARK(fan_out)->Arg(1)->Arg(10)->Arg(1000);
 
 /// A chunk for each of many streams a turn.
 void many_streams(benchmark::State& state) {
-  Loop loop;
+  UnlimitedLoop loop;
   const PushEncoder encoder;
   std::size_t bytes = 0;
   std::vector<std::shared_ptr<ChunkStream>> streams;
@@ -192,7 +192,7 @@ void many_streams(benchmark::State& state) {
 BENCHMARK(many_streams)->Arg(64)->Arg(1000)->Arg(10000);
 
 void start_and_finish(benchmark::State& state) {
-  Loop loop;
+  UnlimitedLoop loop;
   for (auto _ : state) {
     const auto stream = loop.start(true);
     stream->append(ChunkKind::text, "a word");

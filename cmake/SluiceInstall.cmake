@@ -19,6 +19,9 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluiceConfig.cmake.in"
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/sluiceConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
+# Paths are relative to sluice.pc, so any prefix works, including one given to cmake --install.
+file(RELATIVE_PATH SLUICE_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" SLUICE_PC_TO_PREFIX "${SLUICE_PC_TO_PREFIX}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/sluice.pc.in" "${CMAKE_BINARY_DIR}/sluice.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/sluiceConfig.cmake" "${CMAKE_BINARY_DIR}/sluiceConfigVersion.cmake"
   DESTINATION "${config_dir}" COMPONENT library)

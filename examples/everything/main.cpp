@@ -70,6 +70,5 @@ int main(int count, char** arguments) {
   everything::add_tasks(server);
   everything::add_resources(server);
   everything::add_prompts(server);
-  return sluice::serve(server, std::move(places->http), std::move(places->unix_socket),
-                       places->stdio);
+  return sluice::serve(server, places->http, places->unix_socket, places->stdio);
 }

@@ -2,13 +2,10 @@
 
 // The request that a handler answers.
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,6 +14,9 @@
 
 #include "sluice/content.hpp"
 #include "sluice/detail/call_backend.hpp"
+#include "sluice/detail/duration.hpp"
+#include "sluice/detail/std_fwd.hpp"
+#include "sluice/detail/type.hpp"
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
 #include "sluice/logging_level.hpp"
@@ -118,18 +118,17 @@ class Call {
 
   /// Who asks: the name of an API key ("key:NAME"), the peer's address, or "uid:N" on stdio and
   /// Unix sockets.
-  const std::string& principal() const { return backend_->facts().principal; }
+  const std::string& principal() const;
   /// The MCP revision of the request, such as "2026-07-28".
   std::string_view revision() const;
-  const ClientFeatures& client() const { return backend_->facts().client; }
+  const ClientFeatures& client() const;
   /// Where the request stands in a distributed trace; null if it does not say.
-  const TraceContext* trace() const { return backend_->facts().trace.get(); }
-  /// Set when nobody waits for the answer any more: disconnected, cancelled, timed out.
-  std::stop_token stop_token() const { return backend_->facts().stop.get_token(); }
+  const TraceContext* trace() const;
+  /// Set when nobody waits for the answer any more: disconnected, cancelled, timed out. Include
+  /// <stop_token> before calling it.
+  std::stop_token stop_token() const;
   /// When the call is given up; none: never.
-  std::optional<std::chrono::steady_clock::time_point> deadline() const {
-    return backend_->facts().deadline;
-  }
+  std::optional<std::chrono::steady_clock::time_point> deadline() const;
 
   // What comes before the answer. False: the peer is slow, and nothing more should come before
   // room(). In a blocking() handler they wait for room. What the caller did not ask for is dropped.
@@ -169,7 +168,10 @@ class Call {
     Elicited<json::object> given =
         co_await elicit(std::move(message), schema_of<T>(), std::move(key));
     Elicited<T> out{.action = given.action};
-    if (given.content) out.content = decoded<T>(std::move(*given.content));
+    if (given.content) {
+      decode_content(*detail::readable_type_of<T>(), *given.content,
+                     std::addressof(out.content.emplace()));
+    }
     co_return out;
   }
   Task<Elicited<json::object>> elicit(std::string message, json::value schema,
@@ -233,12 +235,8 @@ class Call {
   /// Throws what a client is told whose answer is not what was asked for.
   [[noreturn]] static void throw_unfit(const std::string& why);
 
-  template <class T>
-  static T decoded(json::object content) {
-    std::expected<T, DecodeError> out = decode<T>(std::move(content), "content");
-    if (!out) throw_unfit(out.error().describe());
-    return std::move(*out);
-  }
+  /// Reads the answer to an elicitation into `out`, a `T{}`.
+  static void decode_content(const detail::Type& type, const json::object& content, void* out);
 
   detail::CallBackend* backend_;
   int asked_ = 0;  // questions: their keys

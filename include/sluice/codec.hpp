@@ -12,22 +12,20 @@
 //   an aggregate of these                         object (sluice/schema.hpp)
 //   containers, optionals, tuples, variants       sluice/container_codecs.hpp
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "sluice/describe.hpp"
 #include "sluice/detail/aggregate.hpp"
 #include "sluice/detail/coding.hpp"
+#include "sluice/detail/std_fwd.hpp"
+#include "sluice/detail/type.hpp"
 #include "sluice/json.hpp"
 
 namespace sluice {
@@ -38,6 +36,40 @@ template <class T>
 inline constexpr bool kIsCharacter =
     std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
     std::same_as<T, char16_t> || std::same_as<T, char32_t>;
+
+template <class T>
+constexpr std::size_t integer_index() {
+  const std::size_t of_size = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+  return std::is_signed_v<T> ? of_size : 4 + of_size;
+}
+
+/// Whether a `T` can be decoded, and not just encoded.
+template <class T>
+consteval bool readable();
+/// The same where structs are taken to be readable, since they may contain themselves.
+template <class T>
+consteval bool readable_part() {
+  if constexpr (std::is_const_v<T>) {
+    return false;
+  } else if constexpr (std::is_aggregate_v<T>) {
+    return true;
+  } else {
+    return readable<T>();
+  }
+}
+/// The same for an item that is decoded before it is moved into its container.
+template <class T>
+consteval bool readable_item() {
+  if constexpr (std::is_default_constructible_v<T> && std::is_move_constructible_v<T>) {
+    return readable_part<T>();
+  } else {
+    return false;
+  }
+}
+
+bool decode_long_double(const json::value& value, long double& out, Decoder& decoder);
+json::value literal_schema(std::string_view text);
+bool decode_literal(const json::value& value, std::string_view text, Decoder& decoder);
 
 }  // namespace detail
 
@@ -71,7 +103,7 @@ struct Codec {
 template <std::size_t kSize>
 struct FixedText {
   consteval FixedText(const char (&text)[kSize]) {  // NOLINT(google-explicit-constructor)
-    std::copy_n(text, kSize, characters);
+    for (std::size_t i = 0; i < kSize; ++i) characters[i] = text[i];
   }
   constexpr std::string_view view() const { return {characters, kSize - 1}; }
   char characters[kSize];
@@ -85,122 +117,54 @@ struct Literal {
   bool operator==(const Literal&) const = default;
 };
 
+/// Written as `T`. Nothing is read into it.
+template <class T>
+struct Codec<const T> : Codec<T> {};
+
 template <>
-struct Codec<bool> {
-  static json::value schema(SchemaBuilder&) { return {{"type", "boolean"}}; }
-  static bool decode(const json::value& value, bool& out, Decoder& decoder) {
-    if (!value.is_bool()) return decoder.fail_type("boolean", value);
-    out = value.get_bool();
-    return true;
-  }
-  static json::value encode(bool value, Encoder&) { return value; }
-};
+struct Codec<bool> : detail::TableCodec<bool, detail::kBoolType> {};
 
 /// The schema bounds what is narrower than 32 bits, and unsigned from below; the rest is left to
 /// decoding, since bounds of ten digits tell a reader nothing.
 template <class T>
-  requires(std::integral<T> && !std::same_as<T, bool> && !detail::kIsCharacter<T>)
-struct Codec<T> {
-  using Limits = std::numeric_limits<T>;
+  requires(std::integral<T> && sizeof(T) <= sizeof(long long) && !std::same_as<T, bool> &&
+           !detail::kIsCharacter<T>)
+struct Codec<T> : detail::TableCodec<T, detail::kIntegerTypes[detail::integer_index<T>()]> {};
 
-  static json::value schema(SchemaBuilder&) {
-    json::object out{{"type", "integer"}};
-    constexpr bool kNarrow = sizeof(T) < sizeof(std::int32_t);
-    if (kNarrow || std::is_unsigned_v<T>) out["minimum"] = Limits::min();
-    if (kNarrow) out["maximum"] = Limits::max();
-    return out;
+template <>
+struct Codec<float> : detail::TableCodec<float, detail::kFloatType> {};
+template <>
+struct Codec<double> : detail::TableCodec<double, detail::kDoubleType> {};
+
+template <>
+struct Codec<long double> {
+  static json::value schema(SchemaBuilder& builder) { return Codec<double>::schema(builder); }
+  static bool decode(const json::value& value, long double& out, Decoder& decoder) {
+    return detail::decode_long_double(value, out, decoder);
   }
-
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
-    if (!value.is_number()) return decoder.fail_type("integer", value);
-    if (value.is_double()) {
-      const double number = value.get_double();
-      if (number != std::trunc(number)) return decoder.fail_value("integer", value);
-      // Both bounds are powers of two, and so exact.
-      constexpr double kLow = static_cast<double>(Limits::min());
-      const double above = std::ldexp(1.0, Limits::digits);
-      if (!(number >= kLow && number < above)) return fail_range(value, decoder);
-      out = static_cast<T>(number);
-      return true;
-    }
-    const bool fits = value.is_int64() ? std::in_range<T>(value.get_int64())
-                                       : std::in_range<T>(value.get_uint64());
-    if (!fits) return fail_range(value, decoder);
-    out = value.is_int64() ? static_cast<T>(value.get_int64()) : static_cast<T>(value.get_uint64());
-    return true;
-  }
-
-  static json::value encode(T value, Encoder&) { return value; }
-
- private:
-  static bool fail_range(const json::value& value, Decoder& decoder) {
-    return decoder.fail_value(
-        "integer from " + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()),
-        value);
-  }
-};
-
-template <std::floating_point T>
-struct Codec<T> {
-  static json::value schema(SchemaBuilder&) { return {{"type", "number"}}; }
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
-    if (!value.is_number()) return decoder.fail_type("number", value);
-    out = value.to_number<T>();
-    return std::isfinite(out) ||
-           decoder.fail("expected number, got one that is too large to be stored");
-  }
-  static json::value encode(T value, Encoder&) {
+  static json::value encode(long double value, Encoder&) {
     return Encoder::number(static_cast<double>(value));
   }
 };
 
 template <>
-struct Codec<std::string> {
-  static json::value schema(SchemaBuilder&) { return {{"type", "string"}}; }
-  static bool decode(const json::value& value, std::string& out, Decoder& decoder) {
-    if (!value.is_string()) return decoder.fail_type("string", value);
-    out.assign(value.get_string().data(), value.get_string().size());
-    return true;
-  }
-  static json::value encode(const std::string& value, Encoder&) { return json::string(value); }
-};
+struct Codec<std::string> : detail::TableCodec<std::string, detail::kStringType> {};
 
 template <FixedText kText>
 struct Codec<Literal<kText>> {
-  static json::value schema(SchemaBuilder&) {
-    return {{"type", "string"}, {"const", kText.view()}};
-  }
+  static json::value schema(SchemaBuilder&) { return detail::literal_schema(kText.view()); }
   static bool decode(const json::value& value, Literal<kText>&, Decoder& decoder) {
-    static constexpr std::array kNames{kText.view()};
-    return (value.is_string() && std::string_view(value.get_string()) == kText.view()) ||
-           decoder.fail_name(kNames, value);
+    return detail::decode_literal(value, kText.view(), decoder);
   }
   static json::value encode(Literal<kText>, Encoder&) { return json::string(kText.view()); }
 };
 
-template <class T>
-  requires std::same_as<T, json::value> || std::same_as<T, json::object> ||
-           std::same_as<T, json::array>
-struct Codec<T> {
-  static json::value schema(SchemaBuilder&) {
-    if constexpr (std::same_as<T, json::object>) return {{"type", "object"}};
-    if constexpr (std::same_as<T, json::array>) return {{"type", "array"}};
-    return json::object();
-  }
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
-    if constexpr (std::same_as<T, json::object>) {
-      if (!value.is_object()) return decoder.fail_type("object", value);
-      out = value.get_object();
-    } else if constexpr (std::same_as<T, json::array>) {
-      if (!value.is_array()) return decoder.fail_type("array", value);
-      out = value.get_array();
-    } else {
-      out = value;
-    }
-    return true;
-  }
-  static json::value encode(const T& value, Encoder&) { return value; }
-};
+template <>
+struct Codec<json::value> : detail::TableCodec<json::value, detail::kJsonValueType> {};
+template <>
+struct Codec<json::object> : detail::TableCodec<json::object, detail::kJsonObjectType> {};
+template <>
+struct Codec<json::array> : detail::TableCodec<json::array, detail::kJsonArrayType> {};
 
 template <>
 struct Codec<std::monostate> {
@@ -208,63 +172,140 @@ struct Codec<std::monostate> {
   static bool decode(const json::value& value, std::monostate&, Decoder& decoder) {
     return value.is_null() || decoder.fail_type("null", value);
   }
-  static json::value encode(std::monostate, Encoder&) { return nullptr; }
+  static json::value encode(const std::monostate&, Encoder&) { return nullptr; }
 };
+
+namespace detail {
+
+template <class T>
+inline constexpr auto kEnumPairs = [] {
+  if constexpr (requires { Describe<T>::names; }) {
+    std::array<Enumerator<T>, Describe<T>::names.size()> pairs;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      pairs[i] = {Describe<T>::names[i].first, Describe<T>::names[i].second};
+    }
+    return pairs;
+  } else {
+    return kEnumerators<T>;
+  }
+}();
+
+template <class T>
+inline constexpr auto kEnumNames = [] {
+  std::array<std::string_view, kEnumPairs<T>.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kEnumPairs<T>[i].name;
+  return names;
+}();
+
+template <class T>
+inline constexpr auto kEnumValues = [] {
+  std::array<T, kEnumPairs<T>.size()> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = kEnumPairs<T>[i].value;
+  return values;
+}();
+
+template <class T>
+inline constinit const EnumType kEnumType = {
+    {.schema = enum_schema,
+     .decode = decode_enum,
+     .encode = encode_enum,
+     .size = sizeof(T),
+     .kind = Type::Kind::enumeration,
+     .is_signed = std::is_signed_v<std::underlying_type_t<T>>},
+    kEnumNames<T>.data(),
+    kEnumValues<T>.data(),
+    kEnumNames<T>.size(),
+    pretty_type<T>()};
+
+}  // namespace detail
 
 template <detail::FixedEnum T>
-struct Codec<T> {
-  static json::value schema(SchemaBuilder&) {
-    json::array names;
-    for (const std::string_view name : kNames) names.emplace_back(name);
-    return {{"type", "string"}, {"enum", std::move(names)}};
-  }
-
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
-    if (value.is_string()) {
-      const auto found = std::ranges::find(kNames, std::string_view(value.get_string()));
-      if (found != kNames.end()) {
-        out = kValues[static_cast<std::size_t>(found - kNames.begin())];
-        return true;
-      }
-    }
-    return decoder.fail_name(kNames, value);
-  }
-
-  static json::value encode(T value, Encoder&) {
-    const auto found = std::ranges::find(kValues, value);
-    if (found == kValues.end()) {
-      Encoder::fail_enumerator(
-          detail::kTypeName<T>,
-          static_cast<long long>(static_cast<std::underlying_type_t<T>>(value)));
-    }
-    return json::string(kNames[static_cast<std::size_t>(found - kValues.begin())]);
-  }
-
- private:
-  static constexpr auto kPairs = [] {
-    if constexpr (requires { Describe<T>::names; }) {
-      std::array<detail::Enumerator<T>, Describe<T>::names.size()> pairs;
-      for (std::size_t i = 0; i < pairs.size(); ++i) {
-        pairs[i] = {Describe<T>::names[i].first, Describe<T>::names[i].second};
-      }
-      return pairs;
-    } else {
-      return detail::kEnumerators<T>;
-    }
-  }();
-  static_assert(!kPairs.empty(),
+struct Codec<T> : detail::TableCodec<T, detail::kEnumType<T>> {
+  static_assert(!detail::kEnumPairs<T>.empty(),
                 "no enumerator of this enum is between -16 and 127: list them in a "
                 "specialisation of sluice::Describe (see sluice/describe.hpp)");
-  static constexpr auto kNames = [] {
-    std::array<std::string_view, kPairs.size()> names;
-    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPairs[i].name;
-    return names;
-  }();
-  static constexpr auto kValues = [] {
-    std::array<T, kPairs.size()> values{};
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = kPairs[i].value;
-    return values;
-  }();
 };
+
+namespace detail {
+
+// The table of a type whose codec has none.
+
+template <class T>
+json::value codec_schema(const Type&, SchemaBuilder& builder) {
+  return Codec<T>::schema(builder);
+}
+template <class T>
+bool codec_decode(const Type&, const json::value& value, void* out, Decoder& decoder) {
+  return Codec<T>::decode(value, *static_cast<T*>(out), decoder);
+}
+template <class T>
+json::value codec_encode(const Type&, const void* value, Encoder& encoder) {
+  return Codec<T>::encode(*static_cast<const T*>(value), encoder);
+}
+template <class T>
+json::value codec_encode_initial(Encoder& encoder) {
+  const T initial{};
+  return Codec<T>::encode(initial, encoder);
+}
+
+template <class T>
+concept CodecReads = requires(const json::value& value, T& out, Decoder& decoder) {
+  Codec<T>::decode(value, out, decoder);
+};
+
+template <class T>
+constexpr Type make_codec_type() {
+  Type out{.schema = codec_schema<T>,
+           .decode = decode_unreadable,
+           .encode = codec_encode<T>,
+           .size = sizeof(T),
+           .kind = std::is_enum_v<T> ? Type::Kind::enumeration : Type::Kind::plain,
+           .has_initial = std::is_default_constructible_v<T>};
+  if constexpr (CodecReads<T>) out.decode = codec_decode<T>;
+  if constexpr (std::is_default_constructible_v<T> && !std::is_enum_v<T>) {
+    out.encode_initial = codec_encode_initial<T>;
+  }
+  return out;
+}
+
+template <class T>
+inline constinit const Type kCodecType = make_codec_type<T>();
+
+template <class T>
+concept HasTable = requires { requires std::same_as<typename Codec<T>::TableOf, T>; };
+
+/// The table of `T`. A codec that is derived from that of another type has its own.
+template <class T>
+constexpr const Type* type_of() {
+  if constexpr (std::is_const_v<T>) {
+    return type_of<std::remove_const_t<T>>();
+  } else if constexpr (HasTable<T>) {
+    return Codec<T>::kType;
+  } else {
+    return &kCodecType<T>;
+  }
+}
+
+template <class T>
+consteval bool readable() {
+  if constexpr (std::is_const_v<T>) {
+    return false;
+  } else if constexpr (HasTable<T> && requires { Codec<T>::readable(); }) {
+    return Codec<T>::readable();
+  } else {
+    return CodecReads<T>;
+  }
+}
+
+/// The table of a type that is decoded.
+template <class T>
+constexpr const Type* readable_type_of() {
+  static_assert(readable<T>(),
+                "this type can be encoded, but not decoded: it or one of its members is const, "
+                "has no default constructor, cannot be assigned, or its Codec has no decode()");
+  return type_of<T>();
+}
+
+}  // namespace detail
 
 }  // namespace sluice

@@ -14,23 +14,21 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "sluice/codec.hpp"
+#include "sluice/detail/coding.hpp"
+#include "sluice/detail/std_fwd.hpp"
+#include "sluice/detail/type.hpp"
+#include "sluice/json.hpp"
 
 namespace sluice {
 
@@ -41,31 +39,116 @@ struct IsNullable : std::false_type {};
 template <class T>
 struct IsNullable<std::optional<T>> : std::true_type {
   using inside = T;
-  static void emplace(std::optional<T>& out, T&& value) { out = std::move(value); }
+  static T* emplace(std::optional<T>& out) { return std::addressof(out.emplace()); }
 };
 template <class T>
 struct IsNullable<std::unique_ptr<T>> : std::true_type {
   using inside = T;
-  static void emplace(std::unique_ptr<T>& out, T&& value) {
-    out = std::make_unique<T>(std::move(value));
+  static T* emplace(std::unique_ptr<T>& out) {
+    out.reset(new T{});
+    return out.get();
   }
 };
 template <class T>
 struct IsNullable<std::shared_ptr<T>> : std::true_type {
   using inside = T;
-  static void emplace(std::shared_ptr<T>& out, T&& value) {
-    out = std::make_shared<T>(std::move(value));
+  static T* emplace(std::shared_ptr<T>& out) {
+    out = std::make_shared<T>();
+    return out.get();
   }
 };
 template <class T>
 concept Nullable = IsNullable<T>::value;
 
-json::value nullable_schema(json::value inside);
+template <class T>
+const void* inside_of(const void* nullable) {
+  const T& value = *static_cast<const T*>(nullable);
+  return value ? std::addressof(*value) : nullptr;
+}
+template <class T>
+void reset_nullable(void* nullable) {
+  static_cast<T*>(nullable)->reset();
+}
+
+template <class T>
+bool decode_inside_of(void* nullable, const json::value& value, Decoder& decoder) {
+  T fresh{};
+  void* const inside = IsNullable<T>::emplace(fresh);
+  if (!decode_fresh(*type_of<typename IsNullable<T>::inside>(), value, inside, decoder)) {
+    return false;
+  }
+  *static_cast<T*>(nullable) = std::move(fresh);
+  return true;
+}
+
+/// Whether something fresh can be put inside.
+template <class T>
+inline constexpr bool kIsFillable =
+    !std::is_const_v<typename IsNullable<T>::inside> &&
+    std::is_default_constructible_v<typename IsNullable<T>::inside> && std::is_move_assignable_v<T>;
+
+template <class T>
+constexpr auto decode_inside_or_null() -> bool (*)(void*, const json::value&, Decoder&) {
+  if constexpr (kIsFillable<T>) {
+    return decode_inside_of<T>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
+inline constinit const NullableType kNullableType = {{.schema = nullable_schema,
+                                                      .decode = decode_nullable,
+                                                      .encode = encode_nullable,
+                                                      .size = sizeof(T),
+                                                      .kind = Type::Kind::nullable},
+                                                     type_of<typename IsNullable<T>::inside>(),
+                                                     inside_of<T>,
+                                                     reset_nullable<T>,
+                                                     decode_inside_or_null<T>()};
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::bool_constant<!std::same_as<T, bool>> {};
+
+template <class T>
+const void* items_of(const void* vector, std::size_t& count) {
+  const T& value = *static_cast<const T*>(vector);
+  count = value.size();
+  return value.data();
+}
+template <class T>
+void* resize_vector(void* vector, std::size_t count) {
+  T& value = *static_cast<T*>(vector);
+  value.resize(count);
+  return value.data();
+}
+
+template <class T>
+constexpr auto resize_or_null() -> void* (*)(void*, std::size_t) {
+  if constexpr (std::is_default_constructible_v<typename T::value_type> &&
+                std::is_move_constructible_v<typename T::value_type>) {
+    return resize_vector<T>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
+inline constinit const VectorType kVectorType = {{.schema = vector_schema,
+                                                  .decode = decode_vector,
+                                                  .encode = encode_vector,
+                                                  .encode_initial = encode_empty_array,
+                                                  .size = sizeof(T)},
+                                                 type_of<typename T::value_type>(),
+                                                 items_of<T>,
+                                                 resize_or_null<T>()};
 
 template <class T>
 struct IsSequence : std::false_type {};
 template <class T, class A>
-struct IsSequence<std::vector<T, A>> : std::true_type {};
+struct IsSequence<std::vector<T, A>> : std::bool_constant<!IsVector<std::vector<T, A>>::value> {};
 template <class T, class A>
 struct IsSequence<std::deque<T, A>> : std::true_type {};
 template <class T, class A>
@@ -97,6 +180,9 @@ struct IsTuple<std::tuple<T...>> : std::true_type {};
 template <class A, class B>
 struct IsTuple<std::pair<A, B>> : std::true_type {};
 
+/// Throws std::bad_variant_access.
+[[noreturn]] void fail_valueless();
+
 template <class T>
 bool decode_item(const json::array& array, std::size_t index, T& out, Decoder& decoder) {
   return Codec<T>::decode(array[index], out, decoder) || decoder.fail_at(index);
@@ -105,29 +191,17 @@ bool decode_item(const json::array& array, std::size_t index, T& out, Decoder& d
 }  // namespace detail
 
 template <detail::Nullable T>
-struct Codec<T> {
-  using Inside = typename detail::IsNullable<T>::inside;
+struct Codec<T> : detail::TableCodec<T, detail::kNullableType<T>> {
+  static consteval bool readable() {
+    return detail::kIsFillable<T> &&
+           detail::readable_part<typename detail::IsNullable<T>::inside>();
+  }
+};
 
-  static json::value schema(SchemaBuilder& builder) {
-    return detail::nullable_schema(Codec<Inside>::schema(builder));
-  }
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
-    if (value.is_null()) {
-      out = T{};
-      return true;
-    }
-    return decode_inside(value, out, decoder);
-  }
-  /// For a member: there, it is missing rather than null.
-  static bool decode_inside(const json::value& value, T& out, Decoder& decoder) {
-    Inside inside{};
-    if (!Codec<Inside>::decode(value, inside, decoder)) return false;
-    detail::IsNullable<T>::emplace(out, std::move(inside));
-    return true;
-  }
-  static json::value encode(const T& value, Encoder& encoder) {
-    return value ? Codec<Inside>::encode(*value, encoder) : json::value(nullptr);
-  }
+template <class T>
+  requires detail::IsVector<T>::value
+struct Codec<T> : detail::TableCodec<T, detail::kVectorType<T>> {
+  static consteval bool readable() { return detail::readable_item<typename T::value_type>(); }
 };
 
 template <class T>
@@ -140,7 +214,9 @@ struct Codec<T> {
     if constexpr (detail::IsSet<T>::value) out["uniqueItems"] = true;
     return out;
   }
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+  static bool decode(const json::value& value, T& out, Decoder& decoder)
+    requires(detail::readable_item<Item>())
+  {
     if (!value.is_array()) return decoder.fail_type("array", value);
     if (!decoder.enter()) return false;
     out.clear();
@@ -178,7 +254,9 @@ struct Codec<std::array<T, kSize>> {
             {"minItems", kSize},
             {"maxItems", kSize}};
   }
-  static bool decode(const json::value& value, std::array<T, kSize>& out, Decoder& decoder) {
+  static bool decode(const json::value& value, std::array<T, kSize>& out, Decoder& decoder)
+    requires(detail::readable_part<T>())
+  {
     if (!value.is_array()) return decoder.fail_type("array", value);
     const json::array& array = value.get_array();
     if (array.size() != kSize) return decoder.fail_size(kSize, array.size());
@@ -202,6 +280,9 @@ template <class T>
   requires detail::IsTuple<T>::value
 struct Codec<T> {
   static constexpr std::size_t kSize = std::tuple_size_v<T>;
+  static constexpr bool kReadable = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return (detail::readable_part<std::tuple_element_t<kIndex, T>>() && ...);
+  }(std::make_index_sequence<kSize>{});
 
   static json::value schema(SchemaBuilder& builder) {
     json::array items;
@@ -211,7 +292,9 @@ struct Codec<T> {
             {"items", false},
             {"minItems", kSize}};
   }
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+  static bool decode(const json::value& value, T& out, Decoder& decoder)
+    requires(kReadable)
+  {
     if (!value.is_array()) return decoder.fail_type("array", value);
     const json::array& array = value.get_array();
     if (array.size() != kSize) return decoder.fail_size(kSize, array.size());
@@ -255,7 +338,9 @@ struct Codec<T> {
   static json::value schema(SchemaBuilder& builder) {
     return {{"type", "object"}, {"additionalProperties", Codec<Value>::schema(builder)}};
   }
-  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+  static bool decode(const json::value& value, T& out, Decoder& decoder)
+    requires(detail::readable_item<Value>())
+  {
     if (!value.is_object()) return decoder.fail_type("object", value);
     if (!decoder.enter()) return false;
     out.clear();
@@ -283,19 +368,32 @@ struct Codec<std::variant<T...>> {
   static json::value schema(SchemaBuilder& builder) {
     return {{"anyOf", json::array{Codec<T>::schema(builder)...}}};
   }
-  static bool decode(const json::value& value, std::variant<T...>& out, Decoder& decoder) {
+  static bool decode(const json::value& value, std::variant<T...>& out, Decoder& decoder)
+    requires((detail::readable_item<T>() && std::is_assignable_v<std::variant<T...>&, T>) && ...)
+  {
     Decoder::Alternatives failures;
     return (decode_as<T>(value, out, decoder, failures) || ...) || failures.fail(decoder, value);
   }
   static json::value encode(const std::variant<T...>& value, Encoder& encoder) {
-    return std::visit(
-        [&]<class Alternative>(const Alternative& alternative) {
-          return Codec<Alternative>::encode(alternative, encoder);
-        },
-        value);
+    return encode_at(value, encoder, std::index_sequence_for<T...>());
   }
 
  private:
+  // Not visit(): unqualified, it could be another one than that of std, which is not declared.
+  template <std::size_t... kIndex>
+  static json::value encode_at(const std::variant<T...>& value, Encoder& encoder,
+                               std::index_sequence<kIndex...>) {
+    json::value out;
+    const bool found =
+        ((kIndex == value.index() &&
+          (static_cast<void>(
+               out = Codec<T>::encode(*std::get_if<kIndex>(std::addressof(value)), encoder)),
+           true)) ||
+         ...);
+    if (!found) detail::fail_valueless();
+    return out;
+  }
+
   template <class Alternative>
   static bool decode_as(const json::value& value, std::variant<T...>& out, Decoder& decoder,
                         Decoder::Alternatives& failures) {

@@ -94,116 +94,163 @@ struct MemberDescription {
   bool header = false;
 };
 
+/// The part of Field that does not depend on the member.
+class FieldBase {
+ public:
+  const MemberDescription& said() const { return said_; }
+
+ protected:
+  /// `spelling` is the member as the compiler spells it.
+  FieldBase(const char* spelling, std::string_view description);
+  FieldBase(const FieldBase& other);
+  FieldBase(FieldBase&& other) noexcept;
+  FieldBase& operator=(const FieldBase&) = delete;
+  FieldBase& operator=(FieldBase&&) = delete;
+  ~FieldBase();
+
+  void set(std::string_view name, json::value&& value);
+  void set_text(std::string_view name, std::string_view value);
+  void set_number(std::string_view name, std::int64_t value);
+  void set_number(std::string_view name, std::uint64_t value);
+  void set_number(std::string_view name, double value);
+  void set_true(std::string_view name);
+  void set_examples(std::initializer_list<json::value_ref> values);
+  void set_optional() { said_.optional = true; }
+  void set_header(std::string_view name);
+
+ private:
+  MemberDescription said_;
+};
+
 }  // namespace detail
 
 /// What is said about one member: each function adds a keyword of JSON Schema (Validation sections
 /// 6 and 9) to its schema.
 template <auto kMember>
-class Field {
+class Field : public detail::FieldBase {
   using Pointer = detail::MemberPointer<decltype(kMember)>;
   using Value = typename detail::WithoutOptional<typename Pointer::value_type>::type;
 
  public:
   using owner_type = typename Pointer::owner_type;
 
-  explicit Field(std::string_view description) {
-    description_.member = detail::kMemberName<kMember>;
-    if (!description.empty()) description_.attributes["description"] = description;
-  }
+  explicit Field(std::string_view description)
+      : FieldBase(detail::pretty_value<kMember>(), description) {}
 
   Field minimum(Value bound) &&
     requires detail::Number<Value>
   {
-    return std::move(*this).attribute("minimum", bound);
+    number("minimum", bound);
+    return std::move(*this);
   }
   Field maximum(Value bound) &&
     requires detail::Number<Value>
   {
-    return std::move(*this).attribute("maximum", bound);
+    number("maximum", bound);
+    return std::move(*this);
   }
   Field exclusive_minimum(Value bound) &&
     requires detail::Number<Value>
   {
-    return std::move(*this).attribute("exclusiveMinimum", bound);
+    number("exclusiveMinimum", bound);
+    return std::move(*this);
   }
   Field exclusive_maximum(Value bound) &&
     requires detail::Number<Value>
   {
-    return std::move(*this).attribute("exclusiveMaximum", bound);
+    number("exclusiveMaximum", bound);
+    return std::move(*this);
   }
   Field multiple_of(Value divisor) &&
     requires detail::Number<Value>
   {
-    return std::move(*this).attribute("multipleOf", divisor);
+    number("multipleOf", divisor);
+    return std::move(*this);
   }
   /// In Unicode characters.
   Field min_length(std::uint64_t count) &&
     requires detail::Text<Value>
   {
-    return std::move(*this).attribute("minLength", count);
+    number("minLength", count);
+    return std::move(*this);
   }
   Field max_length(std::uint64_t count) &&
     requires detail::Text<Value>
   {
-    return std::move(*this).attribute("maxLength", count);
+    number("maxLength", count);
+    return std::move(*this);
   }
   /// A regular expression of ECMA-262, for a part of the text unless it has ^ and $.
   Field pattern(std::string_view expression) &&
     requires detail::Text<Value>
   {
-    return std::move(*this).attribute("pattern", json::string(expression));
+    set_text("pattern", expression);
+    return std::move(*this);
   }
   /// Such as "date-time", "email" or "uri".
   Field format(std::string_view name) &&
     requires detail::Text<Value>
   {
-    return std::move(*this).attribute("format", json::string(name));
+    set_text("format", name);
+    return std::move(*this);
   }
   Field min_items(std::uint64_t count) &&
     requires detail::List<Value>
   {
-    return std::move(*this).attribute("minItems", count);
+    number("minItems", count);
+    return std::move(*this);
   }
   Field max_items(std::uint64_t count) &&
     requires detail::List<Value>
   {
-    return std::move(*this).attribute("maxItems", count);
+    number("maxItems", count);
+    return std::move(*this);
   }
   Field unique_items() &&
     requires detail::List<Value>
   {
-    return std::move(*this).attribute("uniqueItems", true);
+    set_true("uniqueItems");
+    return std::move(*this);
   }
   Field title(std::string_view text) && {
-    return std::move(*this).attribute("title", json::string(text));
+    set_text("title", text);
+    return std::move(*this);
   }
-  Field deprecated() && { return std::move(*this).attribute("deprecated", true); }
+  Field deprecated() && {
+    set_true("deprecated");
+    return std::move(*this);
+  }
   Field examples(std::initializer_list<json::value_ref> values) && {
-    return std::move(*this).attribute("examples", json::array(values));
+    set_examples(values);
+    return std::move(*this);
   }
   /// The member may be missing; it then keeps what its initialiser says, also where that is 0,
   /// false or "".
   Field optional() && {
-    description_.optional = true;
+    set_optional();
     return std::move(*this);
   }
   /// Clients of MCP 2026-07-28 repeat it in the HTTP header `Mcp-Param-<name>` (`x-mcp-header`).
   Field header(HeaderName name) &&
     requires detail::HeaderValue<Value>
   {
-    description_.header = true;
-    return std::move(*this).attribute("x-mcp-header", json::string(name.text()));
+    set_header(name.text());
+    return std::move(*this);
   }
   /// Any other keyword.
   Field attribute(std::string_view name, json::value value) && {
-    description_.attributes[name] = std::move(value);
+    set(name, std::move(value));
     return std::move(*this);
   }
 
-  detail::MemberDescription take() && { return std::move(description_); }
-
  private:
-  detail::MemberDescription description_;
+  template <class Number>
+  void number(std::string_view name, Number value) {
+    using Wide = std::conditional_t<
+        std::is_floating_point_v<Number>, double,
+        std::conditional_t<std::is_signed_v<Number>, std::int64_t, std::uint64_t>>;
+    set_number(name, static_cast<Wide>(value));
+  }
 };
 
 template <auto kMember>
@@ -215,24 +262,21 @@ Field<kMember> field(std::string_view description = {}) {
 /// What is said about a struct.
 class StructDescription {
  public:
-  StructDescription(std::string_view description, std::vector<detail::MemberDescription> members)
-      : description_(description), members_(std::move(members)) {}
+  StructDescription(std::string_view description,
+                    std::initializer_list<const detail::FieldBase*> fields);
+  StructDescription(const StructDescription& other);
+  StructDescription(StructDescription&& other) noexcept;
+  StructDescription& operator=(const StructDescription& other);
+  StructDescription& operator=(StructDescription&& other) noexcept;
+  ~StructDescription();
 
   /// Other members than those of the struct are let through, and not read.
-  StructDescription open() && {
-    open_ = true;
-    return std::move(*this);
-  }
+  StructDescription open() &&;
 
   const std::string& description() const { return description_; }
   bool is_open() const { return open_; }
   /// Null if nothing is said about it.
-  const detail::MemberDescription* find(std::string_view member) const {
-    for (const detail::MemberDescription& known : members_) {
-      if (known.member == member) return &known;
-    }
-    return nullptr;
-  }
+  const detail::MemberDescription* find(std::string_view member) const;
 
  private:
   std::string description_;
@@ -241,15 +285,12 @@ class StructDescription {
 };
 
 template <auto... kMembers>
-StructDescription describe(std::string_view description, Field<kMembers>... fields) {
-  std::vector<detail::MemberDescription> members;
-  members.reserve(sizeof...(kMembers));
-  (members.push_back(std::move(fields).take()), ...);
-  return StructDescription(description, std::move(members));
+StructDescription describe(std::string_view description, const Field<kMembers>&... fields) {
+  return StructDescription(description, {&fields...});
 }
 template <auto... kMembers>
-StructDescription describe(Field<kMembers>... fields) {
-  return describe(std::string_view{}, std::move(fields)...);
+StructDescription describe(const Field<kMembers>&... fields) {
+  return StructDescription({}, {&fields...});
 }
 
 }  // namespace sluice

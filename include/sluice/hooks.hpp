@@ -1,10 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string_view>
 
+#include "sluice/detail/duration.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {

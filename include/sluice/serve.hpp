@@ -2,18 +2,16 @@
 
 // Serving a Server.
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "sluice/detail/duration.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -59,33 +57,32 @@ struct ServeOptions {
 
 namespace detail {
 
-struct Places {
-  std::optional<http> over_http;
-  std::optional<unix_socket> over_unix;
-  bool over_stdio = false;
-  ServeOptions options;
-
-  void put(http where) { over_http = std::move(where); }
-  void put(unix_socket where) { over_unix = std::move(where); }
-  void put(stdio /*where*/) { over_stdio = true; }
-  void put(const ServeOptions& how) { options = how; }
-  template <class T>
-  void put(std::optional<T> where) {
-    if (where) put(std::move(*where));
-  }
+/// An argument of serve(): a place, or the options.
+struct Place {
+  enum class Kind : std::uint8_t { none, http, unix_socket, stdio, options };
+  Kind kind = Kind::none;
+  const void* value = nullptr;
 };
 
-template <class... Where>
-Places places(Where... where) {
-  Places out;
-  (out.put(std::move(where)), ...);
-  return out;
+inline Place place(const http& where) {
+  return {Place::Kind::http, &where};
+}
+inline Place place(const unix_socket& where) {
+  return {Place::Kind::unix_socket, &where};
+}
+inline Place place(const stdio& where) {
+  return {Place::Kind::stdio, &where};
+}
+inline Place place(const ServeOptions& how) {
+  return {Place::Kind::options, &how};
+}
+template <class T>
+Place place(const std::optional<T>& where) {
+  return where ? place(*where) : Place{};
 }
 
-/// `input_ended` is called on a loop when standard input has ended and all of it is answered.
-std::expected<Serving, Error> start_at(const Server& server, Places places,
-                                       std::function<void()> input_ended);
-int serve_at(const Server& server, Places places);
+std::expected<Serving, Error> start_at(const Server& server, std::initializer_list<Place> places);
+int serve_at(const Server& server, std::initializer_list<Place> places);
 
 }  // namespace detail
 
@@ -107,27 +104,27 @@ class Serving {
   void stop();
 
  private:
-  friend std::expected<Serving, Error> detail::start_at(const Server& server, detail::Places places,
-                                                        std::function<void()> input_ended);
+  friend std::expected<Serving, Error> detail::start_at(
+      const Server& server, std::initializer_list<detail::Place> places);
+  friend int detail::serve_at(const Server& server, std::initializer_list<detail::Place> places);
   struct State;
   explicit Serving(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
 /// Serves at these places (http, unix_socket, stdio; and ServeOptions; or std::optional of them)
-/// and returns. The error says
-/// what is in the way: a port that is taken, a TLS file that cannot be read, a definition that
-/// contradicts itself.
+/// and returns. The error says what is in the way: a port that is taken, a TLS file that cannot be
+/// read, a definition that contradicts itself.
 template <class... Where>
-std::expected<Serving, Error> start(const Server& server, Where... where) {
-  return detail::start_at(server, detail::places(std::move(where)...), {});
+std::expected<Serving, Error> start(const Server& server, const Where&... where) {
+  return detail::start_at(server, {detail::place(where)...});
 }
 
 /// Serves until SIGINT, SIGTERM or the end of standard input. Returns what main() should: 0, or 1
 /// with a line on standard error that says what was in the way.
 template <class... Where>
-int serve(const Server& server, Where... where) {
-  return detail::serve_at(server, detail::places(std::move(where)...));
+int serve(const Server& server, const Where&... where) {
+  return detail::serve_at(server, {detail::place(where)...});
 }
 
 }  // namespace sluice

@@ -18,10 +18,9 @@
 // read, and Error for a JSON-RPC error; whatever else they throw is logged, and the caller is told
 // of an internal error.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +31,9 @@
 
 #include "sluice/call.hpp"
 #include "sluice/content.hpp"
+#include "sluice/detail/duration.hpp"
 #include "sluice/detail/handler.hpp"
+#include "sluice/detail/type.hpp"
 #include "sluice/error.hpp"
 #include "sluice/hooks.hpp"
 #include "sluice/json.hpp"
@@ -129,150 +130,188 @@ struct ServerOptions {
 
 namespace detail {
 
-/// The keys of a JSON object, from the struct or from what the options say.
-template <class In>
-json::value input_schema(const json::value& given) {
-  if constexpr (Struct<In> && !std::same_as<In, Nothing>) {
-    return schema_of<In>();
-  } else {
-    static_assert(std::same_as<In, Nothing> || std::same_as<In, json::object>,
-                  "a tool takes a struct, or json::object");
-    if (!given.is_null()) return given;
-    return {{"type", "object"}};
-  }
-}
-
 template <class Out>
 concept StructuredOutput = Struct<Out> && !std::same_as<Out, ToolResult>;
 
-template <class Out>
-json::value output_schema(const json::value& given) {
-  if constexpr (StructuredOutput<Out>) {
-    return schema_of<Out>();
-  } else {
-    return given;
-  }
-}
+/// Read into `out`, a `T{}`; throw Error -32602 with the path of what does not fit.
+void decode_arguments(const Type& type, const json::object& arguments, void* out);
+void decode_variables(const Type& type, const Variables& variables, void* out);
 
-/// Throws Error -32602 with the path of what does not fit.
-[[noreturn]] void throw_unfit_arguments(const DecodeError& error);
 ToolResult structured_result(const json::value& value);
-ToolResult content_result(std::vector<Content> content);
-std::string text_of(const json::value& value);
+ToolResult structured_result(const Type& type, const void* value);
+ToolResult text_result(const Type& type, const void* value);
+ToolResult content_result(Content&& content);
 
-template <class In>
-In decode_arguments(const json::object& arguments) {
-  if constexpr (std::same_as<In, Nothing>) {
-    return {};
-  } else if constexpr (std::same_as<In, json::object>) {
-    return arguments;
-  } else {
-    std::expected<In, DecodeError> in = decode<In>(arguments, "arguments");
-    if (!in) throw_unfit_arguments(in.error());
-    return std::move(*in);
+/// What tools take and return.
+struct ToolAdapter {
+  using Request = json::object;
+  using Result = ToolResult;
+
+  template <class In>
+  static In decode(const json::object& arguments) {
+    if constexpr (std::same_as<In, Nothing>) {
+      return {};
+    } else if constexpr (std::same_as<In, json::object>) {
+      return arguments;
+    } else {
+      In in{};
+      decode_arguments(*readable_type_of<In>(), arguments, std::addressof(in));
+      return in;
+    }
   }
-}
 
-/// What tools may return.
-struct ToolEncoder {
-  ToolResult operator()() const { return {.content = {}}; }
-  ToolResult operator()(ToolResult result) const { return result; }
-  ToolResult operator()(Content content) const { return content_result({std::move(content)}); }
-  ToolResult operator()(std::vector<Content> content) const {
-    return content_result(std::move(content));
+  static ToolResult encode() { return {}; }
+  static ToolResult encode(ToolResult&& result) { return std::move(result); }
+  static ToolResult encode(std::string&& text) { return {.text = std::move(text)}; }
+  static ToolResult encode(Content&& content) { return content_result(std::move(content)); }
+  static ToolResult encode(std::vector<Content>&& content) {
+    return {.content = std::move(content)};
   }
   template <class Out>
-  ToolResult operator()(const Out& out) const {
-    if constexpr (std::convertible_to<const Out&, std::string>) {
+  static ToolResult encode(const Out& out) {
+    if constexpr (std::same_as<Out, ToolResult>) {
+      return out;
+    } else if constexpr (std::same_as<Out, Content>) {
+      return content_result(Content(out));
+    } else if constexpr (std::same_as<Out, std::vector<Content>>) {
+      return {.content = out};
+    } else if constexpr (std::convertible_to<const Out&, std::string>) {
       return {.text = out};
     } else if constexpr (std::convertible_to<const Out&, json::value>) {
       return structured_result(out);
     } else if constexpr (StructuredOutput<Out>) {
-      return structured_result(encode(out));
+      return structured_result(*type_of<Out>(), std::addressof(out));
     } else {
-      return {.text = text_of(encode(out))};
+      return text_result(*type_of<Out>(), std::addressof(out));
     }
   }
 };
 
-/// What resources may return; URI and type are filled in where they are missing.
+using Contents = std::vector<ResourceContents>;
+
+/// What resources return; URI and type are filled in where they are missing.
 struct ResourceEncoder {
-  using Contents = std::vector<ResourceContents>;
-  Contents operator()(Contents contents) const { return contents; }
-  Contents operator()(ResourceContents contents) const { return {std::move(contents)}; }
-  Contents operator()(std::string text) const {
-    return {ResourceContents{.uri = {}, .data = std::move(text)}};
-  }
+  using Result = Contents;
+
+  static Contents encode(Contents contents) { return contents; }
+  static Contents encode(ResourceContents contents);
+  static Contents encode(std::string text);
 };
 
-struct PromptEncoder {
-  PromptResult operator()(PromptResult result) const { return result; }
-  PromptResult operator()(std::vector<PromptMessage> messages) const {
-    return {.messages = std::move(messages)};
-  }
-  PromptResult operator()(const std::string& text) const {
-    return {.messages = {{.content = Content::text(text)}}};
+/// What resources at one URI take.
+struct ResourceAdapter : ResourceEncoder {
+  using Request = std::string;
+
+  template <class In>
+  static In decode(const std::string& uri) {
+    if constexpr (std::same_as<In, Nothing>) {
+      return {};
+    } else {
+      return uri;
+    }
   }
 };
-
-struct CompletionEncoder {
-  ArgumentCompletion operator()(ArgumentCompletion completion) const { return completion; }
-  ArgumentCompletion operator()(std::vector<std::string> values) const {
-    return {.values = std::move(values)};
-  }
-};
-
-json::object as_json(const Variables& variables);
 
 /// A struct of texts from values by name.
 template <class In>
-In decode_variables(const Variables& variables) {
+In variables_as(const Variables& variables) {
   if constexpr (std::same_as<In, Nothing>) {
     return {};
   } else if constexpr (std::same_as<In, Variables>) {
     return variables;
   } else {
-    std::expected<In, DecodeError> in =
-        decode<In>(as_json(variables), "arguments", UnknownMembers::ignore);
-    if (!in) throw_unfit_arguments(in.error());
-    return std::move(*in);
+    In in{};
+    decode_variables(*readable_type_of<In>(), variables, std::addressof(in));
+    return in;
   }
 }
 
-template <class In>
-In decode_match(const ResourceMatch& match) {
-  if constexpr (std::same_as<In, ResourceMatch>) {
-    return match;
+/// What resources of a template take.
+struct TemplateAdapter : ResourceEncoder {
+  using Request = ResourceMatch;
+
+  template <class In>
+  static In decode(const ResourceMatch& match) {
+    if constexpr (std::same_as<In, ResourceMatch>) {
+      return match;
+    } else {
+      return variables_as<In>(match.variables);
+    }
+  }
+};
+
+/// What prompts take and return.
+struct PromptAdapter {
+  using Request = Variables;
+  using Result = PromptResult;
+
+  template <class In>
+  static In decode(const Variables& variables) {
+    return variables_as<In>(variables);
+  }
+  static PromptResult encode(PromptResult result) { return result; }
+  static PromptResult encode(std::vector<PromptMessage> messages);
+  static PromptResult encode(const std::string& text);
+};
+
+/// What completions take and return.
+struct CompletionAdapter {
+  using Request = TypedArgument;
+  using Result = ArgumentCompletion;
+
+  template <class In>
+  static In decode(const TypedArgument& typed) {
+    if constexpr (std::same_as<In, TypedArgument>) {
+      return typed;
+    } else if constexpr (std::same_as<In, Nothing>) {
+      return {};
+    } else {
+      static_assert(std::constructible_from<In, const std::string&>,
+                    "a completion takes a TypedArgument, or what is typed as a std::string");
+      return In(typed.value);
+    }
+  }
+  static ArgumentCompletion encode(ArgumentCompletion completion) { return completion; }
+  static ArgumentCompletion encode(std::vector<std::string> values);
+};
+
+using ToolTable = HandlerTable<json::object, ToolResult>;
+using ResourceTable = HandlerTable<std::string, Contents>;
+using TemplateTable = HandlerTable<ResourceMatch, Contents>;
+using PromptTable = HandlerTable<Variables, PromptResult>;
+using CompletionTable = HandlerTable<TypedArgument, ArgumentCompletion>;
+
+/// The type that is a tool's input schema; null: the options say it.
+template <class F>
+constexpr const Type* tool_input() {
+  using In = InOf<F>;
+  if constexpr (Struct<In> && !std::same_as<In, Nothing>) {
+    return type_of<In>();
   } else {
-    return decode_variables<In>(match.variables);
+    static_assert(std::same_as<In, Nothing> || std::same_as<In, json::object>,
+                  "a tool takes a struct, or json::object");
+    return nullptr;
   }
 }
-
-template <class In>
-In decode_typed(const TypedArgument& typed) {
-  if constexpr (std::same_as<In, TypedArgument>) {
-    return typed;
+/// The same for the output.
+template <class F>
+constexpr const Type* tool_output() {
+  if constexpr (StructuredOutput<OutOf<F>>) {
+    return type_of<OutOf<F>>();
   } else {
-    static_assert(std::constructible_from<In, const std::string&>,
-                  "a completion takes a TypedArgument, or what is typed as a std::string");
-    return In(typed.value);
+    return nullptr;
   }
 }
-
-template <class In>
-json::value parameters_schema() {
+/// The type whose members are the arguments of a prompt; null: the options say them.
+template <class F>
+constexpr const Type* prompt_input() {
+  using In = InOf<F>;
   if constexpr (std::same_as<In, Nothing> || std::same_as<In, Variables>) {
     return nullptr;
   } else {
-    return schema_of<In>();
+    return type_of<In>();
   }
 }
-
-using ToolHandler = ErasedHandler<json::object, ToolResult>;
-using ResourceHandler = ErasedHandler<std::string, std::vector<ResourceContents>>;
-using TemplateHandler = ErasedHandler<ResourceMatch, std::vector<ResourceContents>>;
-using PromptHandler = ErasedHandler<Variables, PromptResult>;
-using CompletionHandler = ErasedHandler<TypedArgument, ArgumentCompletion>;
 
 class ServerState;
 
@@ -283,7 +322,13 @@ class ServerState;
 /// the definition, so that many at once are better made before it is served.
 class Server {
  public:
-  Server(std::string name, std::string version, ServerOptions options = {});
+  Server(std::string_view name, std::string_view version);
+  Server(std::string_view name, std::string_view version, ServerOptions options);
+  Server(const Server& other);
+  Server(Server&& other) noexcept;
+  Server& operator=(const Server& other);
+  Server& operator=(Server&& other) noexcept;
+  ~Server();
 
   // Each of these takes the place of what has the same name or URI. While the server is served,
   // they throw std::invalid_argument for what start() would refuse.
@@ -292,65 +337,71 @@ class Server {
   /// json::object in and json::value out with the schemas of the options. It may also return text,
   /// Content, several of them, or a ToolResult.
   template <class F>
-  Server& tool(std::string name, std::string description, F handler, ToolOptions options = {}) {
-    using In = detail::InOf<F>;
-    using Out = detail::OutOf<F>;
-    options.input_schema = detail::input_schema<In>(options.input_schema);
-    options.output_schema = detail::output_schema<Out>(options.output_schema);
-    return add(std::move(name), std::move(description), std::move(options),
-               detail::erase<json::object, ToolResult>(
-                   std::move(handler), detail::decode_arguments<In>, detail::ToolEncoder()));
+  Server& tool(std::string_view name, std::string_view description, F handler) {
+    return add(name, description, detail::tool_input<F>(), detail::tool_output<F>(),
+               detail::kHandlerTable<detail::ToolAdapter, F>,
+               detail::new_handler(std::move(handler)), nullptr);
+  }
+  template <class F>
+  Server& tool(std::string_view name, std::string_view description, F handler,
+               ToolOptions options) {
+    return add(name, description, detail::tool_input<F>(), detail::tool_output<F>(),
+               detail::kHandlerTable<detail::ToolAdapter, F>,
+               detail::new_handler(std::move(handler)), &options);
   }
 
   /// A resource. Its handler takes the URI or nothing, and returns text, ResourceContents or
   /// several of them.
   template <class F>
-  Server& resource(std::string uri, std::string name, F handler, ResourceOptions options = {}) {
-    return add(std::move(uri), std::move(name), std::move(options),
-               detail::erase<std::string, std::vector<ResourceContents>>(
-                   std::move(handler),
-                   [](const std::string& asked) {
-                     if constexpr (std::same_as<detail::InOf<F>, detail::Nothing>) {
-                       return detail::Nothing();
-                     } else {
-                       return asked;
-                     }
-                   },
-                   detail::ResourceEncoder()));
+  Server& resource(std::string_view uri, std::string_view name, F handler) {
+    return add(uri, name, detail::kHandlerTable<detail::ResourceAdapter, F>,
+               detail::new_handler(std::move(handler)), nullptr);
+  }
+  template <class F>
+  Server& resource(std::string_view uri, std::string_view name, F handler,
+                   ResourceOptions options) {
+    return add(uri, name, detail::kHandlerTable<detail::ResourceAdapter, F>,
+               detail::new_handler(std::move(handler)), &options);
   }
 
   /// Resources at all URIs of a template (RFC 6570). Its handler takes a ResourceMatch, Variables,
   /// or a struct of texts named like the variables. Throws std::invalid_argument for a template
   /// that is none.
   template <class F>
-  Server& resource_template(std::string uri_template, std::string name, F handler,
-                            ResourceOptions options = {}) {
-    return add(
-        std::move(uri_template), std::move(name), std::move(options),
-        detail::erase<ResourceMatch, std::vector<ResourceContents>>(
-            std::move(handler), detail::decode_match<detail::InOf<F>>, detail::ResourceEncoder()));
+  Server& resource_template(std::string_view uri_template, std::string_view name, F handler) {
+    return add(uri_template, name, detail::kHandlerTable<detail::TemplateAdapter, F>,
+               detail::new_handler(std::move(handler)), nullptr);
+  }
+  template <class F>
+  Server& resource_template(std::string_view uri_template, std::string_view name, F handler,
+                            ResourceOptions options) {
+    return add(uri_template, name, detail::kHandlerTable<detail::TemplateAdapter, F>,
+               detail::new_handler(std::move(handler)), &options);
   }
 
   /// A prompt. Its handler takes a struct of texts (those that may be missing are std::optional),
   /// or Variables, and returns text, messages or a PromptResult.
   template <class F>
-  Server& prompt(std::string name, std::string description, F handler, PromptOptions options = {}) {
-    using In = detail::InOf<F>;
-    return add(std::move(name), std::move(description), std::move(options),
-               detail::parameters_schema<In>(),
-               detail::erase<Variables, PromptResult>(
-                   std::move(handler), detail::decode_variables<In>, detail::PromptEncoder()));
+  Server& prompt(std::string_view name, std::string_view description, F handler) {
+    return add(name, description, detail::prompt_input<F>(),
+               detail::kHandlerTable<detail::PromptAdapter, F>,
+               detail::new_handler(std::move(handler)), nullptr);
+  }
+  template <class F>
+  Server& prompt(std::string_view name, std::string_view description, F handler,
+                 PromptOptions options) {
+    return add(name, description, detail::prompt_input<F>(),
+               detail::kHandlerTable<detail::PromptAdapter, F>,
+               detail::new_handler(std::move(handler)), &options);
   }
 
   /// Completes an argument of a prompt, or a variable of a template, that is there already (else
   /// std::invalid_argument). The handler takes what is typed, or a TypedArgument, and returns the
   /// values.
   template <class Ref, class F>
-  Server& completion(Ref of, std::string argument, F handler) {
-    return add(std::move(of), std::move(argument),
-               detail::erase<TypedArgument, ArgumentCompletion>(
-                   std::move(handler), detail::decode_typed<detail::InOf<F>>,
-                   detail::CompletionEncoder()));
+  Server& completion(const Ref& of, std::string_view argument, F handler) {
+    return add(of, argument, detail::kHandlerTable<detail::CompletionAdapter, F>,
+               detail::new_handler(std::move(handler)));
   }
 
   /// A skill (the extension io.modelcontextprotocol/skills, SEP-2640) at `path`, such as
@@ -359,7 +410,7 @@ class Server {
   Server& skill(std::string_view path, std::vector<SkillFile> files);
   /// All skills below a directory: each folder with a SKILL.md. Throws std::invalid_argument for
   /// what is none, and what cannot be read.
-  Server& skills(const std::filesystem::path& directory);
+  Server& skills(const std::string& directory);
 
   // False if there is none. Calls under way go on.
 
@@ -388,16 +439,22 @@ class Server {
   const std::shared_ptr<detail::ServerState>& state() const { return state_; }
 
  private:
-  Server& add(std::string name, std::string description, ToolOptions options,
-              detail::ToolHandler handler);
-  Server& add(std::string uri, std::string name, ResourceOptions options,
-              detail::ResourceHandler handler);
-  Server& add(std::string uri_template, std::string name, ResourceOptions options,
-              detail::TemplateHandler handler);
-  Server& add(std::string name, std::string description, PromptOptions options,
-              const json::value& parameters, detail::PromptHandler handler);
-  Server& add(PromptRef prompt, std::string argument, detail::CompletionHandler handler);
-  Server& add(TemplateRef resources, std::string argument, detail::CompletionHandler handler);
+  // Each takes ownership of `handler`, even if it throws. `options` may be null and is moved from.
+  // A null `input` or `output` means that the schema comes from the options.
+
+  Server& add(std::string_view name, std::string_view description, const detail::Type* input,
+              const detail::Type* output, const detail::ToolTable& table, void* handler,
+              ToolOptions* options);
+  Server& add(std::string_view uri, std::string_view name, const detail::ResourceTable& table,
+              void* handler, ResourceOptions* options);
+  Server& add(std::string_view uri_template, std::string_view name,
+              const detail::TemplateTable& table, void* handler, ResourceOptions* options);
+  Server& add(std::string_view name, std::string_view description, const detail::Type* input,
+              const detail::PromptTable& table, void* handler, PromptOptions* options);
+  Server& add(const PromptRef& prompt, std::string_view argument,
+              const detail::CompletionTable& table, void* handler);
+  Server& add(const TemplateRef& resources, std::string_view argument,
+              const detail::CompletionTable& table, void* handler);
 
   std::shared_ptr<detail::ServerState> state_;
 };

@@ -36,6 +36,19 @@ struct LogChunk {
   bool send(Call& call) const { return call.log(level, data, logger); }
 };
 
+/// Suspends until there is room, if there is something to wait for.
+template <class Room>
+class Yield {
+ public:
+  explicit Yield(std::optional<Room> room) : room_(std::move(room)) {}
+  bool await_ready() const noexcept { return !room_ || room_->await_ready(); }
+  void await_suspend(std::coroutine_handle<> awaiter) noexcept { room_->await_suspend(awaiter); }
+  void await_resume() const noexcept {}
+
+ private:
+  std::optional<Room> room_;
+};
+
 }  // namespace detail
 
 /// Partial output, to be yielded.
@@ -64,24 +77,13 @@ class [[nodiscard]] Stream {
     template <class Chunk>
       requires requires(const Chunk& chunk, Call& call) { chunk.send(call); }
     auto yield_value(const Chunk& chunk) {
-      return Yield(chunk.send(*call_) ? std::nullopt : std::optional(call_->room()));
+      using Room = decltype(call_->room());
+      return detail::Yield<Room>(chunk.send(*call_) ? std::nullopt
+                                                    : std::optional<Room>(call_->room()));
     }
     void set_call(Call& call) { call_ = &call; }
 
    private:
-    class Yield {
-     public:
-      explicit Yield(std::optional<Awaiting<void>> room) : room_(std::move(room)) {}
-      bool await_ready() const noexcept { return !room_ || room_->await_ready(); }
-      void await_suspend(std::coroutine_handle<> awaiter) noexcept {
-        room_->await_suspend(awaiter);
-      }
-      void await_resume() const noexcept {}
-
-     private:
-      std::optional<Awaiting<void>> room_;
-    };
-
     Call* call_ = nullptr;
   };
 

@@ -10,12 +10,12 @@
 // They start when they are awaited, run on the event loop of the request, and are destroyed where
 // they wait when the request is cancelled: what must be undone is done by destructors.
 
+#include <concepts>
 #include <coroutine>
 #include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace sluice {
 

@@ -6,7 +6,9 @@ caller_dir="$PWD"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$PWD"
 name="$(basename "$0")"
-cache="${SLUICE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice}"
+# Absolute, since programs are called in other folders.
+cache="$(cd "$caller_dir" && realpath -m -- "${SLUICE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice}")"
+export SLUICE_CACHE="$cache"
 jobs="${SLUICE_JOBS:-$(nproc)}"
 
 say() { echo "$name: $*" >&2; }

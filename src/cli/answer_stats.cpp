@@ -8,12 +8,8 @@
 namespace sluice {
 namespace {
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 double milliseconds(Duration duration) {
-  return seconds(duration) * 1000;
+  return to_seconds(duration) * 1000;
 }
 
 template <class... Args>
@@ -48,7 +44,7 @@ std::optional<Duration> AnswerStats::first_token() const {
 std::optional<double> AnswerStats::tokens_per_second() const {
   if (tokens() < 2 || !first_) return std::nullopt;
   const double time =
-      end_.decode_ms.value_or(0) > 0 ? *end_.decode_ms / 1000 : seconds(last_ - *first_);
+      end_.decode_ms.value_or(0) > 0 ? *end_.decode_ms / 1000 : to_seconds(last_ - *first_);
   if (time <= 0) return std::nullopt;
   return static_cast<double>(tokens() - 1) / time;
 }
@@ -59,7 +55,7 @@ std::string AnswerStats::summary() const {
   if (const auto first = first_token()) {
     out += *first < std::chrono::seconds(1)
                ? formatted(", first after %.0f ms", milliseconds(*first))
-               : formatted(", first after %.1f s", seconds(*first));
+               : formatted(", first after %.1f s", to_seconds(*first));
   }
   if (end_.outcome == AnswerEnd::Outcome::cancelled) return out + ", stopped";
   if (end_.finish_reason == "length") out += ", cut off at the length limit";

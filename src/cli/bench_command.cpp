@@ -6,13 +6,12 @@
 #include <unistd.h>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/bench_load.hpp"
 #include "cli/bench_results.hpp"
 #include "cli/bench_transport.hpp"
 #include "cli/client_options.hpp"
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/config_value.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/interrupts.hpp"
@@ -38,7 +37,7 @@ struct BenchArguments {
   bool quiet = false;
 };
 
-constexpr const char* kExamples =
+constexpr const char* kBenchExamples =
     "Examples:\n"
     "  sluice serve --engine synthetic --streams-per-client 100000 &\n"
     "  sluice bench --mode sse --streams 64 --count 1000 --interval-us -1\n"
@@ -215,38 +214,32 @@ int run_bench(const BenchArguments& arguments) {
 
 }  // namespace
 
-void add_bench_command(CLI::App& program, Command& chosen) {
+void add_bench_command(CommandLine& program) {
   const auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* command =
-      program.add_subcommand("bench", "Load a server with streams or calls, and measure it");
-  const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
-    return command->add_option(name, value, help)->type_name(type)->group("Load");
+  Subcommand command =
+      program.add_subcommand("bench", "Load a server with streams or calls, and measure it",
+                             kBenchExamples, [arguments] { return run_bench(*arguments); });
+  const auto add = [&](const char* name, OptionTarget target, const char* operand, const char* text,
+                       bool shows_default = true) {
+    command.add_option(
+        name, target,
+        {.text = text, .operand = operand, .group = "Load", .shows_default = shows_default});
   };
-  add("--mode", arguments->mode, "MODE", "poll, sse, ws (streams), or call (the tool echo)")
-      ->capture_default_str();
-  add("--streams", arguments->streams, "N", "Streams or calls under way at the same time")
-      ->capture_default_str();
-  add("--connections", arguments->connections, "N",
-      "Connections they share, in mode ws; default as many");
-  add("--rate", arguments->rate, "R",
-      "Starts due a second, whatever becomes of the ones before; 0: when a place is free")
-      ->capture_default_str();
-  add("--duration", arguments->duration, "TIME", "How long to start new ones")
-      ->capture_default_str();
-  add("--count", arguments->count, "N", "Chunks of a stream, from the synthetic engine")
-      ->capture_default_str();
-  add("--interval-us", arguments->interval_us, "US",
-      "Between chunks; 0: none, -1: none, and each is sent by itself")
-      ->capture_default_str();
-  add("--prompt", arguments->prompt, "TEXT", "What a model is asked, or a call echoes")
-      ->capture_default_str();
-  add("--max-tokens", arguments->max_tokens, "N", "The longest answer of a model");
-  add_client_options(*command, arguments->client);
-  command->add_flag("--json", arguments->as_json, "Print the results as JSON");
-  command->add_flag("-q,--quiet", arguments->quiet, "Show no progress");
-  command->footer(kExamples);
-  command->callback(
-      [arguments, &chosen] { chosen = [arguments] { return run_bench(*arguments); }; });
+  add("--mode", &arguments->mode, "MODE", "poll, sse, ws (streams), or call (the tool echo)");
+  add("--streams", &arguments->streams, "N", "Streams or calls under way at the same time");
+  add("--connections", &arguments->connections, "N",
+      "Connections they share, in mode ws; default as many", false);
+  add("--rate", &arguments->rate, "R",
+      "Starts due a second, whatever becomes of the ones before; 0: when a place is free");
+  add("--duration", &arguments->duration, "TIME", "How long to start new ones");
+  add("--count", &arguments->count, "N", "Chunks of a stream, from the synthetic engine");
+  add("--interval-us", &arguments->interval_us, "US",
+      "Between chunks; 0: none, -1: none, and each is sent by itself");
+  add("--prompt", &arguments->prompt, "TEXT", "What a model is asked, or a call echoes");
+  add("--max-tokens", &arguments->max_tokens, "N", "The longest answer of a model", false);
+  add_client_options(command, arguments->client);
+  command.add_flag("--json", arguments->as_json, {.text = "Print the results as JSON"});
+  command.add_flag("-q,--quiet", arguments->quiet, {.text = "Show no progress"});
 }
 
 }  // namespace sluice

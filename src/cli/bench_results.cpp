@@ -14,12 +14,8 @@ namespace {
 constexpr std::array<std::pair<std::string_view, double>, 4> kPercentiles = {
     {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p999", 99.9}}};
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 double per_second(std::uint64_t count, Duration elapsed) {
-  return elapsed.count() > 0 ? static_cast<double>(count) / seconds(elapsed) : 0;
+  return elapsed.count() > 0 ? static_cast<double>(count) / to_seconds(elapsed) : 0;
 }
 
 double milliseconds(std::uint64_t nanoseconds) {
@@ -99,7 +95,7 @@ std::string text_report(const BenchSubject& subject, const BenchResults& results
   append_formatted(out, "%s at %s, %u at a time over %u connections", units.c_str(),
                    subject.url.substr(0, 80).c_str(), subject.streams, subject.connections);
   if (subject.rate > 0) append_formatted(out, ", %g due a second", subject.rate);
-  append_formatted(out, ", %.1f s\n\n", seconds(results.elapsed));
+  append_formatted(out, ", %.1f s\n\n", to_seconds(results.elapsed));
   const auto row = [&out](const std::string& name, std::uint64_t count, double rate) {
     append_formatted(out, "  %-16s%14s%14s/s\n", name.c_str(),
                      grouped(static_cast<double>(count)).c_str(), grouped(rate).c_str());
@@ -141,7 +137,7 @@ std::string json_report(const BenchSubject& subject, const BenchResults& results
                    {"streams", subject.streams},
                    {"connections", subject.connections},
                    {"rate", subject.rate},
-                   {"elapsed_s", seconds(results.elapsed)},
+                   {"elapsed_s", to_seconds(results.elapsed)},
                    {"started", results.started},
                    {"completed", results.completed},
                    {"failed", results.failed},
@@ -160,7 +156,7 @@ std::string json_report(const BenchSubject& subject, const BenchResults& results
 
 std::string progress_line(const BenchSubject& subject, const BenchResults& results) {
   std::string out;
-  append_formatted(out, "%3.0f s  %12s %s  %12s chunks/s", seconds(results.elapsed),
+  append_formatted(out, "%3.0f s  %12s %s  %12s chunks/s", to_seconds(results.elapsed),
                    grouped(static_cast<double>(results.completed)).c_str(),
                    std::string(unit(subject)).c_str(),
                    grouped(per_second(results.chunks, results.elapsed)).c_str());

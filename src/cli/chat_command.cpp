@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/chat.hpp"
 #include "cli/client_options.hpp"
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/config_file.hpp"
 #include "cli/engine_factory.hpp"
 #include "cli/exit_code.hpp"
@@ -49,7 +48,7 @@ struct ChatArguments {
   std::string config_file;
 };
 
-constexpr const char* kExamples =
+constexpr const char* kChatExamples =
     "Examples:\n"
     "  sluice chat                                      # talk to the tiny built-in model\n"
     "  sluice chat --model model.gguf                   # start a model here and talk to it\n"
@@ -220,59 +219,54 @@ int run_chat(ChatArguments& arguments) {
   return *question ? chat.once(**question) : chat.interact();
 }
 
-void add_sampling_options(CLI::App& command, ChatArguments& arguments) {
-  const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
-    command.add_option(name, value, help)->type_name(type)->group("Answer");
+void add_sampling_options(Subcommand& command, ChatArguments& arguments) {
+  const auto add = [&](const char* name, OptionTarget target, const char* operand,
+                       const char* text) {
+    command.add_option(name, target, {.text = text, .operand = operand, .group = "Answer"});
   };
-  add("--system", arguments.system, "TEXT", "What the model is told before the conversation");
-  add("--temperature", arguments.temperature, "X", "0 always takes the likeliest token");
-  add("--top-k", arguments.top_k, "N", "Choose among the N likeliest tokens; 0: all");
-  add("--top-p", arguments.top_p, "X", "Choose among the likeliest tokens that make up this share");
-  add("--min-p", arguments.min_p, "X", "Leave out tokens less likely than this share of the best");
-  add("--repeat-penalty", arguments.repeat_penalty, "X", "Above 1: repeat less");
-  add("--seed", arguments.seed, "N", "The same seed gives the same answer");
-  add("--max-tokens", arguments.max_tokens, "N", "The longest answer");
-  command.add_option("--stop", arguments.stop, "End the answer before this text; may be repeated")
-      ->type_name("TEXT")
-      ->group("Answer")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add("--schema", arguments.schema_file, "FILE", "The answer must satisfy this JSON Schema");
-  add("--grammar", arguments.grammar_file, "FILE", "The answer must satisfy this grammar (GBNF)");
-  command
-      .add_option("--param", arguments.parameters,
-                  "Any other parameter of run, such as priority=5; may be repeated")
-      ->type_name("NAME=JSON")
-      ->group("Answer")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  const auto add_list = [&](const char* name, std::vector<std::string>& values, const char* operand,
+                            const char* text) {
+    command.add_repeatable(name, Keep::all,
+                           [&values](const std::vector<std::string>& given) { values = given; },
+                           {.text = text, .operand = operand, .group = "Answer"});
+  };
+  add("--system", &arguments.system, "TEXT", "What the model is told before the conversation");
+  add("--temperature", &arguments.temperature, "X", "0 always takes the likeliest token");
+  add("--top-k", &arguments.top_k, "N", "Choose among the N likeliest tokens; 0: all");
+  add("--top-p", &arguments.top_p, "X",
+      "Choose among the likeliest tokens that make up this share");
+  add("--min-p", &arguments.min_p, "X", "Leave out tokens less likely than this share of the best");
+  add("--repeat-penalty", &arguments.repeat_penalty, "X", "Above 1: repeat less");
+  add("--seed", &arguments.seed, "N", "The same seed gives the same answer");
+  add("--max-tokens", &arguments.max_tokens, "N", "The longest answer");
+  add_list("--stop", arguments.stop, "TEXT", "End the answer before this text; may be repeated");
+  add("--schema", &arguments.schema_file, "FILE", "The answer must satisfy this JSON Schema");
+  add("--grammar", &arguments.grammar_file, "FILE", "The answer must satisfy this grammar (GBNF)");
+  add_list("--param", arguments.parameters, "NAME=JSON",
+           "Any other parameter of run, such as priority=5; may be repeated");
 }
 
 }  // namespace
 
-void add_chat_command(CLI::App& program, Command& chosen) {
+void add_chat_command(CommandLine& program) {
   const auto arguments = std::make_shared<ChatArguments>();
-  CLI::App* command =
-      program.add_subcommand("chat", "Talk to a model, of a server or started right here");
-  command->add_option("prompt", arguments->prompt, "Ask this and leave; - reads standard input")
-      ->type_name("PROMPT");
-  command->add_option("--via", arguments->via, "How the answer travels: poll, sse, ws or mcp")
-      ->type_name("WAY")
-      ->capture_default_str()
-      ->group("Connection");
-  add_client_options(*command, arguments->client);
-  add_sampling_options(*command, *arguments);
-  command->add_flag("--json", arguments->as_json, "Print one JSON object instead of text");
-  command->add_flag("-q,--quiet", arguments->quiet, "Print no figures after the answer");
-  add_engine_options(*command, arguments->engine);
-  command->add_option("--config", arguments->config_file, "Settings file for the model")
-      ->type_name("FILE")
-      ->group("Engine");
-  command->footer(kExamples);
-  command->callback(
-      [arguments, &chosen] { chosen = [arguments] { return run_chat(*arguments); }; });
+  Subcommand command =
+      program.add_subcommand("chat", "Talk to a model, of a server or started right here",
+                             kChatExamples, [arguments] { return run_chat(*arguments); });
+  command.add_option("prompt", &arguments->prompt,
+                     {.text = "Ask this and leave; - reads standard input", .operand = "PROMPT"});
+  command.add_option("--via", &arguments->via,
+                     {.text = "How the answer travels: poll, sse, ws or mcp",
+                      .operand = "WAY",
+                      .group = "Connection",
+                      .shows_default = true});
+  add_client_options(command, arguments->client);
+  add_sampling_options(command, *arguments);
+  command.add_flag("--json", arguments->as_json, {.text = "Print one JSON object instead of text"});
+  command.add_flag("-q,--quiet", arguments->quiet, {.text = "Print no figures after the answer"});
+  add_engine_options(command, arguments->engine);
+  command.add_option("--config", &arguments->config_file,
+                     {.text = "Settings file for the model", .operand = "FILE", .group = "Engine"});
 }
 
 }  // namespace sluice

@@ -1,25 +1,26 @@
 #include "cli/client_options.hpp"
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/process_environment.hpp"
 
 namespace sluice {
 
-void add_client_options(CLI::App& app, ClientOptions& options) {
-  app.add_option("--url", options.url, "The server, such as http://127.0.0.1:8080. SLUICE_URL")
-      ->type_name("URL")
-      ->group("Connection");
-  app.add_option("--key", options.key,
-                 "API key. SLUICE_KEY; other users of this machine can see flags")
-      ->type_name("KEY")
-      ->group("Connection");
-  app.add_option("--ca", options.ca_file, "Trust certificates signed by these (PEM)")
-      ->type_name("FILE")
-      ->group("Connection");
-  app.add_flag("--insecure", options.insecure, "Trust any certificate, for tests on this machine")
-      ->group("Connection");
+void add_client_options(Subcommand& command, ClientOptions& options) {
+  const std::string group = "Connection";
+  command.add_option("--url", &options.url,
+                     {.text = "The server, such as http://127.0.0.1:8080. SLUICE_URL",
+                      .operand = "URL",
+                      .group = group});
+  command.add_option("--key", &options.key,
+                     {.text = "API key. SLUICE_KEY; other users of this machine can see flags",
+                      .operand = "KEY",
+                      .group = group});
+  command.add_option(
+      "--ca", &options.ca_file,
+      {.text = "Trust certificates signed by these (PEM)", .operand = "FILE", .group = group});
+  command.add_flag("--insecure", options.insecure,
+                   {.text = "Trust any certificate, for tests on this machine", .group = group});
 }
 
 void complete_from_environment(ClientOptions& options) {

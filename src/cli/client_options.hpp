@@ -5,11 +5,9 @@
 #include "client/server_address.hpp"
 #include "core/error.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace sluice {
+
+class Subcommand;
 
 /// How to reach a server, as `chat` and `bench` take it.
 struct ClientOptions {
@@ -20,7 +18,7 @@ struct ClientOptions {
 };
 
 /// Adds --url, --key, --ca and --insecure. `options` outlives the parsing.
-void add_client_options(CLI::App& app, ClientOptions& options);
+void add_client_options(Subcommand& command, ClientOptions& options);
 
 /// Fills in SLUICE_URL and SLUICE_KEY where the flags are missing.
 void complete_from_environment(ClientOptions& options);

@@ -1,23 +1,14 @@
 #pragma once
 
-#include <functional>
-
-namespace CLI {
-class App;
-}
-
 namespace sluice {
 
-/// What the command line asked for; set while it is parsed, run afterwards. Returns the program's
-/// exit code.
-using Command = std::function<int()>;
+class CommandLine;
 
-// Each adds one subcommand to `program`. When it is the one given, `chosen` becomes what to do;
-// both outlive the parsing.
-void add_serve_command(CLI::App& program, Command& chosen);
-void add_chat_command(CLI::App& program, Command& chosen);
-void add_doctor_command(CLI::App& program, Command& chosen);
-void add_bench_command(CLI::App& program, Command& chosen);
-void add_version_command(CLI::App& program, Command& chosen);
+// Each adds one subcommand to `program`.
+void add_serve_command(CommandLine& program);
+void add_chat_command(CommandLine& program);
+void add_doctor_command(CommandLine& program);
+void add_bench_command(CommandLine& program);
+void add_version_command(CommandLine& program);
 
 }  // namespace sluice

@@ -5,9 +5,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/doctor_checks.hpp"
 #include "cli/doctor_report.hpp"
 #include "cli/engine_factory.hpp"
@@ -26,7 +25,7 @@ struct DoctorArguments {
   bool as_json = false;
 };
 
-constexpr const char* kExamples =
+constexpr const char* kDoctorExamples =
     "Examples:\n"
     "  sluice doctor                          # as `sluice serve` would start\n"
     "  sluice doctor --model model.gguf --port 80\n"
@@ -73,19 +72,16 @@ int run_doctor(const DoctorArguments& arguments) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& program, Command& chosen) {
+void add_doctor_command(CommandLine& program) {
   const auto arguments = std::make_shared<DoctorArguments>();
-  CLI::App* command = program.add_subcommand(
-      "doctor", "Check machine, model, port, TLS files and limits, and say how to fix each");
-  command->add_flag("--json", arguments->as_json, "Print the checks as JSON");
-  command
-      ->add_option("--config", arguments->file,
-                   "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one")
-      ->type_name("FILE");
-  add_serve_options(*command, arguments->flags);
-  command->footer(kExamples);
-  command->callback(
-      [arguments, &chosen] { chosen = [arguments] { return run_doctor(*arguments); }; });
+  Subcommand command = program.add_subcommand(
+      "doctor", "Check machine, model, port, TLS files and limits, and say how to fix each",
+      kDoctorExamples, [arguments] { return run_doctor(*arguments); });
+  command.add_flag("--json", arguments->as_json, {.text = "Print the checks as JSON"});
+  command.add_option("--config", &arguments->file,
+                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one",
+                      .operand = "FILE"});
+  add_serve_options(command, arguments->flags);
 }
 
 }  // namespace sluice

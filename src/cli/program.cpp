@@ -3,9 +3,8 @@
 #include <exception>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/terminal.hpp"
 #include "core/version.hpp"
@@ -24,23 +23,17 @@ constexpr const char* kFooter =
     "reached; 130 interrupted. Colours are used on terminals only, and not if NO_COLOR is set.\n";
 
 int parse_and_run(int argc, const char* const* argv) {
-  CLI::App program("Streams a language model's tokens, over HTTP, SSE, WebSocket and MCP.",
-                   "sluice");
-  Command chosen;
-  add_serve_command(program, chosen);
-  add_chat_command(program, chosen);
-  add_doctor_command(program, chosen);
-  add_bench_command(program, chosen);
-  add_version_command(program, chosen);
-  program.require_subcommand(1);
-  program.set_version_flag("--version", "sluice " + std::string(kVersion));
-  program.footer(kFooter);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
-  return chosen();
+  CommandLine program(
+      {.name = "sluice",
+       .description = "Streams a language model's tokens, over HTTP, SSE, WebSocket and MCP.",
+       .version = "sluice " + std::string(kVersion),
+       .footer = kFooter});
+  add_serve_command(program);
+  add_chat_command(program);
+  add_doctor_command(program);
+  add_bench_command(program);
+  add_version_command(program);
+  return program.run(argc, argv);
 }
 
 }  // namespace

@@ -3,9 +3,8 @@
 #include <string>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/machine.hpp"
 #include "cli/process_environment.hpp"
@@ -24,7 +23,7 @@ struct ServeArguments {
   bool example_config = false;
 };
 
-constexpr const char* kExamples =
+constexpr const char* kServeExamples =
     "Examples:\n"
     "  sluice serve                                       # the tiny built-in model\n"
     "  sluice serve --model model.gguf\n"
@@ -62,21 +61,19 @@ int run_serve(const ServeArguments& arguments) {
 
 }  // namespace
 
-void add_serve_command(CLI::App& program, Command& chosen) {
+void add_serve_command(CommandLine& program) {
   const auto arguments = std::make_shared<ServeArguments>();
-  CLI::App* command = program.add_subcommand("serve", "Serve a model, or numbers for load tests");
-  command
-      ->add_option("--config", arguments->file,
-                   "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one")
-      ->type_name("FILE");
-  command->add_flag("--print-config", arguments->print_config,
-                    "Print the settings that would be used, and where each comes from");
-  command->add_flag("--example-config", arguments->example_config,
-                    "Print a sluice.toml with every setting explained");
-  add_serve_options(*command, arguments->flags);
-  command->footer(kExamples);
-  command->callback(
-      [arguments, &chosen] { chosen = [arguments] { return run_serve(*arguments); }; });
+  Subcommand command =
+      program.add_subcommand("serve", "Serve a model, or numbers for load tests", kServeExamples,
+                             [arguments] { return run_serve(*arguments); });
+  command.add_option("--config", &arguments->file,
+                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one",
+                      .operand = "FILE"});
+  command.add_flag("--print-config", arguments->print_config,
+                   {.text = "Print the settings that would be used, and where each comes from"});
+  command.add_flag("--example-config", arguments->example_config,
+                   {.text = "Print a sluice.toml with every setting explained"});
+  add_serve_options(command, arguments->flags);
 }
 
 }  // namespace sluice

@@ -7,13 +7,13 @@
 #include <set>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line.hpp"
 #include "cli/config_file.hpp"
 #include "cli/config_value.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/serve_settings.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 
 namespace sluice {
 namespace {
@@ -131,13 +131,6 @@ Result<void> load_source(LoadedConfig& loaded, Load load) {
   return done;
 }
 
-std::string_view trim(std::string_view line) {
-  constexpr std::string_view kSpace = " \t\r";
-  const auto begin = line.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(kSpace) - begin + 1);
-}
-
 /// Adds the keys of the file to those given directly.
 Result<void> load_api_key_file(ServeConfig::Access& access) {
   if (access.api_key_file.empty()) return {};
@@ -149,7 +142,7 @@ Result<void> load_api_key_file(ServeConfig::Access& access) {
   std::string_view rest = *text;
   for (int line_number = 1; !rest.empty(); ++line_number) {
     const auto end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = trim(rest.substr(0, end));
+    const std::string_view line = trim(rest.substr(0, end), " \t\r");
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty() || line.front() == '#') continue;
     auto key = parse_api_key(line);
@@ -230,38 +223,27 @@ std::string default_text(const Setting& setting) {
   return out;
 }
 
-void add_options(CLI::App& app, SettingValues& flags, std::optional<std::string_view> section) {
+void add_options(Subcommand& command, SettingValues& flags,
+                 std::optional<std::string_view> section) {
   for (const Setting& setting : serve_settings()) {
     if (section && section_of(setting) != *section) continue;
-    std::string help(setting.help);
-    help.append(". ").append(environment_name(setting));
+    OptionHelp help{.text = std::string(setting.help),
+                    .operand = std::string(setting.operand),
+                    .group = group_name(section_of(setting))};
+    help.text.append(". ").append(environment_name(setting));
     if (const std::string value = default_text(setting); !value.empty()) {
-      help.append(", default ").append(value);
+      help.text.append(", default ").append(value);
     }
+    const auto receive = [&flags, &setting](const std::vector<std::string>& values) {
+      flags.insert_or_assign(std::string(setting.key), values);
+    };
+    const std::string name(setting.flag);
     if (setting.kind == Setting::Kind::flag) {
-      app.add_flag_function(
-             std::string(setting.flag),
-             [&flags, &setting](std::int64_t count) {
-               flags.insert_or_assign(std::string(setting.key),
-                                      std::vector<std::string>{count > 0 ? "true" : "false"});
-             },
-             help)
-          ->group(group_name(section_of(setting)));
-      continue;
+      command.add_flag(name, [receive](bool on) { receive({on ? "true" : "false"}); }, help);
+    } else {
+      command.add_repeatable(name, setting.kind == Setting::Kind::list ? Keep::all : Keep::last,
+                             receive, help);
     }
-    auto* option = app.add_option_function<std::vector<std::string>>(
-        std::string(setting.flag),
-        [&flags, &setting](const std::vector<std::string>& values) {
-          flags.insert_or_assign(std::string(setting.key), values);
-        },
-        help);
-    option->type_name(std::string(setting.operand))
-        ->group(group_name(section_of(setting)))
-        ->expected(1)
-        ->allow_extra_args(false);
-    option->multi_option_policy(setting.kind == Setting::Kind::list
-                                    ? CLI::MultiOptionPolicy::TakeAll
-                                    : CLI::MultiOptionPolicy::TakeLast);
   }
 }
 
@@ -284,12 +266,12 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
   return loaded;
 }
 
-void add_serve_options(CLI::App& app, SettingValues& flags) {
-  add_options(app, flags, std::nullopt);
+void add_serve_options(Subcommand& command, SettingValues& flags) {
+  add_options(command, flags, std::nullopt);
 }
 
-void add_engine_options(CLI::App& app, SettingValues& flags) {
-  add_options(app, flags, "engine");
+void add_engine_options(Subcommand& command, SettingValues& flags) {
+  add_options(command, flags, "engine");
 }
 
 std::string print_config(const LoadedConfig& loaded) {

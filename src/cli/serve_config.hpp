@@ -14,11 +14,9 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace sluice {
+
+class Subcommand;
 
 enum class EngineKind : std::uint8_t { llama, synthetic };
 
@@ -134,11 +132,12 @@ struct LoadedConfig {
 /// name the flag, the variable or file:line, and what is allowed there.
 Result<LoadedConfig> load_serve_config(const ConfigSources& sources);
 
-/// Adds every setting as an option of `app`; what the user gives lands in `flags`, unchecked (the
-/// loader checks it, so that an error reads the same from every source). Both outlive the parsing.
-void add_serve_options(CLI::App& app, SettingValues& flags);
+/// Adds every setting as an option of `command`; what the user gives lands in `flags`, unchecked
+/// (the loader checks it, so that an error reads the same from every source). Both outlive the
+/// parsing.
+void add_serve_options(Subcommand& command, SettingValues& flags);
 /// The same for the settings of the model only.
-void add_engine_options(CLI::App& app, SettingValues& flags);
+void add_engine_options(Subcommand& command, SettingValues& flags);
 
 /// The configuration as a sluice.toml, each value with where it came from, keys as "<redacted>".
 std::string print_config(const LoadedConfig& loaded);

@@ -6,8 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line.hpp"
 #include "cli/config_file.hpp"
 #include "cli/config_value.hpp"
 #include "cli/exit_code.hpp"
@@ -47,6 +46,17 @@ std::string error_of(const ConfigSources& from) {
   if (loaded) return "no error";
   EXPECT_EQ(loaded.error().code, kExitUsage);
   return loaded.error().message;
+}
+
+/// What the flags of `serve` come to.
+SettingValues flags_of(std::vector<const char*> arguments) {
+  SettingValues flags;
+  CommandLine program({.name = "sluice", .description = "", .version = "", .footer = ""});
+  Subcommand command = program.add_subcommand("serve", "", "", [] { return kExitOk; });
+  add_serve_options(command, flags);
+  arguments.insert(arguments.begin(), {"sluice", "serve"});
+  EXPECT_EQ(program.run(static_cast<int>(arguments.size()), arguments.data()), kExitOk);
+  return flags;
 }
 
 TEST(ConfigValue, ReadsDurations) {
@@ -289,18 +299,21 @@ TEST(ServeConfig, TheExampleIsValidOnceUncommented) {
 }
 
 TEST(ServeConfig, EverySettingIsAFlag) {
-  CLI::App app;
-  SettingValues flags;
-  add_serve_options(app, flags);
   for (const Setting& setting : serve_settings()) {
-    EXPECT_NE(app.get_option_no_throw(std::string(setting.flag)), nullptr) << setting.flag;
+    const std::string flag(setting.flag);
+    const SettingValues flags = setting.kind == Setting::Kind::flag ? flags_of({flag.c_str()})
+                                                                    : flags_of({flag.c_str(), "1"});
+    EXPECT_EQ(flags.size(), 1U) << flag;
+    EXPECT_TRUE(flags.contains(setting.key)) << flag;
   }
-  app.parse("--port 1 --port 2 --api-key a=b --api-key c=d --gpu-layers -1 --stdio", false);
+  const SettingValues flags = flags_of({"--port", "1", "--port", "2", "--api-key", "a=b",
+                                        "--api-key", "c=d", "--gpu-layers", "-1", "--stdio"});
   EXPECT_THAT(flags.at("port"), ElementsAre("2"));
   EXPECT_THAT(flags.at("access.api_keys"), ElementsAre("a=b", "c=d"));
   EXPECT_THAT(flags.at("engine.gpu_layers"), ElementsAre("-1"));
   EXPECT_THAT(flags.at("stdio"), ElementsAre("true"));
   EXPECT_EQ(flags.size(), 4U);
+  EXPECT_THAT(flags_of({"--stdio=false"}).at("stdio"), ElementsAre("false"));
 }
 
 TEST(ServeConfig, KeysAndFlagsAreUniqueAndDefaultsAllowed) {

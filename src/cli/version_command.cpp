@@ -3,9 +3,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/terminal.hpp"
 #include "core/json.hpp"
@@ -31,13 +30,13 @@ int run_version(bool as_json) {
 
 }  // namespace
 
-void add_version_command(CLI::App& program, Command& chosen) {
+void add_version_command(CommandLine& program) {
   const auto as_json = std::make_shared<bool>(false);
-  CLI::App* command =
-      program.add_subcommand("version", "Print the version and the MCP revisions it speaks");
-  command->add_flag("--json", *as_json, "Print them as JSON");
-  command->footer("Examples:\n  sluice version\n  sluice version --json | jq -r .version\n");
-  command->callback([as_json, &chosen] { chosen = [as_json] { return run_version(*as_json); }; });
+  Subcommand command = program.add_subcommand(
+      "version", "Print the version and the MCP revisions it speaks",
+      "Examples:\n  sluice version\n  sluice version --json | jq -r .version\n",
+      [as_json] { return run_version(*as_json); });
+  command.add_flag("--json", *as_json, {.text = "Print them as JSON"});
 }
 
 }  // namespace sluice

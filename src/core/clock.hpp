@@ -7,6 +7,10 @@ namespace sluice {
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
+inline double to_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 /// Where time comes from. Everything that waits or expires takes a Clock, so that tests turn the
 /// hands themselves. Thread-safe.
 class Clock {

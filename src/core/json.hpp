@@ -31,6 +31,12 @@ inline void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
+inline std::string to_json_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
 /// Appends an integer in decimal.
 template <std::integral T>
 void append_number(std::string& out, T value) {

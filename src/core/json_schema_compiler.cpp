@@ -30,12 +30,6 @@ constexpr auto kTypes = std::to_array<std::pair<std::string_view, std::uint8_t>>
     {"object", kTypeObject},
 });
 
-std::string quoted(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 /// A count of characters, items or properties; what is too large for 64 bits is never reached.
 std::optional<std::uint64_t> read_count(const json::value& value) {
   if (!value.is_number() || !is_integer(value)) return std::nullopt;
@@ -287,7 +281,8 @@ class Compiler {
       const std::string_view text = name.get_string();
       const auto* const known =
           std::ranges::find(kTypes, text, &std::pair<std::string_view, std::uint8_t>::first);
-      if (known == kTypes.end()) return invalid("there is no type " + quoted(text.substr(0, 40)));
+      if (known == kTypes.end())
+        return invalid("there is no type " + to_json_string(text.substr(0, 40)));
       types |= known->second;
       return {};
     };

@@ -29,16 +29,14 @@ bool is_schema(const json::value& value) {
 
 /// Text that goes into an error.
 std::string shortened(std::string_view text) {
-  constexpr std::size_t kMaxQuoted = 100;
-  if (text.size() <= kMaxQuoted) return std::string(text);
-  const std::string_view head = text.substr(0, kMaxQuoted);
+  constexpr std::size_t kMaxInError = 100;
+  if (text.size() <= kMaxInError) return std::string(text);
+  const std::string_view head = text.substr(0, kMaxInError);
   return std::string(head.substr(0, complete_utf8_prefix(head))) + "...";
 }
 
-std::string quoted(std::string_view text) {
-  std::string out;
-  append_json_string(out, shortened(text));
-  return out;
+std::string in_quotes(std::string_view text) {
+  return to_json_string(shortened(text));
 }
 
 /// A token of a JSON pointer (RFC 6901 section 3).
@@ -224,7 +222,7 @@ Result<void> SchemaDocuments::read_id(SchemaIndex at, const json::object& schema
     // A document known by its place may say again what it is; anything else is ambiguous.
     const SchemaResource& other = resources_[known->second];
     if (*places_[other.root].schema != *places_[at].schema) {
-      return error(at, "$id", "another schema has the same URI " + quoted(uri));
+      return error(at, "$id", "another schema has the same URI " + in_quotes(uri));
     }
   }
   if (is_root) {
@@ -257,7 +255,7 @@ Result<void> SchemaDocuments::add_anchor(SchemaIndex at, std::string_view keywor
   const auto [known, added] = named->second.try_emplace(places_[at].resource, Anchor{at, dynamic});
   if (!added) {
     if (known->second.schema != at) {
-      return error(at, keyword, "another schema has the same name " + quoted(name));
+      return error(at, keyword, "another schema has the same name " + in_quotes(name));
     }
     known->second.dynamic |= dynamic;
   }
@@ -295,9 +293,9 @@ Result<void> SchemaDocuments::read_vocabularies(SchemaIndex at, std::string_view
     if (found != options_.documents->end()) meta = &found->second;
   }
   if (meta == nullptr || !meta->is_object()) {
-    return error(
-        at, "$schema",
-        "the dialect " + quoted(meta_schema) + " is not supported; use " + std::string(kDialect));
+    return error(at, "$schema",
+                 "the dialect " + in_quotes(meta_schema) + " is not supported; use " +
+                     std::string(kDialect));
   }
   const json::value* const vocabularies = meta->get_object().if_contains("$vocabulary");
   if (vocabularies == nullptr || !vocabularies->is_object()) return {};
@@ -322,8 +320,9 @@ Result<void> SchemaDocuments::read_vocabularies(SchemaIndex at, std::string_view
     if (known != kKnown.end()) {
       used |= known->second;
     } else if (required.is_bool() && required.get_bool()) {
-      return error(at, "$schema",
-                   "its meta-schema needs the vocabulary " + quoted(uri) + ", which is not known");
+      return error(
+          at, "$schema",
+          "its meta-schema needs the vocabulary " + in_quotes(uri) + ", which is not known");
     }
   }
   resources_[places_[at].resource].vocabularies = used;
@@ -351,7 +350,7 @@ Result<SchemaIndex> SchemaDocuments::resolve(SchemaIndex from, std::string_view 
       if (found != named->second.end()) return found->second.schema;
     }
   }
-  return error(from, keyword, "there is no anchor " + quoted(encoded));
+  return error(from, keyword, "there is no anchor " + in_quotes(encoded));
 }
 
 Result<std::uint32_t> SchemaDocuments::find_resource(std::string_view uri, SchemaIndex from,
@@ -363,7 +362,7 @@ Result<std::uint32_t> SchemaDocuments::find_resource(std::string_view uri, Schem
   }
   if (const json::value* const meta = bundled_meta_schema(uri)) return add_document(*meta, uri);
   return error(from, keyword,
-               "the document " + quoted(uri) + " is not at hand, and none is ever fetched");
+               "the document " + in_quotes(uri) + " is not at hand, and none is ever fetched");
 }
 
 Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
@@ -379,7 +378,7 @@ Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
     const std::optional<std::string> name = unescape_token(token);
     value = name ? find_member(*value, *name) : nullptr;
     if (value == nullptr) {
-      return error(from, keyword, "there is nothing at " + quoted(pointer));
+      return error(from, keyword, "there is nothing at " + in_quotes(pointer));
     }
     // A resource on the way is what the references beyond it start from.
     if (const SchemaIndex passed = find(*value); passed != kNoSchema) {
@@ -388,7 +387,7 @@ Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
   }
   if (const SchemaIndex known = find(*value); known != kNoSchema) return known;
   if (!is_schema(*value)) {
-    return error(from, keyword, "there is no schema at " + quoted(pointer));
+    return error(from, keyword, "there is no schema at " + in_quotes(pointer));
   }
   SchemaPlace place;
   place.resource = resource;

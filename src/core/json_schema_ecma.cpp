@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/text.hpp"
+
 namespace sluice {
 namespace {
 
@@ -73,16 +75,6 @@ constexpr auto kCategories = std::to_array<std::pair<std::string_view, std::stri
     {"Format", "Cf"},
     {"Private_Use", "Co"},
 });
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_ascii(char c) {
-  return static_cast<unsigned char>(c) < 0x80;
-}
 
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';

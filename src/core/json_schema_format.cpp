@@ -7,6 +7,7 @@
 
 #include "core/json_schema_ecma.hpp"
 #include "core/json_schema_uri.hpp"
+#include "core/text.hpp"
 
 namespace sluice {
 namespace {
@@ -32,17 +33,8 @@ constexpr std::array<std::pair<std::string_view, JsonFormat>, 18> kFormats{{
     {"regex", JsonFormat::regex},
 }};
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-bool is_ascii(char c) {
-  return static_cast<unsigned char>(c) < 0x80;
 }
 
 /// Reads a text from left to right.

@@ -31,7 +31,7 @@ constexpr std::string_view kSchema =
     R"("$ref":"meta/validation#/$defs/stringArray"}]}},"$recursiveAnchor":{)"
     R"("$ref":"meta/core#/$defs/anchorString"},"$recursiveRef":{)"
     R"("$ref":"meta/core#/$defs/uriReferenceString"}}})";
-constexpr std::string_view kCore =
+constexpr std::string_view kCoreSchema =
     R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
     R"("$id":"https://json-schema.org/draft/2020-12/meta/core","$vocabulary":{)"
     R"("https://json-schema.org/draft/2020-12/vocab/core":true},"$dynamicAnchor":"meta",)"
@@ -45,7 +45,7 @@ constexpr std::string_view kCore =
     R"("$dynamicRef":"#meta"}}},"$defs":{"anchorString":{"type":"string",)"
     R"("pattern":"^[A-Za-z_][-A-Za-z0-9._]*$"},"uriString":{"type":"string","format":"uri"},)"
     R"("uriReferenceString":{"type":"string","format":"uri-reference"}}})";
-constexpr std::string_view kApplicator =
+constexpr std::string_view kApplicatorSchema =
     R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
     R"("$id":"https://json-schema.org/draft/2020-12/meta/applicator","$vocabulary":{)"
     R"("https://json-schema.org/draft/2020-12/vocab/applicator":true},)"
@@ -60,13 +60,13 @@ constexpr std::string_view kApplicator =
     R"("allOf":{"$ref":"#/$defs/schemaArray"},"anyOf":{"$ref":"#/$defs/schemaArray"},)"
     R"("oneOf":{"$ref":"#/$defs/schemaArray"},"not":{"$dynamicRef":"#meta"}},"$defs":{)"
     R"("schemaArray":{"type":"array","minItems":1,"items":{"$dynamicRef":"#meta"}}}})";
-constexpr std::string_view kUnevaluated =
+constexpr std::string_view kUnevaluatedSchema =
     R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
     R"("$id":"https://json-schema.org/draft/2020-12/meta/unevaluated","$vocabulary":{)"
     R"("https://json-schema.org/draft/2020-12/vocab/unevaluated":true},)"
     R"("$dynamicAnchor":"meta","type":["object","boolean"],"properties":{"unevaluatedItems":{)"
     R"("$dynamicRef":"#meta"},"unevaluatedProperties":{"$dynamicRef":"#meta"}}})";
-constexpr std::string_view kValidation =
+constexpr std::string_view kValidationSchema =
     R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
     R"("$id":"https://json-schema.org/draft/2020-12/meta/validation","$vocabulary":{)"
     R"("https://json-schema.org/draft/2020-12/vocab/validation":true},)"
@@ -118,8 +118,9 @@ constexpr std::string_view kFormatAssertion =
 
 std::map<std::string, json::value, std::less<>> parse_meta_schemas() {
   std::map<std::string, json::value, std::less<>> parsed;
-  for (const std::string_view text : {kSchema, kCore, kApplicator, kUnevaluated, kValidation,
-                                      kMetaData, kFormatAnnotation, kFormatAssertion, kContent}) {
+  for (const std::string_view text :
+       {kSchema, kCoreSchema, kApplicatorSchema, kUnevaluatedSchema, kValidationSchema, kMetaData,
+        kFormatAnnotation, kFormatAssertion, kContent}) {
     Result<json::value> schema = parse_json(text);
     std::string uri(schema->at("$id").as_string());
     parsed.emplace(std::move(uri), *std::move(schema));

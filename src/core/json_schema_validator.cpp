@@ -20,7 +20,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kBytesPerStep = 32;
 constexpr std::uint64_t kStepsPerMessage = 8;
 
 std::uint8_t type_of(const json::value& value) {

@@ -154,8 +154,6 @@ std::uint64_t hash_text(std::string_view text) {
   return std::hash<std::string_view>{}(text);
 }
 
-constexpr std::size_t kBytesPerStep = 32;
-
 std::uint64_t hash_value(const json::value& value, WorkBudget& work);
 
 std::uint64_t hash_container(const json::value& value, WorkBudget& work) {

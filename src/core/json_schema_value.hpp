@@ -15,6 +15,9 @@
 
 namespace sluice {
 
+/// Bytes of text that are looked at in one step of a WorkBudget.
+inline constexpr std::size_t kBytesPerStep = 32;
+
 /// What is left of the work a validation may do. Once it is exhausted, it stays so.
 struct WorkBudget {
   std::uint64_t steps = 0;

@@ -6,14 +6,14 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/basic_resolver.hpp>
 
+#include "net/status_codes.hpp"
+
 namespace sluice {
 namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr int kBadGateway = 502;
-constexpr int kGatewayTimeout = 504;
 constexpr std::size_t kMaxEndpoints = 8;
 constexpr std::size_t kReadSize = std::size_t{64} << 10U;
 /// Bytes read before other connections have their turn.

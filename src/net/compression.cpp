@@ -7,6 +7,7 @@
 #include <vector>
 #include <zlib.h>
 
+#include "core/text.hpp"
 #include "net/http_types.hpp"
 
 namespace sluice {
@@ -19,12 +20,6 @@ constexpr int kGzipWindow = 15 + 16;
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kStep = std::size_t{16} << 10U;
 constexpr int kGzipLevel = 5;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 Bytef* bytes(std::string_view text) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
@@ -146,10 +141,10 @@ bool accepts_gzip(std::string_view accept_encoding) {
     const std::size_t comma = accept_encoding.find(',');
     const std::string_view item = accept_encoding.substr(0, comma);
     const std::size_t semicolon = item.find(';');
-    const std::string_view coding = trimmed(item.substr(0, semicolon));
+    const std::string_view coding = trim(item.substr(0, semicolon));
     double weight = 1;
     if (semicolon != std::string_view::npos) {
-      const std::string parameter(trimmed(item.substr(semicolon + 1)));
+      const std::string parameter(trim(item.substr(semicolon + 1)));
       if (parameter.starts_with("q=") || parameter.starts_with("Q=")) {
         weight = std::strtod(parameter.c_str() + 2, nullptr);
       }
@@ -179,7 +174,7 @@ Result<std::string> decode_content(std::string_view content_encoding, std::strin
   std::vector<std::string_view> codings;
   while (!content_encoding.empty()) {
     const std::size_t comma = content_encoding.find(',');
-    const std::string_view coding = trimmed(content_encoding.substr(0, comma));
+    const std::string_view coding = trim(content_encoding.substr(0, comma));
     if (!coding.empty() && !equals_ignoring_case(coding, "identity")) codings.push_back(coding);
     if (comma == std::string_view::npos) break;
     content_encoding.remove_prefix(comma + 1);

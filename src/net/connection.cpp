@@ -17,11 +17,6 @@ using namespace std::chrono_literals;
 
 /// Bytes of later requests taken in while one is unanswered; reading then waits.
 constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
-/// Reads in a row, so that one busy peer does not keep the loop to itself.
-constexpr int kReadsInARow = 4;
-constexpr std::size_t kWritevParts = 16;
-/// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
-constexpr std::size_t kCopiedBlock = 1024;
 constexpr Duration kLinger = 2s;
 /// What a chunk of a body that is not kept may have: any size that can be counted.
 constexpr std::size_t kAnyChunk = std::size_t{1} << 48U;

@@ -8,13 +8,10 @@
 #include "net/client_connection.hpp"
 #include "net/http_reply_parser.hpp"
 #include "net/request_head.hpp"
+#include "net/status_codes.hpp"
 
 namespace sluice {
 namespace {
-
-constexpr int kBadGateway = 502;
-constexpr int kGatewayTimeout = 504;
-constexpr int kSwitchingProtocols = 101;
 
 template <class... Names>
 bool is_one_of(std::string_view text, Names... names) {

@@ -4,18 +4,13 @@
 #include <charconv>
 #include <utility>
 
+#include "core/text.hpp"
 #include "net/head_scanner.hpp"
 
 namespace sluice {
 namespace {
 
 using Outcome = HeadScanner::Outcome;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 Method method_of(std::string_view name) {
   if (name == "POST") return Method::post;
@@ -116,7 +111,7 @@ Result<bool> read_fields(HeadScanner& scanner, std::span<HeaderField> fields,
     if (outcome != Outcome::ok) return stopped(outcome, "a header line has no name before a ':'");
     outcome = scanner.line(field.value);
     if (outcome != Outcome::ok) return stopped(outcome, "a control character in a header line");
-    field.value = trimmed(field.value);
+    field.value = trim(field.value);
     note_known(request, field.name, count);
   }
 }

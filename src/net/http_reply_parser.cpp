@@ -10,6 +10,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 
+#include "net/status_codes.hpp"
+
 namespace sluice {
 namespace {
 
@@ -38,8 +40,6 @@ class Reply final : public http::basic_parser<false> {
   }
 
  private:
-  static constexpr int kSwitchingProtocols = 101;
-
   /// A field as positions in text_, which moves while it grows.
   struct Field {
     std::size_t name;

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/text.hpp"
+
 namespace sluice {
 namespace {
 
@@ -64,12 +66,6 @@ constexpr std::array<std::uint8_t, 256> make_buckets() {
   return buckets;
 }
 constexpr std::array<std::uint8_t, 256> kBuckets = make_buckets();
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 

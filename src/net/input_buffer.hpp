@@ -10,6 +10,9 @@
 
 namespace sluice {
 
+/// Reads in a row, so that one busy peer does not keep the loop to itself.
+inline constexpr int kReadsInARow = 4;
+
 /// Memory that the connections of one loop take turns with, so that an idle connection holds none
 /// and a busy one allocates none. Belongs to its loop.
 class BufferPool {

@@ -7,13 +7,6 @@
 #include <utility>
 
 namespace sluice {
-namespace {
-
-/// Reads in a row, so that one busy peer does not keep the loop to itself.
-constexpr int kReadsInARow = 4;
-constexpr std::size_t kWritevParts = 16;
-
-}  // namespace
 
 LineWorker::LineWorker(EventLoop& event_loop, Duration tick, const Clock* clock)
     : loop(event_loop), tick_every_(tick), clock_(clock != nullptr ? clock : &event_loop.clock()) {}

@@ -3,12 +3,6 @@
 #include <utility>
 
 namespace sluice {
-namespace {
-
-/// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
-constexpr std::size_t kCopiedBlock = 1024;
-
-}  // namespace
 
 LineSession::LineSession(BufferPool& pool, const LineOptions& options)
     : options_(&options), reader_(options.max_line), output_(pool) {}

@@ -11,6 +11,11 @@
 
 namespace sluice {
 
+/// Parts of one writev(2).
+inline constexpr std::size_t kWritevParts = 16;
+/// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
+inline constexpr std::size_t kCopiedBlock = 1024;
+
 /// Bytes that wait to be sent, in order: text that is appended in place, and blocks shared with
 /// other connections. Holds next to no memory while empty. Belongs to the pool's loop.
 class OutputQueue {

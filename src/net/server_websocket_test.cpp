@@ -22,7 +22,8 @@ constexpr std::string_view kHandshake =
     "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
-std::string frame(WebSocketOpcode opcode, std::string_view payload, bool compressed = false) {
+std::string client_frame(WebSocketOpcode opcode, std::string_view payload,
+                         bool compressed = false) {
   std::string out;
   append_websocket_frame(out, opcode, payload, compressed, 0x1234ABCD);
   return out;
@@ -126,7 +127,7 @@ TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
 
 TEST_F(ServerWebSocketTest, CarriesMessagesBothWays) {
   Peer peer = open();
-  peer.send(frame(WebSocketOpcode::text, "hello") + frame(WebSocketOpcode::text, ""));
+  peer.send(client_frame(WebSocketOpcode::text, "hello") + client_frame(WebSocketOpcode::text, ""));
   ASSERT_TRUE(until([&] { return events.size() == 2; }));
   EXPECT_THAT(events, ElementsAre("text hello", "text "));
   session->send_text("one");
@@ -142,8 +143,9 @@ TEST_F(ServerWebSocketTest, CarriesMessagesBothWays) {
 }
 
 TEST_F(ServerWebSocketTest, TakesFramesInPiecesAndRightBehindTheHandshake) {
-  const std::string bytes = frame(WebSocketOpcode::text, std::string(300, 'a')) +
-                            frame(WebSocketOpcode::ping, "p") + frame(WebSocketOpcode::text, "end");
+  const std::string bytes = client_frame(WebSocketOpcode::text, std::string(300, 'a')) +
+                            client_frame(WebSocketOpcode::ping, "p") +
+                            client_frame(WebSocketOpcode::text, "end");
   Peer peer = connect();
   peer.send(get("/ws", kHandshake) + bytes.substr(0, 5));
   for (const char byte : bytes.substr(5)) {
@@ -157,7 +159,7 @@ TEST_F(ServerWebSocketTest, TakesFramesInPiecesAndRightBehindTheHandshake) {
 
 TEST_F(ServerWebSocketTest, ClosesWhenThePeerDoes) {
   Peer peer = open();
-  peer.send(masked_close(1001) + frame(WebSocketOpcode::text, "too late"));
+  peer.send(masked_close(1001) + client_frame(WebSocketOpcode::text, "too late"));
   ASSERT_TRUE(ends(peer, close_frame(1001)));
   EXPECT_THAT(events, ElementsAre("close 1001", "destroyed"));
   EXPECT_FALSE(session->is_open());
@@ -174,7 +176,7 @@ TEST_F(ServerWebSocketTest, ClosesAndWaitsForThePeerToAgree) {
   session->close(1000, "enough");
   session->send_text("after the end");
   ASSERT_TRUE(peer.expect(unmasked(WebSocketOpcode::text, "last") + close_frame(1000, "enough")));
-  peer.send(frame(WebSocketOpcode::text, "crossed") + masked_close(1000));
+  peer.send(client_frame(WebSocketOpcode::text, "crossed") + masked_close(1000));
   EXPECT_TRUE(peer.expect_end());
   EXPECT_THAT(peer.received, IsEmpty());
   EXPECT_THAT(events, ElementsAre("close 1000", "destroyed"));
@@ -207,15 +209,15 @@ TEST_F(ServerWebSocketTest, EndsABrokenConversationWithItsReason) {
     int code;
   } const cases[] = {
       {unmasked(WebSocketOpcode::text, "not masked"), 1002},
-      {frame(WebSocketOpcode::continuation, "of nothing"), 1002},
-      {frame(static_cast<WebSocketOpcode>(3), ""), 1002},
-      {frame(static_cast<WebSocketOpcode>(0x73 & 0xF), "reserved"), 1002},
-      {frame(WebSocketOpcode::text, "compressed", true), 1002},
-      {frame(WebSocketOpcode::text, "\xC3\x28"), 1007},
-      {frame(WebSocketOpcode::text, large), 1009},
-      {frame(WebSocketOpcode::binary, "binary"), 1003},
-      {frame(WebSocketOpcode::close, "x"), 1002},
-      {frame(WebSocketOpcode::close, "\x03\xED"), 1002},  // 1005 must not be sent
+      {client_frame(WebSocketOpcode::continuation, "of nothing"), 1002},
+      {client_frame(static_cast<WebSocketOpcode>(3), ""), 1002},
+      {client_frame(static_cast<WebSocketOpcode>(0x73 & 0xF), "reserved"), 1002},
+      {client_frame(WebSocketOpcode::text, "compressed", true), 1002},
+      {client_frame(WebSocketOpcode::text, "\xC3\x28"), 1007},
+      {client_frame(WebSocketOpcode::text, large), 1009},
+      {client_frame(WebSocketOpcode::binary, "binary"), 1003},
+      {client_frame(WebSocketOpcode::close, "x"), 1002},
+      {client_frame(WebSocketOpcode::close, "\x03\xED"), 1002},  // 1005 must not be sent
   };
   for (const auto& c : cases) {
     events.clear();
@@ -246,7 +248,7 @@ TEST_F(ServerWebSocketTest, PingsQuietPeersAndDropsDeadOnes) {
   EXPECT_THAT(peer.received, IsEmpty());
   pass(1s);
   ASSERT_TRUE(peer.expect(ping));
-  peer.send(frame(WebSocketOpcode::pong, ""));
+  peer.send(client_frame(WebSocketOpcode::pong, ""));
   settle();
   pass(29s);
   pass(1s);
@@ -277,7 +279,7 @@ TEST_F(ServerWebSocketTest, CompressesLargeMessagesIfThePeerCan) {
   session->send_text("small");
   EXPECT_TRUE(peer.expect(expected + unmasked(WebSocketOpcode::text, "small")));
   events.clear();
-  peer.send(frame(WebSocketOpcode::text, packed, true));
+  peer.send(client_frame(WebSocketOpcode::text, packed, true));
   ASSERT_TRUE(until([&] { return !events.empty(); }));
   EXPECT_THAT(events, ElementsAre("text " + large));
 }

@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 /// What the kernel makes of it is bounded by net.core.somaxconn.
-constexpr int kBacklog = 4096;
+constexpr int kUnixBacklog = 4096;
 
 std::unexpected<Error> cannot_listen(const std::string& path, std::string_view why) {
   return fail(1, "Cannot listen on " + path + ": " + std::string(why));
@@ -87,7 +87,7 @@ Result<UnixListener> UnixListener::listen(const std::string& path, mode_t mode) 
     return cannot_listen(path, std::strerror(errno));
   }
   UnixListener listener(path, std::move(socket));
-  if (::chmod(path.c_str(), mode) != 0 || ::listen(listener.socket_.get(), kBacklog) != 0) {
+  if (::chmod(path.c_str(), mode) != 0 || ::listen(listener.socket_.get(), kUnixBacklog) != 0) {
     return cannot_listen(path, std::strerror(errno));
   }
   return listener;

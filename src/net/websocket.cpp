@@ -1,7 +1,3 @@
-// The plain SHA-1: EVP would first load OpenSSL's configuration and providers, two megabytes, for
-// a hash that protects nothing (RFC 6455, section 1.3).
-#define OPENSSL_SUPPRESS_DEPRECATED
-
 #include "net/websocket.hpp"
 
 #include <algorithm>
@@ -11,15 +7,16 @@
 #include <utility>
 
 #include "core/base64.hpp"
+#include "core/text.hpp"
 #include "core/utf8.hpp"
 #include "net/compression.hpp"
 #include "net/http_types.hpp"
+#include "net/status_codes.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr int kProtocolError = 1002;
-constexpr int kNoStatus = 1005;
 constexpr int kInvalidData = 1007;
 constexpr int kTooBig = 1009;
 constexpr std::size_t kMaxControl = 125;
@@ -45,25 +42,18 @@ void unmask(std::span<char> payload, const std::uint8_t (&mask)[4]) {
   }
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 /// Whether we can do what one offer of permessage-deflate asks for (RFC 7692, section 7.1).
 bool can_meet(std::string_view offer) {
   std::size_t end = offer.find(';');
-  if (!equals_ignoring_case(trimmed(offer.substr(0, end)), "permessage-deflate")) return false;
+  if (!equals_ignoring_case(trim(offer.substr(0, end)), "permessage-deflate")) return false;
   while (end != std::string_view::npos) {
     offer.remove_prefix(end + 1);
     end = offer.find(';');
-    const std::string_view parameter = trimmed(offer.substr(0, end));
+    const std::string_view parameter = trim(offer.substr(0, end));
     const std::size_t equals = parameter.find('=');
-    const std::string_view name = trimmed(parameter.substr(0, equals));
-    const std::string_view value = equals == std::string_view::npos
-                                       ? std::string_view()
-                                       : trimmed(parameter.substr(equals + 1));
+    const std::string_view name = trim(parameter.substr(0, equals));
+    const std::string_view value =
+        equals == std::string_view::npos ? std::string_view() : trim(parameter.substr(equals + 1));
     if (equals_ignoring_case(name, "server_no_context_takeover") ||
         equals_ignoring_case(name, "client_no_context_takeover") ||
         equals_ignoring_case(name, "client_max_window_bits")) {
@@ -81,6 +71,10 @@ bool can_meet(std::string_view offer) {
 
 }  // namespace
 
+// The plain SHA-1: EVP would first load OpenSSL's configuration and providers, two megabytes, for
+// a hash that protects nothing (RFC 6455, section 1.3).
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
 std::string websocket_accept_key(std::string_view key) {
   static constexpr std::string_view kGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
   const std::string text = std::string(key).append(kGuid);
@@ -93,6 +87,7 @@ std::string websocket_accept_key(std::string_view key) {
   append_base64(out, {reinterpret_cast<const char*>(digest.data()), digest.size()});
   return out;
 }
+#pragma clang diagnostic pop
 
 std::optional<std::string> negotiate_deflate(std::string_view offers) {
   while (!offers.empty()) {

@@ -15,16 +15,11 @@
 #include "net/http_reply_parser.hpp"
 #include "net/http_types.hpp"
 #include "net/request_head.hpp"
+#include "net/status_codes.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr int kBadRequest = 400;
-constexpr int kBadGateway = 502;
-constexpr int kGatewayTimeout = 504;
-constexpr int kSwitchingProtocols = 101;
-constexpr int kNoStatus = 1005;
-constexpr int kGoingAway = 1001;
 constexpr std::size_t kMaxHead = std::size_t{64} << 10U;
 constexpr Duration kClosePatience = std::chrono::seconds(1);
 

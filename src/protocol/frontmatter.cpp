@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.hpp"
 #include "core/utf8.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -32,10 +33,8 @@ std::size_t comment_at(std::string_view text) {
   return text.size();
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+std::string_view trim_spaces(std::string_view text) {
+  return trim(text, " ");
 }
 
 /// A plain scalar by the rules of YAML's core schema.
@@ -118,7 +117,7 @@ class Parser {
     json::array out;
     for (skip_blank(); !at_end() && line().indent == indent && is_item(line()); skip_blank()) {
       const std::size_t number = line().number;
-      const std::string_view rest = trim(line().text.substr(1));
+      const std::string_view rest = trim_spaces(line().text.substr(1));
       // A mapping may begin behind its dash.
       const std::size_t inner = indent + (line().text.size() - rest.size());
       if (!rest.empty() && rest[0] != '"' && rest[0] != '\'' && rest[0] != '[' &&
@@ -155,7 +154,7 @@ class Parser {
       if (!quoted) return quoted;
       key = std::move(*quoted);
       if (!rest.starts_with(':')) return refuse(line().number, "there must be a colon");
-      rest = trim(rest.substr(1));
+      rest = trim_spaces(rest.substr(1));
       return key;
     }
     const std::size_t colon = find_colon(rest);
@@ -165,8 +164,8 @@ class Parser {
     if (Result<void> plain = check_plain(rest, line().number); !plain) {
       return std::unexpected(std::move(plain.error()));
     }
-    key = trim(rest.substr(0, colon));
-    rest = trim(rest.substr(colon + 1));
+    key = trim_spaces(rest.substr(0, colon));
+    rest = trim_spaces(rest.substr(colon + 1));
     return key;
   }
 
@@ -222,7 +221,7 @@ class Parser {
     const auto append = [&](std::string_view part, std::size_t at) -> Result<void> {
       const std::size_t end = comment_at(part);
       commented = end < part.size();
-      part = trim(part.substr(0, end));
+      part = trim_spaces(part.substr(0, end));
       if (find_colon(part) != std::string_view::npos) {
         return refuse(at, "a value with a colon and a space must be quoted");
       }
@@ -250,7 +249,7 @@ class Parser {
   Result<json::value> block_scalar(std::string_view header, std::size_t number,
                                    std::size_t indent) {
     const bool folded = header[0] == '>';
-    header = trim(header.substr(0, comment_at(header)));
+    header = trim_spaces(header.substr(0, comment_at(header)));
     const std::string_view chomping = header.substr(1);
     if (!chomping.empty() && chomping != "-" && chomping != "+") {
       return refuse(number, "a block of text may have + or - behind its | or > only");
@@ -295,7 +294,7 @@ class Parser {
 
   Result<json::value> flow_sequence(std::string_view rest, std::size_t number) const {
     json::array out;
-    rest = trim(rest.substr(1));
+    rest = trim_spaces(rest.substr(1));
     while (!rest.empty() && rest[0] != ']') {
       if (rest[0] == '"' || rest[0] == '\'') {
         Result<std::string> text = take_quoted(rest, number);
@@ -303,7 +302,7 @@ class Parser {
         out.emplace_back(*text);
       } else {
         const std::size_t end = std::min(rest.find_first_of(",]"), rest.size());
-        const std::string_view item = trim(rest.substr(0, end));
+        const std::string_view item = trim_spaces(rest.substr(0, end));
         if (item.empty() || item.find_first_of("[]{}#:&*!|>%@`\"'") != std::string_view::npos) {
           return refuse(number, "a list in brackets may have plain and quoted values only");
         }
@@ -312,13 +311,13 @@ class Parser {
       }
       if (rest.empty()) break;
       if (rest.starts_with(',')) {
-        rest = trim(rest.substr(1));
+        rest = trim_spaces(rest.substr(1));
       } else if (!rest.starts_with(']')) {
         return refuse(number, "there must be a comma or the end of the list");
       }
     }
     if (rest.empty()) return refuse(number, "a list in brackets must end on its line");
-    rest = trim(rest.substr(1));
+    rest = trim_spaces(rest.substr(1));
     if (!rest.empty() && rest[0] != '#') return refuse(number, "there is more behind the list");
     return out;
   }
@@ -340,7 +339,7 @@ class Parser {
           if (!text) return refuse(number, "this escape is not read here");
           out = text->get_string();
         }
-        rest = trim(rest.substr(at + 1));
+        rest = trim_spaces(rest.substr(at + 1));
         return out;
       }
       if (quote == '"' && rest[at] == '\\') ++at;

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-std::unexpected<Error> bad(std::string_view name, std::string_view expected) {
+std::unexpected<Error> bad_parameter(std::string_view name, std::string_view expected) {
   return fail(kInvalidParams,
               "Invalid params: " + std::string(name) + " must be " + std::string(expected));
 }
@@ -21,7 +21,8 @@ Result<std::int64_t> integer(const json::object& params, std::string_view name, 
   if (value == nullptr) return absent;
   const std::int64_t* const number = value->if_int64();
   if (number == nullptr || *number < low || *number > high) {
-    return bad(name, "an integer from " + std::to_string(low) + " to " + std::to_string(high));
+    return bad_parameter(name,
+                         "an integer from " + std::to_string(low) + " to " + std::to_string(high));
   }
   return *number;
 }
@@ -30,7 +31,7 @@ constexpr std::int64_t kMaxSeq = std::numeric_limits<std::int64_t>::max();
 
 Result<Seq> sequence(const json::object& params, std::string_view name) {
   const Result<std::int64_t> number = integer(params, name, 0, kMaxSeq, -1);
-  if (!number || *number < 0) return bad(name, "a sequence number: an integer from 0");
+  if (!number || *number < 0) return bad_parameter(name, "a sequence number: an integer from 0");
   return static_cast<Seq>(*number);
 }
 
@@ -43,7 +44,7 @@ bool is_poll(const json::object& params) {
 Result<RunStart> decode_run_start(const json::object& params) {
   RunStart start;
   if (const json::value* stream = params.if_contains("stream")) {
-    if (!stream->is_bool()) return bad("stream", "true or false");
+    if (!stream->is_bool()) return bad_parameter("stream", "true or false");
     start.stream = stream->get_bool();
   }
   const Result<std::int64_t> priority =
@@ -79,7 +80,8 @@ Result<RunPoll> decode_run_poll(const json::object& params) {
 
 Result<std::string> decode_stream_id(const json::object& params) {
   const json::value* const id = params.if_contains("stream_id");
-  if (id == nullptr || !id->is_string()) return bad("stream_id", "the string that run returned");
+  if (id == nullptr || !id->is_string())
+    return bad_parameter("stream_id", "the string that run returned");
   return std::string(id->get_string());
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-json::object object(std::string_view text) {
+json::object parsed_object(std::string_view text) {
   return parse_json(text).value().get_object();
 }
 
@@ -44,46 +44,46 @@ TEST(TaskTest, AStateHasTheFormOfItsRevision) {
 }
 
 TEST(TaskTest, ARequestMayNameATtl) {
-  EXPECT_FALSE(decode_task_request(object("{}")).value().has_value());
-  EXPECT_FALSE(decode_task_request(object(R"({"task":{}})")).value()->ttl.has_value());
-  EXPECT_EQ(decode_task_request(object(R"({"task":{"ttl":1500}})")).value()->ttl, 1500ms);
-  EXPECT_EQ(decode_task_request(object(R"({"task":{"ttl":1.9}})")).value()->ttl, 1ms);
+  EXPECT_FALSE(decode_task_request(parsed_object("{}")).value().has_value());
+  EXPECT_FALSE(decode_task_request(parsed_object(R"({"task":{}})")).value()->ttl.has_value());
+  EXPECT_EQ(decode_task_request(parsed_object(R"({"task":{"ttl":1500}})")).value()->ttl, 1500ms);
+  EXPECT_EQ(decode_task_request(parsed_object(R"({"task":{"ttl":1.9}})")).value()->ttl, 1ms);
   // What is beyond all counting is very long.
   for (const char* const ttl : {"1e300", "18446744073709551615", "9223372036854775807"}) {
     const auto decoded =
-        decode_task_request(object(R"({"task":{"ttl":)" + std::string(ttl) + "}}"));
+        decode_task_request(parsed_object(R"({"task":{"ttl":)" + std::string(ttl) + "}}"));
     EXPECT_EQ(decoded.value()->ttl, 876000h) << ttl;
   }
   for (const char* const wrong :
        {R"({"task":1})", R"({"task":null})", R"({"task":{"ttl":"1"}})", R"({"task":{"ttl":-1}})",
         R"({"task":{"ttl":null}})", R"({"task":{"ttl":-0.5}})"}) {
-    const auto decoded = decode_task_request(object(wrong));
+    const auto decoded = decode_task_request(parsed_object(wrong));
     ASSERT_FALSE(decoded.has_value()) << wrong;
     EXPECT_EQ(decoded.error().code, kInvalidParams) << wrong;
   }
 }
 
 TEST(TaskTest, IdsResponsesAndCursorsAreChecked) {
-  EXPECT_EQ(decode_task_id(object(R"({"taskId":"a"})")).value(), "a");
+  EXPECT_EQ(decode_task_id(parsed_object(R"({"taskId":"a"})")).value(), "a");
   EXPECT_TRUE(decode_task_id({{"taskId", std::string(kMaxTaskId, 'a')}}).has_value());
   EXPECT_FALSE(decode_task_id({{"taskId", std::string(kMaxTaskId + 1, 'a')}}).has_value());
   for (const char* const wrong : {"{}", R"({"taskId":1})", R"({"taskId":""})"}) {
-    EXPECT_FALSE(decode_task_id(object(wrong)).has_value()) << wrong;
+    EXPECT_FALSE(decode_task_id(parsed_object(wrong)).has_value()) << wrong;
   }
-  const json::object responses = object(R"({"inputResponses":{"a":{}}})");
+  const json::object responses = parsed_object(R"({"inputResponses":{"a":{}}})");
   EXPECT_EQ(decode_input_responses(responses).value()->size(), 1U);
   for (const char* const wrong :
        {"{}", R"({"inputResponses":[]})", R"({"inputResponses":{"a":1}})"}) {
-    EXPECT_FALSE(decode_input_responses(object(wrong)).has_value()) << wrong;
+    EXPECT_FALSE(decode_input_responses(parsed_object(wrong)).has_value()) << wrong;
   }
-  EXPECT_FALSE(decode_cursor(object("{}")).value().has_value());
-  EXPECT_EQ(decode_cursor(object(R"({"cursor":"c"})")).value(), "c");
-  EXPECT_FALSE(decode_cursor(object(R"({"cursor":1})")).has_value());
+  EXPECT_FALSE(decode_cursor(parsed_object("{}")).value().has_value());
+  EXPECT_EQ(decode_cursor(parsed_object(R"({"cursor":"c"})")).value(), "c");
+  EXPECT_FALSE(decode_cursor(parsed_object(R"({"cursor":1})")).has_value());
 }
 
 TEST(TaskTest, AClientDeclaresTheExtensionAsAnObject) {
   const auto declares = [](std::string_view text) {
-    return decode_client_capabilities(object(text)).tasks;
+    return decode_client_capabilities(parsed_object(text)).tasks;
   };
   EXPECT_TRUE(declares(R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})"));
   EXPECT_FALSE(declares(R"({"extensions":{"io.modelcontextprotocol/tasks":true}})"));

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.hpp"
+
 namespace sluice {
 namespace {
 
@@ -20,9 +22,6 @@ constexpr std::size_t kMaxKey = 256;    // of a tracestate member
 constexpr std::size_t kMaxValue = 256;  // the same
 constexpr std::size_t kMaxTraceparent = 256;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_lower(char c) {
   return c >= 'a' && c <= 'z';
 }
@@ -33,12 +32,6 @@ bool is_lower_hex(char c) {
 bool is_token_character(char c) {
   return is_digit(c) || is_lower(c) || (c >= 'A' && c <= 'Z') ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
 /// The parts of `text` between `separator`s, without the blanks around them.

@@ -28,7 +28,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return out;
 }
 
-std::unexpected<Error> bad(std::string_view text, std::string why) {
+std::unexpected<Error> bad_template(std::string_view text, std::string why) {
   return fail(kInvalidParams, "URI template '" + std::string(text) + "': " + std::move(why));
 }
 
@@ -42,16 +42,17 @@ Result<UriTemplate> UriTemplate::parse(std::string_view text) {
     const std::string_view literal = rest.substr(0, open);
     if (!literal.empty()) {
       if (!made.query_.empty() || !made.fragment_.empty()) {
-        return bad(text, "nothing but {&...} and {#...} may follow {?...}");
+        return bad_template(text, "nothing but {&...} and {#...} may follow {?...}");
       }
       made.parts_.push_back({Kind::literal, std::string(literal)});
     }
     if (open == std::string_view::npos) break;
     const std::size_t close = rest.find('}', open);
-    if (rest[open] == '}' || close == std::string_view::npos) return bad(text, "a brace alone");
+    if (rest[open] == '}' || close == std::string_view::npos)
+      return bad_template(text, "a brace alone");
     if (Result<void> parsed = made.parse_expression(rest.substr(open + 1, close - open - 1));
         !parsed) {
-      return bad(text, std::move(parsed.error().message));
+      return bad_template(text, std::move(parsed.error().message));
     }
     rest.remove_prefix(close + 1);
   }
@@ -61,11 +62,11 @@ Result<UriTemplate> UriTemplate::parse(std::string_view text) {
   }
   if (!made.fragment_.empty()) names.push_back(made.fragment_);
   if (names.size() > kMaxVariables) {
-    return bad(text, "more than " + std::to_string(kMaxVariables) + " variables");
+    return bad_template(text, "more than " + std::to_string(kMaxVariables) + " variables");
   }
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
-    return bad(text, "the variable '" + std::string(*twice) + "' stands there twice");
+    return bad_template(text, "the variable '" + std::string(*twice) + "' stands there twice");
   }
   return made;
 }

@@ -229,6 +229,11 @@ void end_result(std::string& out) {
   out.push_back('}');
 }
 
+const json::object& params_of(const Message& message) {
+  static const json::object kNone;
+  return message.params == nullptr ? kNone : *message.params;
+}
+
 void append_error(std::string& out, const RequestId& id, const Error& error) {
   out.append(R"({"jsonrpc":"2.0")");
   if (!id.empty()) out.append(R"(,"id":)").append(id);

@@ -33,6 +33,9 @@ struct Message {
   std::string_view text;                 // the JSON text it was parsed from
 };
 
+/// The members of its params; none where they are absent.
+const json::object& params_of(const Message& message);
+
 /// Why a text is no message, with the id to answer if there was a usable one.
 struct MessageError {
   Error error;

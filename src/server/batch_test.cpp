@@ -14,11 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::string_view kPong = R"({"jsonrpc":"2.0","id":1,"result":{}})";
-
-std::string ping(std::string_view id) {
-  return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"method":"ping"})";
-}
 std::string call_later(std::string_view id) {
   return R"({"jsonrpc":"2.0","id":)" + std::string(id) +
          R"(,"method":"tools/call","params":{"name":"later","_meta":{"progressToken":"t"}}})";

@@ -2,18 +2,22 @@
 
 #include "sluice/call.hpp"
 
+#include <expected>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/call_facts.hpp"
+#include "sluice/detail/type.hpp"
 
 namespace sluice {
 namespace {
 
-std::string text_at(const json::object& object, std::string_view key) {
+std::string answer_text(const json::object& object, std::string_view key) {
   const json::value* const value = object.if_contains(key);
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
@@ -24,7 +28,7 @@ const json::object& object_of(const json::value& answer) {
 }
 
 ElicitAction action_of(const json::object& answer) {
-  const std::string action = text_at(answer, "action");
+  const std::string action = answer_text(answer, "action");
   if (action == "accept") return ElicitAction::accept;
   if (action == "decline") return ElicitAction::decline;
   return ElicitAction::cancel;
@@ -61,8 +65,28 @@ Error url_elicitation_required(const std::vector<UrlElicitation>& pages) {
 
 std::string SamplingResult::text() const {
   std::string out;
-  for (const json::value& block : content) out.append(text_at(object_of(block), "text"));
+  for (const json::value& block : content) out.append(answer_text(object_of(block), "text"));
   return out;
+}
+
+const std::string& Call::principal() const {
+  return backend_->facts().principal;
+}
+
+const ClientFeatures& Call::client() const {
+  return backend_->facts().client;
+}
+
+const TraceContext* Call::trace() const {
+  return backend_->facts().trace.get();
+}
+
+std::stop_token Call::stop_token() const {
+  return backend_->facts().stop.get_token();
+}
+
+std::optional<std::chrono::steady_clock::time_point> Call::deadline() const {
+  return backend_->facts().deadline;
 }
 
 std::string_view Call::revision() const {
@@ -88,11 +112,11 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
     if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
   }
   const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(*backend_);
-  backend_->ask(std::move(questions), [arrival](std::variant<Answers, Error> answer) {
-    if (auto* const error = std::get_if<Error>(&answer)) {
-      arrival->fail(std::make_exception_ptr(std::move(*error)));
+  backend_->ask(std::move(questions), [arrival](std::expected<Answers, Error> answers) {
+    if (answers) {
+      arrival->succeed(std::move(*answers));
     } else {
-      arrival->succeed(std::get<Answers>(std::move(answer)));
+      arrival->fail(std::make_exception_ptr(std::move(answers.error())));
     }
   });
   return Awaiting<Answers>(arrival);
@@ -150,8 +174,9 @@ Task<SamplingResult> Call::sample(SamplingRequest request, std::string key) {
   const std::vector<json::value> answers =
       co_await ask(one(sampling(std::move(request), std::move(key))));
   const json::object& given = object_of(answers.front());
-  SamplingResult out{
-      .content = {}, .model = text_at(given, "model"), .stop_reason = text_at(given, "stopReason")};
+  SamplingResult out{.content = {},
+                     .model = answer_text(given, "model"),
+                     .stop_reason = answer_text(given, "stopReason")};
   const json::value* const content = given.if_contains("content");
   if (content != nullptr && content->is_array()) {
     out.content = content->get_array();
@@ -171,9 +196,16 @@ Task<std::vector<Root>> Call::list_roots(std::string key) {
   std::vector<Root> out;
   for (const json::value& root : roots->get_array()) {
     const json::object& given = object_of(root);
-    out.push_back({text_at(given, "uri"), text_at(given, "name")});
+    out.push_back({answer_text(given, "uri"), answer_text(given, "name")});
   }
   co_return out;
+}
+
+void Call::decode_content(const detail::Type& type, const json::object& content, void* out) {
+  DecodeError error;
+  if (!detail::decode(type, content, out, "content", UnknownMembers::reject, error)) {
+    throw_unfit(error.describe());
+  }
 }
 
 void Call::throw_unfit(const std::string& why) {

@@ -28,11 +28,6 @@ std::string_view subject_of(const Message& message) {
                                               : std::string_view();
 }
 
-const json::object& params_of(const Message& message) {
-  static const json::object kNone;
-  return message.params == nullptr ? kNone : *message.params;
-}
-
 std::unexpected<Error> no_skills() {
   return fail(kMethodNotFound, "Method not found: this server offers no skills");
 }

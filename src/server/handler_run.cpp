@@ -236,11 +236,7 @@ void HandlerRun::ask(std::vector<Question> questions, Answer answer) {
   }
   request_->ask(std::move(requests),
                 [answer = std::move(answer)](Result<std::vector<json::value>> answers) mutable {
-                  if (answers) {
-                    answer(std::move(*answers));
-                  } else {
-                    answer(std::move(answers.error()));
-                  }
+                  answer(std::move(answers));
                 });
   // The client is asked by the result: this run does not go on.
   if (request_->over()) on_cancel();

@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "server/call_facts.hpp"
 #include "server/pending_request.hpp"
 #include "server/worker_pool.hpp"
 #include "sluice/call.hpp"

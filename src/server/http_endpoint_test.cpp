@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "server/endpoint_test_support.hpp"
+#include "server/server_test_support.hpp"
 
 namespace sluice {
 namespace {
@@ -16,13 +17,11 @@ using ::testing::StartsWith;
 
 using HttpEndpointTest = EndpointTest;
 
-constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
 constexpr std::string_view kModernMeta =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
     R"("io.modelcontextprotocol/clientCapabilities":{}},)";
 constexpr std::string_view kModernFields =
     "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: query\r\n";
-constexpr std::string_view kPong = R"({"jsonrpc":"2.0","id":1,"result":{}})";
 
 TEST_F(HttpEndpointTest, AnswersMessages) {
   EXPECT_THAT(ask(post("/mcp", kPing), kPong),

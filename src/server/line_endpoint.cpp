@@ -15,10 +15,10 @@ const PushedChunkEncoder& line_encoder() {
 }
 
 /// One stream of lines as a connection of messages.
-class Handler final : public LineHandler, public MessageOutput {
+class LineMessages final : public LineHandler, public MessageOutput {
  public:
-  Handler(std::shared_ptr<MessageConnection> connection, LineSessionPtr session,
-          std::size_t max_line)
+  LineMessages(std::shared_ptr<MessageConnection> connection, LineSessionPtr session,
+               std::size_t max_line)
       : connection_(std::move(connection)), session_(std::move(session)), max_line_(max_line) {
     connection_->attach(*this);
   }
@@ -64,7 +64,7 @@ class Handler final : public LineHandler, public MessageOutput {
 std::unique_ptr<LineHandler> LineEndpoint::open(LineSessionPtr session, uid_t user) {
   auto connection =
       std::make_shared<MessageConnection>(*service_, "uid:" + std::to_string(user), line_encoder());
-  return std::make_unique<Handler>(std::move(connection), std::move(session), max_line_);
+  return std::make_unique<LineMessages>(std::move(connection), std::move(session), max_line_);
 }
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "server/endpoint_test_support.hpp"
+#include "server/server_test_support.hpp"
 
 namespace sluice {
 namespace {
@@ -20,8 +21,8 @@ constexpr std::string_view kLines =
 constexpr std::string_view kEvents =
     "Content-Type: application/x-ndjson\r\nAccept: text/event-stream\r\n";
 
-std::string ping(std::string_view id) {
-  return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"method":"ping"})" + "\n";
+std::string ping_line(std::string_view id) {
+  return ping(id) + "\n";
 }
 std::string pong(std::string_view id) {
   return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"result":{}})";
@@ -50,16 +51,16 @@ class MessageBodyTest : public EndpointTest {
 
 TEST_F(MessageBodyTest, MessagesAreAnsweredWhileItArrives) {
   Peer peer = begin(kLines);
-  peer.send(chunk(ping("1") + "\r\n" + ping("2").substr(0, 20)));
+  peer.send(chunk(ping_line("1") + "\r\n" + ping_line("2").substr(0, 20)));
   ASSERT_TRUE(peer.expect(pong("1") + "\n"));
   EXPECT_THAT(peer.taken, HasSubstr("Content-Type: application/x-ndjson\r\n"));
-  peer.send(chunk(ping("2").substr(20) + later("3")));
+  peer.send(chunk(ping_line("2").substr(20) + later("3")));
   ASSERT_TRUE(peer.expect(pong("2") + "\n"));
   ASSERT_TRUE(until([&] { return !calls.empty(); }));
   calls[0]->emit("half");
   ASSERT_TRUE(peer.expect("\"half\"}}\n"));
   // What is quicker need not wait, and the last line needs no end.
-  const std::string last = ping("4");
+  const std::string last = ping_line("4");
   peer.send(chunk(last.substr(0, last.size() - 1)) + "0\r\n\r\n");
   ASSERT_TRUE(peer.expect(pong("4") + "\n"));
   calls[0]->complete({.text = "whole"});
@@ -69,11 +70,12 @@ TEST_F(MessageBodyTest, MessagesAreAnsweredWhileItArrives) {
 }
 
 TEST_F(MessageBodyTest, OrWithEvents) {
-  const std::string reply = ask(post("/mcp", ping("1") + ping("2"), kEvents), "0\r\n\r\n");
+  const std::string reply =
+      ask(post("/mcp", ping_line("1") + ping_line("2"), kEvents), "0\r\n\r\n");
   EXPECT_THAT(reply, HasSubstr("Content-Type: text/event-stream\r\n"));
   EXPECT_THAT(reply, HasSubstr("data: " + pong("1") + "\n\n"));
   EXPECT_THAT(reply, HasSubstr("data: " + pong("2") + "\n\n"));
-  EXPECT_THAT(ask(post("/mcp", ping("1"),
+  EXPECT_THAT(ask(post("/mcp", ping_line("1"),
                        "Content-Type: application/x-ndjson\r\nAccept: application/json\r\n")),
               StartsWith("HTTP/1.1 406 "));
 }
@@ -91,7 +93,7 @@ TEST_F(MessageBodyTest, ThatAsksForNothingIsAccepted) {
 TEST_F(MessageBodyTest, AWrongLineIsAnsweredAndTheNextOneRead) {
   const std::string reply =
       ask(post("/mcp",
-               "{\n[" + ping("1").substr(0, ping("1").size() - 1) + "]\n" +
+               "{\n[" + ping_line("1").substr(0, ping_line("1").size() - 1) + "]\n" +
                    R"({"jsonrpc":"2.0","id":2,"method":"initialize","params":)"
                    R"({"protocolVersion":"2025-06-18","capabilities":{}}})"
                    "\n" +
@@ -99,7 +101,7 @@ TEST_F(MessageBodyTest, AWrongLineIsAnsweredAndTheNextOneRead) {
                    R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
                    R"("io.modelcontextprotocol/clientCapabilities":{}}}})"
                    "\n" +
-                   ping("4"),
+                   ping_line("4"),
                kLines),
           "0\r\n\r\n");
   EXPECT_THAT(reply, HasSubstr("-32700"));
@@ -139,10 +141,10 @@ TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {
   EXPECT_FALSE(calls[1]->over());
   peer.close();
   EXPECT_TRUE(until([&] { return calls[1]->over(); }));
-  EXPECT_THAT(
-      ask(post("/mcp", ping("1"), std::string(kLines) + "Mcp-Session-Id: 0123456789abcdef\r\n"),
-          "0\r\n\r\n"),
-      HasSubstr("Session not found"));
+  EXPECT_THAT(ask(post("/mcp", ping_line("1"),
+                       std::string(kLines) + "Mcp-Session-Id: 0123456789abcdef\r\n"),
+                  "0\r\n\r\n"),
+              HasSubstr("Session not found"));
 }
 
 TEST_F(MessageBodyTest, NeedsAKeyIfThereAreAny) {

@@ -17,11 +17,6 @@ namespace {
 constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
 
-const json::object& params_of(const Message& message) {
-  static const json::object kNone;
-  return message.params == nullptr ? kNone : *message.params;
-}
-
 Error too_many_subscriptions() {
   return {kStreamLimit,
           "This connection is pushed " + std::to_string(kMaxSubscriptions) +

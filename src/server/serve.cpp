@@ -2,7 +2,12 @@
 
 #include "sluice/serve.hpp"
 
+#include <expected>
+#include <functional>
+#include <initializer_list>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/log.hpp"
@@ -14,7 +19,39 @@
 namespace sluice {
 namespace {
 
-Result<ServerHostOptions> host_options(const detail::Places& places) {
+/// The places of a serve(), together.
+struct Places {
+  std::optional<http> over_http;
+  std::optional<unix_socket> over_unix;
+  bool over_stdio = false;
+  ServeOptions options;
+};
+
+Places together(std::initializer_list<detail::Place> places) {
+  using Kind = detail::Place::Kind;
+  Places out;
+  for (const detail::Place& place : places) {
+    switch (place.kind) {
+      case Kind::none:
+        break;
+      case Kind::http:
+        out.over_http = *static_cast<const http*>(place.value);
+        break;
+      case Kind::unix_socket:
+        out.over_unix = *static_cast<const unix_socket*>(place.value);
+        break;
+      case Kind::stdio:
+        out.over_stdio = true;
+        break;
+      case Kind::options:
+        out.options = *static_cast<const ServeOptions*>(place.value);
+        break;
+    }
+  }
+  return out;
+}
+
+Result<ServerHostOptions> host_options(const Places& places) {
   ServerHostOptions out;
   out.threads = places.options.threads;
   out.max_message = places.options.max_message;
@@ -48,10 +85,14 @@ Result<ServerHostOptions> host_options(const detail::Places& places) {
 
 struct Serving::State {
   std::shared_ptr<detail::ServerState> server;
-  detail::Places places;
+  Places places;
   std::unique_ptr<ServerHost> host;
 
-  State(std::shared_ptr<detail::ServerState> served, detail::Places where)
+  /// `input_ended` is called on a loop when standard input has ended and all of it is answered.
+  static std::expected<Serving, Error> start(const Server& server, Places places,
+                                             std::function<void()> input_ended);
+
+  State(std::shared_ptr<detail::ServerState> served, Places where)
       : server(std::move(served)), places(std::move(where)) {}
   ~State() { stop(); }
   State(const State&) = delete;
@@ -92,11 +133,11 @@ void Serving::stop() {
   state_->stop();
 }
 
-std::expected<Serving, Error> detail::start_at(const Server& server, Places places,
-                                               std::function<void()> input_ended) {
+std::expected<Serving, Error> Serving::State::start(const Server& server, Places places,
+                                                    std::function<void()> input_ended) {
   Result<ServerHostOptions> options = host_options(places);
   if (!options) return std::unexpected(std::move(options.error()));
-  auto state = std::make_unique<Serving::State>(server.state(), std::move(places));
+  auto state = std::make_unique<State>(server.state(), std::move(places));
   StandardStreams streams;
   if (state->places.over_stdio) {
     Result<StandardStreams> taken = take_standard_streams();
@@ -115,11 +156,16 @@ std::expected<Serving, Error> detail::start_at(const Server& server, Places plac
   return Serving(std::move(state));
 }
 
-int detail::serve_at(const Server& server, Places places) {
+std::expected<Serving, Error> detail::start_at(const Server& server,
+                                               std::initializer_list<Place> places) {
+  return Serving::State::start(server, together(places), {});
+}
+
+int detail::serve_at(const Server& server, std::initializer_list<Place> places) {
   // Before there are threads: they are not to take the signals.
   const auto endings = std::make_shared<Endings>();
   std::expected<Serving, Error> serving =
-      start_at(server, std::move(places), [endings] { endings->input_ended(); });
+      Serving::State::start(server, together(places), [endings] { endings->input_ended(); });
   if (!serving) {
     log_error(serving.error().message);
     return 1;

@@ -3,13 +3,20 @@
 #include "sluice/server.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/json.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/handler_run.hpp"
 #include "server/server_state.hpp"
+#include "sluice/detail/type.hpp"
 
 namespace sluice {
 
@@ -59,6 +66,12 @@ std::string icons_json(const std::vector<Icon>& icons) {
     out.push_back(std::move(each));
   }
   return to_json(out);
+}
+
+/// `*options`, or default options if null.
+template <class Options>
+Options taken(Options* options) {
+  return options == nullptr ? Options() : std::move(*options);
 }
 
 template <class Options>
@@ -121,9 +134,38 @@ auto running(std::function<Task<Out>(const Request&, Call&)> begin, const Server
   };
 }
 
+/// A handler, ready to be called. One of the two is set.
 template <class Request, class Out>
-FeatureHandler<Request, Out> feature(detail::ErasedHandler<Request, Out> handler,
-                                     const ServerState& state) {
+struct Handler {
+  std::function<Out(const Request& request)> immediate;
+  std::function<Task<Out>(const Request& request, Call& call)> deferred;
+};
+
+/// Begun while the request is there, and at its end before it is not.
+template <class Request, class Out>
+Task<Out> run_at_once(const detail::HandlerTable<Request, Out>& table,
+                      std::shared_ptr<void> handler, const Request& request, Call& call) {
+  co_return table.answer_call(handler.get(), request, call);
+}
+
+/// Owns `object` from then on. Tables live as long as the program.
+template <class Request, class Out>
+Handler<Request, Out> owned(const detail::HandlerTable<Request, Out>& table, void* object) {
+  std::shared_ptr<void> handler(object, table.destroy);
+  if (table.answer != nullptr) {
+    return {.immediate = [answer = table.answer, handler = std::move(handler)](
+                             const Request& request) { return answer(handler.get(), request); },
+            .deferred = {}};
+  }
+  return {.immediate = {},
+          .deferred = [&table, handler = std::move(handler)](const Request& request, Call& call) {
+            return table.run != nullptr ? table.run(handler, request, call)
+                                        : run_at_once(table, handler, request, call);
+          }};
+}
+
+template <class Request, class Out>
+FeatureHandler<Request, Out> feature(Handler<Request, Out> handler, const ServerState& state) {
   if (handler.immediate) return guarded<Out, Request>(std::move(handler.immediate));
   using Deferred = typename FeatureHandler<Request, Out>::Deferred;
   return Deferred(running<Out, Request>(std::move(handler.deferred), state));
@@ -131,8 +173,8 @@ FeatureHandler<Request, Out> feature(detail::ErasedHandler<Request, Out> handler
 
 /// Fills in what a handler need not repeat.
 template <class Request>
-detail::ErasedHandler<Request, std::vector<ResourceContents>> completed(
-    detail::ErasedHandler<Request, std::vector<ResourceContents>> handler, std::string mime_type) {
+Handler<Request, std::vector<ResourceContents>> completed(
+    Handler<Request, std::vector<ResourceContents>> handler, std::string mime_type) {
   using Contents = std::vector<ResourceContents>;
   const auto fill = [mime_type = std::move(mime_type)](Contents contents, const Request& request) {
     for (ResourceContents& each : contents) {
@@ -244,8 +286,28 @@ void append_arguments(Prompt& prompt, const json::object& schema) {
 
 namespace detail {
 
-void throw_unfit_arguments(const DecodeError& error) {
+namespace {
+
+[[noreturn]] void throw_unfit_arguments(const DecodeError& error) {
   throw Error{kInvalidParams, "Invalid params: " + error.describe(), {}};
+}
+
+}  // namespace
+
+void decode_arguments(const Type& type, const json::object& arguments, void* out) {
+  DecodeError error;
+  if (!decode(type, arguments, out, "arguments", UnknownMembers::reject, error)) {
+    throw_unfit_arguments(error);
+  }
+}
+
+void decode_variables(const Type& type, const Variables& variables, void* out) {
+  json::object arguments;
+  for (const auto& [name, value] : variables) arguments[name] = value;
+  DecodeError error;
+  if (!decode(type, arguments, out, "arguments", UnknownMembers::ignore, error)) {
+    throw_unfit_arguments(error);
+  }
 }
 
 ToolResult structured_result(const json::value& value) {
@@ -254,26 +316,51 @@ ToolResult structured_result(const json::value& value) {
   return {.text = text, .structured = text};
 }
 
-ToolResult content_result(std::vector<Content> content) {
-  return {.content = std::move(content)};
+ToolResult structured_result(const Type& type, const void* value) {
+  return structured_result(encode(type, value));
 }
 
-std::string text_of(const json::value& value) {
-  return to_json(value);
+ToolResult text_result(const Type& type, const void* value) {
+  return {.text = to_json(encode(type, value))};
 }
 
-json::object as_json(const Variables& variables) {
-  json::object out;
-  for (const auto& [name, value] : variables) out[name] = value;
+ToolResult content_result(Content&& content) {
+  ToolResult out;
+  out.content.push_back(std::move(content));
   return out;
+}
+
+Contents ResourceEncoder::encode(ResourceContents contents) {
+  Contents out;
+  out.push_back(std::move(contents));
+  return out;
+}
+
+Contents ResourceEncoder::encode(std::string text) {
+  return encode(ResourceContents{.uri = {}, .data = std::move(text)});
+}
+
+PromptResult PromptAdapter::encode(std::vector<PromptMessage> messages) {
+  return {.messages = std::move(messages)};
+}
+
+PromptResult PromptAdapter::encode(const std::string& text) {
+  return {.messages = {{.content = Content::text(text)}}};
+}
+
+ArgumentCompletion CompletionAdapter::encode(std::vector<std::string> values) {
+  return {.values = std::move(values)};
 }
 
 }  // namespace detail
 
-Server::Server(std::string name, std::string version, ServerOptions options) {
+Server::Server(std::string_view name, std::string_view version)
+    : Server(name, version, ServerOptions()) {}
+
+Server::Server(std::string_view name, std::string_view version, ServerOptions options) {
   ServerDefinition definition;
-  definition.name = std::move(name);
-  definition.version = std::move(version);
+  definition.name = name;
+  definition.version = version;
   definition.instructions = std::move(options.instructions);
   definition.page_size = options.page_size;
   definition.announces_changes = options.announces_changes;
@@ -285,34 +372,51 @@ Server::Server(std::string name, std::string version, ServerOptions options) {
   state_ = std::make_shared<ServerState>(std::move(definition), std::move(runs));
 }
 
-Server& Server::add(std::string name, std::string description, ToolOptions options,
-                    detail::ToolHandler handler) {
-  Tool tool{.name = std::move(name),
-            .description = std::move(description),
-            .input_schema = to_json(options.input_schema),
+Server::Server(const Server& other) = default;
+Server::Server(Server&& other) noexcept = default;
+Server& Server::operator=(const Server& other) = default;
+Server& Server::operator=(Server&& other) noexcept = default;
+Server::~Server() = default;
+
+Server& Server::add(std::string_view name, std::string_view description, const detail::Type* input,
+                    const detail::Type* output, const detail::ToolTable& table, void* handler,
+                    ToolOptions* options) {
+  Handler<json::object, ToolResult> owner = owned(table, handler);
+  ToolOptions said = taken(options);
+  if (input != nullptr) {
+    said.input_schema = detail::schema_of(*input);
+  } else if (said.input_schema.is_null()) {
+    said.input_schema = {{"type", "object"}};
+  }
+  if (output != nullptr) said.output_schema = detail::schema_of(*output);
+  Tool tool{.name = std::string(name),
+            .description = std::string(description),
+            .input_schema = to_json(said.input_schema),
             .handler = {},
-            .output_schema = text_or_nothing(options.output_schema),
-            .annotations = annotations_json(options.annotations),
-            .metadata = metadata_of(options),
-            .task_support = options.tasks,
-            .asks_first = options.asks_first};
-  if (handler.immediate) {
-    tool.handler = Tool::Immediate(guarded<ToolResult, json::object>(std::move(handler.immediate)));
+            .output_schema = text_or_nothing(said.output_schema),
+            .annotations = annotations_json(said.annotations),
+            .metadata = metadata_of(said),
+            .task_support = said.tasks,
+            .asks_first = said.asks_first};
+  if (owner.immediate) {
+    tool.handler = Tool::Immediate(guarded<ToolResult, json::object>(std::move(owner.immediate)));
   } else {
-    tool.handler = deferred_tool(std::move(handler.deferred), *state_);
+    tool.handler = deferred_tool(std::move(owner.deferred), *state_);
   }
   put(*state_, &ServerDefinition::tools, &Tool::name, std::move(tool), Change::Kind::tools);
   return *this;
 }
 
-Server& Server::add(std::string uri, std::string name, ResourceOptions options,
-                    detail::ResourceHandler handler) {
+Server& Server::add(std::string_view uri, std::string_view name, const detail::ResourceTable& table,
+                    void* handler, ResourceOptions* said) {
+  Handler<std::string, detail::Contents> owner = owned(table, handler);
+  const ResourceOptions options = taken(said);
   put(*state_, &ServerDefinition::resources, &Resource::uri,
-      Resource{.uri = std::move(uri),
-               .name = std::move(name),
+      Resource{.uri = std::string(uri),
+               .name = std::string(name),
                .description = options.description,
                .mime_type = options.mime_type,
-               .read = feature(completed(std::move(handler), options.mime_type), *state_),
+               .read = feature(completed(std::move(owner), options.mime_type), *state_),
                .size = options.size,
                .annotations = annotations_json(options.annotations),
                .metadata = metadata_of(options)},
@@ -320,67 +424,76 @@ Server& Server::add(std::string uri, std::string name, ResourceOptions options,
   return *this;
 }
 
-Server& Server::add(std::string uri_template, std::string name, ResourceOptions options,
-                    detail::TemplateHandler handler) {
+Server& Server::add(std::string_view uri_template, std::string_view name,
+                    const detail::TemplateTable& table, void* handler, ResourceOptions* said) {
+  Handler<ResourceMatch, detail::Contents> owner = owned(table, handler);
+  const ResourceOptions options = taken(said);
   Result<UriTemplate> parsed = UriTemplate::parse(uri_template);
   if (!parsed) throw std::invalid_argument(parsed.error().message);
   put(*state_, &ServerDefinition::resource_templates, &ResourceTemplate::uri_template,
       ResourceTemplate{.uri = std::move(*parsed),
-                       .uri_template = std::move(uri_template),
-                       .name = std::move(name),
+                       .uri_template = std::string(uri_template),
+                       .name = std::string(name),
                        .description = options.description,
                        .mime_type = options.mime_type,
-                       .read = feature(completed(std::move(handler), options.mime_type), *state_),
+                       .read = feature(completed(std::move(owner), options.mime_type), *state_),
                        .annotations = annotations_json(options.annotations),
                        .metadata = metadata_of(options)},
       Change::Kind::resources);
   return *this;
 }
 
-Server& Server::add(std::string name, std::string description, PromptOptions options,
-                    const json::value& parameters, detail::PromptHandler handler) {
-  Prompt prompt{.name = std::move(name),
-                .description = std::move(description),
+Server& Server::add(std::string_view name, std::string_view description, const detail::Type* input,
+                    const detail::PromptTable& table, void* handler, PromptOptions* said) {
+  Handler<Variables, PromptResult> owner = owned(table, handler);
+  const PromptOptions options = taken(said);
+  Prompt prompt{.name = std::string(name),
+                .description = std::string(description),
                 .arguments = {},
-                .get = feature(std::move(handler), *state_),
+                .get = feature(std::move(owner), *state_),
                 .metadata = metadata_of(options)};
   for (const PromptParameter& parameter : options.arguments) {
     prompt.arguments.push_back(
         {parameter.name, parameter.description, parameter.required, parameter.title});
   }
-  if (parameters.is_object()) append_arguments(prompt, parameters.get_object());
+  if (input != nullptr) append_arguments(prompt, detail::schema_of(*input).as_object());
   put(*state_, &ServerDefinition::prompts, &Prompt::name, std::move(prompt), Change::Kind::prompts);
   return *this;
 }
 
-Server& Server::add(PromptRef prompt, std::string argument, detail::CompletionHandler handler) {
+Server& Server::add(const PromptRef& prompt, std::string_view argument,
+                    const detail::CompletionTable& table, void* handler) {
+  Handler<TypedArgument, ArgumentCompletion> owner = owned(table, handler);
+  const std::string name(argument);
   state_->change({}, [&](ServerDefinition& definition) {
     const auto found = std::ranges::find(definition.prompts, prompt.name, &Prompt::name);
     if (found == definition.prompts.end()) {
       throw std::invalid_argument("there is no prompt " + prompt.name);
     }
-    if (std::ranges::find(found->arguments, argument, &PromptArgument::name) ==
+    if (std::ranges::find(found->arguments, name, &PromptArgument::name) ==
         found->arguments.end()) {
-      throw std::invalid_argument("the prompt " + prompt.name + " has no argument " + argument);
+      throw std::invalid_argument("the prompt " + prompt.name + " has no argument " + name);
     }
-    found->completers.insert_or_assign(std::move(argument), feature(std::move(handler), *state_));
+    found->completers.insert_or_assign(name, feature(std::move(owner), *state_));
     return true;
   });
   return *this;
 }
 
-Server& Server::add(TemplateRef resources, std::string argument,
-                    detail::CompletionHandler handler) {
+Server& Server::add(const TemplateRef& resources, std::string_view argument,
+                    const detail::CompletionTable& table, void* handler) {
+  Handler<TypedArgument, ArgumentCompletion> owner = owned(table, handler);
+  const std::string name(argument);
   state_->change({}, [&](ServerDefinition& definition) {
     const auto found = std::ranges::find(definition.resource_templates, resources.uri_template,
                                          &ResourceTemplate::uri_template);
     if (found == definition.resource_templates.end()) {
       throw std::invalid_argument("there is no resource template " + resources.uri_template);
     }
-    if (!found->uri.has_variable(argument)) {
-      throw std::invalid_argument(resources.uri_template + " has no variable " + argument);
+    if (!found->uri.has_variable(name)) {
+      throw std::invalid_argument(resources.uri_template + " has no variable " + name);
     }
-    found->completers.insert_or_assign(std::move(argument), feature(std::move(handler), *state_));
+    found->completers.insert_or_assign(name, feature(std::move(owner), *state_));
     return true;
   });
   return *this;
@@ -416,7 +529,7 @@ Server& Server::skill(std::string_view path, std::vector<SkillFile> files) {
   return *this;
 }
 
-Server& Server::skills(const std::filesystem::path& directory) {
+Server& Server::skills(const std::string& directory) {
   Result<std::vector<Skill>> found = read_skills(directory);
   if (!found) throw std::invalid_argument(found.error().message);
   offer(*state_, std::move(*found));

@@ -269,6 +269,14 @@ class ServerBench {
   std::vector<std::shared_ptr<ChunkStream>> runs;
 };
 
+inline constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
+inline constexpr std::string_view kPong = R"({"jsonrpc":"2.0","id":1,"result":{}})";
+
+/// A ping with that id, which is JSON.
+inline std::string ping(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"method":"ping"})";
+}
+
 /// {"jsonrpc":"2.0","id":1,"result":<result>}.
 inline std::string result_text(std::string_view result) {
   return R"({"jsonrpc":"2.0","id":1,"result":)" + std::string(result) + "}";

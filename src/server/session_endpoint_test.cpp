@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/endpoint_test_support.hpp"
+#include "server/server_test_support.hpp"
 
 namespace sluice {
 namespace {
@@ -18,7 +19,6 @@ using ::testing::StartsWith;
 constexpr std::string_view kCallLater =
     R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"later",)"
     R"("_meta":{"progressToken":"t"}}})";
-constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
 
 class SessionEndpointTest : public EndpointTest {
  protected:

@@ -91,7 +91,7 @@ void append_path(std::string& uri, std::string_view path) {
 }
 
 /// The string at `key` of a frontmatter, or an empty one.
-std::string text_at(const json::object& frontmatter, std::string_view key) {
+std::string frontmatter_text(const json::object& frontmatter, std::string_view key) {
   const json::value* const value = frontmatter.if_contains(key);
   return value == nullptr || !value->is_string() ? std::string() : std::string(value->get_string());
 }
@@ -249,10 +249,10 @@ Result<Skill> Skill::make(std::string_view path, std::vector<Source> files) {
   if (!is_valid_utf8(manifest)) return invalid(path, "SKILL.md is no UTF-8");
   const Result<json::object> frontmatter = parse_frontmatter(manifest);
   if (!frontmatter) return invalid(path, "SKILL.md: " + frontmatter.error().message);
-  if (text_at(*frontmatter, "name") != name) {
+  if (frontmatter_text(*frontmatter, "name") != name) {
     return invalid(path, "the name in its frontmatter must be that of its folder");
   }
-  skill.description_ = text_at(*frontmatter, "description");
+  skill.description_ = frontmatter_text(*frontmatter, "description");
   if (skill.description_.empty()) return invalid(path, "its frontmatter must have a description");
   skill.entry_ = entry_of(*frontmatter, skill.files_);
   return skill;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "server/endpoint_test_support.hpp"
+#include "server/server_test_support.hpp"
 
 namespace sluice {
 namespace {
@@ -14,7 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
 constexpr std::string_view kAccepted = "202 Accepted\r\nContent-Length: 0\r\n";
 
 class SseSessionEndpointTest : public EndpointTest {

@@ -31,11 +31,6 @@ constexpr std::size_t kMaxPage = 100;
 
 constexpr std::string_view kCursorPurpose = "tasks/list\n";
 
-const json::object& params_of(const Message& message) {
-  static const json::object kNone;
-  return message.params == nullptr ? kNone : *message.params;
-}
-
 std::unexpected<Error> not_a_task() {
   return fail(kInvalidParams, "Failed to retrieve task: Task not found, or it has expired");
 }

@@ -18,9 +18,9 @@ const PushedChunkEncoder& frame_encoder() {
 }
 
 /// One WebSocket as a connection of messages.
-class Handler final : public WebSocketHandler, public MessageOutput {
+class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
  public:
-  explicit Handler(std::shared_ptr<MessageConnection> connection)
+  explicit WebSocketMessages(std::shared_ptr<MessageConnection> connection)
       : connection_(std::move(connection)) {}
 
   void open(WebSocketSessionPtr session) {
@@ -49,9 +49,9 @@ class Handler final : public WebSocketHandler, public MessageOutput {
 
 void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
                              const WebSocketOptions& options, const std::string& principal) {
-  auto handler = std::make_unique<Handler>(
+  auto handler = std::make_unique<WebSocketMessages>(
       std::make_shared<MessageConnection>(*service_, principal, frame_encoder()));
-  Handler* const opened = handler.get();
+  WebSocketMessages* const opened = handler.get();
   WebSocketOptions chosen = options;
   // Clients that offer subprotocols refuse a server that takes none of them.
   if (list_has_token(request.header(KnownHeader::sec_websocket_protocol), kSubprotocol)) {

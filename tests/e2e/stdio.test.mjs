@@ -37,7 +37,7 @@ for (const [name, { era }] of Object.entries(generations)) {
     assert.ok(tools.some((tool) => tool.name === 'generate'));
     const { text, deltas } = await generate(
       { call_tool },
-      { prompt: 'Hello', count: 50, interval_us: 1000 },
+      { prompt: 'Hello', count: 50, interval_us: 10_000 },
     );
     assert.equal(wire.count_numbers(text), 50);
     // These clients forget the progress that they read together with the result.

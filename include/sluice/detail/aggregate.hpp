@@ -4,13 +4,11 @@
 // what they and the enumerators are called. Members are counted by trying how many initialisers the
 // aggregate takes; names are cut out of what the compiler calls a template's arguments.
 
-#include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -32,7 +30,7 @@ consteval bool takes_initializers(std::index_sequence<kIndex...>) {
   return requires { T{(static_cast<void>(kIndex), AnyInitializer{})...}; };
 }
 
-/// How many initialisers `T` takes, at most kMaxMembers + 1.
+/// How many initialisers `T` takes, at most kMaxMembers + 1. An array takes one per item.
 template <class T, std::size_t kTry = kMaxMembers + 1>
 consteval std::size_t count_initializers() {
   if constexpr (kTry == 0) {
@@ -44,50 +42,68 @@ consteval std::size_t count_initializers() {
   }
 }
 
+/// `kCount`, unless there is more.
+template <class T, std::size_t kCount, bool kMore>
+consteval std::size_t counted() {
+  if constexpr (kMore) {
+    return count_initializers<T>();
+  } else {
+    return kCount;
+  }
+}
+
+/// How many elements `T` has, members and base classes, at most kMaxMembers + 1. Counts how many
+/// `{}` it takes, which costs the compiler little; what is no more than that may have an element
+/// that `{}` cannot make (its default constructor is explicit): then anything else is tried.
 template <class T>
-inline constexpr std::size_t kInitializers = count_initializers<T>();
-
-/// Stands for an initialiser of a number, an enum or a pointer.
-struct ScalarInitializer {
-  template <class T>
-    requires std::is_scalar_v<T>
-  operator T() const noexcept {  // NOLINT(google-explicit-constructor)
-    std::unreachable();
-  }
-};
-
-/// Whether the member after kBefore is an array: it takes two initialisers in braces of their own,
-/// which leaves too few places for the rest. Arrays of classes go unseen.
-template <class T, std::size_t... kBefore, std::size_t... kAfter>
-consteval bool has_array_at(std::index_sequence<kBefore...>, std::index_sequence<kAfter...>) {
-  if constexpr (requires {
-                  T{(static_cast<void>(kBefore), AnyInitializer{})...,
-                    {ScalarInitializer{}, ScalarInitializer{}}};
-                }) {
-    return !requires {
-      T{(static_cast<void>(kBefore), AnyInitializer{})...,
-        {ScalarInitializer{}, ScalarInitializer{}},
-        (static_cast<void>(kAfter), AnyInitializer{})...};
-    };
-  }
-  return false;
+consteval std::size_t count_elements() {
+  // clang-format off
+  if constexpr (!requires { T{{}}; }) return counted<T, 0, requires { T{AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}}; }) return counted<T, 1, requires { T{{}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}}; }) return counted<T, 2, requires { T{{}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}}; }) return counted<T, 3, requires { T{{}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}}; }) return counted<T, 4, requires { T{{}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}}; }) return counted<T, 5, requires { T{{}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 6, requires { T{{}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 7, requires { T{{}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 8, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 9, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 10, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 11, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 12, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 13, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 14, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 15, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 16, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 17, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 18, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 19, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 20, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 21, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 22, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 23, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 24, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 25, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 26, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 27, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 28, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 29, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 30, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 31, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else if constexpr (!requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return counted<T, 32, requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, AnyInitializer{}}; }>();
+  else return kMaxMembers + 1;
+  // clang-format on
 }
 
 template <class T>
-inline constexpr bool kHasArray = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-  return (has_array_at<T>(std::make_index_sequence<kIndex>{},
-                          std::make_index_sequence<kInitializers<T> - kIndex - 1>{}) ||
-          ...);
-}(std::make_index_sequence<kInitializers<T>>{});
+inline constexpr std::size_t kElements = count_elements<T>();
 
 /// Stands for an initialiser of a base class of `T`.
 template <class T>
 struct BaseInitializer {
   template <class Base>
     requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)
-  operator Base() const noexcept {  // NOLINT(google-explicit-constructor)
-    std::unreachable();
-  }
+  operator Base() const noexcept;  // NOLINT(google-explicit-constructor)
 };
 
 template <class T>
@@ -97,53 +113,53 @@ inline constexpr bool kHasBase = requires { T{BaseInitializer<T>{}}; };
 template <class T>
 consteval std::size_t count_members() {
   // NOLINTNEXTLINE(bugprone-branch-clone): the second condition must not be instantiated then
-  if constexpr (kInitializers<T> > kMaxMembers) {
+  if constexpr (kElements<T> > kMaxMembers) {
     return 0;
-  } else if constexpr (kHasBase<T> || kHasArray<T>) {
+  } else if constexpr (kHasBase<T>) {
     return 0;
   } else {
-    return kInitializers<T>;
+    return kElements<T>;
   }
 }
 
-/// References to the members of `object`, in their order.
-template <class T>
-constexpr auto tie_members(T& object) {
+/// Calls `use` with references to the members of `object`, in their order.
+template <class T, class Use>
+constexpr decltype(auto) with_members(T& object, Use use) {
   constexpr std::size_t kCount = count_members<std::remove_const_t<T>>();
   // clang-format off
-  if constexpr (kCount == 0) { static_cast<void>(object); return std::tuple<>(); }
-  else if constexpr (kCount == 1) { auto& [m0] = object; return std::tie(m0); }
-  else if constexpr (kCount == 2) { auto& [m0, m1] = object; return std::tie(m0, m1); }
-  else if constexpr (kCount == 3) { auto& [m0, m1, m2] = object; return std::tie(m0, m1, m2); }
-  else if constexpr (kCount == 4) { auto& [m0, m1, m2, m3] = object; return std::tie(m0, m1, m2, m3); }
-  else if constexpr (kCount == 5) { auto& [m0, m1, m2, m3, m4] = object; return std::tie(m0, m1, m2, m3, m4); }
-  else if constexpr (kCount == 6) { auto& [m0, m1, m2, m3, m4, m5] = object; return std::tie(m0, m1, m2, m3, m4, m5); }
-  else if constexpr (kCount == 7) { auto& [m0, m1, m2, m3, m4, m5, m6] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6); }
-  else if constexpr (kCount == 8) { auto& [m0, m1, m2, m3, m4, m5, m6, m7] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7); }
-  else if constexpr (kCount == 9) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8); }
-  else if constexpr (kCount == 10) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9); }
-  else if constexpr (kCount == 11) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10); }
-  else if constexpr (kCount == 12) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11); }
-  else if constexpr (kCount == 13) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12); }
-  else if constexpr (kCount == 14) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13); }
-  else if constexpr (kCount == 15) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14); }
-  else if constexpr (kCount == 16) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15); }
-  else if constexpr (kCount == 17) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16); }
-  else if constexpr (kCount == 18) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17); }
-  else if constexpr (kCount == 19) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18); }
-  else if constexpr (kCount == 20) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19); }
-  else if constexpr (kCount == 21) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20); }
-  else if constexpr (kCount == 22) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21); }
-  else if constexpr (kCount == 23) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22); }
-  else if constexpr (kCount == 24) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23); }
-  else if constexpr (kCount == 25) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24); }
-  else if constexpr (kCount == 26) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25); }
-  else if constexpr (kCount == 27) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26); }
-  else if constexpr (kCount == 28) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27); }
-  else if constexpr (kCount == 29) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28); }
-  else if constexpr (kCount == 30) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29); }
-  else if constexpr (kCount == 31) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30); }
-  else if constexpr (kCount == 32) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31] = object; return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31); }
+  if constexpr (kCount == 0) { static_cast<void>(object); return use(); }
+  else if constexpr (kCount == 1) { auto& [m0] = object; return use(m0); }
+  else if constexpr (kCount == 2) { auto& [m0, m1] = object; return use(m0, m1); }
+  else if constexpr (kCount == 3) { auto& [m0, m1, m2] = object; return use(m0, m1, m2); }
+  else if constexpr (kCount == 4) { auto& [m0, m1, m2, m3] = object; return use(m0, m1, m2, m3); }
+  else if constexpr (kCount == 5) { auto& [m0, m1, m2, m3, m4] = object; return use(m0, m1, m2, m3, m4); }
+  else if constexpr (kCount == 6) { auto& [m0, m1, m2, m3, m4, m5] = object; return use(m0, m1, m2, m3, m4, m5); }
+  else if constexpr (kCount == 7) { auto& [m0, m1, m2, m3, m4, m5, m6] = object; return use(m0, m1, m2, m3, m4, m5, m6); }
+  else if constexpr (kCount == 8) { auto& [m0, m1, m2, m3, m4, m5, m6, m7] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7); }
+  else if constexpr (kCount == 9) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8); }
+  else if constexpr (kCount == 10) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9); }
+  else if constexpr (kCount == 11) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10); }
+  else if constexpr (kCount == 12) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11); }
+  else if constexpr (kCount == 13) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12); }
+  else if constexpr (kCount == 14) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13); }
+  else if constexpr (kCount == 15) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14); }
+  else if constexpr (kCount == 16) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15); }
+  else if constexpr (kCount == 17) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16); }
+  else if constexpr (kCount == 18) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17); }
+  else if constexpr (kCount == 19) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18); }
+  else if constexpr (kCount == 20) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19); }
+  else if constexpr (kCount == 21) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20); }
+  else if constexpr (kCount == 22) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21); }
+  else if constexpr (kCount == 23) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22); }
+  else if constexpr (kCount == 24) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23); }
+  else if constexpr (kCount == 25) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24); }
+  else if constexpr (kCount == 26) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25); }
+  else if constexpr (kCount == 27) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26); }
+  else if constexpr (kCount == 28) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27); }
+  else if constexpr (kCount == 29) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28); }
+  else if constexpr (kCount == 30) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29); }
+  else if constexpr (kCount == 31) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30); }
+  else if constexpr (kCount == 32) { auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31] = object; return use(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31); }
   // clang-format on
 }
 
@@ -162,14 +178,39 @@ struct ExternalObject {
 template <class T>
 extern const ExternalObject<T> kExternalObject;
 
+/// Pointers of several types; cheaper to compile than a std::tuple of them.
+template <std::size_t kIndex, class T>
+struct PointerAt {
+  T* pointer;
+};
+template <class Index, class... T>
+struct Pointers;
+template <std::size_t... kIndex, class... T>
+struct Pointers<std::index_sequence<kIndex...>, T...> : PointerAt<kIndex, T>... {};
+
+template <std::size_t kIndex, class T>
+constexpr T* pointer_at(const PointerAt<kIndex, T>& at) {
+  return at.pointer;
+}
+
+/// To the members of kExternalObject.
+template <class T>
+inline constexpr auto kMemberPointers = with_members(kExternalObject<T>.value, [](auto&... member) {
+  return Pointers<std::make_index_sequence<sizeof...(member)>,
+                  std::remove_reference_t<decltype(member)>...>{{std::addressof(member)}...};
+});
+
+template <class T, std::size_t kIndex>
+using MemberOf = std::remove_cvref_t<decltype(*pointer_at<kIndex>(kMemberPointers<T>))>;
+
 template <auto kValue>
-consteval std::string_view pretty_value() {
+consteval const char* pretty_value() {
   return __PRETTY_FUNCTION__;
 }
 
 template <class T, std::size_t kIndex>
-consteval std::string_view pretty_member() {
-  return pretty_value<&std::get<kIndex>(tie_members(kExternalObject<T>.value))>();
+consteval const char* pretty_member() {
+  return pretty_value<pointer_at<kIndex>(kMemberPointers<T>)>();
 }
 
 #if defined(__clang__)
@@ -177,7 +218,7 @@ consteval std::string_view pretty_member() {
 #endif
 
 template <class T>
-consteval std::string_view pretty_type() {
+consteval const char* pretty_type() {
   return __PRETTY_FUNCTION__;
 }
 
@@ -199,24 +240,6 @@ constexpr std::string_view last_name(std::string_view text) {
   while (begin > 0 && is_name_character(text[begin - 1])) --begin;
   return text.substr(begin, end - begin);
 }
-
-/// The names of the members of `T`, in their order.
-template <class T>
-inline constexpr auto kMemberNames = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-  return std::array<std::string_view, sizeof...(kIndex)>{last_name(pretty_member<T, kIndex>())...};
-}(std::make_index_sequence<count_members<T>()>{});
-
-/// The name of the member that a pointer to member points to.
-template <auto kMember>
-inline constexpr std::string_view kMemberName = last_name(pretty_value<kMember>());
-
-/// `Point`, for ns::Point and ns::Point<int>.
-template <class T>
-inline constexpr std::string_view kTypeName = [] {
-  std::string_view text = pretty_type<T>();
-  text = text.substr(text.find("T = ") + 4);
-  return last_name(text.substr(0, text.find_first_of("<;]")));
-}();
 
 /// Where enumerators are looked for: others need sluice::Describe.
 inline constexpr int kMinEnumerator = -16;
@@ -269,8 +292,11 @@ template <class Enum>
 inline constexpr auto kEnumerators = [] {
   using Scan = EnumeratorScan<Enum>;
   constexpr auto kNames = Scan::names();
-  constexpr auto kCount = static_cast<std::size_t>(
-      std::ranges::count_if(kNames, [](std::string_view name) { return !name.empty(); }));
+  constexpr std::size_t kCount = [&] {
+    std::size_t count = 0;
+    for (const std::string_view name : kNames) count += name.empty() ? 0 : 1;
+    return count;
+  }();
   std::array<Enumerator<Enum>, kCount> found;
   std::size_t next = 0;
   for (std::size_t i = 0; i < kNames.size(); ++i) {

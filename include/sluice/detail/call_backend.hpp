@@ -2,20 +2,19 @@
 
 // What stands behind sluice::Call.
 
-#include <chrono>
 #include <coroutine>
 #include <exception>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "sluice/detail/duration.hpp"
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
 #include "sluice/logging_level.hpp"
@@ -47,14 +46,10 @@ namespace detail {
 using Job = std::move_only_function<void()>;
 
 /// What is known of a request.
-struct CallFacts {
-  std::string principal;
-  const Revision* revision = nullptr;
-  ClientFeatures client = {};
-  std::shared_ptr<const TraceContext> trace = {};  // or null
-  std::optional<std::chrono::steady_clock::time_point> deadline = {};
-  std::stop_source stop = {};
-};
+struct CallFacts;
+
+/// The value of what returns none.
+struct Unit {};
 
 /// Runs jobs on the loop of a request as long as that is under way. Thread-safe.
 class Mailbox {
@@ -67,7 +62,7 @@ class Mailbox {
 /// A request as its handler sees it. On the loop of the request, unless it says otherwise.
 class CallBackend {
  public:
-  using Answer = std::move_only_function<void(std::variant<std::vector<json::value>, Error>)>;
+  using Answer = std::move_only_function<void(std::expected<std::vector<json::value>, Error>)>;
 
   virtual ~CallBackend() = default;
   virtual const CallFacts& facts() const = 0;
@@ -98,7 +93,7 @@ class CallBackend {
 /// Something a handler's coroutine waits for with co_await. Dropping it forgets the wait.
 template <class T>
 class [[nodiscard]] Awaiting {
-  using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+  using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
 
  public:
   /// Where the value arrives; on the loop of the call, and at most once.
@@ -107,11 +102,11 @@ class [[nodiscard]] Awaiting {
     explicit Arrival(detail::CallBackend& call) : call_(&call) {}
 
     void succeed(Value value) {
-      outcome_.template emplace<1>(std::move(value));
+      value_.emplace(std::move(value));
       wake();
     }
     void fail(std::exception_ptr failure) {
-      outcome_.template emplace<2>(std::move(failure));
+      failure_ = std::move(failure);
       wake();
     }
 
@@ -124,7 +119,8 @@ class [[nodiscard]] Awaiting {
 
     detail::CallBackend* call_;  // outlives its awaiter
     std::coroutine_handle<> awaiter_;
-    std::variant<std::monostate, Value, std::exception_ptr> outcome_;
+    std::optional<Value> value_;
+    std::exception_ptr failure_;
   };
 
   explicit Awaiting(std::shared_ptr<Arrival> arrival) : arrival_(std::move(arrival)) {}
@@ -134,13 +130,11 @@ class [[nodiscard]] Awaiting {
     if (arrival_ != nullptr) arrival_->awaiter_ = nullptr;
   }
 
-  bool await_ready() const noexcept { return arrival_->outcome_.index() != 0; }
+  bool await_ready() const noexcept { return arrival_->value_ || arrival_->failure_; }
   void await_suspend(std::coroutine_handle<> awaiter) noexcept { arrival_->awaiter_ = awaiter; }
   T await_resume() {
-    if (const auto* const failure = std::get_if<std::exception_ptr>(&arrival_->outcome_)) {
-      std::rethrow_exception(*failure);
-    }
-    if constexpr (!std::is_void_v<T>) return std::get<1>(std::move(arrival_->outcome_));
+    if (arrival_->failure_) std::rethrow_exception(arrival_->failure_);
+    if constexpr (!std::is_void_v<T>) return std::move(*arrival_->value_);
   }
 
  private:

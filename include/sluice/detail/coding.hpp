@@ -6,9 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include "sluice/json.hpp"
 
@@ -17,11 +14,23 @@ namespace sluice {
 /// What decode() does with a member that the struct does not have.
 enum class UnknownMembers : bool { reject, ignore };
 
+/// Why JSON is not a value of a type, and where.
+struct DecodeError {
+  std::string path;     // `arguments.items[2].to`
+  std::string message;  // `expected integer, got string`
+
+  /// `arguments.items[2].to: expected integer, got string`
+  std::string describe() const;
+};
+
 /// Collects one schema document. Types that contain themselves become `$defs`.
 class SchemaBuilder {
  public:
   /// `root` identifies the type of the whole document.
-  explicit SchemaBuilder(const void* root) : root_(root) {}
+  explicit SchemaBuilder(const void* root);
+  ~SchemaBuilder();
+  SchemaBuilder(const SchemaBuilder&) = delete;
+  SchemaBuilder& operator=(const SchemaBuilder&) = delete;
 
   /// The schema of the type `key`, which `build()` makes, or a reference to it.
   template <class Build>
@@ -31,36 +40,24 @@ class SchemaBuilder {
   }
 
   /// Notes that a property got an `x-mcp-header`.
-  void count_header() { ++headers_; }
+  void count_header();
 
   /// The document. Throws std::logic_error if an `x-mcp-header` is not unique, or not reachable by
   /// `properties` alone (MCP 2026-07-28, Streamable HTTP, "Schema Extension").
   json::value finish(json::value schema) const;
 
  private:
-  struct Definition {
-    const void* key = nullptr;
-    std::string name;
-    bool referred = false;
-    json::value schema;
-    json::value reference;
-  };
+  struct Definitions;
 
   const json::value* begin(const void* key, std::string_view name);
   json::value end(json::value schema);
 
-  const void* root_;
-  std::vector<Definition> definitions_;  // those at work, and those that are in $defs
-  std::vector<std::size_t> at_work_;
-  std::size_t headers_ = 0;
+  Definitions* definitions_;  // owned
 };
 
 /// Decoding of one value. The functions that fail return false, so that a codec can return them.
 class Decoder {
  public:
-  /// The innermost step first.
-  using Path = std::vector<std::variant<std::size_t, std::string>>;
-
   explicit Decoder(UnknownMembers unknown) : unknown_(unknown) {}
 
   bool ignores_unknown_members() const { return unknown_ == UnknownMembers::ignore; }
@@ -97,25 +94,26 @@ class Decoder {
 
    private:
     std::string message_;
-    Path path_;
+    std::string path_;
     std::string types_;  // `integer or string`, if that is why all of them failed
     bool only_types_ = true;
+    std::size_t steps_ = 0;
     std::size_t closeness_ = 0;
     std::size_t rivals_ = 0;
     std::size_t count_ = 0;
   };
 
-  const std::string& message() const { return message_; }
-  /// From `root` to where it failed: `arguments.items[2].to`.
-  std::string path(std::string_view root) const;
+  /// What failed, after something has; `root` is what the path calls the value.
+  DecodeError error(std::string_view root) const;
 
  private:
   UnknownMembers unknown_;
   std::size_t depth_ = 0;
   std::string message_;
-  std::string type_;    // the type that was expected, if that is why it failed
-  bool named_ = false;  // it has not the name or the literal that was expected
-  Path path_;
+  std::string type_;       // the type that was expected, if that is why it failed
+  bool named_ = false;     // it has not the name or the literal that was expected
+  std::string path_;       // `.items[2].to`
+  std::size_t steps_ = 0;  // of the path
 };
 
 /// Encoding of one value. A value that JSON cannot express is a mistake of the program, and so an

@@ -2,10 +2,7 @@
 
 // Handlers of all shapes as one.
 
-#include <concepts>
-#include <functional>
 #include <memory>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -27,12 +24,19 @@ Blocking<std::decay_t<F>> blocking(F&& handler) {
 
 namespace detail {
 
-/// A handler as the server sees it. One of the two is set.
+/// How the server calls a type-erased handler. Exactly one of answer, answer_call and run is set;
+/// each may throw whatever a handler may throw.
 template <class Request, class Result>
-struct ErasedHandler {
-  std::function<Result(const Request& request)> immediate;
-  std::function<Task<Result>(const Request& request, Call& call)> deferred;
+struct HandlerTable {
+  void (*destroy)(void* handler);
+  Result (*answer)(void* handler, const Request& request) = nullptr;
+  Result (*answer_call)(void* handler, const Request& request, Call& call) = nullptr;
+  /// `request` is used only until `run` returns; the task keeps `handler` alive.
+  Task<Result> (*run)(std::shared_ptr<void> handler, const Request& request, Call& call) = nullptr;
 };
+
+template <class... T>
+struct TypeList {};
 
 // What the handler `F` takes and returns. It must not be a template.
 
@@ -41,7 +45,7 @@ struct Signature : Signature<decltype(&F::operator())> {};
 template <class Out, class... In>
 struct Signature<Out (*)(In...)> {
   using Returned = Out;
-  using Taken = std::tuple<In...>;
+  using Taken = TypeList<In...>;
 };
 template <class Out, class F, class... In>
 struct Signature<Out (F::*)(In...)> : Signature<Out (*)(In...)> {};
@@ -60,21 +64,21 @@ struct Parameters {
                 "a handler has one of the shapes Out(), Out(In), Out(Call&) and Out(In, Call&)");
 };
 template <>
-struct Parameters<std::tuple<>> {
+struct Parameters<TypeList<>> {
   using In = Nothing;
   static constexpr bool kTakesIn = false, kTakesCall = false;
 };
 template <>
-struct Parameters<std::tuple<Call&>> : Parameters<std::tuple<>> {
+struct Parameters<TypeList<Call&>> : Parameters<TypeList<>> {
   static constexpr bool kTakesCall = true;
 };
 template <class T>
-struct Parameters<std::tuple<T>> {
+struct Parameters<TypeList<T>> {
   using In = std::remove_cvref_t<T>;
   static constexpr bool kTakesIn = true, kTakesCall = false;
 };
 template <class T>
-struct Parameters<std::tuple<T, Call&>> : Parameters<std::tuple<T>> {
+struct Parameters<TypeList<T, Call&>> : Parameters<TypeList<T>> {
   static constexpr bool kTakesCall = true;
 };
 
@@ -124,84 +128,115 @@ decltype(auto) invoke(F& handler, InOf<F>& in, Call& call) {
   }
 }
 
-/// Calls the handler and makes a `Result` of what it returns.
-template <class Result, class F, class Encode>
-Result answer(F& handler, InOf<F>& in, Call& call, const Encode& encode) {
+// An `Adapter` says what a kind of handler answers: its Request and its Result, decode<In>(request)
+// for what the handler takes, and encode() for what it returns.
+
+template <class Adapter, class F>
+typename Adapter::Result answer_with(F& handler, InOf<F>& in, Call& call) {
   if constexpr (std::is_void_v<OutOf<F>>) {
     invoke(handler, in, call);
-    return encode();
+    return Adapter::encode();
   } else {
-    return encode(invoke(handler, in, call));
+    return Adapter::encode(invoke(handler, in, call));
   }
+}
+
+template <class Adapter, class F>
+typename Adapter::Result answer(void* object, const typename Adapter::Request& request) {
+  F& handler = *static_cast<F*>(object);
+  if constexpr (Shape<F>::kTakesIn) {
+    InOf<F> in = Adapter::template decode<InOf<F>>(request);
+    if constexpr (std::is_void_v<OutOf<F>>) {
+      handler(std::move(in));
+      return Adapter::encode();
+    } else {
+      return Adapter::encode(handler(std::move(in)));
+    }
+  } else if constexpr (std::is_void_v<OutOf<F>>) {
+    handler();
+    return Adapter::encode();
+  } else {
+    return Adapter::encode(handler());
+  }
+}
+
+template <class Adapter, class F>
+typename Adapter::Result answer_call(void* object, const typename Adapter::Request& request,
+                                     Call& call) {
+  InOf<F> in = Adapter::template decode<InOf<F>>(request);
+  return answer_with<Adapter>(*static_cast<F*>(object), in, call);
 }
 
 // The parameters live in the coroutine's frame as long as the handler runs.
 
-template <class Result, class F, class Encode>
-Task<Result> run(std::shared_ptr<F> handler, InOf<F> in, Call& call, Encode encode) {
-  using Parts = Shape<F>;
-  if constexpr (Parts::kStream) {
+template <class Adapter, class F>
+Task<typename Adapter::Result> run_coroutine(std::shared_ptr<void> object, InOf<F> in, Call& call) {
+  F& handler = *static_cast<F*>(object.get());
+  if constexpr (Shape<F>::kStream) {
     if constexpr (std::is_void_v<OutOf<F>>) {
-      co_await invoke(*handler, in, call).to(call);
-      co_return encode();
+      co_await invoke(handler, in, call).to(call);
+      co_return Adapter::encode();
     } else {
-      co_return encode(co_await invoke(*handler, in, call).to(call));
-    }
-  } else if constexpr (Parts::kTask) {
-    if constexpr (std::is_void_v<OutOf<F>>) {
-      co_await invoke(*handler, in, call);
-      co_return encode();
-    } else {
-      co_return encode(co_await invoke(*handler, in, call));
+      co_return Adapter::encode(co_await invoke(handler, in, call).to(call));
     }
   } else {
-    co_return answer<Result>(*handler, in, call, encode);
+    if constexpr (std::is_void_v<OutOf<F>>) {
+      co_await invoke(handler, in, call);
+      co_return Adapter::encode();
+    } else {
+      co_return Adapter::encode(co_await invoke(handler, in, call));
+    }
   }
 }
 
-template <class Result, class F, class Encode>
-Task<Result> run_blocking(std::shared_ptr<Blocking<F>> handler, InOf<F> in, Call& call,
-                          Encode encode) {
+template <class Adapter, class F>
+Task<typename Adapter::Result> run_blocking(std::shared_ptr<void> object, InOf<F> in, Call& call) {
   co_return co_await call.in_background(
-      [handler, in = std::move(in), encode, backend = call.backend().for_worker()]() mutable {
+      [object, in = std::move(in), backend = call.backend().for_worker()]() mutable {
         Call there(*backend);
-        return answer<Result>(handler->handler, in, there, encode);
+        return answer_with<Adapter>(static_cast<F*>(object.get())->handler, in, there);
       });
 }
 
-/// `decode` makes the handler's parameter of a request, `encode` a result of what it returns; both
-/// may throw what a handler may throw.
-template <class Request, class Result, class F, class Decode, class Encode>
-ErasedHandler<Request, Result> erase(F handler, Decode decode, Encode encode) {
-  using Parts = Shape<F>;
-  const auto shared = std::make_shared<F>(std::move(handler));
-  ErasedHandler<Request, Result> out;
-  if constexpr (Parts::kBlocking) {
-    out.deferred = [shared, decode, encode](const Request& request, Call& call) {
-      return run_blocking<Result>(shared, decode(request), call, encode);
-    };
-  } else if constexpr (Parts::kTakesCall || Parts::kTask || Parts::kStream) {
-    out.deferred = [shared, decode, encode](const Request& request, Call& call) {
-      return run<Result>(shared, decode(request), call, encode);
-    };
+template <class Adapter, class F>
+Task<typename Adapter::Result> run(std::shared_ptr<void> object,
+                                   const typename Adapter::Request& request, Call& call) {
+  InOf<F> in = Adapter::template decode<InOf<F>>(request);
+  if constexpr (Shape<F>::kBlocking) {
+    return run_blocking<Adapter, F>(std::move(object), std::move(in), call);
   } else {
-    out.immediate = [shared, decode, encode](const Request& request) -> Result {
-      [[maybe_unused]] InOf<F> in = decode(request);
-      if constexpr (Parts::kTakesIn && std::is_void_v<OutOf<F>>) {
-        (*shared)(std::move(in));
-        return encode();
-      } else if constexpr (Parts::kTakesIn) {
-        return encode((*shared)(std::move(in)));
-      } else if constexpr (std::is_void_v<OutOf<F>>) {
-        (*shared)();
-        return encode();
-      } else {
-        return encode((*shared)());
-      }
-    };
+    return run_coroutine<Adapter, F>(std::move(object), std::move(in), call);
   }
-  return out;
 }
+
+/// For Server::add(), which owns it at once and calls destroy_handler().
+template <class F>
+void* new_handler(F handler) {
+  return static_cast<void*>(new F(std::move(handler)));
+}
+template <class F>
+void destroy_handler(void* handler) {
+  delete static_cast<F*>(handler);
+}
+
+template <class Adapter, class F>
+constexpr auto make_handler_table() {
+  using Parts = Shape<F>;
+  HandlerTable<typename Adapter::Request, typename Adapter::Result> table{.destroy =
+                                                                              destroy_handler<F>};
+  if constexpr (Parts::kBlocking || Parts::kTask || Parts::kStream) {
+    table.run = run<Adapter, F>;
+  } else if constexpr (Parts::kTakesCall) {
+    table.answer_call = answer_call<Adapter, F>;
+  } else {
+    table.answer = answer<Adapter, F>;
+  }
+  return table;
+}
+
+template <class Adapter, class F>
+inline constexpr HandlerTable<typename Adapter::Request, typename Adapter::Result> kHandlerTable =
+    make_handler_table<Adapter, F>();
 
 }  // namespace detail
 

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/llama/answer_test_support.hpp"
+
 namespace sluice {
 namespace {
+
+using test::read_answer;
 
 /// "R:why;T:text;C:call" - a format that a parser must understand.
 class ToyParser final : public AnswerParser {
@@ -26,67 +30,40 @@ class ToyParser final : public AnswerParser {
   }
 };
 
-struct Read {
-  std::string text;
-  std::string reasoning;
-  std::vector<std::string> calls;
-  bool stopped = false;
-  bool has_calls = false;
-};
-
-Read read(AnswerReader::Options options, const std::vector<std::string>& pieces,
-          bool whole = true) {
-  AnswerReader reader(std::move(options));
-  std::vector<Delta> out;
-  Read result;
-  for (const std::string& piece : pieces) {
-    result.stopped = reader.push(piece, out);
-    if (result.stopped) break;
-  }
-  result.has_calls = reader.finish(whole, out);
-  for (const Delta& delta : out) {
-    EXPECT_FALSE(delta.text.empty());
-    if (delta.kind == Delta::Kind::text) result.text += delta.text;
-    if (delta.kind == Delta::Kind::reasoning) result.reasoning += delta.text;
-    if (delta.kind == Delta::Kind::tool_call) result.calls.push_back(delta.text);
-  }
-  return result;
-}
-
 TEST(AnswerReader, JoinsBytesIntoCharacters) {
-  EXPECT_EQ(read({}, {"a\xF0\x9F", "\x98\x80", "b"}).text, "a😀b");
-  EXPECT_EQ(read({}, {"a\xF0\x9F"}).text, "a\uFFFD");
+  EXPECT_EQ(read_answer({}, {"a\xF0\x9F", "\x98\x80", "b"}).text, "a😀b");
+  EXPECT_EQ(read_answer({}, {"a\xF0\x9F"}).text, "a\uFFFD");
 }
 
 TEST(AnswerReader, AStopStringEndsTheTextAcrossTokens) {
-  const auto result = read({.stops = {"END"}}, {"one ", "E", "N", "Dtwo"});
+  const auto result = read_answer({.stops = {"END"}}, {"one ", "E", "N", "Dtwo"});
   EXPECT_TRUE(result.stopped);
   EXPECT_EQ(result.text, "one ");
 }
 
 TEST(AnswerReader, WhatWasHeldComesOutAtTheEnd) {
-  const auto result = read({.stops = {"END"}}, {"one ", "EN"});
+  const auto result = read_answer({.stops = {"END"}}, {"one ", "EN"});
   EXPECT_FALSE(result.stopped);
   EXPECT_EQ(result.text, "one EN");
 }
 
 TEST(AnswerReader, AStopStringDoesNotEndTheReasoning) {
-  const auto result = read({.stops = {"\n\n"}}, {"<think>a\n\nb</think>", "c\n", "\nd"});
+  const auto result = read_answer({.stops = {"\n\n"}}, {"<think>a\n\nb</think>", "c\n", "\nd"});
   EXPECT_EQ(result.reasoning, "a\n\nb");
   EXPECT_EQ(result.text, "c");
   EXPECT_TRUE(result.stopped);
 }
 
 TEST(AnswerReader, ARawStopEndsAnything) {
-  const auto result = read({.raw_stops = {"<|eot|>"}}, {"<think>a<|e", "ot|>b"});
+  const auto result = read_answer({.raw_stops = {"<|eot|>"}}, {"<think>a<|e", "ot|>b"});
   EXPECT_TRUE(result.stopped);
   EXPECT_EQ(result.reasoning, "a");
   EXPECT_EQ(result.text, "");
 }
 
 TEST(AnswerReader, FollowsAParserAsItsTextGrows) {
-  const auto result = read({.parser = std::make_unique<ToyParser>()},
-                           {"R:w", "hy;T", ":he", "llo;C:{\"name\":1};C:2"});
+  const auto result = read_answer({.parser = std::make_unique<ToyParser>()},
+                                  {"R:w", "hy;T", ":he", "llo;C:{\"name\":1};C:2"});
   EXPECT_EQ(result.reasoning, "why");
   EXPECT_EQ(result.text, "hello");
   EXPECT_EQ(result.calls, (std::vector<std::string>{"{\"name\":1}", "2"}));
@@ -94,21 +71,22 @@ TEST(AnswerReader, FollowsAParserAsItsTextGrows) {
 }
 
 TEST(AnswerReader, ATruncatedAnswerHasNoToolCalls) {
-  const auto result = read({.parser = std::make_unique<ToyParser>()}, {"T:hello;C:{\"na"}, false);
+  const auto result =
+      read_answer({.parser = std::make_unique<ToyParser>()}, {"T:hello;C:{\"na"}, false);
   EXPECT_EQ(result.text, "hello");
   EXPECT_TRUE(result.calls.empty());
   EXPECT_FALSE(result.has_calls);
 }
 
 TEST(AnswerReader, StopStringsHoldInParsedTextToo) {
-  const auto result =
-      read({.stops = {"lo"}, .parser = std::make_unique<ToyParser>()}, {"T:hel", "lo w", "orld"});
+  const auto result = read_answer({.stops = {"lo"}, .parser = std::make_unique<ToyParser>()},
+                                  {"T:hel", "lo w", "orld"});
   EXPECT_TRUE(result.stopped);
   EXPECT_EQ(result.text, "hel");
 }
 
 TEST(AnswerReader, KeepsWhatCameBeforeTheFormatBroke) {
-  const auto result = read({.parser = std::make_unique<ToyParser>()}, {"T:ok;", "X"});
+  const auto result = read_answer({.parser = std::make_unique<ToyParser>()}, {"T:ok;", "X"});
   EXPECT_EQ(result.text, "ok");
   EXPECT_FALSE(result.has_calls);
 }

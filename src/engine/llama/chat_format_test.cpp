@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/llama/answer_test_support.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/test_models.hpp"
 
@@ -78,26 +79,11 @@ GenerationRequest ask(std::string text) {
   return request;
 }
 
-struct Read {
-  std::string text;
-  std::string reasoning;
-  std::vector<std::string> calls;
-};
-
-Read read(AnswerReader::Options options, std::string_view answer) {
-  AnswerReader reader(std::move(options));
-  std::vector<Delta> out;
-  for (const char c : answer) {
-    if (reader.push(std::string(1, c), out)) break;
-  }
-  reader.finish(true, out);
-  Read result;
-  for (const Delta& delta : out) {
-    if (delta.kind == Delta::Kind::text) result.text += delta.text;
-    if (delta.kind == Delta::Kind::reasoning) result.reasoning += delta.text;
-    if (delta.kind == Delta::Kind::tool_call) result.calls.push_back(delta.text);
-  }
-  return result;
+/// Reads an answer that comes character by character.
+test::ReadAnswer read(AnswerReader::Options options, std::string_view answer) {
+  std::vector<std::string> pieces;
+  for (const char c : answer) pieces.emplace_back(1, c);
+  return test::read_answer(std::move(options), pieces);
 }
 
 TEST(ChatFormat, RendersMessagesAndPrompts) {
@@ -129,7 +115,8 @@ TEST(ChatFormat, SeparatesTheReasoningThatTheTemplateOpens) {
   ASSERT_TRUE(prompt);
   EXPECT_THAT(prompt->text, EndsWith("<|assistant|><think>"));
   EXPECT_TRUE(prompt->reader.reasoning_open);
-  const Read answer = read(std::move(prompt->reader), "Let me see.\n</think>\n\nHello.");
+  const test::ReadAnswer answer =
+      read(std::move(prompt->reader), "Let me see.\n</think>\n\nHello.");
   EXPECT_EQ(answer.reasoning, "Let me see.\n");
   EXPECT_EQ(answer.text, "Hello.");
 }
@@ -137,7 +124,7 @@ TEST(ChatFormat, SeparatesTheReasoningThatTheTemplateOpens) {
 TEST(ChatFormat, SeparatesReasoningThatOnlyTheModelMarks) {
   const Fixture format(kPlain);
   auto prompt = format->render(ask("Hi"));
-  const Read answer = read(std::move(prompt->reader), "<think>Hm.</think>Hello.");
+  const test::ReadAnswer answer = read(std::move(prompt->reader), "<think>Hm.</think>Hello.");
   EXPECT_EQ(answer.reasoning, "Hm.");
   EXPECT_EQ(answer.text, "Hello.");
 }
@@ -166,7 +153,7 @@ TEST(ChatFormat, OffersToolsAndReadsTheirCalls) {
   EXPECT_THAT(prompt->text, HasSubstr("\"required\": [\"a\", \"b\"]"));
   EXPECT_FALSE(prompt->grammar.grammar.empty());
   EXPECT_TRUE(prompt->grammar.grammar_lazy);
-  const Read answer =
+  const test::ReadAnswer answer =
       read(std::move(prompt->reader),
            "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}\n"
            "</tool_call>");
@@ -187,7 +174,7 @@ TEST(ChatFormat, ReadsAnAnswerWithoutCallsWhenToolsWereOffered) {
   const Fixture format(kTools);
   GenerationRequest request = ask("Hi");
   request.tools = kAdd;
-  const Read answer = read(std::move(format->render(request)->reader), "Just text.");
+  const test::ReadAnswer answer = read(std::move(format->render(request)->reader), "Just text.");
   EXPECT_EQ(answer.text, "Just text.");
   EXPECT_TRUE(answer.calls.empty());
 }

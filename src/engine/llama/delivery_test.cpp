@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-struct Sink final : GenerationSink {
+struct DeliverySink final : GenerationSink {
   bool on_delta(Delta delta) override {
     text += delta.text;
     if (inside) inside();
@@ -29,7 +29,7 @@ Delta delta(std::string text) {
 }
 
 TEST(Delivery, PassesEverythingWhileThereIsRoom) {
-  const auto sink = std::make_shared<Sink>();
+  const auto sink = std::make_shared<DeliverySink>();
   Delivery delivery(sink);
   delivery.deliver(delta("a"));
   delivery.deliver(delta("b"));
@@ -41,7 +41,7 @@ TEST(Delivery, PassesEverythingWhileThereIsRoom) {
 }
 
 TEST(Delivery, HoldsBackWhileTheSinkIsFullAlsoTheEnd) {
-  const auto sink = std::make_shared<Sink>();
+  const auto sink = std::make_shared<DeliverySink>();
   Delivery delivery(sink);
   sink->room = false;
   delivery.deliver(delta("a"));
@@ -60,7 +60,7 @@ TEST(Delivery, HoldsBackWhileTheSinkIsFullAlsoTheEnd) {
 }
 
 TEST(Delivery, AResumeFromInsideTheSinkIsNotLost) {
-  const auto sink = std::make_shared<Sink>();
+  const auto sink = std::make_shared<DeliverySink>();
   Delivery delivery(sink);
   sink->room = false;
   sink->inside = [&] { delivery.resume(); };
@@ -69,7 +69,7 @@ TEST(Delivery, AResumeFromInsideTheSinkIsNotLost) {
 }
 
 TEST(Delivery, AnEarlierResumeDoesNotCount) {
-  const auto sink = std::make_shared<Sink>();
+  const auto sink = std::make_shared<DeliverySink>();
   Delivery delivery(sink);
   delivery.resume();
   sink->room = false;
@@ -79,7 +79,7 @@ TEST(Delivery, AnEarlierResumeDoesNotCount) {
 }
 
 TEST(Delivery, EndsAtOnceWithoutTheRest) {
-  const auto sink = std::make_shared<Sink>();
+  const auto sink = std::make_shared<DeliverySink>();
   Delivery delivery(sink);
   sink->room = false;
   delivery.deliver(delta("a"));

@@ -26,7 +26,7 @@ using Phase = GenerationStatus::Phase;
 constexpr auto kPatience = 60s;  // nothing here takes long; a hang must still end
 
 /// Collects an answer; refuses deltas while `full`, from the `full_after`th on.
-class Sink final : public GenerationSink {
+class AnswerSink final : public GenerationSink {
  public:
   bool on_delta(Delta delta) override {
     const std::lock_guard lock(mutex_);
@@ -84,7 +84,7 @@ class Sink final : public GenerationSink {
 };
 
 struct Running {
-  std::shared_ptr<Sink> sink = std::make_shared<Sink>();
+  std::shared_ptr<AnswerSink> sink = std::make_shared<AnswerSink>();
   std::unique_ptr<Generation> generation;
 };
 
@@ -111,7 +111,7 @@ class LlamaEngineTest : public testing::Test {
     ASSERT_EQ(state.phase, ModelState::Phase::ready) << state.message;
   }
   Result<std::unique_ptr<Generation>> try_start(GenerationRequest request) {
-    return engine_->start(std::move(request), std::make_shared<Sink>(), home_);
+    return engine_->start(std::move(request), std::make_shared<AnswerSink>(), home_);
   }
   Running start(GenerationRequest request, std::size_t full_after = ~std::size_t{0}) {
     Running running;
@@ -679,7 +679,7 @@ TEST_F(LlamaEngineTest, SurvivesAVocabularyThatMakesNoSense) {
       GenerationRequest request = greedy("Hello");
       request.sampling.temperature = 1;
       request.max_tokens = 20;
-      const auto sink = std::make_shared<Sink>();
+      const auto sink = std::make_shared<AnswerSink>();
       const auto generation = engine_->start(request, sink, home_);
       if (generation) sink->wait();
     }

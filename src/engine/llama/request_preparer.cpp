@@ -67,8 +67,7 @@ std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
 }  // namespace
 
 RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context_tokens)
-    : model_(model),
-      vocab_(llama_model_get_vocab(model)),
+    : vocab_(llama_model_get_vocab(model)),
       context_tokens_(context_tokens),
       longest_piece_(longest_text(vocab_)),
       temperature_(recommended_temperature(model)),

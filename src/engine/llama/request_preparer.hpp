@@ -50,7 +50,6 @@ class RequestPreparer {
                                                           bool special) const;
   void resolve_triggers(PreparedRequest& prepared) const;
 
-  const llama_model* const model_;
   const llama_vocab* const vocab_;
   const std::uint32_t context_tokens_;
   const std::size_t longest_piece_;         // bytes of the vocabulary's longest token

@@ -1,0 +1,145 @@
+#pragma once
+
+// How the library handles types that it cannot name: one table per type says how to create, read
+// and write a value, and where its members are. Templates only fill in the tables; what is done
+// with them (src/core/struct_schema.cpp) is compiled once, and not in every program.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "sluice/detail/coding.hpp"
+#include "sluice/json.hpp"
+
+namespace sluice {
+
+class StructDescription;
+
+namespace detail {
+
+/// A type with a JSON form. Each function gets this table as its first argument, so that it can
+/// cast to the derived table, and does what the Codec function of the same name does.
+struct Type {
+  enum class Kind : std::uint8_t { plain, structure, enumeration, nullable };
+
+  json::value (*schema)(const Type& type, SchemaBuilder& builder);
+  bool (*decode)(const Type& type, const json::value& value, void* out, Decoder& decoder);
+  json::value (*encode)(const Type& type, const void* value, Encoder& encoder);
+  /// Encodes `T{}`. Null where that is all zeros, and for kinds other than `plain`.
+  json::value (*encode_initial)(Encoder& encoder) = nullptr;
+  std::uint32_t size = 0;  // in bytes
+  Kind kind = Kind::plain;
+  bool is_signed = false;   // of integers and enums
+  bool has_initial = true;  // there is a `T{}`
+};
+
+/// A std::optional or a smart pointer.
+struct NullableType : Type {
+  const Type* inside;
+  const void* (*get)(const void* nullable);  // null if there is nothing inside
+  void (*reset)(void* nullable);
+  /// Reads what is inside. Leaves `nullable` alone if that fails. Null if it can only be written.
+  bool (*decode_inside)(void* nullable, const json::value& value, Decoder& decoder);
+};
+
+/// A std::vector with the default allocator, but not that of bool.
+struct VectorType : Type {
+  const Type* item;
+  const void* (*items)(const void* vector, std::size_t& count);
+  /// Returns the items; new ones are `T{}`. Null if the vector can only be written.
+  void* (*resize)(void* vector, std::size_t count);
+};
+
+struct EnumType : Type {
+  const std::string_view* names;
+  const void* values;  // an array of `count` values of the enum
+  std::size_t count;
+  const char* spelling;  // what the compiler prints for the type
+};
+
+struct Member {
+  const char* spelling;  // what the compiler prints for it: its name is at the end
+  const Type* type;
+};
+
+/// What the library has found out about a struct.
+struct StructLayout;
+
+struct StructType : Type {
+  /// Called with a `T{}`.
+  using Visit = void (*)(void* context, const void* object);
+
+  const Member* members;
+  std::size_t count;
+  const char* spelling;  // what the compiler prints for the type
+  /// Writes the addresses of the members of `object`.
+  void (*find_members)(const void* object, const void** members);
+  void (*visit_initial)(Visit visit, void* context);
+  void (*reset)(void* object);      // to `T{}`; null if it can only be written
+  StructDescription (*describe)();  // null if nothing is said about it
+  std::atomic<const StructLayout*>* layout;
+};
+
+/// Signed integers of 1, 2, 4 and 8 bytes, then the unsigned ones.
+extern const Type kIntegerTypes[8];
+extern const Type kBoolType;
+extern const Type kFloatType;
+extern const Type kDoubleType;
+extern const Type kStringType;
+extern const Type kJsonValueType;
+extern const Type kJsonObjectType;
+extern const Type kJsonArrayType;
+
+// The functions of the tables that templates fill in.
+
+/// Of a type that can only be written: throws std::logic_error.
+bool decode_unreadable(const Type& type, const json::value& value, void* out, Decoder& decoder);
+/// As type.decode(), for an `out` that is a fresh `T{}`.
+bool decode_fresh(const Type& type, const json::value& value, void* out, Decoder& decoder);
+
+json::value nullable_schema(const Type& type, SchemaBuilder& builder);
+bool decode_nullable(const Type& type, const json::value& value, void* out, Decoder& decoder);
+json::value encode_nullable(const Type& type, const void* value, Encoder& encoder);
+
+json::value vector_schema(const Type& type, SchemaBuilder& builder);
+bool decode_vector(const Type& type, const json::value& value, void* out, Decoder& decoder);
+json::value encode_vector(const Type& type, const void* value, Encoder& encoder);
+json::value encode_empty_array(Encoder& encoder);
+
+json::value enum_schema(const Type& type, SchemaBuilder& builder);
+bool decode_enum(const Type& type, const json::value& value, void* out, Decoder& decoder);
+json::value encode_enum(const Type& type, const void* value, Encoder& encoder);
+
+json::value struct_schema(const Type& type, SchemaBuilder& builder);
+bool decode_struct(const Type& type, const json::value& value, void* out, Decoder& decoder);
+json::value encode_struct(const Type& type, const void* value, Encoder& encoder);
+
+// What the templates of sluice/schema.hpp do, for a type by its table.
+
+json::value schema_of(const Type& type);
+/// Reads into `out`, which must be a fresh `T{}`. On failure returns false and sets `error`.
+bool decode(const Type& type, const json::value& value, void* out, std::string_view root,
+            UnknownMembers unknown, DecodeError& error);
+bool decode(const Type& type, const json::object& object, void* out, std::string_view root,
+            UnknownMembers unknown, DecodeError& error);
+json::value encode(const Type& type, const void* value);
+
+/// The codec of a type that has a table.
+template <class T, const auto& kTable>
+struct TableCodec {
+  using TableOf = T;
+  static constexpr const Type* kType = &kTable;
+
+  static json::value schema(SchemaBuilder& builder) { return kTable.schema(kTable, builder); }
+  static bool decode(const json::value& value, T& out, Decoder& decoder) {
+    return kTable.decode(kTable, value, std::addressof(out), decoder);
+  }
+  static json::value encode(const T& value, Encoder& encoder) {
+    return kTable.encode(kTable, std::addressof(value), encoder);
+  }
+};
+
+}  // namespace detail
+}  // namespace sluice

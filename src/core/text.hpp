@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string_view>
+
+// ASCII text, whatever the locale says.
+
+namespace sluice {
+
+constexpr bool is_ascii(char c) {
+  return static_cast<unsigned char>(c) < 0x80;
+}
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// `text` without the spaces and tabs at both ends (OWS, RFC 9110 section 5.6.3). What is left,
+/// even nothing, is a part of `text`.
+constexpr std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// The same with other characters than space and tab.
+constexpr std::string_view trim(std::string_view text, std::string_view blanks) {
+  while (!text.empty() && blanks.contains(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blanks.contains(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace sluice

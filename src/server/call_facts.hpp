@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "sluice/detail/call_backend.hpp"
+#include "sluice/trace_context.hpp"
+
+namespace sluice::detail {
+
+struct CallFacts {
+  std::string principal;
+  const Revision* revision = nullptr;
+  ClientFeatures client = {};
+  std::shared_ptr<const TraceContext> trace = {};  // or null
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
+  std::stop_source stop = {};
+};
+
+}  // namespace sluice::detail
