@@ -13,7 +13,7 @@ constexpr std::size_t kCredit = std::size_t{128} << 10U;
 class SourceEnd;
 
 /// The reader's end, on the reader's loop: owns the sink, returns credit for what the sink took.
-class ReaderEnd final : public std::enable_shared_from_this<ReaderEnd> {
+class ReaderEnd final {
  public:
   ReaderEnd(std::unique_ptr<BlockSink> sink, Executor& source_loop, Executor& own_loop)
       : sink_(std::move(sink)), source_loop_(&source_loop), own_loop_(&own_loop) {}
@@ -127,16 +127,14 @@ void ReaderEnd::return_credit() {
 }
 
 void ReaderEnd::acknowledge(Seq seq, Subscription::Answer answer) {
-  source_loop_->post([source = source_, seq, own = own_loop_, self = weak_from_this(),
-                      answer = std::move(answer)]() mutable {
-    Result<void> result;
-    if (const auto end = source.lock()) result = end->acknowledge(seq);
-    own->post(
-        [self = std::move(self), answer = std::move(answer), result = std::move(result)]() mutable {
-          const auto reader = self.lock();
-          if (reader != nullptr && reader->sink_ != nullptr) answer(std::move(result));
+  source_loop_->post(
+      [source = source_, seq, own = own_loop_, answer = std::move(answer)]() mutable {
+        Result<void> result;
+        if (const auto end = source.lock()) result = end->acknowledge(seq);
+        own->post([answer = std::move(answer), result = std::move(result)]() mutable {
+          answer(std::move(result));
         });
-  });
+      });
 }
 
 void ReaderEnd::close() {

@@ -38,8 +38,8 @@ class Subscription {
   virtual ~Subscription() = default;
   /// The sink takes blocks again.
   virtual void resume() = 0;
-  /// The reader has everything below `seq`. `answer` runs on the reader's loop, or never if the
-  /// subscription goes before.
+  /// The reader has everything below `seq`. `answer` runs once, on the reader's loop, even if the
+  /// subscription is gone by then.
   using Answer = std::move_only_function<void(Result<void>)>;
   virtual void acknowledge(Seq seq, Answer answer) = 0;
 };
