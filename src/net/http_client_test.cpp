@@ -115,6 +115,20 @@ TEST_F(HttpClientTest, TakesRepliesInSingleBytes) {
   EXPECT_EQ(outcome.body(), "wxyz!");
 }
 
+TEST_F(HttpClientTest, TakesALastChunkAloneInSingleBytes) {
+  HttpClient client(loop);
+  const auto call = get(client, outcome);
+  auto& peer = server.peer(0);
+  for (const char c :
+       std::string_view("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")) {
+    peer.send({&c, 1});
+    loop.poll();
+  }
+  finish(outcome);
+  EXPECT_TRUE(outcome.complete);
+  EXPECT_EQ(outcome.body(), "");
+}
+
 TEST_F(HttpClientTest, KeepsTheConnectionForTheNextRequest) {
   HttpClient client(loop);
   const auto first = get(client, outcome);

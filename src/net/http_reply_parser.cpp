@@ -35,6 +35,10 @@ class Reply final : public http::basic_parser<false> {
   }
 
   [[nodiscard]] bool stopped() const { return stopped_; }
+  /// Whether the next byte belongs to the head of a chunk, or to the line end before it.
+  [[nodiscard]] bool awaits_chunk() const {
+    return is_header_done() && chunked() && chunk_rest_ == 0;
+  }
   [[nodiscard]] bool is_interim() const {
     return status_ >= 100 && status_ < 200 && status_ != kSwitchingProtocols;
   }
@@ -77,8 +81,11 @@ class Reply final : public http::basic_parser<false> {
     if (!sink_->on_body(view(body))) stop(error);
     return body.size();
   }
-  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
+  void on_chunk_header_impl(std::uint64_t size, string_view, error_code&) override {
+    chunk_rest_ = size;
+  }
   std::size_t on_chunk_body_impl(std::uint64_t, string_view body, error_code& error) override {
+    chunk_rest_ -= body.size();
     return on_body_impl(body, error);
   }
   void on_finish_impl(error_code&) override {}
@@ -86,6 +93,7 @@ class Reply final : public http::basic_parser<false> {
   HttpReplySink* sink_;
   std::string text_;
   std::vector<Field> fields_;
+  std::uint64_t chunk_rest_ = 0;  // bytes of the chunk that have not come
   int status_ = 0;
   bool stopped_ = false;
 };
@@ -105,6 +113,7 @@ class HttpReplyParser::Impl {
       bytes = joined_;
     }
     while (!bytes.empty() && !reply_->is_done()) {
+      if (reply_->awaits_chunk() && bytes.size() < kLastChunk.size()) break;
       error_code error;
       const std::size_t used = reply_->put(boost::asio::buffer(bytes.data(), bytes.size()), error);
       bytes.remove_prefix(used);
@@ -136,6 +145,8 @@ class HttpReplyParser::Impl {
 
  private:
   static constexpr int kMaxInterim = 16;
+  /// Beast asserts that a last chunk that it has seen in part comes back at least this long.
+  static constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
   void begin() { reply_.emplace(*sink_, max_head_, head_request_); }
   static Result<void> broken(const std::string& why) {
