@@ -20,8 +20,16 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluiceConfig.cmake.in"
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/sluiceConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
 # Paths are relative to sluice.pc, so any prefix works, including one given to cmake --install.
-file(RELATIVE_PATH SLUICE_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-string(REGEX REPLACE "/$" "" SLUICE_PC_TO_PREFIX "${SLUICE_PC_TO_PREFIX}")
+# With absolute install folders, only the prefix that was configured works.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(SLUICE_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+  set(SLUICE_PC_INCLUDEDIR "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+else()
+  file(RELATIVE_PATH to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
+  set(SLUICE_PC_PREFIX "\${pcfiledir}/${to_prefix}")
+  set(SLUICE_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/sluice.pc.in" "${CMAKE_BINARY_DIR}/sluice.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/sluiceConfig.cmake" "${CMAKE_BINARY_DIR}/sluiceConfigVersion.cmake"
   DESTINATION "${config_dir}" COMPONENT library)

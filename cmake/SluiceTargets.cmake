@@ -15,18 +15,14 @@ function(sluice_test target)
   set_tests_properties(${target} PROPERTIES TIMEOUT 300)
 endfunction()
 
-# sluice_module(<name> [RECURSE] [LINK <targets>...] [EXCLUDE_REGEX <re>])
+# sluice_module(<name> [LINK <targets>...] [EXCLUDE_REGEX <re>])
 #
-# Makes the static library sluice_<name> from every src/<name>/*.cpp (with RECURSE, also its
-# folders) and, from every *_test.cpp among them, the test program sluice_<name>_test.
+# Makes the static library sluice_<name> from every .cpp file in src/<name>/ and the folders inside
+# it and, from every *_test.cpp among them, the test program sluice_<name>_test.
 function(sluice_module name)
-  cmake_parse_arguments(ARG "RECURSE" "EXCLUDE_REGEX" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE_REGEX" "LINK" ${ARGN})
   set(dir "${CMAKE_SOURCE_DIR}/src/${name}")
-  if(ARG_RECURSE)
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.cpp")
-  else()
-    file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp")
-  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.cpp")
   if(ARG_EXCLUDE_REGEX)
     list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE_REGEX}")
   endif()

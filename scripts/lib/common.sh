@@ -6,16 +6,18 @@ caller_dir="$PWD"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$PWD"
 name="$(basename "$0")"
+: "${HOME:=$(cd ~ && pwd)}" # a service may have none; ~ then asks the user database
 # Absolute, since programs are called in other folders.
 cache="$(cd "$caller_dir" && realpath -m -- "${SLUICE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice}")"
 export SLUICE_CACHE="$cache"
-jobs="${SLUICE_JOBS:-$(nproc)}"
-
 say() { echo "$name: $*" >&2; }
 die() {
   say "$@"
   exit 1
 }
+
+jobs="${SLUICE_JOBS:-$(nproc)}"
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || die "SLUICE_JOBS must be a number from 1, not '$jobs'"
 
 # Prints the comment at the head of the script itself.
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$root/scripts/$name"; }

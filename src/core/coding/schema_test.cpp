@@ -1,3 +1,5 @@
+#include "sluice/schema.hpp"
+
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -19,7 +21,6 @@
 
 #include "core/json.hpp"
 #include "core/json_schema.hpp"
-#include "sluice/schema.hpp"
 
 namespace sluice {
 namespace {
