@@ -234,6 +234,7 @@ TEST_F(EventLoopTest, SharesItsThreadWithAsio) {
   boost::asio::io_context& context = loop.context();
   Watched watched(loop);
   Hook hook(log, "hook");
+  std::thread stopper;
   watched.then = [&] {
     boost::asio::post(context, [&] {
       log.emplace_back("asio");
@@ -244,13 +245,14 @@ TEST_F(EventLoopTest, SharesItsThreadWithAsio) {
       });
       loop.schedule_at(loop.clock().now() + 1ms, [&] {
         log.emplace_back("timer");
-        std::thread([&] { loop.post([&] { loop.stop(); }); }).detach();
+        stopper = std::thread([&] { loop.post([&] { loop.stop(); }); });
       });
     });
   };
   std::thread other([&] { loop.post([&] { watched.say("a"); }); });
   loop.run();
   other.join();
+  stopper.join();
   EXPECT_THAT(log, ElementsAre("asio", "task", "hook", "timer"));
 }
 
