@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "json_alike.hpp"
 #include "rpc/error_codes.hpp"
 #include "rpc/message.hpp"
 
@@ -39,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(whole && whole->is_array() && whole->get_array().size() == batch->size());
   for (std::size_t i = 0; i < batch->size(); ++i) {
     const Result<json::value> element = parse_json((*batch)[i]);
-    require(element && alike(*element, whole->get_array()[i]));
+    require(element && *element == whole->get_array()[i]);
     // Whatever an element is, the parser says so and takes the next one.
     static_cast<void>(parser.parse((*batch)[i]));
   }

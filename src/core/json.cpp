@@ -5,8 +5,9 @@
 #include <utility>
 
 #include <boost/json/array.hpp>
-#include <boost/json/parser.hpp>
 #include <boost/json/string.hpp>
+
+#include "core/json_parser.hpp"
 
 namespace sluice {
 namespace {
@@ -119,17 +120,10 @@ std::string to_json(const json::value& value) {
 }
 
 Result<json::value> parse_json(std::string_view text, json::storage_ptr storage) {
-  json::parse_options options;
-  options.max_depth = kMaxJsonDepth;
-  json::parser parser({}, options);
-  parser.reset(std::move(storage));
-  boost::system::error_code error;
-  const std::size_t used = parser.write(text.data(), text.size(), error);
-  if (error) {
-    return fail(kParseError, "Parse error: " + error.message() + " at byte " +
-                                 std::to_string(used) + " of the JSON text");
-  }
-  return parser.release();
+  std::expected<json::value, JsonSyntaxError> value = JsonParser().parse(text, std::move(storage));
+  if (value) return *std::move(value);
+  return fail(kParseError, "Parse error: " + value.error().reason + " at byte " +
+                               std::to_string(value.error().at) + " of the JSON text");
 }
 
 }  // namespace sluice

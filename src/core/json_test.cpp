@@ -1,9 +1,13 @@
 #include "core/json.hpp"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <gtest/gtest.h>
 #include <limits>
+#include <random>
 #include <string>
 
 namespace sluice {
@@ -58,11 +62,31 @@ TEST(JsonText, GoesThereAndBack) {
   }
 }
 
+/// The bits of the number that `text` is read as.
+std::uint64_t bits_of(const std::string& text) {
+  const Result<json::value> value = parse_json(text);
+  return value && value->is_number() ? std::bit_cast<std::uint64_t>(value->to_number<double>()) : 1;
+}
+
 TEST(JsonText, WritesDoublesSoThatTheyComeBackTheSame) {
-  for (const double number : {0.1, -2.5, 1e300, 5e-324, 1.0 / 3, 123456789.125, 1e21}) {
-    const Result<json::value> back = parse_json(to_json(json::value(number)));
-    ASSERT_TRUE(back);
-    EXPECT_EQ(back->to_number<double>(), number);
+  std::mt19937_64 random(1);
+  const auto check = [](double number) {
+    const auto bits = std::bit_cast<std::uint64_t>(number);
+    ASSERT_EQ(bits_of(to_json(json::value(number))), bits) << number;
+    // More digits than are needed, as other programs write them.
+    std::array<char, 64> digits;
+    std::snprintf(digits.data(), digits.size(), "%.20e", number);
+    ASSERT_EQ(bits_of(digits.data()), bits) << digits.data();
+  };
+  for (const double number :
+       {0.0, -0.0, 0.1, -2.5, 1e300, 5e-324, 2.2250738585072011e-308, 1.0 / 3, 123456789.125, 1e21,
+        934.5146729745181, std::numeric_limits<double>::max()}) {
+    check(number);
+  }
+  for (int i = 0; i < 100'000; ++i) {
+    check(std::uniform_real_distribution<double>(0, 1000)(random));
+    const auto any = std::bit_cast<double>(random());
+    if (std::isfinite(any)) check(any);
   }
 }
 
@@ -125,6 +149,37 @@ TEST(JsonParse, KeepsIntegersExactAsFarAsTheyFit) {
   EXPECT_EQ(parse_json("18446744073709551615")->as_uint64(), 18446744073709551615U);
   EXPECT_TRUE(parse_json("18446744073709551616")->is_double());
   EXPECT_TRUE(parse_json("-9223372036854775809")->is_double());
+  EXPECT_EQ(to_json(*parse_json("-0")), "-0");
+}
+
+TEST(JsonParse, ReadsTheNearestDouble) {
+  const std::string zeros(400, '0');
+  struct {
+    std::string text;
+    double value;
+  } const cases[] = {
+      {"0e400", 0},
+      {"-0e999999999", -0.0},
+      {"0.0e-400", 0},
+      {"1e-400", 0},
+      {"-1e-400", -0.0},
+      {"2.4703282292062328e-324", 5e-324},  // just above half of the smallest
+      {"2.4703282292062327e-324", 0},
+      {"1.7976931348623157e308", std::numeric_limits<double>::max()},
+      {"1.7976931348623159e308", std::numeric_limits<double>::infinity()},
+      {"1e400", std::numeric_limits<double>::infinity()},
+      {"-1e400", -std::numeric_limits<double>::infinity()},
+      {"1" + zeros, std::numeric_limits<double>::infinity()},
+      {"1" + zeros + "e-400", 1},
+      {"0." + zeros + "1e401", 1},
+      {"0." + zeros + "1", 0},
+      {"18446744073709551616", 18446744073709551616.0},
+      {"9007199254740993.0", 9007199254740992.0},
+      {"9007199254740993.00000000000000000000001", 9007199254740994.0},
+  };
+  for (const auto& [text, value] : cases) {
+    EXPECT_EQ(bits_of(text), std::bit_cast<std::uint64_t>(value)) << text;
+  }
 }
 
 std::string nested(std::size_t depth, std::string_view open, std::string_view close) {

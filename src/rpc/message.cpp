@@ -9,12 +9,6 @@
 namespace sluice {
 namespace {
 
-json::parse_options bounded_options() {
-  json::parse_options options;
-  options.max_depth = kMaxJsonDepth;
-  return options;
-}
-
 /// Walks well-formed JSON text without building anything, for what a number loses in a double.
 class TextWalker {
  public:
@@ -108,8 +102,6 @@ std::unexpected<MessageError> invalid(std::string why, RequestId id = {}) {
 
 }  // namespace
 
-MessageParser::MessageParser() : parser_({}, bounded_options(), stack_.data(), stack_.size()) {}
-
 bool is_batch(std::string_view text) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   return start != std::string_view::npos && text[start] == '[';
@@ -117,23 +109,21 @@ bool is_batch(std::string_view text) {
 
 std::expected<void, MessageError> MessageParser::read(std::string_view text) {
   root_ = json::value();
-  parser_.reset();
   // Made anew: released, it would go on to double what it takes at a time.
   memory_.emplace(storage_.data(), storage_.size());
-  parser_.reset(&*memory_);
-  boost::system::error_code error;
-  const std::size_t used = parser_.write(text.data(), text.size(), error);
-  if (error) {
+  std::expected<json::value, JsonSyntaxError> value = parser_.parse(text, &*memory_);
+  if (!value) {
     return std::unexpected(
         MessageError{{kParseError,
-                      "Parse error: " + error.message() + " at byte " + std::to_string(used) +
+                      "Parse error: " + value.error().reason + " at byte " +
+                          std::to_string(value.error().at) +
                           "; send one JSON-RPC message as UTF-8 JSON",
                       {}},
                      {}});
   }
   // Not assigned: a value keeps the memory it was made with.
   std::destroy_at(&root_);
-  std::construct_at(&root_, parser_.release());
+  std::construct_at(&root_, *std::move(value));
   return {};
 }
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parser.hpp>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/json_parser.hpp"
 
 namespace sluice {
 
@@ -48,8 +48,6 @@ bool is_batch(std::string_view text);
 /// Parses messages into memory it uses again. One per loop; not thread-safe.
 class MessageParser {
  public:
-  MessageParser();
-
   /// Parses one message. Errors: -32700 for what is not JSON (RFC 8259, UTF-8, at most
   /// kMaxJsonDepth deep), -32600 for JSON that is not a JSON-RPC 2.0 message: a batch, no
   /// "jsonrpc":"2.0", an id that is neither string nor integer, params that are not an object.
@@ -66,9 +64,8 @@ class MessageParser {
   std::expected<void, MessageError> read(std::string_view text);
 
   std::array<unsigned char, 8192> storage_;
-  std::array<unsigned char, 2048> stack_;
   std::optional<json::monotonic_resource> memory_;
-  json::parser parser_;
+  JsonParser parser_;
   json::value root_;
 };
 
