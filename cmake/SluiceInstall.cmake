@@ -28,7 +28,7 @@ else()
   file(RELATIVE_PATH to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
   string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
   set(SLUICE_PC_PREFIX "\${pcfiledir}/${to_prefix}")
-  set(SLUICE_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+  set(SLUICE_PC_INCLUDEDIR "\${pcfiledir}/${to_prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/sluice.pc.in" "${CMAKE_BINARY_DIR}/sluice.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/sluiceConfig.cmake" "${CMAKE_BINARY_DIR}/sluiceConfigVersion.cmake"

@@ -9,11 +9,21 @@ if(NOT llama_prefix)
   execute_process(
     COMMAND "${CMAKE_SOURCE_DIR}/scripts/llama-cpp" prefix
     OUTPUT_VARIABLE llama_prefix OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-endif()
-if(NOT EXISTS "${llama_prefix}/.complete")
-  message(FATAL_ERROR
-    "llama.cpp is not built yet: run scripts/setup (or scripts/llama-cpp build), point "
-    "-DSLUICE_LLAMA_PREFIX at an installation, or leave it out with -DSLUICE_WITH_LLAMA=OFF.")
+  # SLUICE_CACHE, which says where it is, may be set for scripts/build alone.
+  if(NOT EXISTS "${llama_prefix}/.complete" AND EXISTS "${SLUICE_LLAMA_FOUND}/.complete")
+    message(STATUS "llama.cpp: staying with ${SLUICE_LLAMA_FOUND}")
+    set(llama_prefix "${SLUICE_LLAMA_FOUND}")
+  endif()
+  if(NOT EXISTS "${llama_prefix}/.complete")
+    message(FATAL_ERROR
+      "llama.cpp is not built yet: run scripts/setup (or scripts/llama-cpp build), point "
+      "-DSLUICE_LLAMA_PREFIX at an installation, or leave it out with -DSLUICE_WITH_LLAMA=OFF.")
+  endif()
+  set(SLUICE_LLAMA_FOUND "${llama_prefix}" CACHE INTERNAL "The llama.cpp of the last configuration")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    "${CMAKE_SOURCE_DIR}/scripts/llama-cpp" "${CMAKE_SOURCE_DIR}/cmake/llama.cmake")
+elseif(NOT EXISTS "${llama_prefix}/lib/libllama-common.a")
+  message(FATAL_ERROR "There is no ${llama_prefix}/lib/libllama-common.a (SLUICE_LLAMA_PREFIX)")
 endif()
 
 # In link order: each library before those it needs.

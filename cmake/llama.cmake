@@ -2,6 +2,9 @@
 # build takes half the time and upstream's files stay as they are. CMake reads it before upstream
 # makes the targets; the settings are applied at the end of upstream's top CMakeLists.txt.
 
+# The objects do not depend on where the sources are.
+add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=llama.cpp")
+
 # Leaves the sources that match `regex` out of `target`. If Sluice ever needs one of them, linking
 # fails.
 function(sluice_leave_out target regex)

@@ -1,5 +1,10 @@
 #pragma once
 
+// g++ 12 destroys temporaries inside of co_await expressions twice, without a word.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#error "g++ before 13 miscompiles coroutines: use clang 19, or g++ 13 or later"
+#endif
+
 // The coroutines of handlers.
 //
 //   Task<Total> add_up(Numbers in, Call& call) {

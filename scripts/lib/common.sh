@@ -2,6 +2,8 @@
 # shellcheck disable=SC2034  # the scripts use these
 # Shared by the scripts beside this folder: sourced, never run. Leaves the caller in the repository.
 
+unset CDPATH # cd would go elsewhere, and say where
+[[ ${CI:-} != false ]] || unset CI
 caller_dir="$PWD"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$PWD"

@@ -33,11 +33,11 @@ name its CA: export NODE_EXTRA_CA_CERTS=/path/of/ca.pem (now: ${NODE_EXTRA_CA_CE
     *ENOTFOUND* | *EAI_AGAIN* | *ECONNREFUSED* | *ETIMEDOUT* | *ECONNRESET* | *ENETUNREACH* | *EHOSTUNREACH* | *ERR_SOCKET_TIMEOUT*)
       echo "The registry $(registry) was not reached. Another one is set with
 npm config set registry URL, a proxy with npm config set proxy URL" ;;
-    *"407 "*)
+    *"407 Proxy"* | *"407  Proxy"* | *E407*)
       echo "The proxy wants a login: put it in its URL, http://USER:PASSWORD@HOST:PORT" ;;
     *"dpkg was interrupted"*)
       echo "An earlier installation was cut off. Finish it first, as root: dpkg --configure -a" ;;
-    *"Could not get lock"* | *"Unable to acquire the dpkg frontend lock"* | *"Unable to lock"*)
+    *"is another process using it"* | *"Could not get lock"*)
       echo "Another program is installing packages. Try again when it has finished" ;;
     *E401* | *E403*)
       echo "The registry $(registry) wants a login: npm login, or a token in ~/.npmrc" ;;
