@@ -56,6 +56,7 @@ ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsCon
                    .result_memory = config.tasks.max_total_results};
   options.max_message = config.http.max_body;
   options.http.max_header_bytes = config.http.max_header;
+  options.connection_memory = config.http.max_total_buffers;
   options.http.max_connections = config.http.max_connections;
   options.http.gzip_threshold = config.compression_threshold;
   options.http.request_timeout = config.http.request_timeout;

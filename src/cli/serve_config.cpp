@@ -164,6 +164,12 @@ Result<void> check_together(const ServeConfig& config) {
                                 " is more than --max-total-bytes, " +
                                 format_size(config.streams.max_total_bytes));
   }
+  // A buffer that grows has up to twice the size of what is in it.
+  if (config.http.max_body > config.http.max_total_buffers / 2) {
+    return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
+                                " is more than half of --max-total-buffers, " +
+                                format_size(config.http.max_total_buffers));
+  }
   return {};
 }
 

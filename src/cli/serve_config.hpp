@@ -89,6 +89,7 @@ struct ServeConfig {
     std::uint32_t max_connections = 10000;
     std::size_t max_body = std::size_t{4} << 20U;
     std::size_t max_header = std::size_t{16} << 10U;
+    std::size_t max_total_buffers = std::size_t{256} << 20U;  // of all connections
     Duration request_timeout = std::chrono::seconds(30);
     Duration keep_alive = std::chrono::seconds(75);
     Duration write_stall = std::chrono::seconds(30);

@@ -333,6 +333,9 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(http.max_body)));
   add(size("http.max_header", "--max-header", 1024, "Largest request head",
            SLUICE_AT(http.max_header)));
+  add(size("http.max_total_buffers", "--max-total-buffers", 1024,
+           "Memory of what has been received in part or waits to be sent, on all connections",
+           SLUICE_AT(http.max_total_buffers)));
   add(duration("http.request_timeout", "--request-timeout",
                "Time for a request to arrive, from its first byte to its last",
                SLUICE_AT(http.request_timeout)));

@@ -49,8 +49,8 @@ void append_number(std::string& out, T value) {
 void append_json(std::string& out, const json::value& value);
 std::string to_json(const json::value& value);
 
-/// Parses one JSON text with `storage` behind the value, as JsonParser does. Errors carry JSON-RPC's
-/// -32700 and say where and why.
+/// Parses one JSON text with `storage` behind the value, as JsonParser does. Errors carry
+/// JSON-RPC's -32700 and say where and why.
 Result<json::value> parse_json(std::string_view text, json::storage_ptr storage = {});
 
 }  // namespace sluice

@@ -15,8 +15,8 @@ namespace {
 
 using boost::system::error_code;
 
-/// The double nearest to `text`, a JSON number. Boost.JSON's own `estimate` may be wrong in its last
-/// bits, and is not a number for 0e400; it only says on which side a number is out of range.
+/// The double nearest to `text`, a JSON number. Boost.JSON's own `estimate` may be wrong in its
+/// last bits, and is not a number for 0e400; it only says on which side a number is out of range.
 double to_double(std::string_view text, double estimate) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 /// Bytes of later requests taken in while one is unanswered; reading then waits.
 constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
 constexpr Duration kLinger = 2s;
+/// Room for a decoded body that a worker keeps for the next.
+constexpr std::size_t kKeptBody = std::size_t{64} << 10U;
 /// What a chunk of a body that is not kept may have: any size that can be counted.
 constexpr std::size_t kAnyChunk = std::size_t{1} << 48U;
 
@@ -30,7 +32,7 @@ Connection::Connection(ServerWorker& worker, Descriptor socket, const PeerAddres
       transport_(socket_.get(), tls),
       peer_(peer),
       input_(worker.buffers),
-      output_(worker.buffers),
+      output_(worker.buffers, worker.options.output),
       active_at_(worker.coarse_now()),
       request_at_(active_at_),
       progress_at_(active_at_) {}
@@ -43,15 +45,15 @@ void Connection::start() {
   try {
     worker_->loop.watch(socket_.get(), *this);
   } catch (const std::system_error&) {
-    drop();
+    give_up();
   }
 }
 
 void Connection::turn_away(std::string_view reply) {
   start();
-  if (state_ == State::closed) return;
+  if (is_over()) return;
   if (transport_.is_tls()) {
-    drop();
+    give_up();
     return;
   }
   output().append(reply);
@@ -61,9 +63,12 @@ void Connection::turn_away(std::string_view reply) {
 // --- input -------------------------------------------------------------------------------------
 
 bool Connection::may_read() const {
-  if (input_ended_ || state_ == State::flushing || state_ == State::closed) return false;
+  if (input_ended_ || state_ == State::flushing || is_over()) return false;
   if (body_stream_ != nullptr) return !body_stream_->paused;
-  return exchange_ == nullptr || input_.size() < kPipelineBytes;
+  if (websocket_) return !output_.is_full();
+  // A peer that leaves answers unread gets no more of them.
+  const bool must_wait = exchange_ != nullptr || output_.is_full();
+  return !must_wait || input_.size() < kPipelineBytes;
 }
 
 bool Connection::is_between_requests() const {
@@ -89,6 +94,10 @@ void Connection::read_now() {
   int round = 0;
   for (; round < kReadsInARow && is_readable_ && may_read(); ++round) {
     const std::span<char> room = input_.room();
+    if (room.empty()) {
+      refuse_for_memory();
+      break;
+    }
     const IoResult result = transport_.read(room);
     if (result.status == IoStatus::ok) {
       // A read that left room has emptied the socket, and the kernel tells when more comes. What it
@@ -106,12 +115,25 @@ void Connection::read_now() {
       on_input_end();
     }
   }
-  if (state_ == State::closed) return;
-  input_.settle();
-  count_memory();
+  if (is_over()) return;
+  settle_input();
   // A TLS write may have waited for what has just been read.
   if (transport_.is_tls() && !output_.empty()) flush();
   if (round == kReadsInARow && is_readable_) resume_later();
+}
+
+/// Keeps what is left of the input, between events.
+void Connection::settle_input() {
+  if (!input_.settle()) refuse_for_memory();
+  count_memory();
+}
+
+void Connection::refuse_for_memory() {
+  if (exchange_ == nullptr && !websocket_ && state_ == State::open) {
+    refuse({503, "The server holds as much as it may; try it again", {}});
+  } else {
+    give_up();
+  }
 }
 
 void Connection::took(std::size_t bytes) {
@@ -133,13 +155,13 @@ void Connection::on_input_end() {
     // The peer has asked, closed its side, and still reads the answer.
     close_after_flush();
   } else {
-    drop();
+    give_up();
   }
 }
 
 void Connection::process() {
   if (std::exchange(processing_, true)) return;
-  while (state_ == State::open && !input_.empty()) {
+  while (state_ == State::open && !input_.empty() && !output_.is_full()) {
     if (websocket_) {
       const RefPtr<ServerWebSocket> session = websocket_;
       session->feed(input_.bytes());
@@ -214,7 +236,7 @@ bool Connection::process_body(const HttpRequestHead& head, std::string_view& bod
   bool whole = false;
   if (head.framing == BodyFraming::length) {
     total = head.size + head.content_length;
-    input_needed_ = static_cast<std::uint32_t>(total);
+    input_needed_ = total;
     whole = input_.size() >= total;
     if (whole) body = input_.view().substr(head.size, head.content_length);
   } else {
@@ -241,7 +263,6 @@ bool Connection::process_body(const HttpRequestHead& head, std::string_view& bod
     output().append("HTTP/1.1 100 Continue\r\n\r\n");
     flush();
   }
-  if (state_ == State::open && head.framing == BodyFraming::length) input_.reserve(total);
   return false;
 }
 
@@ -277,7 +298,7 @@ bool Connection::process_body_stream() {
     const Result<std::size_t> fed = body_stream_->chunked->feed(input_.view());
     if (!fed) {
       // The reply may have begun, so the error has no other place.
-      drop();
+      give_up();
       return false;
     }
     used = *fed;
@@ -336,6 +357,7 @@ void Connection::dispatch(HttpRequestHead& head, std::string_view body) {
   const bool keep_alive = head.keep_alive && !draining_ && !worker_->draining();
   exchange_->open(*this, request, keep_alive);
   worker_->handler.on_request(request, HttpExchangePtr(exchange_));
+  if (worker_->body.capacity() > kKeptBody) worker_->body = {};
 }
 
 void Connection::refuse(const Error& error) {
@@ -382,7 +404,7 @@ void Connection::arrive(ServerWorker& worker) {
   output_.use(worker.buffers);
   active_at_ = worker.coarse_now();
   start();
-  if (state_ == State::closed) return;
+  if (is_over()) return;
   count_memory();
   if (worker.draining()) {
     drain();
@@ -393,7 +415,7 @@ void Connection::arrive(ServerWorker& worker) {
 
 void Connection::resume_later() {
   resume_ = true;
-  output_changed();
+  worker_->loop.at_turn_end(*this);
 }
 
 void Connection::become_websocket(RefPtr<ServerWebSocket> session) {
@@ -404,22 +426,33 @@ void Connection::become_websocket(RefPtr<ServerWebSocket> session) {
 
 // --- output ------------------------------------------------------------------------------------
 
-void Connection::output_changed() {
-  worker_->loop.at_turn_end(*this);
-}
-
 void Connection::on_turn_end() {
   const RefPtr<Connection> keep(this);
   flush();
   notify_drain();
-  if (!std::exchange(resume_, false)) return;
-  process();
-  if (is_readable_) {
-    read_now();
-  } else if (state_ != State::closed) {
-    input_.settle();
-    count_memory();
+  if (!is_over() && std::exchange(resume_, false)) {
+    process();
+    if (is_readable_) {
+      read_now();
+    } else if (!is_over()) {
+      settle_input();
+    }
   }
+  // Nothing of this connection is on the stack here.
+  if (state_ == State::doomed) tear_down();
+}
+
+bool Connection::may_send() {
+  if (is_over()) return false;
+  if (output_.has_room()) return true;
+  ServerCounters::add(worker_->counters.stalled);
+  give_up();
+  return false;
+}
+
+bool Connection::added() {
+  worker_->loop.at_turn_end(*this);
+  return output_.added();
 }
 
 void Connection::queue(const Bytes& bytes, std::size_t offset, std::size_t size) {
@@ -428,17 +461,6 @@ void Connection::queue(const Bytes& bytes, std::size_t offset, std::size_t size)
   } else {
     output_.share(bytes, offset, size);
   }
-  output_changed();
-}
-
-bool Connection::check_room() {
-  const std::size_t waiting = output_.size();
-  if (waiting > worker_->options.max_queued) {
-    drop();
-    return true;
-  }
-  full_ = full_ || waiting > worker_->options.high_water;
-  return !full_;
 }
 
 Duration Connection::stalled_for() const {
@@ -446,15 +468,18 @@ Duration Connection::stalled_for() const {
 }
 
 void Connection::flush() {
-  if (state_ == State::closed || writing_) return;
-  while (!output_.empty()) {
-    if (!send_some()) return;  // and may be gone
+  if (is_over()) return;
+  while (!writing_ && !output_.empty()) {
+    if (!send_some()) break;
   }
-  if (full_) output_changed();
+  if (is_over()) return;
+  output_.added();
+  if (!output_.empty()) return;
+  if (output_.is_full()) worker_->loop.at_turn_end(*this);
   if (state_ == State::flushing) linger();
 }
 
-/// Sends once. False if the socket takes no more, or the connection is gone.
+/// Sends once. False if the socket takes no more.
 bool Connection::send_some() {
   std::array<iovec, kWritevParts> parts;
   std::size_t offered = 0;
@@ -477,7 +502,7 @@ bool Connection::send_some() {
       return false;  // TLS: on_ready() goes on
     case IoStatus::closed:
     case IoStatus::failed:
-      drop();
+      give_up();
       return false;
   }
   return false;
@@ -485,16 +510,16 @@ bool Connection::send_some() {
 
 bool Connection::send_now(std::string_view bytes) {
   // TLS takes bytes that it could not send from the same place again.
+  if (!may_send()) return true;
   if (state_ != State::open || writing_ || !output_.empty() || transport_.is_tls()) {
-    const RefPtr<Connection> keep(this);
     output().append(bytes);
     flush();
-    return check_room();
+    return !output_.is_full();
   }
   const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   const IoResult result = transport_.write({&part, 1});
   if (result.status == IoStatus::failed) {
-    drop();
+    give_up();
     return true;
   }
   ServerCounters::add(worker_->counters.bytes_out, result.bytes);
@@ -502,18 +527,31 @@ bool Connection::send_now(std::string_view bytes) {
   if (result.bytes == bytes.size()) return true;
   output().append(bytes.substr(result.bytes));
   wait_writable();
-  return check_room();
+  return added();
 }
 
 /// The kernel tells by itself when there is room again.
 void Connection::wait_writable() {
   if (std::exchange(writing_, true)) return;
   progress_at_ = worker_->coarse_now();
+  unacknowledged_ = transport_.unacknowledged();
+}
+
+/// Whether the peer has taken nothing for as long as it may. What it takes from a large buffer of
+/// the kernel does not make the socket writable soon.
+bool Connection::is_stalled(TimePoint now) {
+  if (!writing_ && state_ != State::flushing) return false;
+  if (now - progress_at_ < worker_->options.stall_timeout) return false;
+  const std::size_t before = std::exchange(unacknowledged_, transport_.unacknowledged());
+  if (unacknowledged_ >= before) return true;
+  progress_at_ = now;
+  return false;
 }
 
 void Connection::notify_drain() {
-  if (!full_ || output_.size() > worker_->options.low_water) return;
-  full_ = false;
+  if (is_over() || !output_.is_drained()) return;
+  // Input waits as well while the peer does not read.
+  resume_later();
   if (exchange_ != nullptr) {
     exchange_->drained();
   } else if (websocket_) {
@@ -533,7 +571,7 @@ void Connection::linger() {
   state_ = State::lingering;
   active_at_ = worker_->coarse_now();
   if (input_ended_) {
-    drop();
+    give_up();
     return;
   }
   if (is_readable_) resume_later();
@@ -543,14 +581,13 @@ void Connection::linger() {
 
 void Connection::tick(TimePoint now) {
   const HttpServerOptions& options = worker_->options;
-  const RefPtr<Connection> keep(this);
   if (state_ == State::lingering) {
-    if (now - active_at_ >= kLinger) drop();
+    if (now - active_at_ >= kLinger) give_up();
     return;
   }
-  if ((writing_ || state_ == State::flushing) && now - progress_at_ >= options.stall_timeout) {
+  if (is_stalled(now)) {
     ServerCounters::add(worker_->counters.stalled);
-    drop();
+    give_up();
     return;
   }
   if (exchange_ == nullptr && !websocket_ && state_ == State::open) {
@@ -563,14 +600,14 @@ void Connection::tick(TimePoint now) {
         now - active_at_ >=
             (transport_.is_established() ? options.idle_timeout : options.request_timeout)) {
       ServerCounters::add(worker_->counters.timeouts);
-      drop();
+      give_up();
       return;
     }
   }
   if (body_stream_ != nullptr && !body_stream_->paused &&
       now - active_at_ >= options.idle_timeout) {
     ServerCounters::add(worker_->counters.timeouts);
-    drop();
+    give_up();
     return;
   }
   if (exchange_ != nullptr && output_.empty() && options.event_keep_alive.count() > 0 &&
@@ -600,7 +637,14 @@ void Connection::drain() {
   }
 }
 
-void Connection::drop() {
+void Connection::give_up() {
+  if (is_over()) return;
+  state_ = State::doomed;
+  output_.clear();
+  worker_->loop.at_turn_end(*this);
+}
+
+void Connection::tear_down() {
   if (std::exchange(state_, State::closed) == State::closed) return;
   const RefPtr<Connection> keep(this);
   if (std::exchange(counted_parked_, false)) ServerCounters::subtract(worker_->counters.parked);
@@ -608,6 +652,9 @@ void Connection::drop() {
   worker_->loop.unwatch(socket_.get(), *this);
   socket_.close();
   output_.clear();
+  input_.clear();
+  // Nothing is left to be lost.
+  static_cast<void>(input_.settle());
   body_stream_ = nullptr;
   worker_->remove(*this);
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();

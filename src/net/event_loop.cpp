@@ -236,10 +236,11 @@ int EventLoop::wait(bool may_wait) {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
     const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
     count = ::epoll_pwait2(epoll_, events_.data(), room, is_endless ? nullptr : &limit, nullptr);
-    has_pwait2_ = count >= 0 || errno != ENOSYS;
+    // Old kernels do not know it, and filters of system calls (seccomp) may refuse it in any way.
+    has_pwait2_ = count >= 0 || errno == EINTR;
   }
   if (!has_pwait2_) {
-    // Before Linux 5.11 a wait is as long as whole milliseconds.
+    // Without it a wait is as long as whole milliseconds.
     static constexpr Duration kLongest = std::chrono::hours(1);
     const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::min(timeout, kLongest));
     count = ::epoll_wait(epoll_, events_.data(), room,

@@ -22,7 +22,8 @@ class HttpServer::Impl {
  public:
   Impl(std::vector<EventLoop*> loops, std::vector<HttpHandler*> handlers,
        HttpServerOptions server_options)
-      : options(server_options), home(*loops.front()) {
+      : memory(HttpServerOptions::kMemory), options(server_options), home(*loops.front()) {
+    if (options.memory == nullptr) options.memory = &memory;
     for (std::size_t i = 0; i < loops.size(); ++i) {
       workers.push_back(
           std::make_unique<ServerWorker>(*loops[i], *handlers[i], options, connections, workers));
@@ -66,6 +67,7 @@ class HttpServer::Impl {
     }
   }
 
+  MemoryBudget memory;  // unless the options bring one
   HttpServerOptions options;
   EventLoop& home;
   std::vector<std::unique_ptr<ServerWorker>> workers;

@@ -9,22 +9,25 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/memory_budget.hpp"
 #include "net/event_loop.hpp"
 #include "net/http_exchange.hpp"
+#include "net/output_stage.hpp"
 #include "net/tls.hpp"
 
 namespace sluice {
 
 struct HttpServerOptions {
+  static constexpr std::size_t kMemory = std::size_t{256} << 20U;
+
   std::size_t max_header_bytes = 16U << 10U;  // beyond: 431
   std::size_t max_headers = 100;              // beyond: 431; at most 250
   std::size_t max_uri = 8U << 10U;            // beyond: 414
   std::size_t max_body = 4U << 20U;           // also after decompression; beyond: 413
   std::size_t max_connections = 100'000;      // over all loops; beyond: 503 and close
   std::size_t gzip_threshold = 4U << 10U;     // smaller replies are not compressed; 0: none is
-  std::size_t high_water = 256U << 10U;       // queued output at which write() returns false
-  std::size_t low_water = 64U << 10U;         // and at which on_drain is called
-  std::size_t max_queued = 4U << 20U;         // queued output at which the connection is dropped
+  OutputLimits output;                        // of each connection
+  MemoryBudget* memory = nullptr;  // what all buffers draw on; null: one of kMemory bytes
 
   Duration request_timeout = std::chrono::seconds(30);  // a request's last byte after its first
   Duration idle_timeout = std::chrono::seconds(75);     // keep-alive without a request

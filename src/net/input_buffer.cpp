@@ -51,36 +51,32 @@ std::span<char> InputBuffer::room() {
   if (data_ == nullptr) {
     const std::span<char> scratch = pool_->scratch();
     data_ = scratch.data();
-    capacity_ = static_cast<std::uint32_t>(scratch.size());
+    capacity_ = scratch.size();
   } else if (end_ == capacity_) {
-    reserve(size() + 1);
+    if (begin_ >= capacity_ / 2) {
+      std::memmove(data_, data_ + begin_, size());
+      end_ -= begin_;
+      begin_ = 0;
+    } else if (!own(capacity_ * 2)) {
+      return {};
+    }
   }
   return {data_ + end_, capacity_ - end_};
 }
 
 void InputBuffer::consume(std::size_t bytes) {
-  begin_ += static_cast<std::uint32_t>(bytes);
+  begin_ += bytes;
   if (begin_ == end_) clear();
 }
 
-void InputBuffer::reserve(std::size_t total) {
-  if (capacity_ - begin_ >= total) return;
-  if (capacity_ >= total) {
-    std::memmove(data_, data_ + begin_, size());
-    end_ -= begin_;
-    begin_ = 0;
-    return;
-  }
-  own(std::max(total, std::size_t{capacity_} * 2));
-}
-
-/// Moves the bytes into owned memory of at least `capacity`.
-void InputBuffer::own(std::size_t capacity) {
+/// Moves the bytes into owned memory of at least `capacity`. False if there is none.
+bool InputBuffer::own(std::size_t capacity) {
   std::unique_ptr<char[]> larger;
   if (capacity <= BufferPool::kInputSize) {
     capacity = BufferPool::kInputSize;
     larger = pool_->take_input();
   } else {
+    if (!share_.hold(pool_->budget(), capacity)) return false;
     larger.reset(new char[capacity]);
   }
   const std::size_t kept = size();
@@ -91,19 +87,23 @@ void InputBuffer::own(std::size_t capacity) {
   owned_ = std::move(larger);
   data_ = owned_.get();
   begin_ = 0;
-  end_ = static_cast<std::uint32_t>(kept);
-  capacity_ = static_cast<std::uint32_t>(capacity);
+  end_ = kept;
+  capacity_ = capacity;
+  return true;
 }
 
-void InputBuffer::settle() {
-  if (!empty()) {
-    if (owned_ == nullptr) own(size());
-    return;
-  }
+bool InputBuffer::settle() {
+  const bool is_kept = empty() || owned_ != nullptr || own(size());
+  if (empty() || !is_kept) disown();
+  return is_kept;
+}
+
+void InputBuffer::disown() {
   if (owned_ != nullptr && capacity_ == BufferPool::kInputSize) {
     pool_->give_input(std::move(owned_));
   }
   owned_ = nullptr;
+  share_.release(pool_->budget());
   data_ = nullptr;
   capacity_ = 0;
   clear();

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/memory_budget.hpp"
+
 namespace sluice {
 
 /// Reads in a row, so that one busy peer does not keep the loop to itself.
@@ -17,6 +19,9 @@ inline constexpr int kReadsInARow = 4;
 /// and a busy one allocates none. Belongs to its loop.
 class BufferPool {
  public:
+  /// What is large draws on `budget`, which outlives the pool; null: there is no limit.
+  explicit BufferPool(MemoryBudget* budget = nullptr) : budget_(budget) {}
+
   static constexpr std::size_t kInputSize = 4096;
   static constexpr std::size_t kScratchSize = std::size_t{64} << 10U;
 
@@ -32,14 +37,18 @@ class BufferPool {
   /// Large ones are freed.
   void give_text(std::string text);
 
+  [[nodiscard]] MemoryBudget* budget() const { return budget_; }
+
  private:
+  MemoryBudget* budget_;
   std::unique_ptr<char[]> scratch_;
   std::vector<std::unique_ptr<char[]>> inputs_;
   std::vector<std::string> texts_;
 };
 
 /// Bytes that a connection has received and not yet handled. Borrows the pool's scratch during one
-/// event, and owns memory only for what must be kept between events. Belongs to the pool's loop.
+/// event, and owns memory only for what must be kept between events, which it draws on the pool's
+/// budget; clear() and settle() it before it goes. Belongs to the pool's loop.
 class InputBuffer {
  public:
   /// The pool must outlive every call but the destructor.
@@ -48,7 +57,7 @@ class InputBuffer {
   InputBuffer(const InputBuffer&) = delete;
   InputBuffer& operator=(const InputBuffer&) = delete;
 
-  /// Borrows from that pool from now on. Only between events.
+  /// Borrows from that pool, which draws on the same budget, from now on. Only between events.
   void use(BufferPool& pool) { pool_ = &pool; }
 
   [[nodiscard]] std::size_t size() const { return end_ - begin_; }
@@ -57,31 +66,32 @@ class InputBuffer {
   [[nodiscard]] std::span<char> bytes() const { return {data_ + begin_, size()}; }
   [[nodiscard]] std::string_view view() const { return {data_ + begin_, size()}; }
 
-  /// Room behind the bytes, at least one byte. It may be the pool's scratch: settle() must follow
-  /// within the same event.
+  /// Room behind the bytes; none if the budget is used up. It may be the pool's scratch: settle()
+  /// must follow within the same event.
   std::span<char> room();
   /// Says that `bytes` of the room have been filled.
-  void commit(std::size_t bytes) { end_ += static_cast<std::uint32_t>(bytes); }
+  void commit(std::size_t bytes) { end_ += bytes; }
   /// Drops bytes from the front.
   void consume(std::size_t bytes);
   /// Drops what is behind the first `size` bytes.
-  void truncate(std::size_t size) { end_ = begin_ + static_cast<std::uint32_t>(size); }
-  /// Makes room for `total` bytes in all.
-  void reserve(std::size_t total);
+  void truncate(std::size_t size) { end_ = begin_ + size; }
   void clear() { begin_ = end_ = 0; }
 
   /// Moves what is left out of the scratch, and gives back owned memory that has nothing in it.
-  void settle();
+  /// False if the budget is used up: then what was left is lost.
+  [[nodiscard]] bool settle();
 
  private:
-  void own(std::size_t capacity);
+  bool own(std::size_t capacity);
+  void disown();
 
   BufferPool* pool_;
   char* data_ = nullptr;  // owned_ or the scratch
   std::unique_ptr<char[]> owned_;
-  std::uint32_t begin_ = 0;
-  std::uint32_t end_ = 0;
-  std::uint32_t capacity_ = 0;
+  BudgetShare share_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t capacity_ = 0;
 };
 
 }  // namespace sluice

@@ -8,8 +8,12 @@
 
 namespace sluice {
 
-LineWorker::LineWorker(EventLoop& event_loop, Duration tick, const Clock* clock)
-    : loop(event_loop), tick_every_(tick), clock_(clock != nullptr ? clock : &event_loop.clock()) {}
+LineWorker::LineWorker(EventLoop& event_loop, Duration tick, const Clock* clock,
+                       MemoryBudget* memory)
+    : loop(event_loop),
+      buffers(memory),
+      tick_every_(tick),
+      clock_(clock != nullptr ? clock : &event_loop.clock()) {}
 
 LineWorker::~LineWorker() {
   loop.cancel(tick_timer_);
@@ -44,11 +48,9 @@ void LineWorker::tick() {
   tick_timer_ = 0;
   const TimePoint time = now();
   std::uint64_t queued = 0;
-  for (LineConnection* connection = connections_; connection != nullptr;) {
-    const RefPtr<LineConnection> next(connection->next_);
-    queued += connection->queued_bytes();
-    connection->tick(time);
-    connection = next && !next->is_closed() ? next.get() : nullptr;
+  for (LineConnection* c = connections_; c != nullptr; c = c->next_) {
+    queued += c->queued_bytes();
+    c->tick(time);
   }
   counters.queued_bytes.store(queued, std::memory_order_relaxed);
   if (connections_ != nullptr) schedule_tick();
@@ -56,15 +58,11 @@ void LineWorker::tick() {
 
 void LineWorker::drain() {
   draining_ = true;
-  for (LineConnection* connection = connections_; connection != nullptr;) {
-    const RefPtr<LineConnection> next(connection->next_);
-    connection->drain();
-    connection = next && !next->is_closed() ? next.get() : nullptr;
-  }
+  for (LineConnection* c = connections_; c != nullptr; c = c->next_) c->drain();
 }
 
 void LineWorker::drop_all() {
-  while (connections_ != nullptr) connections_->drop();
+  while (connections_ != nullptr) connections_->tear_down();
 }
 
 LineConnection::LineConnection(LineWorker& worker, Descriptor input, Descriptor output,
@@ -88,7 +86,7 @@ void LineConnection::start(std::unique_ptr<LineHandler> handler) {
     watch(in_, input_side_);
     if (out_) watch(out_, output_side_);
   } catch (const std::system_error&) {
-    drop();
+    give_up();
     return;
   }
   if (worker_->draining_) {
@@ -110,16 +108,15 @@ void LineConnection::watch(const Descriptor& descriptor, Side& side) {
 // --- input -------------------------------------------------------------------------------------
 
 void LineConnection::on_ready(std::uint32_t events, bool reads, bool writes) {
-  const RefPtr<LineConnection> keep(this);
-  const bool is_over = (events & (EPOLLHUP | EPOLLERR)) != 0;
-  if (writes && is_over) {
+  const bool has_gone = (events & (EPOLLHUP | EPOLLERR)) != 0;
+  if (writes && has_gone) {
     peer_gone();
   } else if (writes && (events & EPOLLOUT) != 0 && std::exchange(writing_, false)) {
     flush();
-    output_left();
+    output_changed();
   }
-  if (!reads || is_closed()) return;
-  if (is_over || (events & (EPOLLIN | EPOLLRDHUP)) != 0) is_readable_ = true;
+  if (!reads || is_over()) return;
+  if (has_gone || (events & (EPOLLIN | EPOLLRDHUP)) != 0) is_readable_ = true;
   read_now();
 }
 
@@ -128,7 +125,7 @@ void LineConnection::on_ready(std::uint32_t events, bool reads, bool writes) {
 void LineConnection::peer_gone() {
   writing_ = false;
   if (out_) {
-    drop();
+    give_up();
   } else {
     lose_output();
   }
@@ -177,14 +174,16 @@ void LineConnection::on_turn_end() {
   const RefPtr<LineConnection> keep(this);
   flush();
   output_left();
-  if (is_closed() || !std::exchange(resume_, false)) return;
-  process();
-  read_now();
+  if (!is_over() && std::exchange(resume_, false)) {
+    process();
+    read_now();
+  }
+  // Nothing of this connection is on the stack here.
+  if (is_doomed()) tear_down();
 }
 
 void LineConnection::flush() {
-  const RefPtr<LineConnection> keep(this);
-  while (!is_closed() && !writing_ && !output().empty()) {
+  while (!is_over() && !writing_ && !output().empty()) {
     std::array<iovec, kWritevParts> parts;
     std::size_t offered = 0;
     const std::size_t count = output().gather(parts, offered);
@@ -205,16 +204,16 @@ void LineConnection::flush() {
 // --- life --------------------------------------------------------------------------------------
 
 void LineConnection::tick(TimePoint now) {
-  const auto is_over = [now](TimePoint since, Duration timeout) {
+  const auto is_late = [now](TimePoint since, Duration timeout) {
     return timeout != Duration{} && now - since >= timeout;
   };
-  if (writing_ && is_over(progress_at_, options().stall_timeout)) {
+  if (writing_ && is_late(progress_at_, options().stall_timeout)) {
     LineWorker::Counters::add(worker_->counters.stalled, 1);
-    drop();
-  } else if ((line_at_ != TimePoint{} && in_line() && is_over(line_at_, options().line_timeout)) ||
-             (end_told() && is_over(ended_at_, options().end_timeout))) {
+    give_up();
+  } else if ((line_at_ != TimePoint{} && in_line() && is_late(line_at_, options().line_timeout)) ||
+             (end_told() && is_late(ended_at_, options().end_timeout))) {
     LineWorker::Counters::add(worker_->counters.timeouts, 1);
-    drop();
+    give_up();
   }
 }
 

@@ -17,7 +17,7 @@ class LineConnection;
 /// to its loop; the figures can be read from any thread.
 class LineWorker {
  public:
-  LineWorker(EventLoop& event_loop, Duration tick, const Clock* clock);
+  LineWorker(EventLoop& event_loop, Duration tick, const Clock* clock, MemoryBudget* memory);
   ~LineWorker();
   LineWorker(const LineWorker&) = delete;
   LineWorker& operator=(const LineWorker&) = delete;
@@ -69,7 +69,7 @@ class LineConnection final : public LineSession, private EventLoop::TurnHook {
 
   void start(std::unique_ptr<LineHandler> handler);
   void flush() override;
-  using LineSession::drop;
+  using LineSession::tear_down;
 
  private:
   friend class LineWorker;

@@ -93,7 +93,7 @@ class LineConnectionTest : public ::testing::Test {
 
   EventLoop loop;
   ManualClock clock;
-  LineWorker worker{loop, 1ms, &clock};
+  LineWorker worker{loop, 1ms, &clock, nullptr};
   LineOptions options;
   LineSessionPtr session;
   std::string received;
@@ -157,8 +157,8 @@ TEST_F(LineConnectionTest, OverFilesAndNothing) {
 }
 
 TEST_F(LineConnectionTest, AReaderThatDoesNotReadHoldsItsOwnRequestsUp) {
-  options.high_water = 4000;
-  options.low_water = 1000;
+  options.output.high_water = 4000;
+  options.output.low_water = 1000;
   const Descriptor peer = start_over_socket();
   const std::string line = std::string(999, 'x') + "\n";
   std::size_t sent = 0;
@@ -170,7 +170,7 @@ TEST_F(LineConnectionTest, AReaderThatDoesNotReadHoldsItsOwnRequestsUp) {
     }
     loop.poll();
   }
-  EXPECT_LE(session->queued_bytes(), options.high_water + line.size());
+  EXPECT_LE(session->queued_bytes(), options.output.high_water + line.size());
   EXPECT_LT(lines, sent);
   EXPECT_TRUE(until([&] {
     receive(peer);

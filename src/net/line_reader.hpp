@@ -32,6 +32,7 @@ class LineReader {
   Next next();
   void clear();
 
+  [[nodiscard]] std::size_t held_bytes() const { return buffer_.capacity(); }
   /// Whether a line has begun and its end has not come.
   [[nodiscard]] bool in_line() const { return skipping_ || begin_ < buffer_.size(); }
 

@@ -23,7 +23,8 @@ class LineServer::Impl {
     own.line_timeout = {};
     own.stall_timeout = {};
     for (EventLoop* loop : loops) {
-      workers.push_back(std::make_unique<LineWorker>(*loop, options.tick, options.clock));
+      workers.push_back(
+          std::make_unique<LineWorker>(*loop, options.tick, options.clock, options.memory));
     }
   }
 

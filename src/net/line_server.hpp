@@ -15,6 +15,7 @@ namespace sluice {
 
 struct LineServerOptions {
   LineOptions lines;                      // of connections to a socket
+  MemoryBudget* memory = nullptr;         // what all buffers draw on; null: there is no limit
   std::size_t max_connections = 100'000;  // to sockets; beyond: `too_many` and close
   std::string too_many;                   // a line with its end
 

@@ -5,7 +5,7 @@
 namespace sluice {
 
 LineSession::LineSession(BufferPool& pool, const LineOptions& options)
-    : options_(&options), reader_(options.max_line), output_(pool) {}
+    : options_(&options), reader_(options.max_line), output_(pool, options.output), pool_(&pool) {}
 
 bool LineSession::send(std::string_view lines) {
   if (!may_send()) return true;
@@ -20,25 +20,23 @@ bool LineSession::send(const Bytes& lines) {
   return queued();
 }
 
-/// However long one message is, it can be queued: only what follows it can be too much.
 bool LineSession::may_send() {
   if (state_ != State::open || output_lost_) return false;
-  if (output_.size() <= options_->max_queued) return true;
-  drop();
+  if (output_.has_room()) return true;
+  give_up();
   return false;
 }
 
 bool LineSession::queued() {
-  full_ = full_ || output_.size() > options_->high_water;
   output_changed();
-  return !full_;
+  return output_.added();
 }
 
 void LineSession::close() {
   if (state_ != State::open) return;
   state_ = State::closing;
   if (output_.empty()) {
-    drop();
+    give_up();
   } else {
     output_changed();
   }
@@ -61,8 +59,12 @@ void LineSession::refuse_input() {
 }
 
 void LineSession::process() {
-  const RefPtr<LineSession> keep(this);
-  while (state_ == State::open && !full_) {
+  take_lines();
+  if (!is_over() && !share_.hold(pool_->budget(), reader_.held_bytes())) give_up();
+}
+
+void LineSession::take_lines() {
+  while (state_ == State::open && !output_.is_full()) {
     const LineReader::Next next = reader_.next();
     switch (next.kind) {
       case LineReader::Next::Kind::line:
@@ -76,7 +78,7 @@ void LineSession::process() {
       case LineReader::Next::Kind::none:
         if (!input_ended_ || std::exchange(end_told_, true)) return;
         if (output_lost_) {
-          drop();
+          give_up();
         } else {
           handler_->on_input_end();
         }
@@ -86,31 +88,35 @@ void LineSession::process() {
 }
 
 void LineSession::output_left() {
-  const RefPtr<LineSession> keep(this);
-  if (full_ && output_.size() <= options_->low_water) {
-    full_ = false;
-    if (state_ == State::open) {
-      handler_->on_drain();
-      input_wanted();
-    }
+  if (output_.is_drained() && state_ == State::open) {
+    handler_->on_drain();
+    input_wanted();
   }
-  if (state_ == State::closing && output_.empty()) drop();
+  if (state_ == State::closing && output_.empty()) give_up();
 }
 
 void LineSession::lose_output() {
   output_lost_ = true;
   output_.clear();
   if (end_told_) {
-    drop();
+    give_up();
   } else {
-    output_left();
+    output_changed();
   }
 }
 
-void LineSession::drop() {
+void LineSession::give_up() {
+  if (is_over()) return;
+  state_ = State::doomed;
+  output_.clear();
+  output_changed();
+}
+
+void LineSession::tear_down() {
   if (std::exchange(state_, State::closed) == State::closed) return;
   const RefPtr<LineSession> keep(this);
   output_.clear();
+  share_.release(pool_->budget());
   dropped();
   if (const std::unique_ptr<LineHandler> handler = std::move(handler_)) handler->on_close();
 }

@@ -8,18 +8,17 @@
 
 #include "core/bytes.hpp"
 #include "core/clock.hpp"
+#include "core/memory_budget.hpp"
 #include "net/input_buffer.hpp"
 #include "net/line_reader.hpp"
-#include "net/output_queue.hpp"
+#include "net/output_stage.hpp"
 #include "net/ref_ptr.hpp"
 
 namespace sluice {
 
 struct LineOptions {
-  std::size_t max_line = 4U << 20U;      // bytes of a line; longer ones are refused and skipped
-  std::size_t high_water = 256U << 10U;  // queued output at which send() returns false
-  std::size_t low_water = 64U << 10U;    // and at which on_drain is called
-  std::size_t max_queued = 4U << 20U;    // with more than this queued, the next send() ends it
+  std::size_t max_line = 4U << 20U;  // bytes of a line; longer ones are refused and skipped
+  OutputLimits output;
 
   // Zero: for ever.
   Duration line_timeout{};   // a line's last byte after its first
@@ -51,7 +50,7 @@ class LineHandler {
 class LineSession : public RefCounted {
  public:
   /// Queues lines, with their ends. False when the output queue is above its high-water mark: they
-  /// are queued, but the caller should wait for on_drain. May end the connection.
+  /// are queued, but the caller should wait for on_drain.
   bool send(std::string_view lines);
   /// The same, shared, not copied.
   bool send(const Bytes& lines);
@@ -69,7 +68,7 @@ class LineSession : public RefCounted {
   void open(std::unique_ptr<LineHandler> handler) { handler_ = std::move(handler); }
 
   [[nodiscard]] bool wants_input() const {
-    return state_ == State::open && !input_ended_ && !full_;
+    return state_ == State::open && !input_ended_ && !output_.is_full();
   }
   void feed(std::string_view bytes);
   /// The peer sends no more.
@@ -79,21 +78,26 @@ class LineSession : public RefCounted {
   /// Hands out the lines that are there.
   void process();
 
-  [[nodiscard]] OutputQueue& output() { return output_; }
-  /// Some output has left.
+  [[nodiscard]] OutputStage& output() { return output_; }
+  /// Some output has left. At the end of a turn, like tear_down().
   void output_left();
   /// The peer takes nothing any more: what is for it is thrown away.
   void lose_output();
-  void drop();
+  /// Nothing is handled or sent any more; output_changed() asks for tear_down().
+  void give_up();
+  [[nodiscard]] bool is_doomed() const { return state_ == State::doomed; }
+  /// The end. Not from within a call of the handler.
+  void tear_down();
 
   [[nodiscard]] const LineOptions& options() const { return *options_; }
-  [[nodiscard]] bool is_closed() const { return state_ == State::closed; }
-  [[nodiscard]] bool in_line() const { return reader_.in_line() && !full_; }
+  /// Nothing is handled or sent any more.
+  [[nodiscard]] bool is_over() const { return state_ >= State::doomed; }
+  [[nodiscard]] bool in_line() const { return reader_.in_line() && !output_.is_full(); }
   [[nodiscard]] bool end_told() const { return end_told_; }
   /// Lines handed out so far.
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
 
-  /// There is output to be moved.
+  /// There is output to be moved, or the session is doomed.
   virtual void output_changed() = 0;
   /// process() is to be called, and input is wanted again.
   virtual void input_wanted() = 0;
@@ -101,19 +105,21 @@ class LineSession : public RefCounted {
   virtual void dropped() = 0;
 
  private:
-  /// `closing` ends when its output has left.
-  enum class State : std::uint8_t { open, closing, closed };
+  /// `closing` ends when its output has left, `doomed` at the end of the turn.
+  enum class State : std::uint8_t { open, closing, doomed, closed };
 
+  void take_lines();
   bool may_send();
   bool queued();
 
   const LineOptions* options_;
   LineReader reader_;
-  OutputQueue output_;
+  OutputStage output_;
+  BufferPool* pool_;
+  BudgetShare share_;                     // of what the reader holds
   std::unique_ptr<LineHandler> handler_;  // null once told of the end
   std::uint64_t lines_ = 0;
   State state_ = State::open;
-  bool full_ = false;  // a sender was told to wait
   bool input_ended_ = false;
   bool end_told_ = false;
   bool output_lost_ = false;

@@ -39,9 +39,9 @@ class LineSessionTest : public ::testing::Test, protected LineService {
 
   LineSessionTest() {
     options.max_line = 20;
-    options.high_water = 20;
-    options.low_water = 10;
-    options.max_queued = 40;
+    options.output.high_water = 20;
+    options.output.low_water = 10;
+    options.output.max_queued = 40;
     connect();
   }
   void TearDown() override { peer->disconnect(); }
@@ -98,18 +98,24 @@ TEST_F(LineSessionTest, HandsOutNothingWhileThePeerDoesNotRead) {
   EXPECT_EQ(peer->take(), "c\nd\ne\n");
 }
 
-TEST_F(LineSessionTest, OneMessageMayBeLongerThanTheQueueButNothingMayFollow) {
+TEST_F(LineSessionTest, AMessageMayBeLongerThanTheQueueButWhatFollowsItMayNot) {
   EXPECT_FALSE(opened->send(std::string(1000, 'x')));
+  EXPECT_TRUE(peer->is_open());
+  opened->send(std::string(40, 'y'));
+  EXPECT_TRUE(peer->is_open());
+  opened->send("y");
   EXPECT_TRUE(peer->is_open());
   opened->send("y");
   EXPECT_TRUE(peer->is_over());
+  EXPECT_TRUE(take_events().empty()) << "not within a call to send()";
+  executor.run();
   EXPECT_EQ(take_events(), (Events{"close"}));
   EXPECT_TRUE(opened->send("z"));
   EXPECT_EQ(peer->take(), "");
 }
 
 TEST_F(LineSessionTest, SharedAndCopiedBytesKeepTheirOrder) {
-  options.high_water = options.max_queued = 10000;
+  options.output.high_water = options.output.max_queued = 10000;
   opened->send("a");
   opened->send(Bytes(std::string(2000, 'b')));
   opened->send(Bytes(std::string("c")));
@@ -123,6 +129,7 @@ TEST_F(LineSessionTest, EndsWhenItsLastWordsHaveLeft) {
   EXPECT_FALSE(peer->is_over());
   EXPECT_EQ(peer->take(), "a\nb\n");
   EXPECT_TRUE(peer->is_over());
+  executor.run();
   EXPECT_EQ(take_events(), (Events{"close"}));
 }
 

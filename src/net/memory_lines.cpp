@@ -32,6 +32,11 @@ std::string MemoryLines::take() {
   return taken;
 }
 
+void MemoryLines::output_changed() {
+  if (!is_doomed()) return;
+  executor_->post([self = RefPtr<MemoryLines>(this)] { self->tear_down(); });
+}
+
 void MemoryLines::input_wanted() {
   executor_->post([self = RefPtr<MemoryLines>(this)] { self->process(); });
 }

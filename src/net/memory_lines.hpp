@@ -9,7 +9,8 @@
 namespace sluice {
 
 /// A connection of lines within the process, without descriptors: write() and take() are the peer's
-/// end. Belongs to the service's loop, as the peer does.
+/// end. One that is given up is torn down by a task of the executor. Belongs to the service's loop,
+/// as the peer does.
 class MemoryLines final : public LineSession {
  public:
   /// Connects to `service`, which runs on `executor`. What is referred to outlives the connection.
@@ -24,15 +25,15 @@ class MemoryLines final : public LineSession {
   /// All that has been sent to the peer and not been taken.
   std::string take();
   /// The peer goes.
-  void disconnect() { drop(); }
+  void disconnect() { tear_down(); }
 
   void flush() override {}
-  [[nodiscard]] bool is_over() const { return is_closed(); }
+  using LineSession::is_over;
 
  private:
   MemoryLines(Executor& executor, BufferPool& pool, const LineOptions& options)
       : LineSession(pool, options), executor_(&executor) {}
-  void output_changed() override {}
+  void output_changed() override;
   void input_wanted() override;
   void dropped() override {}
 

@@ -95,6 +95,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
                            HeaderFields extra) {
   if (state_ != State::unanswered) return;
   Connection& connection = *connection_;
+  if (!connection.may_send()) return done();
   ServerCounters& counters = connection.worker().counters;
   ServerCounters::add(counters.responses[status / 100 - 1]);
   std::string compressed;
@@ -118,7 +119,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
 }
 
 void ServerExchange::start(int status, std::string_view content_type, HeaderFields extra) {
-  if (state_ != State::unanswered) return;
+  if (state_ != State::unanswered || !connection_->may_send()) return;
   Connection& connection = *connection_;
   ServerCounters& counters = connection.worker().counters;
   ServerCounters::add(counters.responses[status / 100 - 1]);
@@ -136,11 +137,12 @@ void ServerExchange::start(int status, std::string_view content_type, HeaderFiel
        .gzip = false,
        .extra = extra,
        .lines = head_lines()});
-  connection.output_changed();
+  connection.added();
 }
 
 bool ServerExchange::write(std::string_view body) {
   if (state_ != State::streaming || body.empty() || is_head_) return true;
+  if (!connection_->may_send()) return true;
   std::string& out = connection_->output();
   if (minor_version_ == 0) {
     out.append(body);
@@ -148,18 +150,17 @@ bool ServerExchange::write(std::string_view body) {
     append_chunk_head(out, body.size());
     out.append(body).append("\r\n");
   }
-  connection_->output_changed();
-  return connection_->check_room();
+  return connection_->added();
 }
 
 bool ServerExchange::write(const ChunkBlock& block) {
-  if (state_ != State::streaming || is_head_) return true;
+  if (state_ != State::streaming || is_head_ || !connection_->may_send()) return true;
   if (minor_version_ == 0) {
     connection_->queue(block.framed(), block.body_offset(), block.body().size());
   } else {
     connection_->queue(block.framed(), 0, block.framed().size());
   }
-  return connection_->check_room();
+  return connection_->added();
 }
 
 void ServerExchange::flush() {
@@ -168,27 +169,36 @@ void ServerExchange::flush() {
 
 void ServerExchange::finish() {
   if (state_ != State::streaming) return;
-  if (minor_version_ != 0 && !is_head_) connection_->output().append("0\r\n\r\n");
-  ServerCounters::subtract(connection_->worker().counters.streaming_replies);
+  // The end belongs to what was written last.
+  if (minor_version_ != 0 && !is_head_ && !connection_->is_over()) {
+    connection_->output().append("0\r\n\r\n");
+  }
   connection_->flush();
-  if (state_ != State::closed) done();
+  done();
 }
 
 void ServerExchange::abort() {
   if (state_ == State::closed) return;
-  close_callback_ = {};
-  const RefPtr<Connection> connection = connection_;
-  connection->drop();
+  connection_->give_up();
+  done();
+}
+
+void ServerExchange::on_drain(Executor::Task callback) {
+  set(drain_callback_, state_ != State::closed ? std::move(callback) : Executor::Task());
 }
 
 void ServerExchange::on_close(Executor::Task callback) {
-  // What the old callback holds may hold this exchange.
-  const Executor::Task old = std::exchange(close_callback_, {});
   if (state_ != State::closed) {
-    close_callback_ = std::move(callback);
+    set(close_callback_, std::move(callback));
   } else if (callback) {
     callback();
   }
+}
+
+/// Whoever replaces a callback may be held by the one before, which so lives to the turn's end.
+void ServerExchange::set(Executor::Task& callback, Executor::Task next) {
+  if (callback) connection_->worker().release_later(std::move(callback));
+  callback = std::move(next);
 }
 
 void ServerExchange::continue_on(const Executor& loop) {
@@ -197,11 +207,13 @@ void ServerExchange::continue_on(const Executor& loop) {
 
 /// The reply is whole: the connection goes on to its next request.
 void ServerExchange::done() {
+  if (state_ == State::streaming) {
+    ServerCounters::subtract(connection_->worker().counters.streaming_replies);
+  }
+  set(close_callback_, {});
+  set(drain_callback_, {});
   state_ = State::closed;
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
-  const Executor::Task close = std::exchange(close_callback_, {});
-  const Executor::Task drain = std::exchange(drain_callback_, {});
-  if (!connection) return;
   connection->request_finished(keep_alive_);
   if (next_worker_ != ServerWorker::kNone) connection->move_to(next_worker_);
 }
@@ -276,7 +288,7 @@ void ServerExchange::reject_upgrade(int status, std::string_view why, HeaderFiel
 WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request,
                                                       const WebSocketOptions& options,
                                                       std::unique_ptr<WebSocketHandler> handler) {
-  if (state_ != State::unanswered) return nullptr;
+  if (state_ != State::unanswered || !connection_->may_send()) return nullptr;
   const std::string_view upgrade = request.header(KnownHeader::upgrade);
   if (!list_has_token(upgrade, "websocket") ||
       !list_has_token(request.header(KnownHeader::connection), "upgrade")) {
@@ -307,13 +319,13 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
     out.append("Sec-WebSocket-Protocol: ").append(options.subprotocol).append("\r\n");
   }
   out.append("\r\n");
+  connection_->added();
   ServerCounters::add(connection_->worker().counters.responses[0]);
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
   state_ = State::closed;
   RefPtr<ServerWebSocket> session(
       new ServerWebSocket(*connection, options, deflate.has_value(), std::move(handler)));
   connection->become_websocket(session);
-  connection->output_changed();
   return session;
 }
 

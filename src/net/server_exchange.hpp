@@ -52,7 +52,7 @@ class ServerExchange final : public HttpExchange {
   void flush() override;
   void finish() override;
   void abort() override;
-  void on_drain(Executor::Task callback) override { drain_callback_ = std::move(callback); }
+  void on_drain(Executor::Task callback) override;
   void on_close(Executor::Task callback) override;
   void continue_on(const Executor& loop) override;
   WebSocketSessionPtr upgrade_websocket(const HttpRequest& request, const WebSocketOptions& options,
@@ -72,6 +72,7 @@ class ServerExchange final : public HttpExchange {
   [[nodiscard]] std::string_view head_lines() const {
     return head_lines_ == nullptr ? std::string_view() : *head_lines_;
   }
+  void set(Executor::Task& callback, Executor::Task next);
   void on_unreferenced() override;
   void forgotten();
   void done();

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/memory_budget.hpp"
 #include "net/connection.hpp"
 #include "net/http_exchange.hpp"
 #include "net/websocket.hpp"
@@ -41,7 +42,9 @@ class ServerWebSocket final : public WebSocketSession, private WebSocketEvents {
   void on_ping(std::string_view payload) override;
   void on_pong(std::string_view payload) override;
   void on_close(int code, std::string_view reason) override;
-  void send_frame(WebSocketOpcode opcode, std::string_view payload, bool compressed);
+  [[nodiscard]] bool wants_more() const override;
+  void decode(std::span<char> bytes);
+  bool send_frame(WebSocketOpcode opcode, std::string_view payload, bool compressed);
   void end();
   void tell_closed(int code);
 
@@ -50,7 +53,9 @@ class ServerWebSocket final : public WebSocketSession, private WebSocketEvents {
   std::unique_ptr<WebSocketHandler> handler_;  // null once told of the end
   WebSocketDecoder decoder_;
   std::size_t deflate_threshold_;  // 0: nothing is compressed
+  BudgetShare share_;              // of what the decoder holds
   TimePoint heard_at_;
+  TimePoint partial_at_{};  // since when a message is there in part
   TimePoint close_sent_at_;
   int close_code_ = 1006;
   std::uint8_t unanswered_pings_ = 0;

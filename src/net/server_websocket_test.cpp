@@ -299,6 +299,93 @@ TEST_F(ServerWebSocketTest, TellsAWriterToWaitAndWhenToGoOn) {
   EXPECT_THAT(events, ElementsAre("drain"));
 }
 
+TEST_F(ServerWebSocketTest, ReadsNoFurtherMessagesWhileAnswersAreUnread) {
+  struct Echo final : WebSocketHandler {
+    void on_message(std::string_view text) override {
+      ++*count;
+      session->send_text(std::string(text) + std::string(1000, '.'));
+    }
+    WebSocketSessionPtr session;
+    std::size_t* count = nullptr;
+  };
+  std::size_t count = 0;
+  handle = [&](const HttpRequest& request, const HttpExchangePtr& exchange) {
+    auto handler = std::make_unique<Echo>();
+    Echo& echo = *handler;
+    echo.count = &count;
+    echo.session = exchange->upgrade_websocket(request, {}, std::move(handler));
+  };
+  Peer peer = connect(65536);
+  peer.send(get("/ws", kHandshake));
+  ASSERT_TRUE(peer.expect("\r\n\r\n"));
+  constexpr std::size_t kMessages = 20'000;
+  std::string all;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    all += client_frame(WebSocketOpcode::text, std::to_string(i));
+    if (i % 100 == 0) all += client_frame(WebSocketOpcode::ping, "?");
+  }
+  std::string_view rest = all;
+  for (int idle = 0; idle < 100; ++idle) {
+    const ssize_t sent = rest.empty() ? 0 : peer.try_send(rest);
+    if (sent > 0) {
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+      idle = 0;
+    }
+    settle();
+  }
+  pass(1ms);
+  EXPECT_LT(count, kMessages / 2);
+  EXPECT_LE(server->stats().queued_bytes, options.output.high_water + 4000);
+  // A peer that reads slowly is alive, though its pongs wait too.
+  for (int i = 0; i < 20; ++i) {
+    pass(10s);
+    for (int piece = 0; piece < 4; ++piece) peer.receive();
+    settle();
+  }
+  ASSERT_FALSE(peer.ended);
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    if (!rest.empty()) {
+      const ssize_t sent = peer.try_send(rest);
+      if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    ASSERT_TRUE(
+        peer.expect(unmasked(WebSocketOpcode::text, std::to_string(i) + std::string(1000, '.'))));
+  }
+  EXPECT_EQ(count, kMessages);
+}
+
+TEST_F(ServerWebSocketTest, AMessageMustNotTakeForEver) {
+  Peer peer = open();
+  // Whole messages, each with the beginning of the next, are no reason to end.
+  const std::string frame = client_frame(WebSocketOpcode::text, "hello");
+  peer.send(frame.substr(0, 3));
+  for (int i = 0; i < 10; ++i) {
+    pass(10s);
+    peer.send(frame.substr(3) + frame.substr(0, 3));
+    settle();
+  }
+  EXPECT_FALSE(peer.ended);
+  peer.received.clear();
+  pass(options.request_timeout);
+  EXPECT_TRUE(peer.expect(close_frame(1008, "The message took too long to arrive")));
+}
+
+TEST_F(ServerWebSocketTest, AFrameHeaderAloneReservesNothing) {
+  MemoryBudget memory(std::size_t{1} << 20U);
+  options.memory = &memory;
+  Peer peer = open();
+  const std::string frame = client_frame(WebSocketOpcode::text, std::string(3'000'000, 'x'));
+  peer.send(frame.substr(0, 100));
+  settle();
+  EXPECT_EQ(memory.used(), 0U);
+  peer.send(frame.substr(100, 2'000'000));
+  EXPECT_TRUE(peer.expect(close_frame(1013, "The server holds as much as it may")));
+  EXPECT_LE(memory.used(), memory.limit());
+  peer.close();
+  ASSERT_TRUE(until([&] { return server->stats().connections == 0; }));
+  EXPECT_EQ(memory.used(), 0U);
+}
+
 TEST_F(ServerWebSocketTest, SaysGoodbyeWhenTheServerShutsDown) {
   Peer peer = open();
   bool done = false;

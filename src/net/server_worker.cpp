@@ -16,6 +16,7 @@ ServerWorker::ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
               .headers = server_options.max_headers,
               .uri = server_options.max_uri,
               .body = server_options.max_body}),
+      buffers(server_options.memory),
       workers_(workers),
       number_(static_cast<std::uint16_t>(workers.size())),
       clock_(server_options.clock != nullptr ? server_options.clock : &event_loop.clock()),
@@ -25,6 +26,7 @@ ServerWorker::ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
 ServerWorker::~ServerWorker() {
   loop.cancel(tick_timer_);
   drop_all();
+  loop.forget(*this);
 }
 
 void ServerWorker::adopt(Descriptor socket, const PeerAddress& peer, TlsContext* tls) {
@@ -91,13 +93,9 @@ void ServerWorker::tick() {
   tick_timer_ = 0;
   coarse_now_ = clock_->now();
   std::uint64_t queued = 0;
-  for (Connection* connection = connections_; connection != nullptr;) {
-    Connection* const next = connection->next_;
-    queued += connection->queued_bytes();
-    // A connection may go, but only itself: callbacks of its going are not run here for others.
-    const RefPtr<Connection> keep_next(next);
-    connection->tick(coarse_now_);
-    connection = next != nullptr && next->is_listed() ? next : nullptr;
+  for (Connection* c = connections_; c != nullptr; c = c->next_) {
+    queued += c->queued_bytes();
+    c->tick(coarse_now_);
   }
   counters.queued_bytes.store(queued, std::memory_order_relaxed);
   if (connections_ != nullptr) schedule_tick();
@@ -105,13 +103,21 @@ void ServerWorker::tick() {
 
 void ServerWorker::drain() {
   draining_ = true;
-  std::vector<RefPtr<Connection>> all;
-  for (Connection* c = connections_; c != nullptr; c = c->next_) all.emplace_back(c);
-  for (const RefPtr<Connection>& connection : all) connection->drain();
+  for (Connection* c = connections_; c != nullptr; c = c->next_) c->drain();
 }
 
 void ServerWorker::drop_all() {
-  while (connections_ != nullptr) connections_->drop();
+  while (connections_ != nullptr) connections_->tear_down();
+}
+
+void ServerWorker::release_later(Executor::Task task) {
+  released_.push_back(std::move(task));
+  loop.at_turn_end(*this);
+}
+
+void ServerWorker::on_turn_end() {
+  // What goes may release more.
+  const std::vector<Executor::Task> gone = std::exchange(released_, {});
 }
 
 }  // namespace sluice

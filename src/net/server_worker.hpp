@@ -44,7 +44,7 @@ struct ServerCounters {
 
 /// One loop's share of an HTTP server: its connections, and what they all use. Belongs to its
 /// loop.
-class ServerWorker {
+class ServerWorker final : private EventLoop::TurnHook {
  public:
   /// The workers of one server. They do not change while their loops run.
   using Workers = std::vector<std::unique_ptr<ServerWorker>>;
@@ -55,7 +55,7 @@ class ServerWorker {
   ServerWorker(EventLoop& event_loop, HttpHandler& http_handler,
                const HttpServerOptions& server_options, std::atomic<std::size_t>& total,
                const Workers& workers);
-  ~ServerWorker();
+  ~ServerWorker() override;
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
 
@@ -73,6 +73,8 @@ class ServerWorker {
   // For connections.
   void add(Connection& connection);
   void remove(Connection& connection);
+  /// Destroys `task` at the end of the turn: what it holds may be on the stack.
+  void release_later(Executor::Task task);
   /// Hands a connection that is nobody's any more, but for the list, to another worker.
   void give(Connection& connection, std::uint16_t worker);
   [[nodiscard]] std::uint16_t number() const { return number_; }
@@ -91,6 +93,7 @@ class ServerWorker {
   std::string body;  // to decode a body into
 
  private:
+  void on_turn_end() override;
   void tick();
   void schedule_tick();
   void unlist(Connection& connection);
@@ -100,6 +103,7 @@ class ServerWorker {
   const Clock* clock_;
   std::atomic<std::size_t>& total_;
   Connection* connections_ = nullptr;  // intrusive list
+  std::vector<Executor::Task> released_;
   TimePoint coarse_now_;
   Executor::TimerId tick_timer_ = 0;
   bool draining_ = false;

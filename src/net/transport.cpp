@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <linux/sockios.h>
 #include <new>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 namespace sluice {
@@ -114,6 +116,11 @@ IoResult Transport::write(std::span<const iovec> parts) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {IoStatus::want_write, 0};
     return {IoStatus::failed, 0};
   }
+}
+
+std::size_t Transport::unacknowledged() const {
+  int bytes = 0;
+  return ::ioctl(socket_, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 void Transport::shutdown_send() {

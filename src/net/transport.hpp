@@ -43,6 +43,8 @@ class Transport {
   IoResult read(std::span<char> into);
   /// Sends as much of the parts as goes in one call.
   IoResult write(std::span<const iovec> parts);
+  /// Bytes in the kernel that the peer has not acknowledged yet.
+  [[nodiscard]] std::size_t unacknowledged() const;
   /// Tells the peer that nothing follows.
   void shutdown_send();
 

@@ -227,6 +227,16 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
     joined = std::exchange(partial_->frame, {});
     bytes = joined;
   }
+  // Keeps what is left of the bytes, in the buffer that they are in if it is ours.
+  const auto keep_rest = [&] {
+    std::string& frame = partial().frame;
+    if (joined.empty()) {
+      frame.assign(bytes.data(), bytes.size());
+    } else {
+      joined.erase(0, joined.size() - bytes.size());
+      frame = std::move(joined);
+    }
+  };
   while (!ended_ && !bytes.empty()) {
     const Result<std::optional<Header>> header =
         parse_header({bytes.data(), std::min(bytes.size(), kMaxHeader)});
@@ -235,15 +245,7 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
       return std::unexpected(header.error());
     }
     if (!*header || bytes.size() - (*header)->size < (*header)->length) {
-      std::string& frame = partial().frame;
-      if (joined.empty()) {
-        frame.assign(bytes.data(), bytes.size());
-      } else {
-        joined.erase(0, joined.size() - bytes.size());
-        frame = std::move(joined);
-      }
-      // Room for the whole frame, which the limit has been held against.
-      if (*header) frame.reserve((*header)->size + static_cast<std::size_t>((*header)->length));
+      keep_rest();
       return {};
     }
     const std::size_t length = static_cast<std::size_t>((*header)->length);
@@ -253,6 +255,10 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
       return taken;
     }
     bytes = bytes.subspan((*header)->size + length);
+    if (!ended_ && !bytes.empty() && !events.wants_more()) {
+      keep_rest();
+      return {};
+    }
   }
   if (!fragmented_) partial_.reset();
   return {};

@@ -51,6 +51,8 @@ class WebSocketEvents {
   virtual void on_pong(std::string_view payload) = 0;
   /// The peer closes, with 1005 if it gave no code.
   virtual void on_close(int code, std::string_view reason) = 0;
+  /// Asked between frames: false, and the decoder keeps the rest until it is fed again.
+  [[nodiscard]] virtual bool wants_more() const { return true; }
 };
 
 /// Decodes frames that come in pieces of any size. Bounded by `max_message`; keeps no memory
@@ -65,6 +67,10 @@ class WebSocketDecoder {
   /// the close code to send: 1002 for a broken protocol, 1007 for broken data, 1009 for a message
   /// beyond the limit.
   Result<void> feed(std::span<char> bytes, WebSocketEvents& events);
+  /// Memory that it keeps for what is not whole, or not wanted yet.
+  [[nodiscard]] std::size_t held_bytes() const {
+    return partial_ == nullptr ? 0 : partial_->frame.capacity() + partial_->message.capacity();
+  }
 
  private:
   struct Header {

@@ -1,6 +1,7 @@
 #include "rpc/message.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "core/utf8.hpp"
@@ -95,12 +96,23 @@ class TextWalker {
   std::size_t at_ = 0;
 };
 
+/// Bytes of a message whose memory is not kept for the next.
+constexpr std::size_t kLong = std::size_t{64} << 10U;
+
 std::unexpected<MessageError> invalid(std::string why, RequestId id = {}) {
   return std::unexpected(
       MessageError{{kInvalidRequest, "Invalid Request: " + std::move(why), {}}, std::move(id)});
 }
 
 }  // namespace
+
+void MessageParser::forget_long() {
+  if (!std::exchange(is_long_, false)) return;
+  std::destroy_at(&root_);
+  std::construct_at(&root_);
+  parser_ = JsonParser();  // it keeps what it has grown to
+  memory_.reset();
+}
 
 bool is_batch(std::string_view text) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
@@ -109,17 +121,17 @@ bool is_batch(std::string_view text) {
 
 std::expected<void, MessageError> MessageParser::read(std::string_view text) {
   root_ = json::value();
+  is_long_ = text.size() > kLong;
   // Made anew: released, it would go on to double what it takes at a time.
   memory_.emplace(storage_.data(), storage_.size());
   std::expected<json::value, JsonSyntaxError> value = parser_.parse(text, &*memory_);
   if (!value) {
-    return std::unexpected(
-        MessageError{{kParseError,
-                      "Parse error: " + value.error().reason + " at byte " +
-                          std::to_string(value.error().at) +
-                          "; send one JSON-RPC message as UTF-8 JSON",
-                      {}},
-                     {}});
+    return std::unexpected(MessageError{
+        {kParseError,
+         "Parse error: " + value.error().reason + " at byte " + std::to_string(value.error().at) +
+             "; send one JSON-RPC message as UTF-8 JSON",
+         {}},
+        {}});
   }
   // Not assigned: a value keeps the memory it was made with.
   std::destroy_at(&root_);

@@ -59,6 +59,9 @@ class MessageParser {
   std::expected<std::vector<std::string_view>, MessageError> parse_batch(std::string_view text,
                                                                          std::size_t max);
 
+  /// Gives back what a long message took. What the last one returned is gone then.
+  void forget_long();
+
  private:
   /// Makes `root_` of `text`.
   std::expected<void, MessageError> read(std::string_view text);
@@ -67,6 +70,7 @@ class MessageParser {
   std::optional<json::monotonic_resource> memory_;
   JsonParser parser_;
   json::value root_;
+  bool is_long_ = false;  // the message that is held
 };
 
 /// `value` (a string or a number that stands in `text` under the member names of `path`) as JSON

@@ -132,6 +132,11 @@ HttpEndpoint::HttpEndpoint(Service& service, Options options)
       sse_sessions_(service, options_.sse_sessions) {}
 
 void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchange) {
+  answer(request, std::move(exchange));
+  service_->trim();
+}
+
+void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) {
   const std::string_view host = request.header(KnownHeader::host);
   if (host.data() != nullptr && !host_allowed(host)) {
     refuse(*exchange, 403, kInvalidRequest,

@@ -30,6 +30,7 @@ class HttpEndpoint final : public HttpHandler {
   [[nodiscard]] bool streams_body(const HttpRequest& head) const override;
 
  private:
+  void answer(const HttpRequest& request, HttpExchangePtr exchange);
   void post_message(const HttpRequest& request, HttpExchangePtr exchange);
   void post_lines(const HttpRequest& request, HttpExchangePtr exchange);
   void post_to_stream(const HttpRequest& request, HttpExchangePtr exchange);

@@ -271,8 +271,8 @@ TEST_F(LineEndpointTest, AStreamIsItsUsersOnly) {
 }
 
 TEST_F(LineEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
-  options.high_water = 2000;
-  options.low_water = 500;
+  options.output.high_water = 2000;
+  options.output.low_water = 500;
   ask(*peer, request("1", "run", R"("stream":true)"));
   const std::string text(1000, 'x');
   std::size_t appended = 0;
@@ -280,7 +280,7 @@ TEST_F(LineEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
     bench.runs[0]->append(ChunkKind::text, text);
     bench.run_all();
   }
-  EXPECT_LT(peer->queued_bytes(), options.high_water + 4000);
+  EXPECT_LT(peer->queued_bytes(), options.output.high_water + 4000);
   bench.runs[0]->finish();
   std::string all;
   for (int turn = 0; turn < 100; ++turn) {

@@ -96,6 +96,7 @@ void MessageBody::handle(std::string_view line) {
                                   response);
   }
   if (!response.empty()) reply_->respond(response);
+  service_->trim();
 }
 
 Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId& id) {

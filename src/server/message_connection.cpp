@@ -152,8 +152,6 @@ void MessageConnection::attach(MessageOutput& output) {
 }
 
 void MessageConnection::on_message(std::string_view text) {
-  // A send that fails ends the connection, and its owner with it.
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   std::string response;
   if (is_batch(text)) {
     handle_batch(
@@ -162,16 +160,20 @@ void MessageConnection::on_message(std::string_view text) {
           return dispatch_batched(message, caller, out);
         },
         response);
-    if (!response.empty()) send(response);
-    return;
+  } else {
+    handle(text, response);
   }
-  std::expected<Message, MessageError> message = service_->parser.parse(text);
+  if (!response.empty()) send(response);
+  service_->trim();
+}
+
+void MessageConnection::handle(std::string_view text, std::string& response) {
+  const std::expected<Message, MessageError> message = service_->parser.parse(text);
   if (!message) {
     Dispatcher::reject(message.error(), response);
   } else if (!handle_here(*message, response)) {
     service_->dispatcher.dispatch(*message, nullptr, *this, response);
   }
-  if (!response.empty()) send(response);
 }
 
 /// What is pushed follows its reply, so what starts to push cannot be answered with others.
@@ -191,14 +193,12 @@ Outcome MessageConnection::dispatch_batched(const Message& message, Caller& call
 }
 
 void MessageConnection::refuse(const Error& error) {
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   std::string response;
   append_error(response, {}, error);
   send(response);
 }
 
 void MessageConnection::on_drain() {
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   blocked_ = false;
   // A reader may end, and leave the table, while it goes on.
   std::vector<std::weak_ptr<Subscription>> readers;
@@ -216,7 +216,6 @@ void MessageConnection::on_drain() {
 }
 
 void MessageConnection::on_close() {
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   output_ = nullptr;
   idle_task_ = nullptr;
   subscriptions_.clear();
@@ -229,7 +228,6 @@ void MessageConnection::on_close() {
 
 void MessageConnection::when_idle(Executor::Task task) {
   idle_task_ = std::make_unique<Executor::Task>(std::move(task));
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   for (const auto& weak : std::exchange(listeners_, {})) {
     if (const auto listener = weak.lock()) listener->close();
   }
@@ -288,27 +286,23 @@ void MessageConnection::forget(const RequestId& id) {
 
 void MessageConnection::send(std::string_view message) {
   if (output_ == nullptr) return;
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   output_->send(message);
 }
 
 bool MessageConnection::send_framed(const auto& messages) {
   if (output_ == nullptr) return true;
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   if (!output_->send_framed(messages)) blocked_ = true;
   return !blocked_;
 }
 
 /// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
 bool MessageConnection::push(std::string_view messages) {
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   if (output_ == nullptr || subscriptions_.size() != 1) return send_framed(messages);
   if (!output_->push_framed(messages)) blocked_ = true;
   return !blocked_;
 }
 
 bool MessageConnection::push(const Bytes& messages) {
-  const std::shared_ptr<MessageConnection> keep = shared_from_this();
   const bool room = send_framed(messages);
   if (output_ != nullptr && subscriptions_.size() == 1) output_->flush();
   return room;

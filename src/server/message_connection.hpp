@@ -81,6 +81,7 @@ class MessageConnection final : public Caller,
   class Channel;
   class StreamSink;
 
+  void handle(std::string_view text, std::string& response);
   Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
   [[nodiscard]] bool pushes(const Message& message) const;
   /// Handles requests that mean something else on a connection that can be pushed to. False: it is

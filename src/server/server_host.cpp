@@ -81,9 +81,7 @@ void sweep_tasks(EventLoop& loop, TaskStore& tasks) {
 LineServerOptions line_options(const ServerHostOptions& host) {
   LineServerOptions options;
   options.lines = {.max_line = host.max_message,
-                   .high_water = host.http.high_water,
-                   .low_water = host.http.low_water,
-                   .max_queued = host.http.max_queued,
+                   .output = host.http.output,
                    .line_timeout = host.http.request_timeout,
                    .stall_timeout = host.http.stall_timeout,
                    .end_timeout = host.end_timeout};
@@ -91,6 +89,7 @@ LineServerOptions line_options(const ServerHostOptions& host) {
   append_error(options.too_many, {},
                {-32000, "The server has as many connections as it may; try it again", {}});
   options.too_many.push_back('\n');
+  options.memory = host.http.memory;
   options.tick = host.http.tick;
   options.clock = host.http.clock;
   return options;
@@ -121,6 +120,7 @@ struct ServerHost::State {
         lists_tasks(tasks_listed),
         access(std::move(options.access)),
         sessions(options.sessions, clock),
+        connection_memory(options.connection_memory),
         pool(options.threads),
         policy(options.limits, options.stream_memory, options.streams_per_client,
                options.max_streams / pool.size() + 1) {}
@@ -131,6 +131,7 @@ struct ServerHost::State {
   AccessPolicy access;
   SteadyClock clock;
   SessionRegistry sessions;
+  MemoryBudget connection_memory;
   LoopPool pool;
   StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
@@ -200,6 +201,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
     line_services.push_back(&server.loops[i]->lines);
   }
   options.http.max_body = options.max_message;
+  options.http.memory = &server.connection_memory;
   server.http = std::make_unique<HttpServer>(server.pool.loops(), handlers, options.http);
   server.lines = std::make_unique<LineServer>(server.pool.loops(), std::move(line_services),
                                               line_options(options));
@@ -347,6 +349,11 @@ std::string ServerHost::metrics() const {
     append_number(out, http.responses[i]);
     out.push_back('\n');
   }
+  append_metric(out, "sluice_buffer_memory_bytes", "gauge",
+                "Memory of what has been received in part or waits to be sent.",
+                server.connection_memory.used());
+  append_metric(out, "sluice_buffer_memory_limit_bytes", "gauge", "Memory buffers may hold.",
+                server.connection_memory.limit());
   const LineServerStats lines = server.lines->stats();
   append_metric(out, "sluice_line_connections", "gauge",
                 "Open connections of lines: stdio and Unix domain sockets.", lines.connections);

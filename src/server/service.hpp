@@ -32,6 +32,14 @@ struct Service {
   Changes* changes;           // the same
   StreamService streams;
   Dispatcher dispatcher;
+  /// A message has been handled: gives back what a long one, or a long answer, took.
+  void trim() {
+    parser.forget_long();
+    if (response.capacity() > kKeptResponse) response = {};
+  }
+
+  static constexpr std::size_t kKeptResponse = std::size_t{64} << 10U;
+
   MessageParser parser;
   std::string response;  // used again for every immediate answer
 };

@@ -1,4 +1,4 @@
-#include "net/output_queue.hpp"
+#include "net/output_stage.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -6,12 +6,14 @@
 namespace sluice {
 namespace {
 
-/// Room for blocks that an empty queue keeps, so that steady traffic allocates nothing.
+/// Room for blocks that an empty stage keeps, so that steady traffic allocates nothing.
 constexpr std::size_t kKeptBlocks = 4;
+/// Text that has been sent and still takes this much is worth moving the rest over it.
+constexpr std::size_t kWorthMoving = std::size_t{16} << 10U;
 
 }  // namespace
 
-void OutputQueue::share(const Bytes& bytes, std::size_t offset, std::size_t size) {
+void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size) {
   if (text_sent_ < text_.size()) {
     // The text has to stay in front.
     const std::size_t rest = text_.size() - text_sent_;
@@ -23,7 +25,35 @@ void OutputQueue::share(const Bytes& bytes, std::size_t offset, std::size_t size
   in_blocks_ += size;
 }
 
-std::size_t OutputQueue::gather(std::span<iovec> parts, std::size_t& total) const {
+bool OutputStage::added() {
+  note_message();
+  full_ = full_ || size() > limits_->high_water;
+  over_budget_ = !draw();
+  return !full_;
+}
+
+bool OutputStage::is_drained() {
+  return full_ && size() <= limits_->low_water && std::exchange(full_, false);
+}
+
+/// What has been added since the last call is one message.
+void OutputStage::note_message() {
+  const std::size_t all = size();
+  const std::size_t message = all - noted_;
+  if (message > limits_->max_queued) {
+    long_message_ = std::max(long_message_, message);
+  } else if (all <= limits_->max_queued) {
+    long_message_ = 0;
+  }
+  noted_ = all;
+}
+
+/// Blocks count in full for each stage that holds them.
+bool OutputStage::draw() {
+  return share_.hold(pool_->budget(), in_blocks_ + text_.capacity());
+}
+
+std::size_t OutputStage::gather(std::span<iovec> parts, std::size_t& total) const {
   std::size_t count = 0;
   total = 0;
   for (std::size_t i = first_block_; i < blocks_.size(); ++i) {
@@ -40,7 +70,9 @@ std::size_t OutputQueue::gather(std::span<iovec> parts, std::size_t& total) cons
   return count;
 }
 
-void OutputQueue::consume(std::size_t bytes) {
+void OutputStage::consume(std::size_t bytes) {
+  note_message();
+  noted_ -= bytes;
   while (first_block_ < blocks_.size() && bytes > 0) {
     Block& block = blocks_[first_block_];
     const std::size_t part = std::min(bytes, block.size);
@@ -64,15 +96,34 @@ void OutputQueue::consume(std::size_t bytes) {
   if (text_sent_ == text_.size()) {
     if (text_.capacity() >= kMinText) pool_->give_text(std::exchange(text_, {}));
     text_sent_ = 0;
+  } else if (text_sent_ >= kWorthMoving && text_sent_ >= text_.size() / 2) {
+    compact();
   }
+  if (size() <= limits_->max_queued) long_message_ = 0;
+  over_budget_ = !draw();
 }
 
-void OutputQueue::clear() {
+/// Each byte is moved at most once for each byte that has been sent.
+void OutputStage::compact() {
+  if (text_.size() - text_sent_ < text_.capacity() / 4) {
+    std::string rest = pool_->take_text();
+    rest.append(text_, text_sent_);
+    text_ = std::move(rest);
+  } else {
+    text_.erase(0, text_sent_);
+  }
+  text_sent_ = 0;
+}
+
+void OutputStage::clear() {
   blocks_ = {};
   first_block_ = 0;
   in_blocks_ = 0;
   text_ = {};
   text_sent_ = 0;
+  noted_ = 0;
+  over_budget_ = false;
+  share_.release(pool_->budget());
 }
 
 }  // namespace sluice

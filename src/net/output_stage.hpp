@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <sys/uio.h>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "core/memory_budget.hpp"
+#include "net/input_buffer.hpp"
+
+namespace sluice {
+
+/// Parts of one writev(2).
+inline constexpr std::size_t kWritevParts = 16;
+/// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
+inline constexpr std::size_t kCopiedBlock = 1024;
+
+/// What may wait to be sent on one connection, in bytes.
+struct OutputLimits {
+  std::size_t high_water = std::size_t{256} << 10U;  // above it, senders are told to wait
+  std::size_t low_water = std::size_t{64} << 10U;    // at it, they are told to go on
+  /// With more than this waiting, nothing can be added, and the peer is given up. A message may be
+  /// longer: it does not count for what follows it.
+  std::size_t max_queued = std::size_t{4} << 20U;
+};
+
+/// Bytes that wait to be sent, in order: text that is appended in place, and blocks shared with
+/// other connections. Knows when its senders must wait. Holds next to no memory while empty, and
+/// draws what it holds on the pool's budget; clear() it before it goes. Belongs to the pool's loop.
+class OutputStage {
+ public:
+  /// The pool must outlive every call but the destructor, the limits every call.
+  OutputStage(BufferPool& pool, const OutputLimits& limits) : pool_(&pool), limits_(&limits) {}
+  ~OutputStage() = default;
+  OutputStage(const OutputStage&) = delete;
+  OutputStage& operator=(const OutputStage&) = delete;
+
+  /// Borrows from that pool, which draws on the same budget, from now on.
+  void use(BufferPool& pool) { pool_ = &pool; }
+
+  /// Unsent bytes.
+  [[nodiscard]] std::size_t size() const { return in_blocks_ + text_.size() - text_sent_; }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+
+  /// Whether anything may be added. If not, the peer does not keep up, or the process holds as much
+  /// as it may: the connection is to be given up.
+  [[nodiscard]] bool has_room() const {
+    return !over_budget_ && size() <= limits_->max_queued + long_message_;
+  }
+  /// What text is appended to. Append only, then call added(); valid until the next call.
+  std::string& text() {
+    if (text_.capacity() < kMinText) text_ = pool_->take_text();
+    return text_;
+  }
+  /// Queues `size` bytes of `bytes` from `offset`; long ones are not copied. added() must follow.
+  void share(const Bytes& bytes, std::size_t offset, std::size_t size);
+  /// Says that something was added. False: the sender must wait until is_drained().
+  bool added();
+
+  /// Whether senders were told to wait.
+  [[nodiscard]] bool is_full() const { return full_; }
+  /// Whether senders that were told to wait may go on; true once.
+  bool is_drained();
+
+  /// Points `parts` at the first bytes. Returns how many parts it used; `total` is their size.
+  std::size_t gather(std::span<iovec> parts, std::size_t& total) const;
+  /// Drops bytes that have been sent, and gives memory back that is left empty.
+  void consume(std::size_t bytes);
+  /// Drops them all. Senders that wait may go on, as is_drained() says.
+  void clear();
+
+ private:
+  static constexpr std::size_t kMinText = 64;
+
+  struct Block {
+    Bytes bytes;
+    std::size_t offset;
+    std::size_t size;
+  };
+
+  void note_message();
+  void compact();
+  bool draw();
+
+  BufferPool* pool_;
+  const OutputLimits* limits_;
+  std::vector<Block> blocks_;
+  std::size_t first_block_ = 0;  // those before it have been sent
+  std::size_t in_blocks_ = 0;
+  std::string text_;  // behind the blocks
+  std::size_t text_sent_ = 0;
+  std::size_t noted_ = 0;         // of size(), what note_message() knows
+  std::size_t long_message_ = 0;  // the longest above the limit since there was less than that
+  BudgetShare share_;
+  bool full_ = false;
+  bool over_budget_ = false;
+};
+
+}  // namespace sluice

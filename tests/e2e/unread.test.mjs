@@ -1,0 +1,223 @@
+// Peers that ask and do not read, and messages longer than what may wait to be sent. Nothing crashes,
+// memory stays bounded, another client's stream goes on, and a peer that reads gets everything.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { RawConnection, frame, parse_frames, post, upgrade } from './lib/raw.mjs';
+import { poll_stream } from './lib/readers.mjs';
+import { HttpClient, WsClient } from './lib/rpc.mjs';
+import { start_server, until } from './lib/server.mjs';
+import * as wire from './lib/wire.mjs';
+
+const MiB = 1024 * 1024;
+// More than the 4 MiB that may wait to be sent.
+const kCount = 150_000;
+
+const generate = (id, count = kCount) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: {
+    name: 'generate',
+    arguments: { prompt: 'x', count },
+    _meta: { progressToken: 'p' },
+  },
+});
+
+function resident(server) {
+  const status = fs.readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)[1]) * 1024;
+}
+
+// A connection whose peer does not read before read() is called.
+async function deaf(t, server) {
+  const connection = await RawConnection.open(server);
+  t.after(() => connection.destroy());
+  connection.socket.pause();
+  connection.read = () => connection.socket.resume();
+  return connection;
+}
+
+// Runs `misbehave` beside a client whose stream has a chunk each 20 ms, which must come whole.
+async function beside_an_innocent(server, misbehave) {
+  const client = new HttpClient(server, { local_address: '127.0.0.9' });
+  const { stream_id } = await client.call(...wire.start({ count: 1_000_000, interval_us: 20_000 }));
+  const reader = poll_stream(client, stream_id, { wait_ms: 1000 });
+  await misbehave();
+  await client.call(...wire.abort(stream_id));
+  assert.ok(wire.count_numbers(wire.checked_text(await reader)) > 0);
+}
+
+// What the server holds for its connections stays at most `limit` bytes for a while.
+async function stays_below(server, limit) {
+  for (let look = 0; look < 10; ++look) {
+    const held = await server.metric('sluice_buffer_memory_bytes');
+    assert.ok(held <= limit, `${held} bytes of buffers`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+test('pipelined requests whose answers are not read wait, and a stream behind them too', async (t) => {
+  const server = await start_server(t);
+  await beside_an_innocent(server, async () => {
+    const client = new HttpClient(server);
+    const { stream_id } = await client.call(...wire.start({ count: 50 }));
+    const connection = await deaf(t, server);
+    const kRequests = 3000;
+    const get = (path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+    connection.write(get('/metrics').repeat(kRequests) + get(wire.path.stream(stream_id)));
+    await stays_below(server, 2 * MiB);
+    connection.read();
+    await connection.until(
+      () => connection.received.includes('text/event-stream') && connection.received.includes('"end":true'),
+      'the stream behind them came',
+    );
+    const text = connection.received.toString();
+    assert.equal(text.split('HTTP/1.1 200 OK').length - 1, kRequests + 1);
+  });
+});
+
+test('large answers to small compressed requests wait too', async (t) => {
+  const server = await start_server(t);
+  await beside_an_innocent(server, async () => {
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 'i'.repeat(3 * MiB), method: 'ping' });
+    const body = gzipSync(ping);
+    const head =
+      `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const request = Buffer.concat([Buffer.from(head), body]);
+    const before = resident(server);
+    const connection = await deaf(t, server);
+    connection.write(Buffer.concat(Array(100).fill(request)));
+    await stays_below(server, 16 * MiB);
+    assert.ok(resident(server) - before < 96 * MiB, `${resident(server) - before} bytes more`);
+    connection.destroy();
+    await until(
+      async () => (await server.metric('sluice_buffer_memory_bytes')) === 0,
+      'the buffers are given back',
+    );
+  });
+});
+
+test('a message longer than what may wait reaches a reader, whatever the transport', async (t) => {
+  const server = await start_server(t, ['--max-stream-bytes', '64MiB']);
+  const checked = (message) => {
+    assert.equal(message.error, undefined);
+    const text = message.result.content[0].text;
+    assert.ok(text.length > 4 * MiB, `${text.length} bytes`);
+    assert.equal(wire.count_numbers(text), kCount);
+  };
+  await t.test('lines', async () => {
+    const { body } = await server.request({
+      method: 'POST',
+      path: '/mcp',
+      headers: { 'Content-Type': 'application/x-ndjson', Accept: 'application/x-ndjson' },
+      body: `${JSON.stringify(generate(1))}\n`,
+    });
+    checked(JSON.parse(body.toString().trim().split('\n').at(-1)));
+  });
+  await t.test('events', async () => {
+    const { body } = await server.request({
+      method: 'POST',
+      path: '/mcp',
+      headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+      body: JSON.stringify(generate(1)),
+    });
+    const last = body.toString().trim().split('\n').at(-1);
+    checked(JSON.parse(last.slice('data: '.length)));
+  });
+  await t.test('WebSocket, beside other replies', async () => {
+    const socket = await WsClient.connect(server, { options: { maxPayload: 64 * MiB } });
+    t.after(() => socket.close());
+    const { method, params } = generate(1);
+    const long = socket.reply(method, params);
+    const pings = [];
+    for (let n = 0; n < 20; ++n) pings.push(socket.call('ping', {}));
+    checked(await long);
+    await Promise.all(pings);
+    await socket.call('ping', {});
+  });
+});
+
+test('one who does not read a long message is given up, and the server goes on', async (t) => {
+  const server = await start_server(t, ['--max-stream-bytes', '64MiB', '--write-stall', '1s']);
+  await beside_an_innocent(server, async () => {
+    const body = JSON.stringify(generate(1));
+    for (const headers of [
+      'Content-Type: application/x-ndjson\r\nAccept: application/x-ndjson\r\n',
+      'Content-Type: application/json\r\nAccept: text/event-stream\r\n',
+    ]) {
+      const connection = await deaf(t, server);
+      connection.write(post(`${body}\n`, { headers }));
+    }
+    const socket = await upgrade(server);
+    socket.socket.pause();
+    t.after(() => socket.destroy());
+    socket.write(frame(1, body));
+    await until(
+      async () => (await server.metric('sluice_connections_stalled_total')) >= 3,
+      'all of them are given up',
+    );
+    await until(
+      async () => (await server.metric('sluice_streaming_replies')) === 0,
+      'no reply is left',
+    );
+  });
+});
+
+test('a flood of WebSocket messages that nobody reads the answers of waits', async (t) => {
+  const server = await start_server(t);
+  await beside_an_innocent(server, async () => {
+    const socket = await upgrade(server);
+    t.after(() => socket.destroy());
+    socket.socket.pause();
+    const kMessages = 20_000;
+    const messages = [];
+    for (let id = 1; id <= kMessages; ++id) {
+      messages.push(frame(1, JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' })));
+    }
+    socket.write(Buffer.concat(messages));
+    await stays_below(server, 4 * MiB);
+    let answered = 0;
+    socket.socket.on('data', () => {
+      const { frames, rest } = parse_frames(socket.received);
+      answered += frames.filter(({ opcode }) => opcode === 1).length;
+      socket.received = rest;
+    });
+    socket.socket.resume();
+    await until(() => answered === kMessages, 'each is answered once it reads');
+  });
+});
+
+test('a head, a frame header or a body without its end holds next to nothing', async (t) => {
+  const server = await start_server(t, ['--max-total-buffers', '16MiB']);
+  await beside_an_innocent(server, async () => {
+    const head = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n';
+    for (let n = 0; n < 50; ++n) {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      connection.write(`${head}{`);
+      const socket = await upgrade(server);
+      t.after(() => socket.destroy());
+      socket.write(frame(1, '{', { length: 4_000_000n }));
+    }
+    await stays_below(server, 0);
+
+    let refused = 0;
+    for (let n = 0; n < 30; ++n) {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      connection.write(head + ' '.repeat(2_000_000));
+      connection.until(() => connection.received.includes('503')).then(
+        () => ++refused,
+        () => {},
+      );
+    }
+    await until(() => refused > 0, 'what exceeds the memory is refused');
+    await stays_below(server, 16 * MiB);
+    const client = new HttpClient(server);
+    assert.deepEqual(await client.call('ping', {}), {});
+  });
+});
