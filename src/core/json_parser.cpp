@@ -27,10 +27,12 @@ double to_double(std::string_view text, double estimate) {
 
 /// Builds a value of what the parser finds, which comes whole, for it is given whole texts.
 struct ValueBuilder {
+  // NOLINTBEGIN(readability-identifier-naming): Boost.JSON asks for these names.
   static constexpr std::size_t max_object_size = json::object::max_size();
   static constexpr std::size_t max_array_size = json::array::max_size();
   static constexpr std::size_t max_key_size = json::string::max_size();
   static constexpr std::size_t max_string_size = json::string::max_size();
+  // NOLINTEND(readability-identifier-naming)
 
   bool on_document_begin(error_code&) { return true; }
   bool on_document_end(error_code&) { return true; }
