@@ -59,7 +59,8 @@ class WebSocketHandler {
 };
 
 /// The sending side of a server's WebSocket. Only on its loop's thread; after the connection has
-/// closed every call does nothing. Messages of one turn leave in one send() at its end.
+/// closed every call does nothing. No call destroys the handler before the end of the turn.
+/// Messages of one turn leave in one send() at its end.
 class WebSocketSession : public RefCounted {
  public:
   /// Queues one text message. False when the output queue is above its high-water mark: the message
@@ -103,8 +104,10 @@ class BodyHandler {
 };
 
 /// The reply side of one request. Only on its loop's thread (the last handle may be dropped on any
-/// thread). When the peer has gone every call does nothing. Dropping the last handle before the
-/// reply is finished answers 500, or breaks the connection off if the reply had started.
+/// thread). When the peer has gone every call does nothing. No call ends the connection or destroys
+/// a callback before the end of the turn, so whoever sends may be what a callback holds. Dropping
+/// the last handle before the reply is finished answers 500, or breaks the connection off if the
+/// reply had started.
 class HttpExchange : public RefCounted {
  public:
   /// Takes the body of a request whose `body_follows` is set, from now on. The connection keeps

@@ -14,7 +14,7 @@
 namespace sluice {
 
 /// The sending side under a MessageConnection. Belongs to its loop; after the peer has gone every
-/// call does nothing.
+/// call does nothing. No call ends the connection: on_close() comes later.
 class MessageOutput {
  public:
   virtual ~MessageOutput() = default;
@@ -26,7 +26,7 @@ class MessageOutput {
   virtual bool send_framed(const Bytes& messages) = 0;
   /// Sends what is queued now instead of at the turn's end.
   virtual void flush() = 0;
-  /// As send_framed() and flush(). The connection may be gone afterwards.
+  /// As send_framed() and flush().
   virtual bool push_framed(std::string_view messages) = 0;
 };
 
