@@ -244,19 +244,19 @@ TEST(OutputStage, HoldsLittleMoreThanWhatIsUnsent) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
-TEST(OutputStage, HasNoRoomWhenTheBudgetIsUsedUp) {
+TEST(OutputStage, SaysWhenTheBudgetIsUsedUp) {
   MemoryBudget budget(std::size_t{256} << 10U);
   BufferPool pool(&budget);
   const OutputLimits limits;
   OutputStage greedy(pool, limits);
-  add(greedy, std::string(200'000, 'x'));
-  EXPECT_TRUE(greedy.has_room());
+  EXPECT_TRUE(add(greedy, std::string(200'000, 'x')));
   OutputStage stage(pool, limits);
-  add(stage, std::string(200'000, 'x'));
-  EXPECT_FALSE(stage.has_room());
+  EXPECT_FALSE(add(stage, std::string(200'000, 'x')));
+  EXPECT_TRUE(stage.is_over_budget());
   OutputStage modest(pool, limits);
-  add(modest, std::string(4000, 'x'));
-  EXPECT_TRUE(modest.has_room()) << "who holds little is not concerned";
+  EXPECT_TRUE(add(modest, std::string(4000, 'x'))) << "who holds little is not concerned";
+  stage.consume(190'000);
+  EXPECT_FALSE(stage.is_over_budget()) << "what could be sent need not be kept";
   stage.clear();
   greedy.clear();
   EXPECT_EQ(budget.used(), 0U);

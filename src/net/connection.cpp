@@ -64,10 +64,14 @@ void Connection::turn_away(std::string_view reply) {
 
 bool Connection::may_read() const {
   if (input_ended_ || state_ == State::flushing || is_over()) return false;
-  if (body_stream_ != nullptr) return !body_stream_->paused;
   if (websocket_) return !output_.is_full();
   // A peer that leaves answers unread gets no more of them.
-  const bool must_wait = exchange_ != nullptr || output_.is_full();
+  bool must_wait = output_.is_full();
+  if (body_stream_ != nullptr) {
+    if (body_stream_->paused) return false;
+  } else {
+    must_wait = must_wait || exchange_ != nullptr;
+  }
   return !must_wait || input_.size() < kPipelineBytes;
 }
 
@@ -128,12 +132,18 @@ void Connection::settle_input() {
   count_memory();
 }
 
+void Connection::forget_chunked() {
+  if (chunked_ != nullptr) chunked_->share.release(worker_->buffers.budget());
+  chunked_ = nullptr;
+}
+
 void Connection::refuse_for_memory() {
   if (exchange_ == nullptr && !websocket_ && state_ == State::open) {
     refuse({503, "The server holds as much as it may; try it again", {}});
   } else {
     give_up();
   }
+  input_.clear();
 }
 
 void Connection::took(std::size_t bytes) {
@@ -151,11 +161,26 @@ void Connection::took(std::size_t bytes) {
 void Connection::on_input_end() {
   input_ended_ = true;
   if (state_ == State::flushing) return;
-  if (is_between_requests() && !output_.empty()) {
-    // The peer has asked, closed its side, and still reads the answer.
-    close_after_flush();
+  if (state_ == State::open && exchange_ == nullptr) {
+    // What has come before may not have been looked at.
+    resume_later();
   } else {
+    // Nobody waits for the answer that is being made.
     give_up();
+  }
+}
+
+/// The peer has asked its last, and may still read: what has come whole is answered.
+void Connection::end_when_answered() {
+  const bool waits = output_.is_full() && (!input_.empty() || websocket_);
+  if (!input_ended_ || state_ != State::open || exchange_ != nullptr || waits) return;
+  if (websocket_) {
+    const RefPtr<ServerWebSocket> session = websocket_;
+    session->input_ended();
+  } else if (output_.empty()) {
+    give_up();
+  } else {
+    close_after_flush();
   }
 }
 
@@ -224,7 +249,7 @@ bool Connection::process_request() {
   input_needed_ = 0;
   request_begun_ = false;
   dispatch(head, body);
-  chunked_ = nullptr;
+  forget_chunked();
   input_.consume(total);
   return true;
 }
@@ -241,18 +266,23 @@ bool Connection::process_body(const HttpRequestHead& head, std::string_view& bod
     if (whole) body = input_.view().substr(head.size, head.content_length);
   } else {
     if (!chunked_) {
-      chunked_ = std::make_unique<ChunkedBodyReader>(worker_->options.max_body);
+      chunked_ = std::make_unique<ChunkedBody>(worker_->options.max_body);
       head_size_ = static_cast<std::uint32_t>(head.size);
     }
-    const Result<std::size_t> used = chunked_->feed(input_.view().substr(head.size));
+    const Result<std::size_t> used = chunked_->reader.feed(input_.view().substr(head.size));
     if (!used) {
       refuse(used.error());
       return false;
     }
-    whole = chunked_->done();
+    const std::size_t held = chunked_->reader.body().capacity();
+    if (!chunked_->share.hold(worker_->buffers.budget(), held)) {
+      refuse_for_memory();
+      return false;
+    }
+    whole = chunked_->reader.done();
     if (whole) {
       total = head.size + *used;
-      body = chunked_->body();
+      body = chunked_->reader.body();
     } else {
       // The head stays for the handler.
       input_.truncate(head.size);
@@ -385,19 +415,29 @@ void Connection::request_finished(bool keep_alive) {
   }
   if (processing_ || state_ != State::open) return;
   // Not from within the call that finished this one.
-  if (!input_.empty() || is_readable_) resume_later();
+  if (!input_.empty() || is_readable_ || input_ended_) resume_later();
 }
 
 void Connection::move_to(std::uint16_t worker) {
-  const bool is_idle = is_between_requests() && !processing_ && output_.empty() && !draining_;
-  if (!is_idle || worker == worker_->number()) return;
+  next_worker_ = worker;
+  worker_->loop.at_turn_end(*this);
+}
+
+/// Only where nothing of this connection is on the stack. False if something has to be done here
+/// first.
+bool Connection::move() {
+  const std::uint16_t worker = std::exchange(next_worker_, ServerWorker::kNone);
+  const bool is_idle =
+      is_between_requests() && output_.empty() && !output_.is_full() && !draining_ && !input_ended_;
+  if (!is_idle || worker == worker_->number()) return false;
   if (std::exchange(counted_parked_, true)) ServerCounters::subtract(worker_->counters.parked);
   worker_->loop.forget(*this);
   worker_->loop.unwatch(socket_.get(), *this);
   worker_->give(*this, worker);
+  return true;
 }
 
-/// The other half of move_to(), on the new loop.
+/// The other half of move(), on the new loop.
 void Connection::arrive(ServerWorker& worker) {
   worker_ = &worker;
   input_.use(worker.buffers);
@@ -430,6 +470,7 @@ void Connection::on_turn_end() {
   const RefPtr<Connection> keep(this);
   flush();
   notify_drain();
+  if (next_worker_ != ServerWorker::kNone && move()) return;
   if (!is_over() && std::exchange(resume_, false)) {
     process();
     if (is_readable_) {
@@ -438,6 +479,7 @@ void Connection::on_turn_end() {
       settle_input();
     }
   }
+  end_when_answered();
   // Nothing of this connection is on the stack here.
   if (state_ == State::doomed) tear_down();
 }
@@ -445,9 +487,15 @@ void Connection::on_turn_end() {
 bool Connection::may_send() {
   if (is_over()) return false;
   if (output_.has_room()) return true;
+  // What has been added in this turn has not been tried yet.
+  flush();
+  if (!is_over() && !output_.has_room()) give_up_unread();
+  return !is_over();
+}
+
+void Connection::give_up_unread() {
   ServerCounters::add(worker_->counters.stalled);
   give_up();
-  return false;
 }
 
 bool Connection::added() {
@@ -474,7 +522,10 @@ void Connection::flush() {
   }
   if (is_over()) return;
   output_.added();
-  if (!output_.empty()) return;
+  if (!output_.empty()) {
+    if (output_.is_over_budget()) give_up_unread();
+    return;
+  }
   if (output_.is_full()) worker_->loop.at_turn_end(*this);
   if (state_ == State::flushing) linger();
 }
@@ -591,20 +642,21 @@ void Connection::tick(TimePoint now) {
     return;
   }
   if (exchange_ == nullptr && !websocket_ && state_ == State::open) {
-    if (request_begun_ && now - request_at_ >= options.request_timeout) {
+    if (request_begun_ && !output_.is_full() && now - request_at_ >= options.request_timeout) {
       ServerCounters::add(worker_->counters.timeouts);
       refuse({.code = 408, .message = "The request took too long to arrive"});
       return;
     }
-    if (!request_begun_ &&
-        now - active_at_ >=
+    // Whether a peer still reads its answers is what is_stalled() asks.
+    if (!request_begun_ && output_.empty() &&
+        now - std::max(active_at_, progress_at_) >=
             (transport_.is_established() ? options.idle_timeout : options.request_timeout)) {
       ServerCounters::add(worker_->counters.timeouts);
       give_up();
       return;
     }
   }
-  if (body_stream_ != nullptr && !body_stream_->paused &&
+  if (body_stream_ != nullptr && !body_stream_->paused && !output_.is_full() &&
       now - active_at_ >= options.idle_timeout) {
     ServerCounters::add(worker_->counters.timeouts);
     give_up();
@@ -655,6 +707,7 @@ void Connection::tear_down() {
   input_.clear();
   // Nothing is left to be lost.
   static_cast<void>(input_.settle());
+  forget_chunked();
   body_stream_ = nullptr;
   worker_->remove(*this);
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();

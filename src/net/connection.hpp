@@ -77,8 +77,8 @@ class Connection final : public RefCounted,
   void read_body(std::shared_ptr<BodyHandler> handler);
   void resume_body();
   void request_finished(bool keep_alive);
-  /// Goes on as a connection of that worker, unless there is something to do here first. The
-  /// caller's thread may not use it any more.
+  /// Goes on as a connection of that worker at the end of the turn, unless there is something to do
+  /// here first.
   void move_to(std::uint16_t worker);
   void become_websocket(RefPtr<ServerWebSocket> session);
   [[nodiscard]] ServerWorker& worker() const { return *worker_; }
@@ -101,11 +101,20 @@ class Connection final : public RefCounted,
     bool paused = true;
   };
 
+  /// A chunked body that is collected.
+  struct ChunkedBody {
+    explicit ChunkedBody(std::size_t max_body) : reader(max_body) {}
+    ChunkedBodyReader reader;
+    BudgetShare share;
+  };
+
+  bool move();
   void arrive(ServerWorker& worker);
   void on_ready(std::uint32_t events) override;
   void read_now();
   void took(std::size_t bytes);
   void on_input_end();
+  void end_when_answered();
   void process();
   bool process_request();
   bool skip_empty_lines();
@@ -117,6 +126,8 @@ class Connection final : public RefCounted,
   void refuse(const Error& error);
   void settle_input();
   void refuse_for_memory();
+  void forget_chunked();
+  void give_up_unread();
   void wait_writable();
   [[nodiscard]] bool is_stalled(TimePoint now);
   void on_turn_end() override;
@@ -139,7 +150,7 @@ class Connection final : public RefCounted,
 
   ServerExchange* exchange_ = nullptr;  // unfinished; kept by its handles
   RefPtr<ServerWebSocket> websocket_;
-  std::unique_ptr<ChunkedBodyReader> chunked_;
+  std::unique_ptr<ChunkedBody> chunked_;
   std::unique_ptr<BodyStream> body_stream_;
   std::uint32_t head_size_ = 0;     // of the request whose body chunked_ reads
   std::uint32_t head_scanned_ = 0;  // bytes without the end of a head
@@ -148,7 +159,8 @@ class Connection final : public RefCounted,
   TimePoint active_at_;    // last byte read or request finished
   TimePoint request_at_;   // first byte of the request being read
   TimePoint progress_at_;  // last byte that the peer took while there was something to send
-  std::size_t unacknowledged_ = 0;  // in the kernel, when last looked at
+  std::size_t unacknowledged_ = 0;                   // in the kernel, when last looked at
+  std::uint16_t next_worker_ = ServerWorker::kNone;  // to move to at the end of the turn
   State state_ = State::open;
   bool is_readable_ = false;  // as far as we know
   bool is_at_end_ = false;    // the kernel has said that the peer sends no more

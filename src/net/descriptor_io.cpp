@@ -75,6 +75,10 @@ IoResult DescriptorIo::write(std::span<const iovec> parts) const {
   }
 }
 
+std::size_t DescriptorIo::unacknowledged() const {
+  return is_socket_ ? unacknowledged_bytes(descriptor_) : 0;
+}
+
 Result<StandardStreams> take_standard_streams() {
   // Before anything is opened that would get the number of one that is closed.
   if (::fcntl(STDIN_FILENO, F_GETFD) < 0) {

@@ -19,6 +19,8 @@ class DescriptorIo {
   /// Writes as much of the parts as goes in one call. A peer that has gone is a failure, given that
   /// the thread blocks SIGPIPE, as those of a LoopPool do.
   [[nodiscard]] IoResult write(std::span<const iovec> parts) const;
+  /// Bytes of a socket that its peer has not taken from the kernel yet; 0 of anything else.
+  [[nodiscard]] std::size_t unacknowledged() const;
 
  private:
   int descriptor_;

@@ -8,6 +8,7 @@
 
 #include "core/bytes.hpp"
 #include "core/executor.hpp"
+#include "core/memory_budget.hpp"
 #include "net/http_types.hpp"
 #include "net/ref_ptr.hpp"
 
@@ -165,6 +166,9 @@ class HttpExchange : public RefCounted {
   /// How long the peer has taken nothing although there was something to send; 0 if it keeps up.
   [[nodiscard]] virtual Duration stalled_for() const = 0;
   [[nodiscard]] virtual Executor& executor() = 0;
+  /// What the server's buffers draw on, for handlers that keep what they are given. Only while it
+  /// is open; outlives the server's connections.
+  [[nodiscard]] virtual MemoryBudget* memory() const = 0;
 };
 using HttpExchangePtr = RefPtr<HttpExchange>;
 

@@ -23,15 +23,18 @@ Method method_of(std::string_view name) {
   return Method::other;
 }
 
-/// A target without the scheme and authority that a client may send (RFC 9112, section 3.2.2).
-std::string_view origin_form(std::string_view target) {
-  if (target.starts_with('/')) return target;
+/// Takes the scheme and authority that a client may send (RFC 9112, section 3.2.2) from the front
+/// of `target`. Returns the authority; without a pointer if there is none.
+std::string_view take_authority(std::string_view& target) {
+  if (target.starts_with('/')) return {};
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
-    const std::size_t path = target.find_first_of("/?", scheme.size());
-    return path == std::string_view::npos ? "/" : target.substr(path);
+    const std::size_t path = std::min(target.find_first_of("/?", scheme.size()), target.size());
+    const std::string_view authority = target.substr(scheme.size(), path - scheme.size());
+    target = path == target.size() ? "/" : target.substr(path);
+    return authority;
   }
-  return target;
+  return {};
 }
 
 /// The parser's result of a step that is not ok: false to wait for more input.
@@ -72,7 +75,8 @@ Result<bool> read_request_line(HeadScanner& scanner, const HttpParserLimits& lim
   const Result<int> minor = minor_version(version);
   if (!minor) return std::unexpected(minor.error());
   request.minor_version = *minor;
-  const std::string_view target = origin_form(request.target);
+  std::string_view target = request.target;
+  request.authority = take_authority(target);
   const std::size_t question = target.find('?');
   request.path = target.substr(0, question);
   if (question != std::string_view::npos) request.query = target.substr(question + 1);
@@ -173,6 +177,11 @@ Result<void> check_head(const HttpParserLimits& limits, HttpRequestHead& head) {
     return fail(400, "The Host header is missing (RFC 9112, section 3.2)");
   }
   if (request.repeated(KnownHeader::host)) return fail(400, "The Host header came more than once");
+  // Whoever stands before the server may have looked at either.
+  if (request.authority.data() != nullptr && request.has(KnownHeader::host) &&
+      !equals_ignoring_case(request.authority, request.header(KnownHeader::host))) {
+    return fail(400, "The request's target and its Host header name different hosts");
+  }
   const std::string_view expect = request.header(KnownHeader::expect);
   if (expect.data() != nullptr && !equals_ignoring_case(expect, "100-continue")) {
     return fail(417, "Expect: only 100-continue is known here");

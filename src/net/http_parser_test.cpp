@@ -118,11 +118,12 @@ TEST_F(HttpHeadParserTest, TakesTheFirstOfRepeatedHeadersAndSaysSo) {
 }
 
 TEST_F(HttpHeadParserTest, TakesTheAbsoluteFormOfATarget) {
-  ASSERT_EQ(parse("GET http://test:80/a?b HTTP/1.1\r\nHost: t\r\n\r\n"), 0);
+  ASSERT_EQ(parse("GET http://test:80/a?b HTTP/1.1\r\nHost: Test:80\r\n\r\n"), 0);
   EXPECT_EQ(request().path, "/a");
   EXPECT_EQ(request().query, "b");
-  ASSERT_EQ(parse("GET HTTP://test HTTP/1.1\r\nHost: t\r\n\r\n"), 0);
+  ASSERT_EQ(parse("GET HTTP://test HTTP/1.1\r\nHost: test\r\n\r\n"), 0);
   EXPECT_EQ(request().path, "/");
+  EXPECT_EQ(parse("GET http://other/a HTTP/1.1\r\nHost: test\r\n\r\n"), 400);
   ASSERT_EQ(parse("OPTIONS * HTTP/1.1\r\nHost: t\r\n\r\n"), 0);
   EXPECT_EQ(request().path, "*");
 }

@@ -19,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -716,6 +717,25 @@ TEST_F(HttpServerTest, DropsAPeerThatDoesNotRead) {
   EXPECT_EQ(server->stats().connections, 0U);
 }
 
+TEST_F(HttpServerTest, AnAnswerThatIsReadSlowlyIsNotIdle) {
+  handle = [](const HttpRequest&, const HttpExchangePtr& exchange) {
+    exchange->reply(200, "text/plain", std::string(8'000'000, 'a') + "end");
+  };
+  Peer peer = connect(65536);
+  peer.send(get("/"));
+  for (int i = 0; i < 12; ++i) {
+    pass(10s);
+    for (int piece = 0; piece < 4; ++piece) peer.receive();
+    settle();
+  }
+  EXPECT_TRUE(until([&] {
+    peer.receive();
+    return peer.received.ends_with("aend");
+  }));
+  pass(options.idle_timeout - 1ms);
+  EXPECT_FALSE(peer.ended);
+}
+
 TEST_F(HttpServerTest, DropsAPeerForWhomTooMuchIsQueued) {
   hold();
   options.output.max_queued = 1U << 20U;
@@ -815,6 +835,51 @@ TEST_F(HttpServerTest, ReadsNoFurtherRequestsWhileAnswersAreUnread) {
     ASSERT_TRUE(peer.expect("\r\n\r\n/" + std::to_string(i) + " " + answer + "\n"));
   }
   EXPECT_EQ(asked, kRequests);
+}
+
+TEST_F(HttpServerTest, AnswersWhatCameWholeBeforeThePeerClosedItsSide) {
+  const std::string answer(300'000, 'a');
+  std::size_t asked = 0;
+  handle = [&](const HttpRequest&, const HttpExchangePtr& exchange) {
+    ++asked;
+    exchange->reply(200, "text/plain", answer);
+  };
+  Peer peer = connect(65536);
+  std::string requests;
+  for (int i = 0; i < 20; ++i) requests += get("/");
+  peer.send(requests + "GET /part");
+  settle();
+  peer.end();
+  settle();
+  ASSERT_TRUE(peer.expect_end());
+  EXPECT_EQ(asked, 20U);
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(peer.received, 'a')) / 300'000, 20U);
+}
+
+TEST_F(HttpServerTest, GivesUpWhoLeavesMoreUnreadThanThereIsMemory) {
+  MemoryBudget memory(std::size_t{1} << 20U);
+  options.memory = &memory;
+  handle = [](const HttpRequest&, const HttpExchangePtr& exchange) {
+    exchange->reply(200, "text/plain", std::string(8'000'000, 'a'));
+  };
+  Peer deaf = connect(65536);
+  deaf.send(get("/"));
+  ASSERT_TRUE(until([&] { return server->stats().stalled == 1; }));
+  settle();
+  EXPECT_EQ(server->stats().connections, 0U);
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(HttpServerTest, AChunkedBodyDrawsOnTheMemoryToo) {
+  MemoryBudget memory(std::size_t{1} << 20U);
+  options.memory = &memory;
+  Peer peer = connect();
+  peer.send("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3d0900\r\n" +
+            std::string(3'000'000, 'b'));
+  EXPECT_TRUE(peer.expect("HTTP/1.1 503 "));
+  peer.close();
+  ASSERT_TRUE(until([&] { return server->stats().connections == 0; }));
+  EXPECT_EQ(memory.used(), 0U);
 }
 
 TEST_F(HttpServerTest, HoldsNoMoreThanItsMemory) {
@@ -1066,6 +1131,41 @@ TEST(HttpServerThreadsTest, AConnectionGoesOnWhereItsHandlerWants) {
   shut_down(server, pool);
   EXPECT_EQ(server.stats().connections, 0U);
   EXPECT_EQ(server.stats().parked, 0U);
+}
+
+TEST(HttpServerThreadsTest, AConnectionMayMoveWhenItsOutputHasDrained) {
+  class Handler final : public HttpHandler {
+   public:
+    void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
+      exchange->executor().post(
+          [this, exchange = std::move(exchange), target = std::string(request.target)] {
+            exchange->continue_on(*next);
+            exchange->start(200, "text/plain");
+            const bool drains = ++count % 2 == 0;
+            if (drains) exchange->on_drain([exchange] { exchange->finish(); });
+            exchange->write(std::string(300'000, 'x') + target);
+            if (!drains) exchange->finish();
+          });
+    }
+    Executor* next = nullptr;
+    int count = 0;
+  };
+  LoopPool pool(2);
+  std::array<Handler, 2> handlers;
+  for (std::size_t i = 0; i < 2; ++i) handlers[i].next = &pool.loop(1 - i);
+  HttpServer server(pool.loops(), {&handlers[0], &handlers[1]});
+  const std::uint16_t port = server.listen("127.0.0.1", 0).value();
+  pool.start();
+  const Client client(port);
+  for (int round = 0; round < 8; ++round) {
+    client.send(get("/1") + get("/2") + get("/3"));
+    static constexpr std::string_view kLast = "/3\r\n0\r\n\r\n";
+    const std::string replies = client.read_until(kLast);
+    ASSERT_THAT(replies, EndsWith(kLast)) << round;
+    ASSERT_EQ(std::ranges::count(replies, 'x'), 900'003) << round;
+  }
+  shut_down(server, pool);
+  EXPECT_EQ(server.stats().connections, 0U);
 }
 
 TEST(HttpServerThreadsTest, DealsConnectionsOutToItsLoops) {

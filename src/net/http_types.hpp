@@ -95,6 +95,7 @@ struct HttpRequest {
   std::string_view target;               // as sent, origin-form: path and query
   std::string_view path;                 // as sent, not percent-decoded
   std::string_view query;                // without '?'
+  std::string_view authority = {};       // of a target in absolute-form; the same as Host
   int minor_version = 1;                 // of HTTP/1
   std::string_view body;                 // whole, with chunking and content coding removed
   bool body_follows = false;             // then it is not here: see HttpExchange::read_body()

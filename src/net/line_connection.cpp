@@ -195,10 +195,27 @@ void LineConnection::flush() {
       // The kernel tells by itself when there is room again.
       writing_ = true;
       progress_at_ = worker_->now();
+      unacknowledged_ = sink_.unacknowledged();
     } else {
       peer_gone();
     }
   }
+  output().added();
+  if (output().is_over_budget() && !output().empty()) {
+    LineWorker::Counters::add(worker_->counters.stalled, 1);
+    give_up();
+  }
+}
+
+/// Whether the peer has taken nothing for as long as it may. What it takes from a large buffer of
+/// the kernel does not make the socket writable soon.
+bool LineConnection::is_stalled(TimePoint now) {
+  const Duration timeout = options().stall_timeout;
+  if (!writing_ || timeout == Duration{} || now - progress_at_ < timeout) return false;
+  const std::size_t before = std::exchange(unacknowledged_, sink_.unacknowledged());
+  if (unacknowledged_ >= before) return true;
+  progress_at_ = now;
+  return false;
 }
 
 // --- life --------------------------------------------------------------------------------------
@@ -207,7 +224,7 @@ void LineConnection::tick(TimePoint now) {
   const auto is_late = [now](TimePoint since, Duration timeout) {
     return timeout != Duration{} && now - since >= timeout;
   };
-  if (writing_ && is_late(progress_at_, options().stall_timeout)) {
+  if (is_stalled(now)) {
     LineWorker::Counters::add(worker_->counters.stalled, 1);
     give_up();
   } else if ((line_at_ != TimePoint{} && in_line() && is_late(line_at_, options().line_timeout)) ||

@@ -93,6 +93,7 @@ class LineConnection final : public LineSession, private EventLoop::TurnHook {
   void peer_gone();
   void on_turn_end() override;
   void tick(TimePoint now);
+  [[nodiscard]] bool is_stalled(TimePoint now);
   void drain();
 
   void output_changed() override { worker_->loop.at_turn_end(*this); }
@@ -112,6 +113,7 @@ class LineConnection final : public LineSession, private EventLoop::TurnHook {
   TimePoint line_at_;      // first byte of the line that has come in part
   TimePoint progress_at_;  // last byte that the peer took while there was something to send
   TimePoint ended_at_;     // the end of the input
+  std::size_t unacknowledged_ = 0;  // in the kernel, when last looked at
   bool is_readable_ = true;
   bool writing_ = false;  // waiting for the descriptor to be writable
   bool resume_ = false;   // go on with the input at the end of the turn

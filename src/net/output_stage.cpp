@@ -27,8 +27,8 @@ void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size
 
 bool OutputStage::added() {
   note_message();
-  full_ = full_ || size() > limits_->high_water;
   over_budget_ = !draw();
+  full_ = full_ || over_budget_ || size() > limits_->high_water;
   return !full_;
 }
 

@@ -44,11 +44,12 @@ class OutputStage {
   [[nodiscard]] std::size_t size() const { return in_blocks_ + text_.size() - text_sent_; }
   [[nodiscard]] bool empty() const { return size() == 0; }
 
-  /// Whether anything may be added. If not, the peer does not keep up, or the process holds as much
-  /// as it may: the connection is to be given up.
-  [[nodiscard]] bool has_room() const {
-    return !over_budget_ && size() <= limits_->max_queued + long_message_;
-  }
+  /// Whether anything may be added. If not, the peer does not keep up: the connection is to be
+  /// given up.
+  [[nodiscard]] bool has_room() const { return size() <= limits_->max_queued + long_message_; }
+  /// Whether the budget had no room for what waits. If it still waits after an attempt to send it,
+  /// the connection is to be given up.
+  [[nodiscard]] bool is_over_budget() const { return over_budget_; }
   /// What text is appended to. Append only, then call added(); valid until the next call.
   std::string& text() {
     if (text_.capacity() < kMinText) text_ = pool_->take_text();

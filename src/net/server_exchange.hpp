@@ -61,6 +61,9 @@ class ServerExchange final : public HttpExchange {
   [[nodiscard]] std::size_t queued_bytes() const override;
   [[nodiscard]] Duration stalled_for() const override;
   [[nodiscard]] Executor& executor() override { return *executor_; }
+  [[nodiscard]] MemoryBudget* memory() const override {
+    return connection_->worker().buffers.budget();
+  }
 
  private:
   enum class State : std::uint8_t { unanswered, streaming, closed };

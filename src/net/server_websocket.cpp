@@ -69,6 +69,12 @@ void ServerWebSocket::lost() {
   tell_closed(close_code_);
 }
 
+void ServerWebSocket::input_ended() {
+  const RefPtr<ServerWebSocket> keep(this);
+  close_sent_ = true;
+  end();
+}
+
 void ServerWebSocket::tell_closed(int code) {
   if (const std::unique_ptr<WebSocketHandler> handler = std::move(handler_)) {
     handler->on_close(code);

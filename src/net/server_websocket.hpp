@@ -22,6 +22,8 @@ class ServerWebSocket final : public WebSocketSession, private WebSocketEvents {
   void feed(std::span<char> bytes);
   void drained();
   void lost();
+  /// The peer has closed its side without the closing handshake. What is queued still leaves.
+  void input_ended();
   /// Pings an idle peer and gives up a silent one.
   void tick(TimePoint now);
 

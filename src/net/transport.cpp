@@ -34,6 +34,11 @@ bool expect_server(SSL* ssl, const std::string& server) {
 
 }  // namespace
 
+std::size_t unacknowledged_bytes(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
 Transport::Transport(int socket, TlsContext* tls, const std::string& server) : socket_(socket) {
   if (tls == nullptr) return;
   ssl_ = SSL_new(tls->native());
@@ -116,11 +121,6 @@ IoResult Transport::write(std::span<const iovec> parts) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {IoStatus::want_write, 0};
     return {IoStatus::failed, 0};
   }
-}
-
-std::size_t Transport::unacknowledged() const {
-  int bytes = 0;
-  return ::ioctl(socket_, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 void Transport::shutdown_send() {

@@ -24,6 +24,9 @@ struct IoResult {
   std::size_t bytes = 0;
 };
 
+/// Bytes that a socket's peer has not acknowledged, or taken, yet.
+std::size_t unacknowledged_bytes(int socket);
+
 /// Moves bytes over a connected non-blocking socket that it does not own, with TLS on top if a
 /// context is given (on the context's side; the handshake happens within the transfers). The
 /// context is needed only at the start. Belongs to the connection's loop.
@@ -44,7 +47,7 @@ class Transport {
   /// Sends as much of the parts as goes in one call.
   IoResult write(std::span<const iovec> parts);
   /// Bytes in the kernel that the peer has not acknowledged yet.
-  [[nodiscard]] std::size_t unacknowledged() const;
+  [[nodiscard]] std::size_t unacknowledged() const { return unacknowledged_bytes(socket_); }
   /// Tells the peer that nothing follows.
   void shutdown_send();
 

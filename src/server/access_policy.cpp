@@ -7,13 +7,21 @@
 namespace sluice {
 namespace {
 
-/// The host of "host", "host:port" or "[v6]:port", without brackets.
+/// The host of "host", "host:port" or "[v6]:port", without brackets. Empty if `authority` is
+/// anything else: what follows a host may make it another one's, as in "localhost:x@evil.example".
 std::string_view host_name(std::string_view authority) {
-  if (authority.starts_with('[')) {
-    const std::size_t end = authority.find(']');
-    return end == std::string_view::npos ? std::string_view() : authority.substr(1, end - 1);
-  }
-  return authority.substr(0, authority.find(':'));
+  const bool is_v6 = authority.starts_with('[');
+  const std::size_t end = is_v6 ? authority.find(']') : authority.find(':');
+  if (is_v6 && end == std::string_view::npos) return {};
+  const std::string_view host =
+      is_v6 ? authority.substr(1, end - 1) : authority.substr(0, std::min(end, authority.size()));
+  const std::string_view rest = authority.substr(std::min(is_v6 ? end + 1 : end, authority.size()));
+  const bool is_port =
+      rest.empty() ||
+      (rest.starts_with(':') && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+  static constexpr std::string_view kNoHost = "@/?#\\ \t";
+  return is_port && host.find_first_of(kNoHost) == std::string_view::npos ? host
+                                                                          : std::string_view();
 }
 
 bool is_ip_address(std::string_view host) {
@@ -66,6 +74,10 @@ bool AccessPolicy::origin_allowed(std::string_view origin, std::string_view host
 
 std::string AccessPolicy::principal_of(const HttpRequest& request) const {
   if (keys_.empty()) return request.peer.to_string();
+  // Which of two keys counts is nothing to guess.
+  if (request.repeated(KnownHeader::x_api_key) || request.repeated(KnownHeader::authorization)) {
+    return {};
+  }
   std::string_view key = request.header(KnownHeader::x_api_key);
   const std::string* const name =
       key.data() != nullptr

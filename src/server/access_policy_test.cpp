@@ -22,9 +22,27 @@ TEST(AccessPolicy, AnswersToItsOwnNamesOnly) {
         "[::1]", "[::1]:8080", "[2001:db8::1]:1"}) {
     EXPECT_TRUE(plain.host_allowed(host)) << host;
   }
-  for (const std::string_view host :
-       {"", ":80", "model.example", "evil.example:8080", "localhost.evil.example", ".localhost",
-        "xlocalhost", "127.0.0.1.evil.example", "[::1", "[]", "[evil]", "1.2.3"}) {
+  for (const std::string_view host : {"",
+                                      ":80",
+                                      "model.example",
+                                      "evil.example:8080",
+                                      "localhost.evil.example",
+                                      ".localhost",
+                                      "xlocalhost",
+                                      "127.0.0.1.evil.example",
+                                      "[::1",
+                                      "[]",
+                                      "[evil]",
+                                      "1.2.3",
+                                      "[::1].evil.example",
+                                      "[::1]x:1",
+                                      "localhost:x@evil.example",
+                                      "localhost:80x",
+                                      "localhost@evil.example",
+                                      "a@localhost",
+                                      "evil.example/.localhost",
+                                      "evil.example#.localhost",
+                                      "evil.example\\.localhost"}) {
     EXPECT_FALSE(plain.host_allowed(host)) << host;
   }
   EXPECT_TRUE(named.host_allowed("model.example:8443"));
@@ -62,6 +80,11 @@ TEST(AccessPolicy, LetsPagesOfItsOwnCall) {
            Case{"http://[::1]:3000", "192.0.2.1:8080", false, true},
            Case{"http://127.evil.example", "192.0.2.1:8080", false, false},
            Case{"http://192.0.2.9", "192.0.2.1:8080", false, false},
+           // And these only look like it.
+           Case{"http://127.0.0.1:x@evil.example", "192.0.2.1:8080", false, false},
+           Case{"http://[::1].evil.example", "192.0.2.1:8080", false, false},
+           Case{"http://evil.example/.localhost", "192.0.2.1:8080", false, false},
+           Case{"http://a@localhost", "192.0.2.1:8080", false, false},
            Case{"null", "model.example", false, false},
            Case{"", "model.example", false, false},
            Case{"file://", "", false, false},
@@ -101,6 +124,11 @@ TEST(AccessPolicy, KnowsCallersByTheirKeys) {
   EXPECT_EQ(principal(KnownHeader::authorization, "secret"), "");
   EXPECT_EQ(principal(KnownHeader::x_api_key, "secret"), "key:ann");
   EXPECT_EQ(principal(KnownHeader::x_api_key, ""), "");
+  for (const KnownHeader name : {KnownHeader::authorization, KnownHeader::x_api_key}) {
+    Request twice(name, name == KnownHeader::x_api_key ? "secret" : "Bearer secret");
+    twice.request.repeated_known = 1U << static_cast<unsigned>(name);
+    EXPECT_EQ(policy.principal_of(twice.request), "");
+  }
 }
 
 TEST(AccessPolicy, WithoutKeysCallersAreTheirAddresses) {

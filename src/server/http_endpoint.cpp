@@ -302,6 +302,11 @@ void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
            "/readyz, /metrics");
     return;
   }
+  // There is nothing to be said about these without doing what GET does.
+  if (request.method == Method::head && request.path != "/metrics") {
+    refuse(*exchange, 405, kInvalidRequest, "Use GET here", {{"Allow", "GET, OPTIONS"}});
+    return;
+  }
   const std::string principal = service_->access->principal_of(request);
   if (principal.empty()) {
     refuse_key(*exchange);

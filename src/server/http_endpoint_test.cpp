@@ -119,6 +119,13 @@ TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
               HasSubstr("Allow: GET, POST, DELETE, OPTIONS\r\n"));
   EXPECT_THAT(ask(post("/metrics", "")), StartsWith("HTTP/1.1 405 "));
   EXPECT_THAT(ask(get("/nowhere")), StartsWith("HTTP/1.1 404 "));
+  // A reader's place is not taken by one who reads nothing.
+  for (const std::string path : {"/mcp", "/sse", "/ws", "/streams/abcdefghijklmnop"}) {
+    EXPECT_THAT(ask("HEAD " + path + " HTTP/1.1\r\nHost: test\r\n\r\n", "\r\n\r\n"),
+                StartsWith("HTTP/1.1 405 "));
+  }
+  EXPECT_THAT(ask("HEAD /metrics HTTP/1.1\r\nHost: test\r\n\r\n", "\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(HttpEndpointTest, TellsHowItIs) {

@@ -24,7 +24,12 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
       session_id_(copy_of(request.header(KnownHeader::mcp_session_id))),
       protocol_version_(copy_of(request.header(KnownHeader::mcp_protocol_version))),
       reply_(std::make_shared<SharedReply>(SharedReply::Form::messages, exchange_->executor())),
-      reader_(max_line) {}
+      reader_(max_line),
+      memory_(exchange_->memory()) {}
+
+MessageBody::~MessageBody() {
+  share_.release(memory_);
+}
 
 void MessageBody::open() {
   reply_->attach(std::make_shared<HttpChannel>(exchange_, true, format_));
@@ -37,7 +42,16 @@ void MessageBody::open() {
 
 bool MessageBody::on_body(std::string_view bytes) {
   reader_.append(bytes);
-  return handle_lines();
+  const bool more = handle_lines();
+  return keep() && more;
+}
+
+/// Draws what is left on the server's memory. If there is none, nothing but the connection's end
+/// can say so, for the reply may have begun.
+bool MessageBody::keep() {
+  if (share_.hold(memory_, reader_.held_bytes())) return true;
+  exchange_->abort();
+  return false;
 }
 
 void MessageBody::on_body_end() {
@@ -48,7 +62,7 @@ void MessageBody::on_body_end() {
 
 void MessageBody::go_on() {
   if (!waiting_ || !exchange_->is_open()) return;
-  if (handle_lines() && !ended_) exchange_->resume_body();
+  if (handle_lines() && keep() && !ended_) exchange_->resume_body();
 }
 
 bool MessageBody::handle_lines() {

@@ -26,6 +26,8 @@ class MessageBody final : public BodyHandler,
   MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
               std::string principal, HttpChannel::Format format, std::size_t max_line);
 
+  ~MessageBody() override;
+
   /// Once, before the body.
   void open();
   bool on_body(std::string_view bytes) override;
@@ -47,6 +49,7 @@ class MessageBody final : public BodyHandler,
   bool handle_lines();
   void handle(std::string_view line);
   void go_on();
+  bool keep();
 
   Service* service_;
   HttpExchangePtr exchange_;
@@ -58,6 +61,8 @@ class MessageBody final : public BodyHandler,
   std::shared_ptr<Session> session_;  // of the message that is handled
   std::shared_ptr<SharedReply> reply_;
   LineReader reader_;
+  MemoryBudget* memory_;
+  BudgetShare share_;     // of what the reader holds
   bool waiting_ = false;  // for handle_lines() to go on
   bool ended_ = false;    // the body has
 };
