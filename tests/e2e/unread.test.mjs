@@ -221,3 +221,48 @@ test('a head, a frame header or a body without its end holds next to nothing', a
     assert.deepEqual(await client.call('ping', {}), {});
   });
 });
+
+const kLines = 'Content-Type: application/x-ndjson\r\nAccept: application/x-ndjson\r\n';
+const chunk = (text) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+
+test('a body of many messages is not read on while its answers are unread', async (t) => {
+  const server = await start_server(t);
+  await beside_an_innocent(server, async () => {
+    const connection = await deaf(t, server);
+    connection.write(
+      `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${kLines}Transfer-Encoding: chunked\r\n\r\n` +
+        chunk(`${JSON.stringify(generate(1, 1_000_000))}\n`),
+    );
+    await until(
+      async () => (await server.metric(wire.metric.output_bytes)) > 0,
+      'its answers wait',
+    );
+    connection.write(chunk(' \n'.repeat(5000)).repeat(4000));
+    await stays_below(server, 2 * MiB);
+    const read = await server.metric('sluice_received_bytes_total');
+    assert.ok(read < 20 * MiB, `${read} bytes read`);
+    assert.ok(!connection.ended);
+  });
+});
+
+test('lines without an end are bounded too', async (t) => {
+  const server = await start_server(t, ['--max-total-buffers', '16MiB']);
+  await beside_an_innocent(server, async () => {
+    let ended = 0;
+    for (let n = 0; n < 30; ++n) {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      connection.write(
+        `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${kLines}Content-Length: 4000000\r\n\r\n` +
+          '{'.repeat(2_000_000),
+      );
+      connection.closed().then(
+        () => ++ended,
+        () => {},
+      );
+    }
+    await until(() => ended > 0, 'what exceeds the memory is broken off');
+    await stays_below(server, 16 * MiB);
+    assert.ok(resident(server) < 64 * MiB, `${resident(server)} bytes`);
+  });
+});
