@@ -1,5 +1,6 @@
 #include <array>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -241,6 +242,21 @@ TEST(OutputStage, HoldsLittleMoreThanWhatIsUnsent) {
   EXPECT_LE(stage.size(), std::size_t{64} << 10U);
   EXPECT_LE(budget.used(), std::size_t{512} << 10U);
   stage.clear();
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST(OutputStage, ManyReadersMayShareMoreThanTheBudget) {
+  MemoryBudget budget(std::size_t{256} << 10U);
+  BufferPool pool(&budget);
+  const OutputLimits limits;
+  const Bytes block(std::string(200'000, 'x'));
+  std::vector<std::unique_ptr<OutputStage>> readers;
+  for (int i = 0; i < 10; ++i) {
+    readers.push_back(std::make_unique<OutputStage>(pool, limits));
+    readers.back()->share(block, 0, block.size());
+    EXPECT_TRUE(readers.back()->added()) << i;
+  }
+  for (const auto& reader : readers) reader->clear();
   EXPECT_EQ(budget.used(), 0U);
 }
 

@@ -48,9 +48,9 @@ void OutputStage::note_message() {
   noted_ = all;
 }
 
-/// Blocks count in full for each stage that holds them.
+/// Blocks do not count: a thousand readers of a stream share the same ones.
 bool OutputStage::draw() {
-  return share_.hold(pool_->budget(), in_blocks_ + text_.capacity());
+  return share_.hold(pool_->budget(), text_.capacity());
 }
 
 std::size_t OutputStage::gather(std::span<iovec> parts, std::size_t& total) const {

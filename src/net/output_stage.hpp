@@ -28,7 +28,7 @@ struct OutputLimits {
 
 /// Bytes that wait to be sent, in order: text that is appended in place, and blocks shared with
 /// other connections. Knows when its senders must wait. Holds next to no memory while empty, and
-/// draws what it holds on the pool's budget; clear() it before it goes. Belongs to the pool's loop.
+/// draws its text on the pool's budget; clear() it before it goes. Belongs to the pool's loop.
 class OutputStage {
  public:
   /// The pool must outlive every call but the destructor, the limits every call.
