@@ -1,24 +1,45 @@
-// The check of a request's grammar, and llama.cpp's parser behind it: what passes the one must not
-// upset the other.
+// A request's grammar, and following it: neither may take long, whatever the grammar is. The first
+// line of the input is a text to follow, the rest the grammar.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <llama.h>
-#include <string>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
 
-#include "engine/llama/grammar_check.hpp"
-#include "engine/llama/llama_log.hpp"
+#include "engine/llama/grammar.hpp"
+#include "engine/llama/grammar_matcher.hpp"
+
+namespace {
+
+constexpr std::size_t kMostCharacters = 24;
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  sluice::initialize_llama();
-  const std::string grammar(reinterpret_cast<const char*>(data), size);
-  if (!sluice::check_grammar(grammar)) return 0;
-  const sluice::LlamaGuard guard;
-  try {
-    llama_sampler_free(llama_sampler_init_grammar(nullptr, grammar.c_str(), "root"));
-  } catch (const std::exception&) {
-    // Left recursion.
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const std::size_t line = input.find('\n');
+  if (line == std::string_view::npos) return 0;
+  auto grammar = sluice::Grammar::parse(input.substr(line + 1));
+  if (!grammar) return 0;
+  sluice::GrammarMatcher matcher(std::make_shared<const sluice::Grammar>(std::move(*grammar)),
+                                 {.work = 20'000, .places = 2000, .kept = 500});
+  auto state = matcher.start();
+  for (const char c : input.substr(0, std::min(line, kMostCharacters))) {
+    if (matcher.exhausted()) return 0;
+    state = matcher.begin_token(state);
+    const auto code_point = static_cast<unsigned char>(c);
+    // The memory of what has been worked out may not change what it is.
+    const auto next = matcher.next(state, code_point);
+    if (matcher.exhausted()) return 0;
+    if (matcher.next(state, code_point) != next) std::abort();
+    if ((next != sluice::GrammarMatcher::kNowhere) !=
+        matcher.may_follow(state, code_point, code_point)) {
+      // A character that is taken leads nowhere only if what follows can never be taken.
+      if (next != sluice::GrammarMatcher::kNowhere) std::abort();
+    }
+    state = next;
   }
   return 0;
 }

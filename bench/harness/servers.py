@@ -23,6 +23,7 @@ class Server:
 # What sluice would otherwise refuse to one client at these loads.
 _SLUICE_LIMITS = [
     "--streams-per-client", "1000000",
+    "--calls-per-client", "1000000",
     "--sessions-per-client", "1000000",
     "--max-connections", "19500",
     "--queue", "1000000",

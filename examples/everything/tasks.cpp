@@ -54,8 +54,9 @@ void add_tasks(sluice::Server& server) {
               },
               {.tasks = TaskSupport::optional});
   server.tool("confirm_delete", "Asks before it deletes",
-              [](Call& call) -> Task<std::string> {
-                const auto answer = co_await call.elicit<Confirmation>("Delete it?", "confirm");
+              [](File in, Call& call) -> Task<std::string> {
+                const auto answer = co_await call.elicit<Confirmation>(
+                    "Delete " + in.filename.value_or("it") + "?", "confirm");
                 co_return answer&& answer.content->confirm ? "Deleted" : "Kept";
               },
               {.tasks = TaskSupport::optional});

@@ -2,6 +2,7 @@
 
 // The request that a handler answers.
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -24,6 +25,32 @@
 #include "sluice/task.hpp"
 
 namespace sluice {
+
+namespace detail {
+
+/// Whether a form may have such a field (2025-11-25, Elicitation, Requested Schema).
+template <class T>
+inline constexpr bool kFormField = std::is_arithmetic_v<T> || std::is_enum_v<T> || Text<T>;
+template <class T>
+inline constexpr bool kFormField<const T> = kFormField<T>;
+template <class T>
+inline constexpr bool kFormField<std::optional<T>> = kFormField<T>;
+template <class T>
+inline constexpr bool kFormField<std::vector<T>> = std::is_enum_v<T>;
+
+/// Whether a user can be asked for a `T` in a form, which is flat.
+template <class T>
+consteval bool is_form() {
+  if constexpr (Struct<T>) {
+    return []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+      return (kFormField<MemberOf<T, kIndex>> && ...);
+    }(std::make_index_sequence<kMembers<T>>{});
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
 
 /// What a user did with an elicitation.
 enum class ElicitAction : std::uint8_t { accept, decline, cancel };
@@ -77,35 +104,53 @@ struct Root {
   std::string name;
 };
 
-/// Hands a value to a waiting coroutine, from any thread, once.
+/// Hands a value to a waiting coroutine, from any thread, once: what comes after the first is
+/// ignored. If the last copy is dropped before, the coroutine gets an Error -32603.
 template <class T>
 class Resolver {
- public:
-  Resolver(std::shared_ptr<detail::Mailbox> mailbox,
-           std::shared_ptr<typename Awaiting<T>::Arrival> arrival)
-      : mailbox_(std::move(mailbox)), arrival_(std::move(arrival)) {}
+  using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
+  using Arrival = typename Awaiting<T>::Arrival;
 
-  void succeed(T value)
-    requires(!std::is_void_v<T>)
-  {
-    mailbox_->post([arrival = arrival_, value = std::move(value)]() mutable {
+ public:
+  Resolver(std::shared_ptr<detail::Mailbox> mailbox, std::shared_ptr<Arrival> arrival)
+      : wait_(std::make_shared<Wait>(std::move(mailbox), std::move(arrival))) {}
+
+  void succeed(Value value) {
+    if (wait_->settled.exchange(true)) return;
+    wait_->mailbox->post([arrival = wait_->arrival, value = std::move(value)]() mutable {
       arrival->succeed(std::move(value));
     });
   }
   void succeed()
     requires std::is_void_v<T>
   {
-    mailbox_->post([arrival = arrival_] { arrival->succeed({}); });
+    succeed(detail::Unit());
   }
-  void fail(std::exception_ptr failure) {
-    mailbox_->post([arrival = arrival_, failure = std::move(failure)]() mutable {
-      arrival->fail(std::move(failure));
-    });
-  }
+  void fail(std::exception_ptr failure) { wait_->fail(std::move(failure)); }
 
  private:
-  std::shared_ptr<detail::Mailbox> mailbox_;
-  std::shared_ptr<typename Awaiting<T>::Arrival> arrival_;
+  /// What all copies share.
+  struct Wait {
+    Wait(std::shared_ptr<detail::Mailbox> box, std::shared_ptr<Arrival> place)
+        : mailbox(std::move(box)), arrival(std::move(place)) {}
+    ~Wait() {
+      if (!settled.load()) fail(detail::dropped_resolver());
+    }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+    void fail(std::exception_ptr failure) {
+      if (settled.exchange(true)) return;
+      mailbox->post([place = arrival, failure = std::move(failure)]() mutable {
+        place->fail(std::move(failure));
+      });
+    }
+
+    std::shared_ptr<detail::Mailbox> mailbox;
+    std::shared_ptr<Arrival> arrival;
+    std::atomic<bool> settled = false;
+  };
+
+  std::shared_ptr<Wait> wait_;
 };
 
 /// The request that a handler answers, as long as the handler runs. Belongs to the event loop of
@@ -124,6 +169,10 @@ class Call {
   const ClientFeatures& client() const;
   /// Where the request stands in a distributed trace; null if it does not say.
   const TraceContext* trace() const;
+  /// The same for every run of the handler that one request causes, also when a client sends the
+  /// answers to its questions again, and for no other request: what must not be done twice is done
+  /// once per key, for example by a table of those that are done.
+  const std::string& idempotency_key() { return backend_->idempotency_key(); }
   /// Set when nobody waits for the answer any more: disconnected, cancelled, timed out. Include
   /// <stop_token> before calling it.
   std::stop_token stop_token() const;
@@ -162,9 +211,13 @@ class Call {
   // same keys (by default: the number of the question). They throw Error: -32021 if the client has
   // not declared that it can be asked so, -32600 if it cannot be asked at all, or the client's own.
 
-  /// Asks the user for a `T`, a struct of texts, numbers, bools and enums (form mode).
+  /// Asks the user for a `T`, a struct of texts, numbers, bools, enums and std::vectors of enums
+  /// (form mode). What the client answers beyond that is passed over.
   template <class T>
   Task<Elicited<T>> elicit(std::string message, std::string key = {}) {
+    static_assert(detail::is_form<T>(),
+                  "a form has texts, numbers, bools and enums, or lists of "
+                  "enums: spread what is nested over several members");
     Elicited<json::object> given =
         co_await elicit(std::move(message), schema_of<T>(), std::move(key));
     Elicited<T> out{.action = given.action};
@@ -189,6 +242,9 @@ class Call {
 
   template <class T>
   static Question elicitation(const std::string& message, std::string key = {}) {
+    static_assert(detail::is_form<T>(),
+                  "a form has texts, numbers, bools and enums, or lists of "
+                  "enums: spread what is nested over several members");
     return elicitation(message, schema_of<T>(), std::move(key));
   }
   static Question elicitation(const std::string& message, json::value schema, std::string key = {});
@@ -196,8 +252,9 @@ class Call {
 
   // Other threads.
 
-  /// Runs `work` on a worker thread and waits for what it returns. Throws Error -32000 if too much
-  /// is waiting there.
+  /// Runs `work` on a worker thread and waits for what it returns. It may refer to what the handler
+  /// has: a handler whose request is over is destroyed only after it. Throws Error -32000 if too
+  /// much is waiting there.
   template <class Work>
   Awaiting<std::invoke_result_t<Work&>> in_background(Work work) {
     using Out = std::invoke_result_t<Work&>;
@@ -216,7 +273,7 @@ class Call {
       }
     });
     if (!taken) {
-      arrival->fail(std::make_exception_ptr(
+      resolver.fail(std::make_exception_ptr(
           Error{-32000, "The server has too much to do; try it again later", {}}));
     }
     return Awaiting<Out>(arrival);

@@ -13,7 +13,7 @@ namespace sluice {
 struct Error {
   int code = 0;
   std::string message = {};
-  std::string data = {};  // JSON text, or empty
+  std::string data = {};  // JSON text, or empty; what is no JSON is sent as a JSON string
 };
 
 /// A tool throws it when it failed in a way that the model should read: the result has `isError`

@@ -14,7 +14,7 @@ struct RequestInfo {
   std::string_view method;  // such as "tools/call"
   std::string_view name;    // of the tool or prompt, URI of the resource, id of the task; or empty
   std::string_view principal;  // see Call::principal()
-  std::string_view revision;
+  std::string_view revision;   // empty for the stream methods (docs/streaming.md)
 };
 
 /// How a request ended.
@@ -24,7 +24,11 @@ struct RequestEnd {
   bool cancelled = false;
 };
 
+/// Asked before a request, on its loop: an Error, returned or thrown, refuses it. What else it
+/// throws is logged, and refuses it with -32603.
 using BeforeRequest = std::function<std::optional<Error>(const RequestInfo& request)>;
+/// Told after a request, on its loop: for a stream method when it has begun. What it throws is
+/// logged.
 using AfterRequest = std::function<void(const RequestInfo& request, const RequestEnd& end)>;
 
 }  // namespace sluice

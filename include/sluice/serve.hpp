@@ -36,6 +36,9 @@ struct http {  // NOLINT(readability-identifier-naming)
   std::string tls_key = {};
   std::vector<std::string> allowed_origins = {};  // beside the server's own
   std::vector<std::string> allowed_hosts = {};
+  /// Addresses and prefixes ("10.0.0.0/8") of proxies that are believed when X-Forwarded-For says
+  /// for whom they ask.
+  std::vector<std::string> trusted_proxies = {};
   std::vector<ClientKey> keys = {};  // none: everybody who can connect may ask
 };
 /// Lines of JSON over a Unix domain socket.
@@ -48,7 +51,7 @@ struct stdio {};  // NOLINT(readability-identifier-naming)
 
 struct ServeOptions {
   std::size_t threads = 0;            // event loops; 0: one per core
-  std::size_t max_message = 4 << 20;  // bytes
+  std::size_t max_message = 4 << 20;  // bytes; at most 1 GiB
   std::size_t max_connections = 100'000;
   std::size_t max_sessions = 10'000;  // 0: none, every request stands for itself
   std::chrono::seconds session_expiry{1800};
@@ -94,10 +97,11 @@ class Serving {
   Serving& operator=(Serving&& other) noexcept;
   ~Serving();
 
+  // Both also after stop().
   std::uint16_t port() const;  // 0 without HTTP
   std::string url() const;     // of the MCP endpoint; empty without HTTP
 
-  /// Prometheus text (exposition format 0.0.4), as at /metrics.
+  /// Prometheus text (exposition format 0.0.4), as at /metrics. Empty after stop().
   std::string metrics() const;
 
   /// Lets calls finish until the deadline of the options, then ends them.
@@ -120,8 +124,9 @@ std::expected<Serving, Error> start(const Server& server, const Where&... where)
   return detail::start_at(server, {detail::place(where)...});
 }
 
-/// Serves until SIGINT, SIGTERM or the end of standard input. Returns what main() should: 0, or 1
-/// with a line on standard error that says what was in the way.
+/// Serves until SIGINT, SIGTERM, SIGHUP or the end of standard input, and lets calls finish until
+/// the deadline of the options or a second signal. Returns what main() should: 0, or 1 with a line
+/// on standard error that says what was in the way. The signals are as before then.
 template <class... Where>
 int serve(const Server& server, const Where&... where) {
   return detail::serve_at(server, {detail::place(where)...});

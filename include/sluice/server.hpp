@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/caching.hpp"
 #include "sluice/call.hpp"
 #include "sluice/content.hpp"
 #include "sluice/detail/duration.hpp"
@@ -78,6 +79,7 @@ struct ResourceOptions {
   std::string description = {};
   std::string mime_type = {};
   std::optional<std::uint64_t> size = {};  // bytes
+  Caching caching = {};                    // of what is read
   ContentAnnotations annotations = {};
   std::vector<Icon> icons = {};
   json::object meta = {};
@@ -121,6 +123,9 @@ struct ServerOptions {
   std::size_t max_background_jobs = 1000;  // that wait for them
   /// Entries of one reply to a list request; the rest follows by cursor.
   std::size_t page_size = 1000;
+  /// Of lists and of what the server says about itself. They are the same for all callers, but who
+  /// may see them is for the program to say.
+  Caching list_caching = {.fresh_for = std::chrono::minutes(1)};
   /// Whether clients may ask to hear of changes: tools_changed() and the like.
   bool announces_changes = true;
   /// 32-byte keys that seal what clients carry between the rounds of a request; the first one
@@ -131,7 +136,14 @@ struct ServerOptions {
 namespace detail {
 
 template <class Out>
-concept StructuredOutput = Struct<Out> && !std::same_as<Out, ToolResult>;
+concept ContentOutput = std::same_as<Out, ToolResult> || std::same_as<Out, Content> ||
+                        std::same_as<Out, std::vector<Content>>;
+template <class Out>
+concept JsonOutput = std::is_class_v<Out> && std::convertible_to<const Out&, json::value>;
+/// What its type makes structured content: all but texts, content and JSON.
+template <class Out>
+concept StructuredOutput = !std::is_void_v<Out> && !ContentOutput<Out> &&
+                           !std::convertible_to<const Out&, std::string> && !JsonOutput<Out>;
 
 /// Read into `out`, a `T{}`; throw Error -32602 with the path of what does not fit.
 void decode_arguments(const Type& type, const json::object& arguments, void* out);
@@ -139,8 +151,9 @@ void decode_variables(const Type& type, const Variables& variables, void* out);
 
 ToolResult structured_result(const json::value& value);
 ToolResult structured_result(const Type& type, const void* value);
-ToolResult text_result(const Type& type, const void* value);
 ToolResult content_result(Content&& content);
+/// Throws std::invalid_argument if `structured` is no JSON.
+ToolResult checked_result(ToolResult&& result);
 
 /// What tools take and return.
 struct ToolAdapter {
@@ -161,7 +174,7 @@ struct ToolAdapter {
   }
 
   static ToolResult encode() { return {}; }
-  static ToolResult encode(ToolResult&& result) { return std::move(result); }
+  static ToolResult encode(ToolResult&& result) { return checked_result(std::move(result)); }
   static ToolResult encode(std::string&& text) { return {.text = std::move(text)}; }
   static ToolResult encode(Content&& content) { return content_result(std::move(content)); }
   static ToolResult encode(std::vector<Content>&& content) {
@@ -170,19 +183,17 @@ struct ToolAdapter {
   template <class Out>
   static ToolResult encode(const Out& out) {
     if constexpr (std::same_as<Out, ToolResult>) {
-      return out;
+      return checked_result(ToolResult(out));
     } else if constexpr (std::same_as<Out, Content>) {
       return content_result(Content(out));
     } else if constexpr (std::same_as<Out, std::vector<Content>>) {
       return {.content = out};
     } else if constexpr (std::convertible_to<const Out&, std::string>) {
       return {.text = out};
-    } else if constexpr (std::convertible_to<const Out&, json::value>) {
+    } else if constexpr (JsonOutput<Out>) {
       return structured_result(out);
-    } else if constexpr (StructuredOutput<Out>) {
-      return structured_result(*type_of<Out>(), std::addressof(out));
     } else {
-      return text_result(*type_of<Out>(), std::addressof(out));
+      return structured_result(*type_of<Out>(), std::addressof(out));
     }
   }
 };
@@ -285,11 +296,10 @@ using CompletionTable = HandlerTable<TypedArgument, ArgumentCompletion>;
 template <class F>
 constexpr const Type* tool_input() {
   using In = InOf<F>;
-  if constexpr (Struct<In> && !std::same_as<In, Nothing>) {
+  if constexpr (Struct<In>) {
     return type_of<In>();
   } else {
-    static_assert(std::same_as<In, Nothing> || std::same_as<In, json::object>,
-                  "a tool takes a struct, or json::object");
+    static_assert(std::same_as<In, json::object>, "a tool takes a struct, or json::object");
     return nullptr;
   }
 }

@@ -39,7 +39,7 @@ struct BenchArguments {
 
 constexpr const char* kBenchExamples =
     "Examples:\n"
-    "  sluice serve --engine synthetic --streams-per-client 100000 &\n"
+    "  sluice serve --engine synthetic --streams-per-client 100000 --calls-per-client 100000 &\n"
     "  sluice bench --mode sse --streams 64 --count 1000 --interval-us -1\n"
     "  sluice bench --mode ws --streams 200 --connections 20 --count 500 --interval-us 20000\n"
     "  sluice bench --mode call --streams 64 --rate 5000    # a call is due every 200 us\n"

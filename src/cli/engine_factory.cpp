@@ -21,7 +21,7 @@ EngineHandle synthetic_engine() {
   EngineHandle handle;
   handle.engine = std::make_unique<SyntheticEngine>();
   handle.not_ready = [] { return std::string(); };
-  handle.wait_ready = [] { return Result<void>(); };
+  handle.wait_ready = [](Duration) { return Result<bool>(true); };
   return handle;
 }
 
@@ -51,6 +51,7 @@ Result<EngineHandle> llama_engine(const ServeConfig& config) {
   options.backend = config.engine.backend;
   options.gpu_layers = config.engine.gpu_layers;
   options.max_queue = config.engine.queue;
+  options.share_prefixes = config.engine.share_prefixes;
   options.on_model_state = log_model_state;
   std::unique_ptr<LlamaEngine> engine = make_llama_engine(std::move(options));
   LlamaEngine* const llama = engine.get();
@@ -68,9 +69,9 @@ Result<EngineHandle> llama_engine(const ServeConfig& config) {
     }
     return "loading the model, " + std::to_string(static_cast<int>(state.progress * 100)) + " %";
   };
-  handle.wait_ready = [llama]() -> Result<void> {
-    const ModelState state = llama->wait_until_loaded();
-    if (state.phase == ModelState::Phase::ready) return {};
+  handle.wait_ready = [llama](Duration at_most) -> Result<bool> {
+    const ModelState state = llama->wait_until_loaded(at_most);
+    if (state.phase != ModelState::Phase::failed) return state.phase == ModelState::Phase::ready;
     return fail(kExitFailure, state.message.empty() ? "The model was not loaded" : state.message);
   };
   return handle;

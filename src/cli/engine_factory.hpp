@@ -15,8 +15,9 @@ struct EngineHandle {
   std::unique_ptr<Engine> engine;
   /// Empty once it can answer; else what it is doing, or why it never will. Thread-safe.
   std::function<std::string()> not_ready;
-  /// Waits until it can answer. An error says why it never will.
-  std::function<Result<void>()> wait_ready;
+  /// Waits until it can answer, but for no longer than it is told. An error says why it never will;
+  /// false: not yet.
+  std::function<Result<bool>(Duration)> wait_ready;
 };
 
 /// Makes the engine that `config` asks for. Errors carry an exit code of the program.

@@ -22,6 +22,9 @@
 namespace sluice {
 namespace {
 
+/// How often whoever waits for the model looks whether to stop.
+constexpr Duration kReadyCheck = std::chrono::milliseconds(100);
+
 ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsContext> tls) {
   ServerHostOptions options;
   options.tcp = config.tcp;
@@ -40,6 +43,7 @@ ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsCon
   options.limits.stall = config.streams.stall_limit;
   options.stream_memory = config.streams.max_total_bytes;
   options.streams_per_client = config.streams.per_client;
+  options.calls_per_client = config.calls.per_client;
   options.sessions.max_sessions = config.sessions.max;
   options.sessions.per_client = config.sessions.per_client;
   options.sessions.expiry = config.sessions.expiry;
@@ -58,10 +62,11 @@ ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsCon
   options.http.max_header_bytes = config.http.max_header;
   options.connection_memory = config.http.max_total_buffers;
   options.http.max_connections = config.http.max_connections;
+  options.http.max_connections_per_client = config.http.max_connections_per_client;
   options.http.gzip_threshold = config.compression_threshold;
   options.http.request_timeout = config.http.request_timeout;
   options.http.idle_timeout = config.http.keep_alive;
-  options.http.stall_timeout = config.http.write_stall;
+  options.http.output.stall_timeout = config.http.write_stall;
   options.http.event_keep_alive = config.http.event_keep_alive;
   for (const ApiKey& key : config.access.api_keys) {
     options.access.api_keys.emplace_back(key.name, key.key);
@@ -82,12 +87,17 @@ class RunningServer final : public LocalServer {
       if (!context) return fail(kExitUsage, context.error().message);
       tls = std::move(*context);
     }
+    Result<TrustedProxies> proxies =
+        TrustedProxies::make(config.access.trusted_proxies, config.access.forwarded_field);
+    if (!proxies) return fail(kExitUsage, "access.trusted_proxies: " + proxies.error().message);
     Result<EngineHandle> engine = make_engine(config);
     if (!engine) return std::unexpected(std::move(engine.error()));
 
     std::unique_ptr<RunningServer> server(new RunningServer(config, std::move(*engine)));
+    ServerHostOptions options = host_options(config, std::move(tls));
+    options.access.proxies = *std::move(proxies);
     Result<std::unique_ptr<ServerHost>> host =
-        ServerHost::start(server->definition_, host_options(config, std::move(tls)));
+        ServerHost::start(server->definition_, std::move(options));
     if (!host) return fail(kExitFailure, host.error().message);
     server->host_ = std::move(*host);
     return server;
@@ -112,7 +122,9 @@ class RunningServer final : public LocalServer {
     host_->serve_lines(std::move(streams.input), std::move(streams.output), std::move(ended));
   }
 
-  [[nodiscard]] Result<void> wait_ready() const { return engine_.wait_ready(); }
+  [[nodiscard]] Result<bool> wait_ready(Duration at_most) const {
+    return engine_.wait_ready(at_most);
+  }
   [[nodiscard]] std::string not_ready() const { return engine_.not_ready(); }
   [[nodiscard]] EngineInfo engine_info() const { return engine_.engine->info(); }
 
@@ -186,9 +198,9 @@ int drop_read_only_pages(dl_phdr_info* object, std::size_t /*size*/, void* /*dat
 Result<std::unique_ptr<LocalServer>> LocalServer::start(const ServeConfig& config) {
   Result<std::unique_ptr<RunningServer>> server = RunningServer::start(config);
   if (!server) return std::unexpected(std::move(server.error()));
-  if (Result<void> ready = (*server)->wait_ready(); !ready) {
-    return std::unexpected(std::move(ready.error()));
-  }
+  Result<bool> ready = false;
+  while (ready && !*ready) ready = (*server)->wait_ready(kReadyCheck);
+  if (!ready) return std::unexpected(std::move(ready.error()));
   return std::unique_ptr<LocalServer>(std::move(*server));
 }
 
@@ -212,16 +224,17 @@ int serve(const ServeConfig& config) {
   RunningServer& server = **started;
   print_places(server, config);
   // The server listens while the model loads, so that /readyz can tell how far it is.
-  bool ready = false;
-  while (!ready) {
-    if (endings.take_signal()) return kExitOk;
-    const std::string why = server.not_ready();
-    if (why.empty()) break;
-    if (const Result<void> waited = server.wait_ready(); !waited) {
-      log_error(waited.error().message);
+  for (bool is_ready = false; !is_ready;) {
+    if (endings.take_signal()) {
+      log_info("stopped before the model was loaded");
+      return kExitOk;
+    }
+    const Result<bool> ready = server.wait_ready(kReadyCheck);
+    if (!ready) {
+      log_error(ready.error().message);
       return kExitFailure;
     }
-    ready = true;
+    is_ready = *ready;
   }
   const EngineInfo info = server.engine_info();
   log_info("ready", {{"engine", std::string_view(info.engine)},

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/trusted_proxies.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -51,6 +52,7 @@ struct ServeConfig {
     std::string backend = "auto";  // "auto", "cpu", or a device's name as the engine reports it
     std::int32_t gpu_layers = -1;  // -1: all that fit
     std::uint32_t queue = 256;     // requests waiting for a slot
+    bool share_prefixes = false;   // what one client's prompt left may serve another's
   } engine;
 
   /// Of streams.
@@ -64,6 +66,11 @@ struct ServeConfig {
     Duration tombstone = std::chrono::minutes(5);
     Duration stall_limit = std::chrono::seconds(30);
   } streams;
+
+  /// Of requests that are answered later.
+  struct Calls {
+    std::uint32_t per_client = 256;
+  } calls;
 
   /// Of clients of the session eras.
   struct Sessions {
@@ -87,6 +94,7 @@ struct ServeConfig {
   /// Of connections.
   struct Http {
     std::uint32_t max_connections = 10000;
+    std::uint32_t max_connections_per_client = 0;
     std::size_t max_body = std::size_t{4} << 20U;
     std::size_t max_header = std::size_t{16} << 10U;
     std::size_t max_total_buffers = std::size_t{256} << 20U;  // of all connections
@@ -101,6 +109,8 @@ struct ServeConfig {
     std::string api_key_file;                  // NAME=KEY lines, added to api_keys by the loader
     std::vector<std::string> allowed_origins;  // beyond loopback ones; "*": all
     std::vector<std::string> allowed_hosts;    // beyond loopback names and `host`; "*": all
+    std::vector<std::string> trusted_proxies;  // addresses and prefixes
+    TrustedProxies::Field forwarded_field = TrustedProxies::Field::x_forwarded_for;
   } access;
 
   struct Log {

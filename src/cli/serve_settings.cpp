@@ -218,6 +218,9 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels = {
      {"warning", LogLevel::warning},
      {"error", LogLevel::error},
      {"off", LogLevel::off}}};
+constexpr std::array<std::pair<std::string_view, TrustedProxies::Field>, 2> kForwardedFields = {
+    {{"X-Forwarded-For", TrustedProxies::Field::x_forwarded_for},
+     {"Forwarded", TrustedProxies::Field::forwarded}}};
 constexpr std::array<std::pair<std::string_view, LogFormat>, 2> kFormats = {
     {{"text", LogFormat::text}, {"json", LogFormat::json}}};
 
@@ -276,8 +279,13 @@ std::vector<Setting> make_settings() {
   add(number("engine.gpu_layers", "--gpu-layers", -1, 10000,
              "Layers of the model on the GPU; -1 puts all there that fit",
              SLUICE_AT(engine.gpu_layers)));
-  add(number("engine.queue", "--queue", 1, 1'000'000, "Requests that may wait for a slot",
+  add(number("engine.queue", "--queue", 1, 1'000'000,
+             "Requests that may wait for a slot; one client may take half of the free places",
              SLUICE_AT(engine.queue)));
+  add(yes_or_no("engine.share_prefixes", "--share-prefixes",
+                "Reuse what one client's prompt left in the model for another's that begins alike; "
+                "then clients can learn what others asked",
+                SLUICE_AT(engine.share_prefixes)));
 
   add(number("streams.max_chunks", "--max-chunks", 1, kMany,
              "Chunks kept of one stream until its readers have them",
@@ -299,6 +307,10 @@ std::vector<Setting> make_settings() {
   add(duration("streams.stall_limit", "--stall-limit",
                "A reader that holds a full stream up this long loses it",
                SLUICE_AT(streams.stall_limit)));
+
+  add(number("calls.per_client", "--calls-per-client", 1, 1'000'000,
+             "Calls of tools, and other requests answered later, that one client may have open",
+             SLUICE_AT(calls.per_client)));
 
   add(number("sessions.max", "--max-sessions", 0, 10'000'000,
              "Sessions of MCP clients before 2026-07-28; 0 serves each request by itself",
@@ -329,8 +341,12 @@ std::vector<Setting> make_settings() {
 
   add(number("http.max_connections", "--max-connections", 1, 10'000'000,
              "Connections open at the same time", SLUICE_AT(http.max_connections)));
-  add(size("http.max_body", "--max-body", 1024, "Largest request body, also once decompressed",
-           SLUICE_AT(http.max_body)));
+  add(number("http.max_connections_per_client", "--max-connections-per-client", 0, 10'000'000,
+             "Of them, those of one address, which is no loopback address or trusted proxy; 0: a "
+             "quarter",
+             SLUICE_AT(http.max_connections_per_client)));
+  add(size("http.max_body", "--max-body", 1024,
+           "Largest request body, also once decompressed; at most 1GiB", SLUICE_AT(http.max_body)));
   add(size("http.max_header", "--max-header", 1024, "Largest request head",
            SLUICE_AT(http.max_header)));
   add(size("http.max_total_buffers", "--max-total-buffers", 1024,
@@ -356,10 +372,18 @@ std::vector<Setting> make_settings() {
             "Web pages that may call, such as https://example.org; * allows all. Pages of this "
             "machine always may",
             "origins such as https://example.org, or *", SLUICE_AT(access.allowed_origins)));
-  add(names("access.allowed_hosts", "--allow-host", "HOST",
-            "Names under which the server may be called; * allows all. Loopback names and the "
-            "listening address always are",
-            "host names, or *", SLUICE_AT(access.allowed_hosts)));
+  add(names(
+      "access.allowed_hosts", "--allow-host", "HOST",
+      "Names and addresses under which the server may be called; * allows all. Loopback names "
+      "and the machine's own addresses always are",
+      "host names, or *", SLUICE_AT(access.allowed_hosts)));
+  add(names("access.trusted_proxies", "--trusted-proxy", "ADDRESS",
+            "Proxies that are believed when they say for whom they ask; a prefix such as "
+            "10.0.0.0/8 names many. Without keys, each of their clients then counts for itself",
+            "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
+  add(choice("access.forwarded_field", "--forwarded-field", "FIELD",
+             "The header field in which trusted proxies say it", kForwardedFields,
+             SLUICE_AT(access.forwarded_field)));
 
   add(choice("log.level", "--log-level", "LEVEL", "What is logged to standard error", kLevels,
              SLUICE_AT(log.level)));

@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-/// An event loop as the layers below net/ see it: a thread that runs tasks one at a time. Objects
-/// with mutable state belong to one executor and are touched only on its thread; other threads
-/// post to it.
+/// An event loop as the layers below net/ see it: a thread that runs tasks one at a time, in turns.
+/// Objects with mutable state belong to one executor and are touched only on its thread; other
+/// threads post to it.
 class Executor {
  public:
   using Task = std::move_only_function<void()>;
@@ -33,6 +33,36 @@ class Executor {
 
   /// Whether the caller is on the loop's thread. Thread-safe.
   [[nodiscard]] virtual bool on_loop_thread() const = 0;
+
+  /// A hook's place in a list of hooks (TurnHooks).
+  class TurnLink {
+    friend class Executor;
+    friend class TurnHooks;
+    TurnLink* previous_ = nullptr;
+    TurnLink* next_ = nullptr;
+  };
+  /// Work that is collected during a turn and done at its end, such as flushing sockets.
+  class TurnHook : private TurnLink {
+   public:
+    virtual ~TurnHook() = default;
+    virtual void on_turn_end() = 0;
+
+   private:
+    friend class Executor;
+    friend class TurnHooks;
+  };
+  /// Calls `hook` once, when this turn's tasks have run. `hook` must outlive the turn or be
+  /// withdrawn by forget(). Only on the loop's thread, as forget().
+  void at_turn_end(TurnHook& hook) {
+    if (hook.next_ == nullptr) add_hook(hook);
+  }
+  void forget(TurnHook& hook) {
+    if (hook.next_ != nullptr) remove_hook(hook);
+  }
+
+ protected:
+  virtual void add_hook(TurnHook& hook) = 0;
+  virtual void remove_hook(TurnHook& hook) = 0;
 };
 
 }  // namespace sluice

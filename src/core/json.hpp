@@ -21,7 +21,7 @@ namespace json = boost::json;
 inline constexpr std::size_t kMaxJsonDepth = 128;
 
 /// Appends `text` as the inside of a JSON string (no quotes): `"`, `\` and control characters
-/// escaped, everything else as it is. `text` must be valid UTF-8.
+/// escaped, U+FFFD for what is no UTF-8, everything else as it is.
 void append_json_escaped(std::string& out, std::string_view text);
 
 /// Appends `text` as a JSON string with its quotes.
@@ -48,6 +48,18 @@ void append_number(std::string& out, T value) {
 /// Appends `value` as compact JSON text; a number that is not finite becomes null.
 void append_json(std::string& out, const json::value& value);
 std::string to_json(const json::value& value);
+
+/// What user code hands over as JSON text, on one line, as lines and events need it. Errors as
+/// those of parse_json.
+Result<std::string> one_line_json(std::string_view text);
+
+/// Appends {"code":...,"message":...,"data":...}; without "data" where there is none. Data that is
+/// no JSON becomes a JSON string.
+void append_json_error(std::string& out, const Error& error);
+
+/// Whether the text of `value` is certainly longer than `bytes`. Looks at no more of it than that
+/// takes, for what would be refused need not be written.
+bool is_longer_than(const json::value& value, std::size_t bytes);
 
 /// Parses one JSON text with `storage` behind the value, as JsonParser does. Errors carry
 /// JSON-RPC's -32700 and say where and why.

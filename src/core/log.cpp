@@ -1,14 +1,20 @@
 #include "core/log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <mutex>
+#include <optional>
+#include <poll.h>
 #include <unistd.h>
 
 #include "core/json.hpp"
+#include "core/log_limit.hpp"
 #include "core/utf8.hpp"
 
 namespace sluice {
@@ -42,6 +48,9 @@ void append_time(std::string& out) {
 
 /// A value that a peer sent may be of any length.
 constexpr std::size_t kLongestText = 1024;
+/// What is behind this in a line is cut, so that the line is at most PIPE_BUF bytes long: a pipe
+/// that is ready takes them at once and in one piece (pipe(7)).
+constexpr std::size_t kLongestLine = PIPE_BUF - 512;
 
 void append_code_point(std::string& out, unsigned value) {
   std::array<char, 8> text{};
@@ -50,27 +59,29 @@ void append_code_point(std::string& out, unsigned value) {
 }
 
 /// Text as the inside of a JSON string that also a terminal takes for nothing but text: beside what
-/// JSON escapes, U+007F, the C1 controls and the line separators U+2028 and U+2029. Of what is not
-/// UTF-8, each byte above 0x7F stands as the code point of its number.
+/// JSON escapes, U+007F, the C1 controls and the line separators U+2028 and U+2029. Of what is no
+/// UTF-8, each byte stands as the code point of its number.
 void append_text(std::string& out, std::string_view text) {
-  const bool cut = text.size() > kLongestText;
-  if (cut) text = text.substr(0, complete_utf8_prefix(text.substr(0, kLongestText)));
-  const bool utf8 = is_valid_utf8(text);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte == 0x7F || (byte > 0x7F && !utf8)) {
-      append_code_point(out, byte);
-    } else if (byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) {
-      append_code_point(out, static_cast<unsigned char>(text[++i]));
-    } else if (const std::string_view three = text.substr(i, 3);
-               three == "\u2028" || three == "\u2029") {
-      append_code_point(out, three == "\u2028" ? 0x2028 : 0x2029);
-      i += 2;
-    } else {
-      append_json_escaped(out, text.substr(i, 1));
+  const std::size_t end = std::min(out.size() + kLongestText, std::max(out.size(), kLongestLine));
+  while (!text.empty()) {
+    const Utf8Part part = first_utf8_part(text);
+    if (out.size() + part.length > end) {
+      out.append("...");
+      return;
     }
+    const std::string_view bytes = text.substr(0, part.length);
+    const auto last = static_cast<unsigned char>(bytes.back());
+    if (!part.valid) {
+      for (const char byte : bytes) append_code_point(out, static_cast<unsigned char>(byte));
+    } else if (bytes == "\x7F" || (bytes.starts_with('\xC2') && last < 0xA0)) {
+      append_code_point(out, last);
+    } else if (bytes == "\u2028" || bytes == "\u2029") {
+      append_code_point(out, bytes == "\u2028" ? 0x2028 : 0x2029);
+    } else {
+      append_json_escaped(out, bytes);
+    }
+    text.remove_prefix(part.length);
   }
-  if (cut) out.append("...");
 }
 
 void append_quoted(std::string& out, std::string_view text) {
@@ -102,20 +113,8 @@ void append_value(std::string& out, const LogField& field, bool as_json) {
   }
 }
 
-}  // namespace
-
-void set_logging(LogLevel threshold, LogFormat format, bool colour) {
-  threshold_level.store(threshold, std::memory_order_relaxed);
-  line_format.store(format, std::memory_order_relaxed);
-  use_colour.store(colour, std::memory_order_relaxed);
-}
-
-bool log_enabled(LogLevel level) {
-  return level != LogLevel::off && level >= threshold_level.load(std::memory_order_relaxed);
-}
-
-void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  if (!log_enabled(level)) return;
+std::string format_line(LogLevel level, std::string_view message,
+                        std::initializer_list<LogField> fields) {
   const LevelName& name = kLevels[static_cast<std::size_t>(level)];
   std::string line;
   line.reserve(160);
@@ -131,25 +130,82 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
       append_value(line, field, true);
     }
     line.append("}\n");
-  } else {
-    const bool colour = use_colour.load(std::memory_order_relaxed);
-    append_time(line);
-    line.push_back(' ');
-    if (colour) line.append(name.colour);
-    line.append(name.name);
-    if (colour) line.append("\x1b[0m");
-    line.push_back(' ');
-    append_text(line, message);
-    for (const LogField& field : fields) {
-      line.push_back(' ');
-      line.append(field.key);
-      line.push_back('=');
-      append_value(line, field, false);
-    }
-    line.push_back('\n');
+    return line;
   }
-  // Logging has nowhere to report its own failure.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  const bool colour = use_colour.load(std::memory_order_relaxed);
+  append_time(line);
+  line.push_back(' ');
+  if (colour) line.append(name.colour);
+  line.append(name.name);
+  if (colour) line.append("\x1b[0m");
+  line.push_back(' ');
+  append_text(line, message);
+  for (const LogField& field : fields) {
+    line.push_back(' ');
+    line.append(field.key);
+    line.push_back('=');
+    append_value(line, field, false);
+  }
+  line.push_back('\n');
+  return line;
+}
+
+/// Standard error, whose readers nobody waits for.
+class Output {
+ public:
+  void write(std::string_view line) {
+    const std::lock_guard lock(mutex_);
+    if (left_out_ > 0 && try_to_write(format_line(LogLevel::warning, "log lines were left out",
+                                                  {{"lines", left_out_}}))) {
+      left_out_ = 0;
+    }
+    if (left_out_ > 0 || !try_to_write(line)) ++left_out_;
+  }
+
+ private:
+  /// False if it would have to wait. Logging has nowhere to report another failure.
+  static bool try_to_write(std::string_view line) {
+    pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&ready, 1, 0) == 0) return false;
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    return true;
+  }
+
+  std::mutex mutex_;
+  std::int64_t left_out_ = 0;
+};
+
+}  // namespace
+
+void set_logging(LogLevel threshold, LogFormat format, bool colour) {
+  threshold_level.store(threshold, std::memory_order_relaxed);
+  line_format.store(format, std::memory_order_relaxed);
+  use_colour.store(colour, std::memory_order_relaxed);
+}
+
+bool log_enabled(LogLevel level) {
+  return level != LogLevel::off && level >= threshold_level.load(std::memory_order_relaxed);
+}
+
+void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+  static Output output;
+  if (log_enabled(level)) output.write(format_line(level, message, fields));
+}
+
+void log_exception(LogLimit& limit, std::string_view message) noexcept {
+  try {
+    const std::optional<std::int64_t> left_out = limit.take();
+    if (!left_out) return;
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      log_error(message, {{"exception", std::string_view(error.what())}, {"left_out", *left_out}});
+    } catch (...) {
+      log_error(message,
+                {{"exception", std::string_view("of an unknown type")}, {"left_out", *left_out}});
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+  }
 }
 
 }  // namespace sluice

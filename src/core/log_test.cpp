@@ -1,10 +1,15 @@
 #include "core/log.hpp"
 
 #include <algorithm>
+#include <array>
+#include <climits>
+#include <cstddef>
 #include <gtest/gtest.h>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include "core/json.hpp"
 #include "core/utf8.hpp"
@@ -87,6 +92,49 @@ TEST_F(LogTest, CutsWhatIsLongBetweenCharacters) {
   const std::string exact(1024, 'a');
   EXPECT_NE(logged([&] { log_info("m", {{"value", exact}}); }).find("\"" + exact + "\""),
             std::string::npos);
+}
+
+TEST_F(LogTest, ALineFitsIntoWhatAPipeTakesAtOnce) {
+  const std::string controls(2000, '\x01');
+  const std::string_view value = controls;
+  for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    set_logging(LogLevel::info, format, false);
+    const std::string line = logged([&] {
+      log_info(value, {{"a", value}, {"b", value}, {"c", value}, {"d", value}, {"e", value}});
+    });
+    EXPECT_LE(line.size(), std::size_t{PIPE_BUF});
+    EXPECT_TRUE(line.ends_with('\n'));
+    if (format == LogFormat::json) EXPECT_TRUE(parse_json(line)) << line;
+  }
+}
+
+TEST_F(LogTest, DoesNotWaitForWhoDoesNotReadAndSaysWhatWasLeftOut) {
+  set_logging(LogLevel::info, LogFormat::text, false);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  ::close(ends[1]);
+  constexpr int kLines = 5000;
+  for (int i = 0; i < kLines; ++i) log_info("a line that is long enough to fill the pipe in time");
+  const auto read_all = [&] {
+    std::string text(1 << 20, '\0');
+    text.resize(static_cast<std::size_t>(::read(ends[0], text.data(), text.size())));
+    return text;
+  };
+  const std::string first = read_all();
+  log_info("later");
+  const std::string second = read_all();
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  ::close(ends[0]);
+  const auto written = std::ranges::count(first, '\n');
+  EXPECT_GT(written, 500);
+  EXPECT_LT(written, kLines);
+  EXPECT_NE(second.find("log lines were left out lines=" + std::to_string(kLines - written)),
+            std::string::npos)
+      << second;
+  EXPECT_TRUE(second.ends_with(" info later\n"));
 }
 
 TEST_F(LogTest, WritesEveryTypeAsJson) {

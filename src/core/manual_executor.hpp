@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/executor.hpp"
+#include "core/turn_hooks.hpp"
 
 namespace sluice {
 
@@ -30,19 +31,27 @@ class ManualExecutor final : public Executor {
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   [[nodiscard]] bool on_loop_thread() const override { return true; }
 
-  /// Runs posted tasks, and those that they post, until none is left. Returns how many ran.
+  /// Runs posted tasks and turn-end hooks, and those that they add, until none is left. Returns how
+  /// many tasks ran.
   std::size_t run() {
     std::size_t ran = 0;
     for (;;) {
       Task task;
       {
         const std::lock_guard lock(mutex_);
-        if (tasks_.empty()) return ran;
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
+        if (!tasks_.empty()) {
+          task = std::move(tasks_.front());
+          tasks_.pop_front();
+        }
       }
-      task();
-      ++ran;
+      if (task) {
+        task();
+        ++ran;
+      } else if (!hooks_.empty()) {
+        hooks_.run();
+      } else {
+        return ran;
+      }
     }
   }
 
@@ -61,8 +70,13 @@ class ManualExecutor final : public Executor {
 
   [[nodiscard]] std::size_t timers() const { return timers_.size(); }
 
+ protected:
+  void add_hook(TurnHook& hook) override { hooks_.add(hook); }
+  void remove_hook(TurnHook& hook) override { hooks_.remove(hook); }
+
  private:
   ManualClock clock_;
+  TurnHooks hooks_;
   std::mutex mutex_;
   std::deque<Task> tasks_;
   std::map<std::pair<TimePoint, TimerId>, Task> timers_;

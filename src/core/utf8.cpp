@@ -37,26 +37,43 @@ bool is_continuation(unsigned char byte) {
 
 }  // namespace
 
+Utf8Part first_utf8_part(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t length = sequence_length(lead);
+  if (length <= 1) return {1, length == 1};
+  if (text.size() < 2 || !is_valid_second(lead, static_cast<unsigned char>(text[1]))) {
+    return {1, false};
+  }
+  for (std::size_t i = 2; i < length; ++i) {
+    if (i == text.size() || !is_continuation(static_cast<unsigned char>(text[i]))) {
+      return {i, false};
+    }
+  }
+  return {length, true};
+}
+
 bool is_valid_utf8(std::string_view text) {
-  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
-  const auto* const end = at + text.size();
-  while (at < end) {
+  while (!text.empty()) {
     std::uint64_t word = 0;
-    while (end - at >= 8) {
-      std::memcpy(&word, at, sizeof word);
+    while (text.size() >= sizeof word) {
+      std::memcpy(&word, text.data(), sizeof word);
       if ((word & 0x8080808080808080U) != 0) break;
-      at += 8;
+      text.remove_prefix(sizeof word);
     }
-    if (at == end) break;
-    const std::size_t length = sequence_length(*at);
-    if (length == 0 || length > static_cast<std::size_t>(end - at)) return false;
-    if (length > 1 && !is_valid_second(at[0], at[1])) return false;
-    for (std::size_t i = 2; i < length; ++i) {
-      if (!is_continuation(at[i])) return false;
-    }
-    at += length;
+    if (text.empty()) break;
+    const Utf8Part part = first_utf8_part(text);
+    if (!part.valid) return false;
+    text.remove_prefix(part.length);
   }
   return true;
+}
+
+void append_utf8(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Part part = first_utf8_part(text);
+    out.append(part.valid ? text.substr(0, part.length) : kReplacementCharacter);
+    text.remove_prefix(part.length);
+  }
 }
 
 std::size_t complete_utf8_prefix(std::string_view text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace sluice {
@@ -8,6 +9,22 @@ namespace sluice {
 /// Whether `text` is well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above
 /// U+10FFFF).
 bool is_valid_utf8(std::string_view text);
+
+/// What stands for malformed bytes: U+FFFD.
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
+/// What a text starts with: a character, or bytes that are none.
+struct Utf8Part {
+  std::size_t length;  // bytes
+  bool valid;
+};
+
+/// The first character of `text`, which is not empty, or the bytes that one replacement character
+/// stands for (Unicode 15, section 3.9: maximal subparts).
+Utf8Part first_utf8_part(std::string_view text);
+
+/// Appends `text` with a replacement character for each part that is malformed.
+void append_utf8(std::string& out, std::string_view text);
 
 /// The length of the longest prefix of `text` that does not end inside a character. What follows
 /// it (at most 3 bytes) may become a character when more bytes arrive. Bytes that can never become

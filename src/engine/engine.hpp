@@ -30,7 +30,7 @@ struct SamplingParams {
   float repeat_penalty = 1.0F;
   float frequency_penalty = 0.0F;
   float presence_penalty = 0.0F;
-  int penalty_last_n = 64;
+  int penalty_last_n = 64;            // -1: the whole context
   std::optional<std::uint32_t> seed;  // absent: drawn from the CSPRNG
 };
 
@@ -45,7 +45,8 @@ struct GenerationRequest {
   std::string json_schema;        // JSON text, or empty: the answer must satisfy it
   std::string grammar;            // GBNF, or empty; not together with json_schema
   std::string tools;              // JSON array of tool definitions for the template, or empty
-  int priority = 0;               // higher is admitted earlier; ties in order of arrival
+  int priority = 0;               // among those of one principal: higher is admitted earlier
+  std::string principal;          // who asks: shares the engine with others, in turn
   // For the synthetic engine only:
   std::optional<std::int64_t> count;        // chunks to emit
   std::optional<std::int64_t> interval_us;  // pause between chunks; -1: flush each by itself

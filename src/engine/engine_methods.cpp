@@ -116,6 +116,7 @@ Result<void> run(Engine& engine, const json::object& params,
                  const std::shared_ptr<ChunkStream>& stream, Executor& home) {
   Result<GenerationRequest> request = decode_generation(params);
   if (!request) return std::unexpected(std::move(request.error()));
+  request->principal = stream->principal();
   const auto producer =
       std::make_shared<GenerationProducer>(home, std::make_unique<StreamOutput>(stream));
   stream->set_producer(producer.get());
@@ -125,6 +126,7 @@ Result<void> run(Engine& engine, const json::object& params,
 Result<void> generate(Engine& engine, GenerationRequest request,
                       std::shared_ptr<PendingRequest> call, bool keep_text) {
   Executor& home = call->executor();
+  request.principal = call->principal();
   const auto producer =
       std::make_shared<GenerationProducer>(home, std::make_unique<CallOutput>(call, keep_text));
   call->set_producer(producer.get());

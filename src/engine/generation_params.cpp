@@ -12,7 +12,10 @@ namespace {
 
 constexpr std::size_t kMaxMessages = 4096;
 constexpr std::size_t kMaxStops = 16;
-constexpr std::size_t kMaxStopBytes = 1024;
+// Engines may take less. What is longer is not even written.
+constexpr std::size_t kMaxSchemaBytes = std::size_t{64} << 10U;
+constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
+constexpr std::size_t kMaxStopBytes = 256;
 constexpr double kMaxCount = 1e9;
 constexpr double kMaxIntervalUs = 3.6e9;
 
@@ -31,7 +34,7 @@ constexpr std::array<FloatField, 6> kFloats = {
     {{"temperature", set_float<&SamplingParams::temperature>, 0, 10},
      {"top_p", set_float<&SamplingParams::top_p>, 0, 1},
      {"min_p", set_float<&SamplingParams::min_p>, 0, 1},
-     {"repeat_penalty", set_float<&SamplingParams::repeat_penalty>, 0, 10},
+     {"repeat_penalty", set_float<&SamplingParams::repeat_penalty>, 0.01, 10},
      {"frequency_penalty", set_float<&SamplingParams::frequency_penalty>, -2, 2},
      {"presence_penalty", set_float<&SamplingParams::presence_penalty>, -2, 2}}};
 
@@ -99,7 +102,7 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
 Result<void> read_stop(const json::object& params, GenerationRequest& request) {
   const json::value* const value = params.if_contains("stop");
   if (value == nullptr || value->is_null()) return {};
-  const std::string expected = "a string, or an array of at most 16, of 1 to 1024 bytes each";
+  const std::string expected = "a string, or an array of at most 16, of 1 to 256 bytes each";
   const auto add = [&](const json::value& stop) -> bool {
     if (!stop.is_string() || stop.get_string().empty() ||
         stop.get_string().size() > kMaxStopBytes) {
@@ -135,7 +138,7 @@ Result<void> read_sampling(const json::object& params, SamplingParams& sampling)
   };
   Result<void> read = read_integer(params, "top_k", 0, 1e6, set_int(sampling.top_k));
   if (!read) return read;
-  read = read_integer(params, "penalty_last_n", -1, 1e6, set_int(sampling.penalty_last_n));
+  read = read_integer(params, "penalty_last_n", -1, 65536, set_int(sampling.penalty_last_n));
   if (!read) return read;
   return read_integer(params, "seed", 0, std::numeric_limits<std::uint32_t>::max(),
                       [&](std::int64_t seed) { sampling.seed = static_cast<std::uint32_t>(seed); });
@@ -159,11 +162,13 @@ Result<GenerationRequest> decode_generation(const json::object& params) {
   if (const json::value* schema = params.if_contains("json_schema");
       schema != nullptr && !schema->is_null()) {
     if (!schema->is_object()) return bad("json_schema", "a JSON Schema object");
+    if (is_longer_than(*schema, kMaxSchemaBytes)) return bad("json_schema", "at most 64 KiB long");
     request.json_schema = to_json(*schema);
   }
   if (const json::value* tools = params.if_contains("tools");
       tools != nullptr && !tools->is_null()) {
     if (!tools->is_array()) return bad("tools", "an array of tool definitions");
+    if (is_longer_than(*tools, kMaxToolsBytes)) return bad("tools", "at most 256 KiB long");
     request.tools = to_json(*tools);
   }
   if (!request.grammar.empty() && !request.json_schema.empty()) {
@@ -193,23 +198,27 @@ std::string generation_schema() {
          R"("items":{"type":"object","properties":{"role":{"type":"string",)"
          R"("enum":["system","user","assistant","tool"]},"content":{"type":"string"}},)"
          R"("required":["role","content"]}},)"
-         R"("max_tokens":{"type":"integer","minimum":1},)"
+         R"("max_tokens":{"type":"integer","minimum":1,"maximum":1000000000},)"
          R"("temperature":{"type":"number","minimum":0,"maximum":10},)"
-         R"("top_k":{"type":"integer","minimum":0},)"
+         R"("top_k":{"type":"integer","minimum":0,"maximum":1000000},)"
          R"("top_p":{"type":"number","minimum":0,"maximum":1},)"
          R"("min_p":{"type":"number","minimum":0,"maximum":1},)"
-         R"("repeat_penalty":{"type":"number","minimum":0,"maximum":10},)"
+         R"("repeat_penalty":{"type":"number","minimum":0.01,"maximum":10},)"
          R"("frequency_penalty":{"type":"number","minimum":-2,"maximum":2},)"
          R"("presence_penalty":{"type":"number","minimum":-2,"maximum":2},)"
-         R"("penalty_last_n":{"type":"integer","minimum":-1},)"
-         R"("seed":{"type":"integer","minimum":0},)"
-         R"("stop":{"type":"array","items":{"type":"string"},"maxItems":16},)"
+         R"("penalty_last_n":{"type":"integer","minimum":-1,"maximum":65536,)"
+         R"("description":"Tokens that the penalties look at; -1 takes the whole context"},)"
+         R"("seed":{"type":"integer","minimum":0,"maximum":4294967295},)"
+         R"("stop":{"type":["string","array"],"minLength":1,"maxLength":256,)"
+         R"("items":{"type":"string","minLength":1,"maxLength":256},"maxItems":16},)"
          R"("json_schema":{"type":"object","description":"The answer must satisfy it"},)"
          R"("grammar":{"type":"string","description":"GBNF that the answer must satisfy"},)"
          R"("tools":{"type":"array","items":{"type":"object"}},)"
-         R"("priority":{"type":"integer","minimum":-10,"maximum":10},)"
-         R"("count":{"type":"integer","minimum":0,"description":"Synthetic engine: chunks"},)"
-         R"("interval_us":{"type":"integer","minimum":-1,)"
+         R"("priority":{"type":"integer","minimum":-10,"maximum":10,)"
+         R"("description":"Among your own requests: higher is served earlier"},)"
+         R"("count":{"type":"integer","minimum":0,"maximum":1000000000,)"
+         R"("description":"Synthetic engine: chunks"},)"
+         R"("interval_us":{"type":"integer","minimum":-1,"maximum":3600000000,)"
          R"("description":"Synthetic engine: pause between chunks; -1 sends each by itself"}}})";
 }
 

@@ -20,7 +20,6 @@ namespace {
 constexpr int kBatch = 64;
 /// How long the acceptor rests when the process has no descriptors left.
 constexpr Duration kRest = std::chrono::milliseconds(100);
-constexpr Duration kReportEvery = std::chrono::seconds(10);
 /// What the kernel makes of it is bounded by net.core.somaxconn.
 constexpr int kBacklog = 4096;
 
@@ -142,7 +141,10 @@ void Acceptor::on_ready(std::uint32_t /*events*/) {
     const bool is_shortage =
         error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
     if (!is_shortage) continue;  // that connection has failed, not the next
-    report_shortage(error);
+    if (shortage_.take(loop_->clock().now())) {
+      log_warning("cannot accept connections; raise the limit of open files (ulimit -n)",
+                  {{"reason", std::string_view(std::strerror(error))}});
+    }
     go_on_at(loop_->clock().now() + kRest);
     return;
   }
@@ -152,14 +154,6 @@ void Acceptor::on_ready(std::uint32_t /*events*/) {
 void Acceptor::go_on_at(TimePoint when) {
   loop_->cancel(timer_);
   timer_ = loop_->schedule_at(when, [this] { on_ready(0); });
-}
-
-void Acceptor::report_shortage(int error) {
-  const TimePoint now = loop_->clock().now();
-  if (reported_at_ != TimePoint{} && now - reported_at_ < kReportEvery) return;
-  reported_at_ = now;
-  log_warning("cannot accept connections; raise the limit of open files (ulimit -n)",
-              {{"reason", std::string_view(std::strerror(error))}});
 }
 
 }  // namespace sluice

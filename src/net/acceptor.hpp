@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "net/descriptor.hpp"
 #include "net/event_loop.hpp"
 #include "net/http_types.hpp"
@@ -31,14 +33,13 @@ class Acceptor final : private EventLoop::Watcher {
  private:
   void on_ready(std::uint32_t events) override;
   void go_on_at(TimePoint when);
-  void report_shortage(int error);
 
   EventLoop* loop_;
   Descriptor socket_;
   Sink sink_;
   std::atomic<std::uint64_t>* errors_;
   Executor::TimerId timer_ = 0;
-  TimePoint reported_at_{};
+  LogLimit shortage_;
 };
 
 }  // namespace sluice

@@ -54,11 +54,14 @@ Result<void> ChunkedBodyReader::take(char c) {
       state_ = State::size;
       return take_size(c);
     case State::size:
+    case State::size_space:
     case State::extension:
       return take_size(c);
     case State::size_lf:
       if (c != '\n') return malformed("a line does not end with CRLF");
       state_ = remaining_ == 0 ? State::trailer_first : State::data;
+      // A body that is read while it comes may have any number of chunks.
+      skipped_ = 0;
       return {};
     case State::data_cr:
       if (c != '\r') return malformed("a chunk is longer than its size");
@@ -87,7 +90,7 @@ Result<void> ChunkedBodyReader::take(char c) {
 }
 
 Result<void> ChunkedBodyReader::take_size(char c) {
-  if (c == '\r') {
+  if (c == '\r' && state_ != State::size_space) {
     state_ = State::size_lf;
     return {};
   }
@@ -96,7 +99,7 @@ Result<void> ChunkedBodyReader::take_size(char c) {
     if (++skipped_ > kMaxSkipped) return fail(431, "The chunk extensions are too long");
     return {};
   }
-  if (const int digit = hex_value(c); digit >= 0) {
+  if (const int digit = hex_value(c); digit >= 0 && state_ == State::size) {
     remaining_ = remaining_ * 16 + static_cast<std::size_t>(digit);
     if (remaining_ > max_body_ - body_.size()) {
       return fail(413, "The request's body is longer than " + std::to_string(max_body_) +
@@ -104,8 +107,10 @@ Result<void> ChunkedBodyReader::take_size(char c) {
     }
     return {};
   }
-  if (c != ';' && c != ' ' && c != '\t') return malformed("a chunk's size is no number");
-  state_ = State::extension;
+  // White space may stand between a size and its extension, and nowhere else.
+  const bool is_space = c == ' ' || c == '\t';
+  if (c != ';' && !is_space) return malformed("a chunk's size is no number");
+  state_ = is_space ? State::size_space : State::extension;
   return {};
 }
 

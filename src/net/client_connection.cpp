@@ -1,18 +1,20 @@
 #include "net/client_connection.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <memory>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <system_error>
 #include <utility>
-
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/ip/basic_resolver.hpp>
 
 #include "net/status_codes.hpp"
 
 namespace sluice {
 namespace {
-
-namespace asio = boost::asio;
-using boost::system::error_code;
 
 constexpr std::size_t kMaxEndpoints = 8;
 constexpr std::size_t kReadSize = std::size_t{64} << 10U;
@@ -23,11 +25,7 @@ constexpr std::size_t kKeptOutput = std::size_t{4} << 10U;
 }  // namespace
 
 ClientConnection::ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls)
-    : loop_(&loop),
-      url_(url),
-      tls_(url.is_tls() ? std::move(tls) : nullptr),
-      resolver_(loop.context()),
-      socket_(loop.context()) {}
+    : loop_(&loop), url_(url), tls_(url.is_tls() ? std::move(tls) : nullptr) {}
 
 void ClientConnection::connect(Duration timeout) {
   if (url_.is_tls() && tls_ == nullptr) {
@@ -40,26 +38,21 @@ void ClientConnection::connect(Duration timeout) {
     self->fail_with(kGatewayTimeout,
                     "Cannot connect to " + self->url_.authority() + ": no answer in time");
   });
-  error_code error;
-  const auto address = asio::ip::make_address(url_.host, error);
-  if (!error) {
-    endpoints_.emplace_back(address, url_.port);
+  endpoints_ = endpoints_of_address(url_.host, url_.port);
+  if (!endpoints_.empty()) {
     try_next();
     return;
   }
-  resolver_.async_resolve(
-      url_.host, std::to_string(url_.port), asio::ip::resolver_base::numeric_service,
-      [self = shared_from_this()](const error_code& failed, const Resolver::results_type& found) {
-        if (self->closed_) return;
-        if (failed) {
-          self->fail_with(kBadGateway, "Cannot find " + self->url_.host + ": " + failed.message());
-          return;
-        }
-        for (const auto& entry : found) {
-          if (self->endpoints_.size() < kMaxEndpoints) self->endpoints_.push_back(entry);
-        }
-        self->try_next();
-      });
+  lookup_.start(*loop_, url_.host, url_.port, [this](Result<Endpoints> found) {
+    const auto self = shared_from_this();
+    if (!found) {
+      fail_with(kBadGateway, "Cannot find " + url_.host + ": " + found.error().message);
+      return;
+    }
+    endpoints_ = *std::move(found);
+    endpoints_.resize(std::min(endpoints_.size(), kMaxEndpoints));
+    try_next();
+  });
 }
 
 void ClientConnection::try_next() {
@@ -67,48 +60,67 @@ void ClientConnection::try_next() {
     fail_later(kBadGateway, "Cannot connect to " + url_.authority() + ": " + last_error_);
     return;
   }
-  const tcp::endpoint endpoint = endpoints_[next_endpoint_++];
-  error_code error;
-  socket_.close(error);
-  socket_.open(endpoint.protocol(), error);
-  if (error) {
-    last_error_ = error.message();
-    try_next();
+  const Endpoint& endpoint = endpoints_[next_endpoint_++];
+  const auto* const address = reinterpret_cast<const sockaddr*>(&endpoint.address);
+  socket_ = Descriptor(
+      ::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!socket_ || (::connect(socket_.get(), address, endpoint.size) != 0 && errno != EINPROGRESS)) {
+    give_up_endpoint(errno);
     return;
   }
   // An address that does not answer must not use up the time of those behind it.
-  Executor::TimerId attempt = 0;
   if (next_endpoint_ < endpoints_.size()) {
     const TimePoint now = loop_->clock().now();
     const auto left = static_cast<std::int64_t>(endpoints_.size() - next_endpoint_ + 1);
-    attempt = loop_->schedule_at(now + (deadline_ - now) / left,
-                                 [self = shared_from_this()] { self->socket_.cancel(); });
+    endpoint_timer_ = loop_->schedule_at(now + (deadline_ - now) / left, [this] {
+      const auto self = shared_from_this();
+      endpoint_timer_ = 0;
+      loop_->unwatch(socket_.get(), *this);
+      give_up_endpoint(ETIMEDOUT);
+    });
   }
-  socket_.async_connect(endpoint, [self = shared_from_this(), attempt](const error_code& failed) {
-    self->loop_->cancel(attempt);
-    if (self->closed_) return;
-    if (failed) {
-      self->last_error_ =
-          failed == asio::error::operation_aborted ? "no answer in time" : failed.message();
-      self->try_next();
-      return;
-    }
-    self->on_connected();
-  });
+  try {
+    loop_->watch(socket_.get(), *this);
+  } catch (const std::system_error& error) {
+    loop_->cancel(std::exchange(endpoint_timer_, 0));
+    give_up_endpoint(error.code().value());
+  }
 }
 
-void ClientConnection::on_connected() {
-  error_code error;
-  socket_.set_option(tcp::no_delay(true), error);
-  socket_.native_non_blocking(true, error);
-  transport_.emplace(socket_.native_handle(), tls_.get(), url_.host);
-  endpoints_ = {};
-  if (transport_->is_tls()) {
+void ClientConnection::give_up_endpoint(int error) {
+  socket_.close();
+  last_error_ = error == ETIMEDOUT ? "no answer in time" : std::strerror(error);
+  try_next();
+}
+
+void ClientConnection::on_ready(std::uint32_t events) {
+  const auto self = shared_from_this();
+  if (transport_) {
+    if ((events & EPOLLOUT) != 0) writable_ = true;
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) peer_ended_ = true;
     pump();
     return;
   }
-  check_established();
-  if (flush()) wait_readable();
+  loop_->cancel(std::exchange(endpoint_timer_, 0));
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) {
+    loop_->unwatch(socket_.get(), *this);
+    give_up_endpoint(error);
+    return;
+  }
+  peer_ended_ = (events & (EPOLLRDHUP | EPOLLHUP)) != 0;
+  on_connected();
+}
+
+void ClientConnection::on_connected() {
+  const int on = 1;
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  transport_.emplace(socket_.get(), tls_.get(), url_.host);
+  endpoints_ = {};
+  if (!transport_->is_tls()) check_established();
+  pump();
 }
 
 void ClientConnection::check_established() {
@@ -124,7 +136,7 @@ void ClientConnection::write(std::string_view bytes) {
 }
 
 bool ClientConnection::flush() {
-  while (sent_ < out_.size() && !waiting_writable_) {
+  while (sent_ < out_.size() && writable_) {
     const iovec part{.iov_base = out_.data() + sent_, .iov_len = out_.size() - sent_};
     const IoResult result = transport_->write({&part, 1});
     switch (result.status) {
@@ -132,18 +144,16 @@ bool ClientConnection::flush() {
         sent_ += result.bytes;
         break;
       case IoStatus::want_write:
-        wait_writable();
+        writable_ = false;
         return true;
       case IoStatus::want_read:
         // Reading moves the handshake on, and then the output.
-        wait_readable();
         return true;
       case IoStatus::closed:
       case IoStatus::failed:
         // A reply that is there already explains more than a failure to write.
         if (!transport_->is_tls()) {
           sent_ = out_.size();
-          wait_readable();
           break;
         }
         fail_later(kBadGateway, "The connection to " + url_.authority() +
@@ -156,22 +166,6 @@ bool ClientConnection::flush() {
   out_.clear();
   if (out_.capacity() > kKeptOutput) out_.shrink_to_fit();
   return true;
-}
-
-void ClientConnection::wait_readable() {
-  if (closed_ || input_ended_ || std::exchange(waiting_readable_, true)) return;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const error_code& error) {
-    self->waiting_readable_ = false;
-    if (!self->closed_ && !error) self->pump();
-  });
-}
-
-void ClientConnection::wait_writable() {
-  if (closed_ || std::exchange(waiting_writable_, true)) return;
-  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](const error_code& error) {
-    self->waiting_writable_ = false;
-    if (!self->closed_ && !error) self->pump();
-  });
 }
 
 void ClientConnection::pump() {
@@ -202,17 +196,14 @@ void ClientConnection::read() {
           return;
         }
         owner_->on_bytes({buffer.get(), result.bytes});
-        if (result.bytes < kReadSize && !transport_->is_tls()) {
-          wait_readable();
-          return;
-        }
+        // A read that left room has emptied the socket, and the kernel tells when more comes.
+        if (result.bytes < kReadSize && !peer_ended_ && !closed_ && !transport_->is_tls()) return;
         break;
       case IoStatus::want_read:
         check_established();
-        wait_readable();
         return;
       case IoStatus::want_write:
-        wait_writable();
+        writable_ = false;
         return;
       case IoStatus::closed:
         input_ended_ = true;
@@ -246,10 +237,12 @@ void ClientConnection::fail_later(int code, const std::string& what) {
 void ClientConnection::close() {
   if (std::exchange(closed_, true)) return;
   loop_->cancel(std::exchange(timer_, 0));
+  loop_->cancel(std::exchange(endpoint_timer_, 0));
+  lookup_.forget();
+  if (!socket_) return;
+  loop_->unwatch(socket_.get(), *this);
   if (transport_) transport_->shutdown_send();
-  resolver_.cancel();
-  error_code error;
-  socket_.close(error);
+  socket_.close();
 }
 
 }  // namespace sluice

@@ -1,18 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "net/address_lookup.hpp"
+#include "net/descriptor.hpp"
 #include "net/event_loop.hpp"
 #include "net/tls.hpp"
 #include "net/transport.hpp"
@@ -22,8 +21,9 @@ namespace sluice {
 
 /// A connection that a client makes: finds the server, connects, speaks TLS, and moves bytes both
 /// ways. Its owner is told of everything, never from within a call to the connection. Belongs to
-/// the loop; pending operations keep it alive until close().
-class ClientConnection final : public std::enable_shared_from_this<ClientConnection> {
+/// the loop, which outlives it.
+class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
+                               private EventLoop::Watcher {
  public:
   /// Bytes and endings, as they come. Each function may do anything to the connection.
   class Owner {
@@ -38,6 +38,9 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   };
 
   ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls);
+  ~ClientConnection() override { close(); }
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
 
   /// Begins to connect; gives up after `timeout`. Once.
   void connect(Duration timeout);
@@ -52,16 +55,12 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   [[nodiscard]] bool is_open() const { return !closed_; }
 
  private:
-  using tcp = boost::asio::ip::tcp;
-  using LoopExecutor = boost::asio::io_context::executor_type;
-  using Socket = boost::asio::basic_stream_socket<tcp, LoopExecutor>;
-  using Resolver = boost::asio::ip::basic_resolver<tcp, LoopExecutor>;
-
+  void on_ready(std::uint32_t events) override;
   void try_next();
+  /// The endpoint that is tried does not answer, for the reason that `error` (errno) gives.
+  void give_up_endpoint(int error);
   void on_connected();
   void check_established();
-  void wait_readable();
-  void wait_writable();
   void pump();
   void read();
   /// False if it failed.
@@ -73,20 +72,21 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   Url url_;
   std::shared_ptr<TlsContext> tls_;
   Owner* owner_ = nullptr;
-  Resolver resolver_;
-  Socket socket_;
+  AddressLookup lookup_;
+  Descriptor socket_;
   std::optional<Transport> transport_;  // once TCP is connected
-  std::vector<tcp::endpoint> endpoints_;
+  Endpoints endpoints_;
   std::size_t next_endpoint_ = 0;
   std::string last_error_;  // of the endpoints tried
   std::string out_;
   std::size_t sent_ = 0;  // of out_
   TimePoint deadline_{};  // of connecting
   Executor::TimerId timer_ = 0;
-  bool waiting_readable_ = false;
-  bool waiting_writable_ = false;
+  Executor::TimerId endpoint_timer_ = 0;
+  bool writable_ = true;      // as far as is known
+  bool peer_ended_ = false;   // the kernel says so, and will not say it again
+  bool input_ended_ = false;  // we have read so
   bool established_ = false;
-  bool input_ended_ = false;
   bool closed_ = false;
 };
 

@@ -1,18 +1,25 @@
 #pragma once
 
+#include <arpa/inet.h>
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
-
+#include "net/acceptor.hpp"
+#include "net/descriptor.hpp"
 #include "net/event_loop.hpp"
 #include "net/url.hpp"
 
@@ -24,7 +31,7 @@ inline bool run_until(EventLoop& loop, const std::function<bool()>& done) {
   loop.poll();
   while (!done()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    loop.context().run_one_until(deadline);
+    if (!loop.poll()) std::this_thread::yield();
   }
   return true;
 }
@@ -32,44 +39,67 @@ inline bool run_until(EventLoop& loop, const std::function<bool()>& done) {
 /// A server that says exactly what a test tells it to, on the test's own loop.
 class ScriptedServer {
  public:
-  using tcp = boost::asio::ip::tcp;
+  class Peer final : private EventLoop::Watcher {
+   public:
+    Peer(EventLoop& loop, Descriptor socket) : loop_(&loop), socket_(std::move(socket)) {
+      loop_->watch(socket_.get(), *this);
+    }
+    ~Peer() override { close(); }
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
 
-  struct Peer {
-    explicit Peer(tcp::socket accepted) : socket(std::move(accepted)) {}
-
+    /// Waits for room, but not for long: the loop stands still meanwhile.
     void send(std::string_view bytes) {
-      boost::asio::write(socket, boost::asio::buffer(bytes.data(), bytes.size()));
+      while (!bytes.empty()) {
+        const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent > 0) {
+          bytes.remove_prefix(static_cast<std::size_t>(sent));
+        } else if (errno == EAGAIN) {
+          loop_->poll();
+        } else {
+          return;
+        }
+      }
     }
-    void close() { socket.close(); }
-    void read() {
-      socket.async_read_some(boost::asio::buffer(buffer),
-                             [this](const boost::system::error_code& error, std::size_t size) {
-                               received.append(buffer.data(), size);
-                               if (error) {
-                                 gone = true;
-                               } else {
-                                 read();
-                               }
-                             });
+    void close() {
+      if (!socket_) return;
+      loop_->unwatch(socket_.get(), *this);
+      socket_.close();
     }
 
-    tcp::socket socket;
     std::string received;
     bool gone = false;
-    std::array<char, 4096> buffer{};
+
+   private:
+    void on_ready(std::uint32_t /*events*/) override {
+      std::array<char, 4096> buffer{};
+      for (;;) {
+        const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+        if (size > 0) {
+          received.append(buffer.data(), static_cast<std::size_t>(size));
+        } else {
+          gone = gone || size == 0 || errno != EAGAIN;
+          return;
+        }
+      }
+    }
+
+    EventLoop* loop_;
+    Descriptor socket_;
   };
 
-  explicit ScriptedServer(EventLoop& event_loop)
-      : loop(event_loop),
-        acceptor(event_loop.context(), tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)) {
-    accept();
+  explicit ScriptedServer(EventLoop& event_loop) : loop(event_loop) {
+    std::vector<Descriptor> sockets = listen_on("127.0.0.1", port).value();
+    acceptor = std::make_unique<Acceptor>(
+        loop, std::move(sockets.front()),
+        [this](Descriptor socket, const PeerAddress&) {
+          peers.push_back(std::make_unique<Peer>(loop, std::move(socket)));
+        },
+        errors);
   }
 
   [[nodiscard]] Url url(const std::string& target = "/") const {
-    return {.scheme = "http",
-            .host = "127.0.0.1",
-            .port = acceptor.local_endpoint().port(),
-            .target = target};
+    return {.scheme = "http", .host = "127.0.0.1", .port = port, .target = target};
   }
 
   /// The n-th connection once it has received something that ends with `end`.
@@ -82,18 +112,10 @@ class ScriptedServer {
   }
 
   EventLoop& loop;
-  tcp::acceptor acceptor;
+  std::uint16_t port = 0;
+  std::atomic<std::uint64_t> errors = 0;
+  std::unique_ptr<Acceptor> acceptor;  // null: nobody listens any more
   std::vector<std::unique_ptr<Peer>> peers;
-
- private:
-  void accept() {
-    acceptor.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
-      if (error) return;
-      peers.push_back(std::make_unique<Peer>(std::move(socket)));
-      peers.back()->read();
-      accept();
-    });
-  }
 };
 
 }  // namespace sluice

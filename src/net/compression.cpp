@@ -59,76 +59,98 @@ class Compressor {
   z_stream stream_{};
 };
 
-enum class Inflation : std::uint8_t { ok, broken, too_large, incomplete };
+enum class Inflation : std::uint8_t { more, ok, broken, too_large, incomplete };
 
-/// Expands `data` to at most `max_size` bytes at the end of `out`.
-Inflation expand(std::string_view data, int window, std::size_t max_size, bool ends_with_stream,
-                 std::string& out) {
-  z_stream stream{};
-  if (inflateInit2(&stream, window) != Z_OK) return Inflation::broken;
-  stream.next_in = bytes(data);
-  stream.avail_in = static_cast<uInt>(data.size());
-  std::array<char, kStep> piece;
-  std::size_t total = 0;
-  Inflation outcome = Inflation::incomplete;
-  for (;;) {
-    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_out = static_cast<uInt>(piece.size());
-    const int status = inflate(&stream, Z_SYNC_FLUSH);
-    const std::size_t got = piece.size() - stream.avail_out;
-    total += got;
-    if (total > max_size) {
-      outcome = Inflation::too_large;
-      break;
-    }
-    out.append(piece.data(), got);
-    if (status == Z_STREAM_END) {
-      // A message may go on behind a final block (RFC 7692, section 7.2.3.4).
-      if (stream.avail_in > 0 && !ends_with_stream && inflateReset(&stream) == Z_OK) continue;
-      outcome = stream.avail_in == 0 ? Inflation::ok : Inflation::broken;
-      break;
-    }
-    // zlib.h, inflate(): 128 stands for the end of a block, less than 64 for bits left over.
-    const bool between_blocks = (stream.data_type & 0xBF) == 128;
-    if (status == Z_OK && stream.avail_in == 0 && between_blocks && !ends_with_stream) {
-      outcome = Inflation::ok;
-      break;
-    }
-    if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
-      break;
-    }
-    if (status != Z_OK) {
-      outcome = Inflation::broken;
-      break;
-    }
+/// Expands one text, in as many steps as its user likes.
+class Inflater {
+ public:
+  /// `ends_with_stream`: the text is one whole stream, not blocks of one.
+  Inflater(int window, std::size_t max_size, bool ends_with_stream)
+      : max_size_(max_size), ends_with_stream_(ends_with_stream) {
+    if (inflateInit2(&stream_, window) != Z_OK) throw std::bad_alloc();
   }
-  inflateEnd(&stream);
-  return outcome;
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  /// Goes on with `data`, the whole of it each time, and appends to `out` until that has grown by
+  /// `most` bytes or a little more.
+  Inflation step(std::string_view data, std::size_t most, std::string& out) {
+    stream_.next_in = bytes(data.substr(used_));
+    stream_.avail_in = static_cast<uInt>(data.size() - used_);
+    const Inflation outcome = run(most, out);
+    used_ = data.size() - stream_.avail_in;
+    return outcome;
+  }
+
+ private:
+  Inflation run(std::size_t most, std::string& out) {
+    std::array<char, kStep> piece;
+    for (std::size_t came = 0; came < most;) {
+      stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
+      stream_.avail_out = static_cast<uInt>(piece.size());
+      const int status = inflate(&stream_, Z_SYNC_FLUSH);
+      const std::size_t got = piece.size() - stream_.avail_out;
+      came += got;
+      total_ += got;
+      if (total_ > max_size_) return Inflation::too_large;
+      out.append(piece.data(), got);
+      if (status == Z_STREAM_END) {
+        // A message may go on behind a final block (RFC 7692, section 7.2.3.4).
+        const bool goes_on = stream_.avail_in > 0 && !ends_with_stream_;
+        if (goes_on && inflateReset(&stream_) == Z_OK) continue;
+        return stream_.avail_in == 0 ? Inflation::ok : Inflation::broken;
+      }
+      // zlib.h, inflate(): 128 stands for the end of a block, less than 64 for bits left over.
+      const bool between_blocks = (stream_.data_type & 0xBF) == 128;
+      if (status == Z_OK && stream_.avail_in == 0 && between_blocks && !ends_with_stream_) {
+        return Inflation::ok;
+      }
+      const bool is_used_up = status == Z_OK && stream_.avail_in == 0 && stream_.avail_out > 0;
+      if (status == Z_BUF_ERROR || is_used_up) return Inflation::incomplete;
+      if (status != Z_OK) return Inflation::broken;
+    }
+    return Inflation::more;
+  }
+
+  z_stream stream_{};
+  std::size_t used_ = 0;   // bytes of the text
+  std::size_t total_ = 0;  // bytes that have come out
+  const std::size_t max_size_;
+  const bool ends_with_stream_;
+};
+
+/// The window of a content coding, or 0 if it is not known.
+int window_of(std::string_view coding) {
+  if (equals_ignoring_case(coding, "gzip") || equals_ignoring_case(coding, "x-gzip")) {
+    return kGzipWindow;
+  }
+  return equals_ignoring_case(coding, "deflate") ? kZlibWindow : 0;
 }
 
-Result<std::string> decode_one(std::string_view coding, std::string_view body,
-                               std::size_t max_size) {
-  int window = 0;
-  if (equals_ignoring_case(coding, "gzip") || equals_ignoring_case(coding, "x-gzip")) {
-    window = kGzipWindow;
-  } else if (equals_ignoring_case(coding, "deflate")) {
-    window = kZlibWindow;
-  } else {
-    return fail(415, "Content-Encoding: only gzip, deflate and identity are known here");
+/// Of the codings of a body, in the order of their application; 0: no further one.
+using Windows = std::array<int, 2>;
+
+Result<Windows> windows_of(std::string_view content_encoding) {
+  Windows windows{};
+  std::size_t count = 0;
+  while (!content_encoding.empty()) {
+    const std::size_t comma = content_encoding.find(',');
+    const std::string_view coding = trim(content_encoding.substr(0, comma));
+    if (!coding.empty() && !equals_ignoring_case(coding, "identity")) {
+      const int window = window_of(coding);
+      if (window == 0) {
+        return fail(415, "Content-Encoding: only gzip, deflate and identity are known here");
+      }
+      if (count == windows.size()) {
+        return fail(415, "Content-Encoding: at most two codings may be applied");
+      }
+      windows[count++] = window;
+    }
+    if (comma == std::string_view::npos) break;
+    content_encoding.remove_prefix(comma + 1);
   }
-  std::string out;
-  switch (expand(body, window, max_size, true, out)) {
-    case Inflation::ok:
-      return out;
-    case Inflation::too_large:
-      return fail(413, "The request's body expands to more than " + std::to_string(max_size) +
-                           " bytes (max-body)");
-    case Inflation::incomplete:
-      return fail(400, "The compressed body is cut off");
-    case Inflation::broken:
-      break;
-  }
-  return fail(400, "The compressed body is broken");
+  return windows;
 }
 
 }  // namespace
@@ -168,29 +190,71 @@ void gzip(std::string_view data, std::string& out) {
   compressor.run(data, Z_FINISH, out);
 }
 
+class ContentDecoder::Stage : public Inflater {
+ public:
+  using Inflater::Inflater;
+};
+
+ContentDecoder::ContentDecoder(std::size_t max_size) : max_size_(max_size) {}
+
+ContentDecoder::~ContentDecoder() = default;
+
+Result<void> ContentDecoder::check(std::string_view content_encoding) {
+  const Result<Windows> windows = windows_of(content_encoding);
+  if (!windows) return std::unexpected(windows.error());
+  return {};
+}
+
+Result<void> ContentDecoder::begin(std::string_view content_encoding) {
+  const Result<Windows> windows = windows_of(content_encoding);
+  if (!windows) return std::unexpected(windows.error());
+  for (const int window : *windows) {
+    if (window != 0) stages_.push_back(std::make_unique<Stage>(window, max_size_, true));
+  }
+  return {};
+}
+
+Result<bool> ContentDecoder::step(std::string_view body, std::size_t most) {
+  if (stages_.empty()) {
+    if (is_first_) out_ = body;
+    return true;
+  }
+  // The last coding applied is the first to be undone.
+  switch (stages_.back()->step(is_first_ ? body : in_, most, out_)) {
+    case Inflation::more:
+      return false;
+    case Inflation::ok:
+      is_first_ = false;
+      stages_.pop_back();
+      if (stages_.empty()) return true;
+      in_ = std::exchange(out_, {});
+      return false;
+    case Inflation::too_large:
+      return fail(413, "The request's body expands to more than " + std::to_string(max_size_) +
+                           " bytes (max-body)");
+    case Inflation::incomplete:
+      return fail(400, "The compressed body is cut off");
+    case Inflation::broken:
+      break;
+  }
+  return fail(400, "The compressed body is broken");
+}
+
+std::size_t ContentDecoder::held_bytes() const {
+  return in_.capacity() + out_.capacity();
+}
+
 Result<std::string> decode_content(std::string_view content_encoding, std::string_view body,
                                    std::size_t max_size) {
-  static constexpr std::size_t kMaxCodings = 2;
-  std::vector<std::string_view> codings;
-  while (!content_encoding.empty()) {
-    const std::size_t comma = content_encoding.find(',');
-    const std::string_view coding = trim(content_encoding.substr(0, comma));
-    if (!coding.empty() && !equals_ignoring_case(coding, "identity")) codings.push_back(coding);
-    if (comma == std::string_view::npos) break;
-    content_encoding.remove_prefix(comma + 1);
+  ContentDecoder decoder(max_size);
+  if (Result<void> known = decoder.begin(content_encoding); !known) {
+    return std::unexpected(std::move(known.error()));
   }
-  if (codings.size() > kMaxCodings) {
-    return fail(415, "Content-Encoding: at most two codings may be applied");
+  for (;;) {
+    const Result<bool> done = decoder.step(body, max_size + 1);
+    if (!done) return std::unexpected(done.error());
+    if (*done) return decoder.take();
   }
-  std::string decoded(codings.empty() ? body : std::string_view());
-  // The last coding applied is the first to be undone.
-  for (auto coding = codings.rbegin(); coding != codings.rend(); ++coding) {
-    Result<std::string> step =
-        decode_one(*coding, coding == codings.rbegin() ? body : decoded, max_size);
-    if (!step) return step;
-    decoded = std::move(*step);
-  }
-  return decoded;
 }
 
 void deflate_message(std::string_view data, std::string& out) {
@@ -206,12 +270,14 @@ Result<void> inflate_message(std::string_view data, std::size_t max_size, std::s
   static constexpr std::string_view kTail("\x00\x00\xff\xff", 4);
   std::string whole(data);
   whole.append(kTail);
-  switch (expand(whole, kRawWindow, max_size, false, out)) {
+  Inflater inflater(kRawWindow, max_size, false);
+  switch (inflater.step(whole, max_size + 1, out)) {
     case Inflation::ok:
       return {};
     case Inflation::too_large:
       return fail(
           1009, "A message expands to more than " + std::to_string(max_size) + " bytes (max-body)");
+    case Inflation::more:
     case Inflation::incomplete:
     case Inflation::broken:
       break;

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -15,9 +18,39 @@ bool accepts_gzip(std::string_view accept_encoding);
 /// Compresses `data` with gzip (RFC 1952) and appends the result to `out`. Thread-safe.
 void gzip(std::string_view data, std::string& out);
 
-/// Undoes the Content-Encoding of a request's body: gzip, x-gzip, deflate, identity, or a list of
-/// at most two of these. Errors: 415 unknown coding, 400 broken data, 413 more than `max_size`
-/// bytes come out.
+/// Undoes the Content-Encoding of one request's body - gzip, x-gzip, deflate, identity, or a list
+/// of at most two of these - in steps, so that a little input that becomes much does not keep a
+/// loop. Not thread-safe.
+class ContentDecoder {
+ public:
+  /// At most `max_size` bytes may come out, of each coding.
+  explicit ContentDecoder(std::size_t max_size);
+  ~ContentDecoder();
+  ContentDecoder(const ContentDecoder&) = delete;
+  ContentDecoder& operator=(const ContentDecoder&) = delete;
+
+  /// Whether a body of that coding can be undone. Error: 415, one that is not known here.
+  static Result<void> check(std::string_view content_encoding);
+  /// Errors as check().
+  Result<void> begin(std::string_view content_encoding);
+  /// Goes on with `body`, the whole of it each time, until about `most` further bytes have come
+  /// out. True when it is done. Errors: 400 broken data, 413 too many bytes come out.
+  Result<bool> step(std::string_view body, std::size_t most);
+  [[nodiscard]] std::size_t held_bytes() const;
+  /// What has come out.
+  [[nodiscard]] std::string take() { return std::move(out_); }
+
+ private:
+  class Stage;
+
+  std::size_t max_size_;
+  std::vector<std::unique_ptr<Stage>> stages_;  // what is left to be undone, the first last
+  std::string in_;                              // what the stage before has made of the body
+  std::string out_;
+  bool is_first_ = true;  // the stage reads the body itself
+};
+
+/// The same at once.
 Result<std::string> decode_content(std::string_view content_encoding, std::string_view body,
                                    std::size_t max_size);
 

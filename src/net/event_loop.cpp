@@ -10,13 +10,10 @@
 #include <unistd.h>
 #include <utility>
 
-#include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 
 namespace sluice {
-namespace asio = boost::asio;
 namespace {
 
 /// Rounds of tasks that a turn runs: what its tasks post in their turn (a stream's flush) still
@@ -30,72 +27,6 @@ int checked(int result, const char* what) {
 
 }  // namespace
 
-/// Waits in Asio's place: the loop's own descriptors are one of Asio's, its next timer is one of
-/// Asio's timers.
-class EventLoop::Asio {
- public:
-  explicit Asio(EventLoop& event_loop)
-      : context(1), loop_(&event_loop), descriptors_(context), timer_(context) {}
-
-  /// On the loop's thread, before the context is run for the first time.
-  void start() {
-    if (std::exchange(started_, true)) return;
-    descriptors_.assign(checked(::dup(loop_->epoll_), "dup"));
-    wait();
-    after_turn();
-  }
-
-  void after_turn() {
-    if (!started_) return;
-    arm_timer();
-    loop_->asleep_.store(true);
-    if (loop_->has_work() || loop_->has_remote_.load()) post_turn();
-  }
-
-  /// Work came from outside a turn.
-  void post_turn() {
-    if (!started_ || std::exchange(turn_posted_, true)) return;
-    asio::post(context, [this] {
-      turn_posted_ = false;
-      loop_->run_turn(false);
-    });
-  }
-
-  void arm_timer() {
-    if (!started_ || loop_->timers_.empty() || loop_->timers_.next() >= armed_for_) return;
-    armed_for_ = loop_->timers_.next();
-    timer_.expires_at(std::chrono::steady_clock::time_point(armed_for_.time_since_epoch()));
-    timer_.async_wait([this](const boost::system::error_code& error) {
-      if (error) return;
-      armed_for_ = TimePoint::max();
-      loop_->run_turn(false);
-    });
-  }
-
-  asio::io_context context;
-
- private:
-  using Executor = asio::io_context::executor_type;
-  using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                           asio::wait_traits<std::chrono::steady_clock>, Executor>;
-
-  void wait() {
-    descriptors_.async_wait(asio::posix::descriptor_base::wait_read,
-                            [this](const boost::system::error_code& error) {
-                              if (error) return;
-                              loop_->run_turn(false);
-                              wait();
-                            });
-  }
-
-  EventLoop* loop_;
-  asio::posix::basic_stream_descriptor<Executor> descriptors_;
-  Timer timer_;
-  TimePoint armed_for_ = TimePoint::max();
-  bool started_ = false;
-  bool turn_posted_ = false;
-};
-
 EventLoop::EventLoop()
     : epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       wake_event_(checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")) {
@@ -105,45 +36,37 @@ EventLoop::EventLoop()
 
 EventLoop::~EventLoop() {
   // What the tasks hold may still call this loop while it is destroyed.
-  asio_used_.store(false);
-  asio_ = nullptr;
-  for (Task task; timers_.take_due(TimePoint::max(), task);) task = {};
-  while (!remote_.empty() || !local_.empty()) {
-    std::exchange(remote_, {}).clear();
-    std::exchange(local_, {}).clear();
-  }
+  discard_tasks();
   ::close(wake_event_);
   ::close(epoll_);
 }
 
-asio::io_context& EventLoop::context() {
-  std::call_once(asio_made_, [this] {
-    asio_ = std::make_unique<Asio>(*this);
-    asio_used_.store(true);
-    wake();
-  });
-  return asio_->context;
+void EventLoop::discard_tasks() {
+  for (Task task; timers_.take_due(TimePoint::max(), task);) task = {};
+  for (;;) {
+    std::vector<Task> posted = std::exchange(local_, {});
+    if (posted.empty()) {
+      // Others may still post.
+      const std::lock_guard lock(remote_mutex_);
+      posted.swap(remote_);
+    }
+    if (posted.empty()) return;
+  }
 }
 
 void EventLoop::run() {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-  while (!stopped_.load() && !asio_used_.load()) run_turn(true);
-  if (!asio_used_.load()) return;
-  asio_->start();
-  while (!stopped_.load()) asio_->context.run_one();
+  while (!stopped_.load()) run_turn(true);
 }
 
 bool EventLoop::poll() {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-  if (!asio_used_.load()) return run_turn(false);
-  asio_->start();
-  return asio_->context.poll() > 0;
+  return run_turn(false);
 }
 
 void EventLoop::stop() {
   stopped_.store(true);
   wake();
-  if (asio_used_.load()) asio_->context.stop();
 }
 
 bool EventLoop::on_loop_thread() const {
@@ -159,7 +82,6 @@ void EventLoop::wake() {
 void EventLoop::post(Task task) {
   if (on_loop_thread()) {
     local_.push_back(std::move(task));
-    work_added();
     return;
   }
   {
@@ -169,17 +91,6 @@ void EventLoop::post(Task task) {
   }
   // The loop says that it will sleep, then looks for tasks; we add one, then look whether it does.
   if (asleep_.exchange(false)) wake();
-}
-
-/// From outside a turn, only Asio's handlers add work; it does not know of it.
-void EventLoop::work_added() {
-  if (!in_turn_ && asio_used_.load(std::memory_order_relaxed)) asio_->post_turn();
-}
-
-Executor::TimerId EventLoop::schedule_at(TimePoint when, Task task) {
-  const TimerId id = timers_.add(when, std::move(task));
-  if (!in_turn_ && asio_used_.load(std::memory_order_relaxed)) asio_->arm_timer();
-  return id;
 }
 
 void EventLoop::watch(int descriptor, Watcher& watcher) {
@@ -195,7 +106,6 @@ void EventLoop::unwatch(int descriptor, Watcher& watcher) {
 }
 
 bool EventLoop::run_turn(bool may_wait) {
-  in_turn_ = true;
   bool ran = wait_and_dispatch(may_wait);
   if (!timers_.empty() && timers_.next() <= clock_.now()) {
     ran = true;
@@ -203,9 +113,7 @@ bool EventLoop::run_turn(bool may_wait) {
   }
   ran |= run_tasks();
   ran |= !hooks_.empty();
-  run_hooks();
-  in_turn_ = false;
-  if (asio_used_.load(std::memory_order_relaxed)) asio_->after_turn();
+  hooks_.run();
   return ran;
 }
 
@@ -229,7 +137,7 @@ int EventLoop::wait(bool may_wait) {
   Duration timeout = Duration::max();
   if (!timers_.empty()) timeout = std::max(Duration::zero(), timers_.next() - clock_.now());
   asleep_.store(true);
-  if (has_remote_.load() || stopped_.load() || asio_used_.load()) timeout = Duration::zero();
+  if (has_remote_.load() || stopped_.load()) timeout = Duration::zero();
   int count = -1;
   const bool is_endless = timeout == Duration::max();
   if (has_pwait2_) {
@@ -250,9 +158,18 @@ int EventLoop::wait(bool may_wait) {
   return count;
 }
 
+void EventLoop::run_task(Task& task) {
+  try {
+    task();
+  } catch (...) {
+    static LogLimit limit;
+    log_exception(limit, "A task of an event loop failed");
+  }
+}
+
 void EventLoop::run_timers() {
   const TimePoint now = clock_.now();
-  for (Task task; timers_.take_due(now, task);) task();
+  for (Task task; timers_.take_due(now, task);) run_task(task);
 }
 
 bool EventLoop::run_tasks() {
@@ -264,39 +181,16 @@ bool EventLoop::run_tasks() {
       remote_running_.swap(remote_);
     }
     ran = true;
-    for (Task& task : remote_running_) task();
+    for (Task& task : remote_running_) run_task(task);
     remote_running_.clear();
   }
   for (int round = 0; round < kTaskRounds && !local_.empty(); ++round) {
     ran = true;
     running_.swap(local_);
-    for (Task& task : running_) task();
+    for (Task& task : running_) run_task(task);
     running_.clear();
   }
   return ran;
-}
-
-void EventLoop::at_turn_end(TurnHook& hook) {
-  if (std::exchange(hook.queued_, true)) return;
-  hooks_.push_back(&hook);
-  work_added();
-}
-
-void EventLoop::forget(TurnHook& hook) {
-  if (!std::exchange(hook.queued_, false)) return;
-  std::ranges::replace(hooks_, &hook, nullptr);
-  std::ranges::replace(running_hooks_, &hook, nullptr);
-}
-
-void EventLoop::run_hooks() {
-  running_hooks_.swap(hooks_);
-  for (std::size_t i = 0; i < running_hooks_.size(); ++i) {
-    TurnHook* const hook = std::exchange(running_hooks_[i], nullptr);
-    if (hook == nullptr) continue;
-    hook->queued_ = false;
-    hook->on_turn_end();
-  }
-  running_hooks_.clear();
 }
 
 namespace {
@@ -336,6 +230,10 @@ void LoopPool::stop() {
   for (const auto& loop : loops_) loop->stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+}
+
+void LoopPool::discard_tasks() {
+  for (const auto& loop : loops_) loop->discard_tasks();
 }
 
 std::vector<EventLoop*> LoopPool::loops() const {

@@ -8,23 +8,18 @@
 #include <mutex>
 #include <sys/epoll.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/executor.hpp"
+#include "core/turn_hooks.hpp"
 #include "net/timer_heap.hpp"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace sluice {
 
 /// One thread's event loop over epoll. A turn is: the sockets that are ready, the timers that are
-/// due, the posted tasks, then the turn-end hooks. Everything but post(), stop(), context() and
+/// due, the posted tasks, then the turn-end hooks. Everything but post(), stop() and
 /// on_loop_thread() belongs to the thread that calls run(), or to the owner before run().
-///
-/// Libraries that speak Asio share the thread through context(); a loop that nobody asks for it
-/// never touches Asio.
 class EventLoop final : public Executor {
  public:
   EventLoop();
@@ -37,30 +32,20 @@ class EventLoop final : public Executor {
   /// Runs what is ready, without waiting; for tests and for loops driven from outside. Returns
   /// whether anything ran.
   bool poll();
+  /// Once run() has returned: destroys what was posted and scheduled, and what that posts, without
+  /// running it, while what it refers to is still there.
+  void discard_tasks();
   /// Makes run() return after the current turn. Thread-safe; may be called before run().
   void stop();
 
   /// A burst of posts from other threads wakes the loop once.
   void post(Task task) override;
-  TimerId schedule_at(TimePoint when, Task task) override;
+  TimerId schedule_at(TimePoint when, Task task) override {
+    return timers_.add(when, std::move(task));
+  }
   void cancel(TimerId id) override { timers_.remove(id); }
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   [[nodiscard]] bool on_loop_thread() const override;
-
-  /// Work that is collected during a turn and done at its end, such as flushing sockets.
-  class TurnHook {
-   public:
-    virtual ~TurnHook() = default;
-    virtual void on_turn_end() = 0;
-
-   private:
-    friend class EventLoop;
-    bool queued_ = false;
-  };
-  /// Calls `hook` once, when this turn's tasks have run. `hook` must outlive the turn or be
-  /// withdrawn by forget().
-  void at_turn_end(TurnHook& hook);
-  void forget(TurnHook& hook);
 
   /// Who is told that a descriptor is ready.
   class Watcher {
@@ -76,22 +61,18 @@ class EventLoop final : public Executor {
   /// Before the descriptor is closed and the watcher destroyed.
   void unwatch(int descriptor, Watcher& watcher);
 
-  /// The Asio context that runs on this thread. Thread-safe; what runs on it is not.
-  [[nodiscard]] boost::asio::io_context& context();
-
  private:
-  /// What a loop needs once its Asio context is in use.
-  class Asio;
-
   bool run_turn(bool may_wait);
   bool wait_and_dispatch(bool may_wait);
   int wait(bool may_wait);
+  /// What a task throws costs that task alone.
+  static void run_task(Task& task);
   void run_timers();
   bool run_tasks();
-  void run_hooks();
+  void add_hook(TurnHook& hook) override { hooks_.add(hook); }
+  void remove_hook(TurnHook& hook) override { hooks_.remove(hook); }
   [[nodiscard]] bool has_work() const { return !local_.empty() || !hooks_.empty(); }
   void wake();
-  void work_added();
 
   SteadyClock clock_;
   int epoll_ = -1;
@@ -106,9 +87,7 @@ class EventLoop final : public Executor {
 
   std::vector<Task> local_;
   std::vector<Task> running_;
-  std::vector<TurnHook*> hooks_;
-  std::vector<TurnHook*> running_hooks_;
-  bool in_turn_ = false;
+  TurnHooks hooks_;
 
   std::mutex remote_mutex_;
   std::vector<Task> remote_;  // guarded by remote_mutex_
@@ -117,10 +96,6 @@ class EventLoop final : public Executor {
   std::atomic<bool> asleep_ = false;  // a post must wake the loop
 
   TimerHeap timers_;
-
-  std::atomic<bool> asio_used_ = false;
-  std::once_flag asio_made_;
-  std::unique_ptr<Asio> asio_;
 };
 
 /// Event loops, one per thread. The threads start with start() and end with stop() or the
@@ -135,6 +110,8 @@ class LoopPool {
 
   void start();
   void stop();
+  /// EventLoop::discard_tasks() of all, after stop().
+  void discard_tasks();
 
   [[nodiscard]] std::size_t size() const { return loops_.size(); }
   [[nodiscard]] EventLoop& loop(std::size_t index) { return *loops_[index]; }

@@ -6,14 +6,13 @@
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 
 #include "net/descriptor.hpp"
 
@@ -69,6 +68,40 @@ TEST_F(EventLoopTest, RunsPostedTasksInOrderButNotAtOnce) {
   EXPECT_THAT(log, IsEmpty());
   settle();
   EXPECT_THAT(log, ElementsAre("a", "b", "c", "d"));
+}
+
+TEST_F(EventLoopTest, WhatATaskThrowsCostsThatTaskAlone) {
+  testing::internal::CaptureStderr();
+  loop.post([] { throw std::runtime_error("a"); });
+  loop.post(note("posted"));
+  std::thread([this] {
+    loop.post([] { throw 1; });
+    loop.post(note("from elsewhere"));
+  }).join();
+  loop.schedule_at(loop.clock().now(), [] { throw std::runtime_error("b"); });
+  loop.schedule_at(loop.clock().now(), note("timer"));
+  settle();
+  EXPECT_THAT(log, testing::UnorderedElementsAre("posted", "from elsewhere", "timer"));
+  testing::internal::GetCapturedStderr();  // one of them is logged, if none was a while before
+}
+
+TEST_F(EventLoopTest, DiscardsWhatTasksHoldAndWhatThatPosts) {
+  struct PostsAtTheEnd {
+    explicit PostsAtTheEnd(EventLoop& where) : home(&where) {}
+    ~PostsAtTheEnd() {
+      home->post([last = std::shared_ptr<int>(std::exchange(kept, nullptr))] {});
+    }
+    EventLoop* home;
+    std::shared_ptr<int> kept = std::make_shared<int>(1);
+  };
+  auto held = std::make_shared<PostsAtTheEnd>(loop);
+  const std::weak_ptr<int> last = held->kept;
+  loop.schedule_at(TimePoint::max(), [held = std::move(held)] {});
+  loop.post(note("never"));
+  loop.discard_tasks();
+  EXPECT_TRUE(last.expired());
+  settle();
+  EXPECT_THAT(log, IsEmpty());
 }
 
 TEST_F(EventLoopTest, CallsEachHookOnceWhenTheTasksOfATurnHaveRun) {
@@ -228,39 +261,6 @@ TEST_F(EventLoopTest, TellsNobodyWhoHasBeenWithdrawnInTheSameTurn) {
   second.say("b");
   settle();
   EXPECT_EQ(first.ready + second.ready, 1);
-}
-
-TEST_F(EventLoopTest, SharesItsThreadWithAsio) {
-  boost::asio::io_context& context = loop.context();
-  Watched watched(loop);
-  Hook hook(log, "hook");
-  std::thread stopper;
-  watched.then = [&] {
-    boost::asio::post(context, [&] {
-      log.emplace_back("asio");
-      // Work that comes from one of Asio's handlers.
-      loop.post([&] {
-        log.emplace_back("task");
-        loop.at_turn_end(hook);
-      });
-      loop.schedule_at(loop.clock().now() + 1ms, [&] {
-        log.emplace_back("timer");
-        stopper = std::thread([&] { loop.post([&] { loop.stop(); }); });
-      });
-    });
-  };
-  std::thread other([&] { loop.post([&] { watched.say("a"); }); });
-  loop.run();
-  other.join();
-  stopper.join();
-  EXPECT_THAT(log, ElementsAre("asio", "task", "hook", "timer"));
-}
-
-TEST_F(EventLoopTest, TakesAsioInWhileItRuns) {
-  std::thread other(
-      [&] { boost::asio::post(loop.context(), [&] { loop.post([&] { loop.stop(); }); }); });
-  loop.run();
-  other.join();
 }
 
 TEST_F(EventLoopTest, TakesTasksFromOtherThreadsInTheirOrder) {

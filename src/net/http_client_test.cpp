@@ -340,7 +340,7 @@ TEST_F(HttpClientTest, ACallDroppedBeforeItIsConnectedIsNotHeardOf) {
 
 TEST_F(HttpClientTest, SaysThatNobodyListens) {
   const Url url = server.url();
-  server.acceptor.close();
+  server.acceptor = nullptr;
   HttpClient client(loop);
   const auto call = client.send({.method = "GET", .url = url}, outcome.callbacks());
   EXPECT_FALSE(outcome.ended()) << "a failure must not come from within send()";

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,6 +42,10 @@ class ChunkBlock {
   std::size_t body_at_ = 0;
 };
 
+/// Header fields of a reply that no cache keeps and no proxy holds back.
+inline constexpr std::array<HeaderField, 2> kUnbufferedFields = {
+    {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
+
 /// Turns `body`, which must not be empty, into one framed HTTP chunk (RFC 9112, section 7.1).
 void frame_chunk(std::string& body);
 
@@ -48,8 +54,9 @@ void frame_chunk(std::string& body);
 class WebSocketHandler {
  public:
   virtual ~WebSocketHandler() = default;
-  /// One whole text message (valid UTF-8), valid during the call.
-  virtual void on_message(std::string_view text) = 0;
+  /// One whole text message (valid UTF-8), valid during the call. False: taken, but no more before
+  /// WebSocketSession::resume_input().
+  virtual bool on_message(std::string_view text) = 0;
   /// A binary message; unless overridden it closes the connection with 1003.
   virtual bool on_binary(std::string_view /*data*/) { return false; }
   /// The output queue has fallen below its low-water mark after send_* had returned false.
@@ -74,6 +81,8 @@ class WebSocketSession : public RefCounted {
   /// The same, sent now with all that is queued: copied only where the socket does not take them.
   virtual bool push_frames(std::string_view frames) = 0;
   virtual void ping(std::string_view payload = {}) = 0;
+  /// The handler takes more messages.
+  virtual void resume_input() = 0;
   /// Starts the closing handshake. `code` is a code that may be sent (RFC 6455, section 7.4).
   virtual void close(int code, std::string_view reason = {}) = 0;
   /// Sends what is queued now instead of at the turn's end.
@@ -102,6 +111,9 @@ class BodyHandler {
   virtual bool on_body(std::string_view bytes) = 0;
   /// The body is whole.
   virtual void on_body_end() = 0;
+  /// A name for the message of which the body so far has a part, or 0 if it ends with a message.
+  /// The connection ends when the rest of one does not come within the time that a request has.
+  [[nodiscard]] virtual std::uint64_t unfinished() const { return 0; }
 };
 
 /// The reply side of one request. Only on its loop's thread (the last handle may be dropped on any
@@ -137,6 +149,12 @@ class HttpExchange : public RefCounted {
   virtual bool write(const ChunkBlock& block) = 0;
   /// Sends what is queued now instead of at the turn's end.
   virtual void flush() = 0;
+  /// From now on a reply that has not begun when the connection has been silent for
+  /// HttpServerOptions::event_start begins as an event stream of status 200, which comments keep
+  /// open: a caller, and whoever stands in between, waits longer for those than for a first byte.
+  virtual void stream_if_silent() = 0;
+  /// Whether start() has been called, or the silence has broken.
+  [[nodiscard]] virtual bool is_streaming() const = 0;
   /// Ends a streaming reply.
   virtual void finish() = 0;
   /// Breaks the connection off, so that the peer sees that the reply is not whole.
@@ -172,12 +190,37 @@ class HttpExchange : public RefCounted {
 };
 using HttpExchangePtr = RefPtr<HttpExchange>;
 
+/// A body that is made ready for its request to be handled. Destroyed with the connection, or after
+/// on_request().
+class PreparedBody {
+ public:
+  virtual ~PreparedBody() = default;
+  [[nodiscard]] virtual bool is_ready() const = 0;
+  [[nodiscard]] virtual std::string_view text() const = 0;
+};
+
 /// What answers requests. Requests of one connection come one at a time, in order: the next when
 /// the exchange of the one before is finished.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
   virtual void on_request(const HttpRequest& request, HttpExchangePtr exchange) = 0;
+  /// Whether the body of this request, of which only the head is looked at, is worth its cost.
+  /// Asked once before the server waits for a body that is not there whole, or decodes one. False:
+  /// on_request() gets the request with `body_follows` set and refuses it; the connection ends with
+  /// the reply, and the body is thrown away.
+  [[nodiscard]] virtual bool admits_body(const HttpRequest& /*head*/) const { return true; }
+  /// Whether something that takes long, such as parsing it, is to be done with a body of that many
+  /// bytes before on_request().
+  [[nodiscard]] virtual bool prepares_body(const HttpRequest& /*head*/,
+                                           std::size_t /*size*/) const {
+    return false;
+  }
+  /// Begins that. on_request() finds the result in its request, once `ready` has been called on a
+  /// later turn. Never null.
+  virtual std::unique_ptr<PreparedBody> prepare(std::string /*body*/, Executor::Task /*ready*/) {
+    return nullptr;
+  }
   /// Whether on_request() wants this request, of which only the head is there, before its body.
   /// Its connection ends with the reply. Not asked for bodies with a content coding.
   [[nodiscard]] virtual bool streams_body(const HttpRequest& /*head*/) const { return false; }

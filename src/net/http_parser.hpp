@@ -71,6 +71,7 @@ class ChunkedBodyReader {
   enum class State : std::uint8_t {
     size_first,  // the first digit of a chunk's size
     size,
+    size_space,  // between a size and its extension
     extension,
     size_lf,
     data,

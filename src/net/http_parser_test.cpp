@@ -79,6 +79,7 @@ TEST_F(HttpHeadParserTest, KnowsEachHeaderItRecognises) {
       "content-type",
       "cookie",
       "expect",
+      "forwarded",
       "host",
       "last-event-id",
       "mcp-method",
@@ -94,6 +95,7 @@ TEST_F(HttpHeadParserTest, KnowsEachHeaderItRecognises) {
       "upgrade",
       "user-agent",
       "x-api-key",
+      "x-forwarded-for",
   };
   static_assert(std::size(kNames) == kKnownHeaders);
   for (std::size_t i = 0; i < kKnownHeaders; ++i) {
@@ -271,6 +273,8 @@ INSTANTIATE_TEST_SUITE_P(
         ChunkedCase{"too_long_in_all", "14\r\n01234567890123456789\r\n1\r\n", "", 413},
         ChunkedCase{"overflow", "fffffffffffffffff\r\n", "", 413},
         ChunkedCase{"no_size", "\r\n", "", 400}, ChunkedCase{"no_number", "5x\r\n", "", 400},
+        ChunkedCase{"two_numbers", "1 0\r\na\r\n0\r\n\r\n", "", 400},
+        ChunkedCase{"space", "1 \r\na\r\n0\r\n\r\n", "", 400},
         ChunkedCase{"negative", "-1\r\n", "", 400}, ChunkedCase{"bare_lf", "1\na\n0\n\n", "", 400},
         ChunkedCase{"bare_cr", "1\ra", "", 400},
         ChunkedCase{"longer_than_said", "1\r\nab\r\n", "", 400},
@@ -283,6 +287,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ChunkedBodyReader, BoundsExtensionsAndTrailers) {
   ChunkedBodyReader extensions(10);
   EXPECT_EQ(extensions.feed("1;" + std::string(20'000, 'e')).error().code, 431);
+  ChunkedBodyReader many(100'000);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(many.feed("1;" + std::string(64, 'e') + "\r\nx\r\n")) << i;
+  }
   ChunkedBodyReader trailers(10);
   EXPECT_EQ(trailers.feed("0\r\nT: " + std::string(20'000, 't')).error().code, 431);
 }

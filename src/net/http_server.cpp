@@ -1,10 +1,16 @@
 #include "net/http_server.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "net/acceptor.hpp"
-#include "net/drain_watch.hpp"
-#include "net/server_worker.hpp"
+#include "net/connection_server.hpp"
+#include "net/connection_shares.hpp"
+#include "net/http_worker.hpp"
+#include "net/server_http.hpp"
+#include "net/socket_connection.hpp"
 
 namespace sluice {
 namespace {
@@ -20,68 +26,84 @@ constexpr std::string_view kTooMany =
 
 class HttpServer::Impl {
  public:
-  Impl(std::vector<EventLoop*> loops, std::vector<HttpHandler*> handlers,
+  Impl(const std::vector<EventLoop*>& loops, const std::vector<HttpHandler*>& handlers,
        HttpServerOptions server_options)
-      : memory(HttpServerOptions::kMemory), options(server_options), home(*loops.front()) {
+      : memory(HttpServerOptions::kMemory), options(server_options), server(*loops.front()) {
     if (options.memory == nullptr) options.memory = &memory;
     for (std::size_t i = 0; i < loops.size(); ++i) {
-      workers.push_back(
-          std::make_unique<ServerWorker>(*loops[i], *handlers[i], options, connections, workers));
+      server.add_worker(std::make_unique<HttpWorker>(*loops[i], loops[i], *handlers[i], options));
     }
   }
 
   /// On the home loop.
   void accept_from(Descriptor socket, const std::shared_ptr<TlsContext>& tls) {
-    if (stopping) return;
-    acceptors.push_back(std::make_unique<Acceptor>(
-        home, std::move(socket),
-        [this, tls](Descriptor accepted, const PeerAddress& peer) {
-          take(std::move(accepted), peer, tls);
-        },
-        accept_errors));
+    server.accept_from(std::move(socket),
+                       [this, tls](Descriptor accepted, const PeerAddress& peer) {
+                         take(std::move(accepted), peer, tls);
+                       });
   }
 
   /// Deals the connection out to the next worker.
   void take(Descriptor socket, const PeerAddress& peer, const std::shared_ptr<TlsContext>& tls) {
-    ServerWorker& worker = *workers[next_worker];
-    next_worker = (next_worker + 1) % workers.size();
-    const std::size_t before = connections.fetch_add(1, std::memory_order_relaxed);
-    const bool is_served = before < options.max_connections;
-    if (!is_served) rejected.fetch_add(1, std::memory_order_relaxed);
-    if (before >= options.max_connections + kTurnedAway) {
-      // Too many even to be told so.
-      connections.fetch_sub(1, std::memory_order_relaxed);
-      return;
+    const std::size_t before = server.connections();
+    const ConnectionTicket::Count of_client = connections_of(peer);
+    const bool has_share = of_client == nullptr || of_client->load() < share();
+    const bool is_served = before < options.max_connections && has_share;
+    if (!is_served) {
+      static LogLimit limit;
+      rejected.fetch_add(1, std::memory_order_relaxed);
+      if (const auto left_out = limit.take()) {
+        log_warning(
+            "a connection is refused: there are as many as there may be",
+            {{"limit", has_share ? "http.max_connections" : "http.max_connections_per_client"},
+             {"peer", peer.to_string()},
+             {"left_out", *left_out}});
+      }
     }
-    auto adopt = [&worker, is_served, peer, tls, socket = std::move(socket)]() mutable {
+    // Too many even to be told so.
+    if (before >= options.max_connections + kTurnedAway) return;
+    if (!has_share && of_client->load() >= share() + kTurnedAway) return;
+    auto& worker = static_cast<HttpWorker&>(server.next_worker());
+    auto serve = [this, &worker, is_served, peer, tls, ticket = server.take_ticket(of_client),
+                  socket = std::move(socket)]() mutable {
+      worker.note_time();
+      const RefPtr<Connection> connection(new SocketConnection(
+          worker, options.output, std::move(socket), peer, tls.get(), std::move(ticket)));
       if (is_served) {
-        worker.adopt(std::move(socket), peer, tls.get());
+        ServerHttp::begin(*connection, worker);
       } else {
-        worker.turn_away(std::move(socket), peer, tls.get(), kTooMany);
+        ServerHttp::turn_away(*connection, worker, kTooMany);
       }
     };
     if (worker.loop.on_loop_thread()) {
-      adopt();
+      serve();
     } else {
-      worker.loop.post(std::move(adopt));
+      worker.loop.post(std::move(serve));
     }
+  }
+
+  [[nodiscard]] std::size_t share() const {
+    return options.max_connections_per_client != 0
+               ? options.max_connections_per_client
+               : std::max<std::size_t>(options.max_connections / 4, 1);
+  }
+  /// How many connections the peer's address has. Null: it has no share.
+  ConnectionTicket::Count connections_of(const PeerAddress& peer) {
+    const bool stands_for_many = options.stands_for_many && options.stands_for_many(peer);
+    if (peer.is_loopback() || stands_for_many) return nullptr;
+    return shares.of(peer, server.connections());
   }
 
   MemoryBudget memory;  // unless the options bring one
   HttpServerOptions options;
-  EventLoop& home;
-  std::vector<std::unique_ptr<ServerWorker>> workers;
-  std::atomic<std::size_t> connections = 0;
+  ConnectionServer server;
   std::atomic<std::uint64_t> rejected = 0;
-  std::atomic<std::uint64_t> accept_errors = 0;
-  std::vector<std::unique_ptr<Acceptor>> acceptors;
-  std::size_t next_worker = 0;
-  bool stopping = false;
+  ConnectionShares shares;  // for the home loop
 };
 
-HttpServer::HttpServer(std::vector<EventLoop*> loops, std::vector<HttpHandler*> handlers,
-                       HttpServerOptions options)
-    : impl_(std::make_unique<Impl>(std::move(loops), std::move(handlers), options)) {}
+HttpServer::HttpServer(const std::vector<EventLoop*>& loops,
+                       const std::vector<HttpHandler*>& handlers, HttpServerOptions options)
+    : impl_(std::make_unique<Impl>(loops, handlers, options)) {}
 
 HttpServer::~HttpServer() = default;
 
@@ -89,7 +111,7 @@ Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t 
                                          std::shared_ptr<TlsContext> tls) {
   Result<std::vector<Descriptor>> sockets = listen_on(host, port);
   if (!sockets) return std::unexpected(std::move(sockets.error()));
-  impl_->home.post(
+  impl_->server.home().post(
       [impl = impl_.get(), sockets = std::move(*sockets), tls = std::move(tls)]() mutable {
         for (Descriptor& socket : sockets) impl->accept_from(std::move(socket), tls);
       });
@@ -97,27 +119,13 @@ Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t 
 }
 
 void HttpServer::shutdown(TimePoint deadline, Executor::Task done) {
-  impl_->home.post([impl = impl_.get(), deadline, done = std::move(done)]() mutable {
-    impl->stopping = true;
-    impl->acceptors.clear();
-    for (const auto& worker : impl->workers) {
-      worker->loop.post([&drained = *worker] { drained.drain(); });
-    }
-    watch_drain(
-        impl->home, impl->connections, deadline,
-        [impl] {
-          for (const auto& worker : impl->workers) {
-            worker->loop.post([&dropped = *worker] { dropped.drop_all(); });
-          }
-        },
-        std::move(done));
-  });
+  impl_->server.shutdown(deadline, {}, std::move(done));
 }
 
 HttpServerStats HttpServer::stats() const {
   HttpServerStats stats;
-  for (const auto& worker : impl_->workers) {
-    const ServerCounters& c = worker->counters;
+  for (std::size_t i = 0; i < impl_->server.workers(); ++i) {
+    const ServerCounters& c = impl_->server.worker(i).counters;
     const auto get = [](const std::atomic<std::uint64_t>& counter) {
       return counter.load(std::memory_order_relaxed);
     };
@@ -132,12 +140,12 @@ HttpServerStats HttpServer::stats() const {
     stats.bytes_out += get(c.bytes_out);
     stats.timeouts += get(c.timeouts);
     stats.stalled += get(c.stalled);
-    for (std::size_t i = 0; i < std::size(c.responses); ++i) {
-      stats.responses[i] += get(c.responses[i]);
+    for (std::size_t k = 0; k < std::size(c.responses); ++k) {
+      stats.responses[k] += get(c.responses[k]);
     }
   }
   stats.connections_rejected = impl_->rejected.load(std::memory_order_relaxed);
-  stats.accept_errors = impl_->accept_errors.load(std::memory_order_relaxed);
+  stats.accept_errors = impl_->server.accept_errors();
   return stats;
 }
 

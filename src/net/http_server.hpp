@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/memory_budget.hpp"
+#include "net/connection_worker.hpp"
 #include "net/event_loop.hpp"
 #include "net/http_exchange.hpp"
 #include "net/output_stage.hpp"
@@ -20,23 +22,29 @@ namespace sluice {
 struct HttpServerOptions {
   static constexpr std::size_t kMemory = std::size_t{256} << 20U;
 
-  std::size_t max_header_bytes = 16U << 10U;  // beyond: 431
-  std::size_t max_headers = 100;              // beyond: 431; at most 250
-  std::size_t max_uri = 8U << 10U;            // beyond: 414
-  std::size_t max_body = 4U << 20U;           // also after decompression; beyond: 413
-  std::size_t max_connections = 100'000;      // over all loops; beyond: 503 and close
-  std::size_t gzip_threshold = 4U << 10U;     // smaller replies are not compressed; 0: none is
-  OutputLimits output;                        // of each connection
-  MemoryBudget* memory = nullptr;  // what all buffers draw on; null: one of kMemory bytes
+  std::size_t max_header_bytes = 16U << 10U;   // beyond: 431
+  std::size_t max_headers = 100;               // beyond: 431; at most 250
+  std::size_t max_uri = 8U << 10U;             // beyond: 414
+  std::size_t max_body = 4U << 20U;            // also after decompression; beyond: 413
+  std::size_t max_connections = 100'000;       // over all loops; beyond: 503 and close
+  std::size_t max_connections_per_client = 0;  // of one address; beyond: the same; 0: a quarter
+  /// Addresses that stand for many clients, as a proxy's does, and so have no share. Called on the
+  /// first loop. Loopback addresses have none anyway.
+  std::function<bool(const PeerAddress&)> stands_for_many = {};
+  std::size_t gzip_threshold = 4U << 10U;  // smaller replies are not compressed; 0: none is
+  OutputLimits output;                     // of each connection
+  MemoryBudget* memory = nullptr;          // what all buffers draw on; null: one of kMemory bytes
 
   Duration request_timeout = std::chrono::seconds(30);  // a request's last byte after its first
   Duration idle_timeout = std::chrono::seconds(75);     // keep-alive without a request
-  Duration stall_timeout = std::chrono::seconds(30);    // a peer that takes nothing is dropped
   /// An event stream without anything to say gets a comment this often, so that whoever stands in
   /// between keeps it open, and a peer that is gone is noticed; 0: none.
   Duration event_keep_alive = std::chrono::seconds(15);
+  /// A reply that may become an event stream does so after this long without a byte either way.
+  Duration event_start = std::chrono::seconds(5);
   Duration ping_interval = std::chrono::seconds(30);  // WebSocket; two unanswered end it; 0: none
 
+  WorkLimits work = {};
   Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
   const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
 };
@@ -67,7 +75,7 @@ class HttpServer {
  public:
   /// handlers[i] answers what arrives on loops[i], on its thread. Loops and handlers outlive the
   /// server.
-  HttpServer(std::vector<EventLoop*> loops, std::vector<HttpHandler*> handlers,
+  HttpServer(const std::vector<EventLoop*>& loops, const std::vector<HttpHandler*>& handlers,
              HttpServerOptions options = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

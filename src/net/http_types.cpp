@@ -26,6 +26,7 @@ constexpr std::array<KnownName, kKnownHeaders> kKnownNames = {{
     {"content-type", KnownHeader::content_type},
     {"cookie", KnownHeader::cookie},
     {"expect", KnownHeader::expect},
+    {"forwarded", KnownHeader::forwarded},
     {"host", KnownHeader::host},
     {"last-event-id", KnownHeader::last_event_id},
     {"mcp-method", KnownHeader::mcp_method},
@@ -41,6 +42,7 @@ constexpr std::array<KnownName, kKnownHeaders> kKnownNames = {{
     {"upgrade", KnownHeader::upgrade},
     {"user-agent", KnownHeader::user_agent},
     {"x-api-key", KnownHeader::x_api_key},
+    {"x-forwarded-for", KnownHeader::x_forwarded_for},
 }};
 
 constexpr char lower(char c) {
@@ -98,6 +100,18 @@ bool list_has_token(std::string_view list, std::string_view token) {
     list.remove_prefix(comma + 1);
   }
   return false;
+}
+
+std::optional<PeerAddress> PeerAddress::parse(std::string_view text) {
+  PeerAddress address;
+  const std::string terminated(text);
+  if (inet_pton(AF_INET6, terminated.c_str(), address.ip.data()) == 1) return address;
+  address.ip = {};
+  std::copy(kMappedPrefix.begin(), kMappedPrefix.end(), address.ip.begin());
+  if (inet_pton(AF_INET, terminated.c_str(), address.ip.data() + kMappedPrefix.size()) != 1) {
+    return std::nullopt;
+  }
+  return address;
 }
 
 bool PeerAddress::is_v4() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ enum class KnownHeader : std::uint8_t {
   content_type,
   cookie,
   expect,
+  forwarded,
   host,
   last_event_id,
   mcp_method,
@@ -40,6 +42,7 @@ enum class KnownHeader : std::uint8_t {
   upgrade,
   user_agent,
   x_api_key,
+  x_forwarded_for,
   unknown,  // every other field
 };
 inline constexpr std::size_t kKnownHeaders = static_cast<std::size_t>(KnownHeader::unknown);
@@ -81,11 +84,16 @@ struct PeerAddress {
   std::array<std::uint8_t, 16> ip{};
   std::uint16_t port = 0;
 
+  /// "192.0.2.1" or "2001:db8::1", without brackets and port.
+  static std::optional<PeerAddress> parse(std::string_view text);
+
   [[nodiscard]] bool is_v4() const;
   [[nodiscard]] bool is_loopback() const;
   /// The address without the port: "192.0.2.1", "2001:db8::1".
   [[nodiscard]] std::string to_string() const;
 };
+
+class PreparedBody;
 
 /// One request as the handler sees it. Every view points into the connection's buffers and is
 /// valid only during HttpHandler::on_request.
@@ -98,6 +106,7 @@ struct HttpRequest {
   std::string_view authority = {};       // of a target in absolute-form; the same as Host
   int minor_version = 1;                 // of HTTP/1
   std::string_view body;                 // whole, with chunking and content coding removed
+  PreparedBody* prepared = nullptr;      // what HttpHandler::prepare() has made of it
   bool body_follows = false;             // then it is not here: see HttpExchange::read_body()
   std::span<const HeaderField> headers;  // in order, as sent, without trailers
   std::array<std::uint8_t, kKnownHeaders> known{};  // 1 + index into headers of the first, or 0
@@ -105,6 +114,11 @@ struct HttpRequest {
   PeerAddress peer;
   bool tls = false;
 
+  /// Who is asked, with or without port: the target in absolute-form says it, else the field Host
+  /// (RFC 9112, section 3.2.2). Without data(): neither does.
+  [[nodiscard]] std::string_view host() const {
+    return authority.data() != nullptr ? authority : header(KnownHeader::host);
+  }
   /// The value of the first such field, or an empty view (data() == nullptr) if there is none.
   [[nodiscard]] std::string_view header(KnownHeader name) const {
     const std::uint8_t at = known[static_cast<std::size_t>(name)];

@@ -93,7 +93,9 @@ bool InputBuffer::own(std::size_t capacity) {
 }
 
 bool InputBuffer::settle() {
-  const bool is_kept = empty() || owned_ != nullptr || own(size());
+  // A long message leaves no more behind than what came after it needs.
+  const bool is_too_large = capacity_ > BufferPool::kInputSize && size() <= BufferPool::kInputSize;
+  const bool is_kept = empty() || (owned_ != nullptr && !is_too_large) || own(size());
   if (empty() || !is_kept) disown();
   return is_kept;
 }

@@ -5,36 +5,40 @@
 #include <unistd.h>
 #include <utility>
 
-#include "net/acceptor.hpp"
-#include "net/drain_watch.hpp"
-#include "net/line_connection.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+#include "net/connection_server.hpp"
+#include "net/descriptor_connection.hpp"
 #include "net/unix_socket.hpp"
 
 namespace sluice {
 
 class LineServer::Impl {
  public:
-  Impl(std::vector<EventLoop*> loops, std::vector<LineService*> line_services,
+  Impl(const std::vector<EventLoop*>& loops, std::vector<LineService*> line_services,
        LineServerOptions server_options)
       : options(std::move(server_options)),
         own(options.lines),
-        home(*loops.front()),
-        services(std::move(line_services)) {
+        services(std::move(line_services)),
+        server(*loops.front()) {
     own.line_timeout = {};
-    own.stall_timeout = {};
+    own.output.stall_timeout = {};
     for (EventLoop* loop : loops) {
-      workers.push_back(
-          std::make_unique<LineWorker>(*loop, options.tick, options.clock, options.memory));
+      server.add_worker(
+          std::make_unique<ConnectionWorker>(*loop, loop,
+                                             ConnectionWorker::Options{.memory = options.memory,
+                                                                       .tick = options.tick,
+                                                                       .clock = options.clock,
+                                                                       .work = options.work}));
     }
   }
 
   /// On the home loop.
   void accept_from(UnixListener listener) {
-    if (stopping) return;
-    acceptors.push_back(std::make_unique<Acceptor>(
-        home, listener.take_socket(),
-        [this](Descriptor socket, const PeerAddress& /*peer*/) { take(std::move(socket)); },
-        accept_errors));
+    if (server.is_stopping()) return;
+    server.accept_from(
+        listener.take_socket(),
+        [this](Descriptor socket, const PeerAddress& /*peer*/) { take(std::move(socket)); });
     listeners.push_back(std::move(listener));
   }
 
@@ -42,99 +46,81 @@ class LineServer::Impl {
   void take(Descriptor socket) {
     const Result<uid_t> user = peer_user(socket);
     if (!user) return;
-    if (connections.load(std::memory_order_relaxed) >= options.max_connections) {
+    if (server.connections() >= options.max_connections) {
+      static LogLimit limit;
       rejected.fetch_add(1, std::memory_order_relaxed);
+      if (const auto left_out = limit.take()) {
+        log_warning("a connection is refused: there are as many as there may be",
+                    {{"limit", "http.max_connections"}, {"left_out", *left_out}});
+      }
       ::send(socket.get(), options.too_many.data(), options.too_many.size(),
              MSG_DONTWAIT | MSG_NOSIGNAL);
       return;
     }
-    const std::size_t index = next_worker;
-    next_worker = (next_worker + 1) % workers.size();
-    connections.fetch_add(1, std::memory_order_relaxed);
-    workers[index]->loop.post([this, index, user = *user, socket = std::move(socket)]() mutable {
-      serve(index, std::move(socket), {}, user, options.lines, {});
+    ConnectionWorker& worker = server.next_worker();
+    worker.loop.post([this, &worker, user = *user, ticket = server.take_ticket(),
+                      socket = std::move(socket)]() mutable {
+      serve(worker, std::move(socket), {}, user, options.lines, std::move(ticket), {});
     });
   }
 
-  /// On the worker's loop. The connection has been counted.
-  void serve(std::size_t index, Descriptor input, Descriptor output, uid_t user,
-             const LineOptions& lines, Executor::Task ended) {
-    const RefPtr<LineConnection> connection(
-        new LineConnection(*workers[index], std::move(input), std::move(output), lines,
-                           [this, ended = std::move(ended)]() mutable {
-                             connections.fetch_sub(1, std::memory_order_relaxed);
-                             if (ended) ended();
-                           }));
-    connection->start(services[index]->open(connection, user));
+  /// On the worker's loop.
+  void serve(ConnectionWorker& worker, Descriptor input, Descriptor output, uid_t user,
+             const LineOptions& lines, ConnectionTicket ticket, Executor::Task ended) {
+    const RefPtr<Connection> connection(
+        new DescriptorConnection(worker, lines.output, std::move(input), std::move(output),
+                                 std::move(ticket), std::move(ended)));
+    LineSession::begin(*connection, *services[worker.number()], user, lines);
   }
 
   LineServerOptions options;
   LineOptions own;  // of adopted connections
-  EventLoop& home;
   std::vector<LineService*> services;
-  std::vector<std::unique_ptr<LineWorker>> workers;
-  std::atomic<std::size_t> connections = 0;
+  ConnectionServer server;
   std::atomic<std::uint64_t> rejected = 0;
-  std::atomic<std::uint64_t> accept_errors = 0;
   std::vector<UnixListener> listeners;
-  std::vector<std::unique_ptr<Acceptor>> acceptors;
-  std::size_t next_worker = 0;
-  bool stopping = false;
 };
 
-LineServer::LineServer(std::vector<EventLoop*> loops, std::vector<LineService*> services,
+LineServer::LineServer(const std::vector<EventLoop*>& loops, std::vector<LineService*> services,
                        LineServerOptions options)
-    : impl_(std::make_unique<Impl>(std::move(loops), std::move(services), std::move(options))) {}
+    : impl_(std::make_unique<Impl>(loops, std::move(services), std::move(options))) {}
 
 LineServer::~LineServer() = default;
 
 Result<void> LineServer::listen(const std::string& path, mode_t mode) {
   Result<UnixListener> listener = UnixListener::listen(path, mode);
   if (!listener) return std::unexpected(std::move(listener.error()));
-  impl_->home.post([impl = impl_.get(), listener = std::move(*listener)]() mutable {
+  impl_->server.home().post([impl = impl_.get(), listener = std::move(*listener)]() mutable {
     impl->accept_from(std::move(listener));
   });
   return {};
 }
 
 void LineServer::adopt(Descriptor input, Descriptor output, Executor::Task ended) {
-  impl_->connections.fetch_add(1, std::memory_order_relaxed);
-  impl_->home.post([impl = impl_.get(), input = std::move(input), output = std::move(output),
-                    ended = std::move(ended)]() mutable {
-    impl->serve(0, std::move(input), std::move(output), ::getuid(), impl->own, std::move(ended));
+  impl_->server.home().post([impl = impl_.get(), input = std::move(input),
+                             output = std::move(output), ticket = impl_->server.take_ticket(),
+                             ended = std::move(ended)]() mutable {
+    impl->serve(impl->server.worker(0), std::move(input), std::move(output), ::getuid(), impl->own,
+                std::move(ticket), std::move(ended));
   });
 }
 
 void LineServer::shutdown(TimePoint deadline, Executor::Task done) {
-  impl_->home.post([impl = impl_.get(), deadline, done = std::move(done)]() mutable {
-    impl->stopping = true;
-    impl->acceptors.clear();
-    impl->listeners.clear();
-    for (const auto& worker : impl->workers) {
-      worker->loop.post([&drained = *worker] { drained.drain(); });
-    }
-    watch_drain(
-        impl->home, impl->connections, deadline,
-        [impl] {
-          for (const auto& worker : impl->workers) {
-            worker->loop.post([&dropped = *worker] { dropped.drop_all(); });
-          }
-        },
-        std::move(done));
-  });
+  impl_->server.shutdown(
+      deadline, [impl = impl_.get()] { impl->listeners.clear(); }, std::move(done));
 }
 
 LineServerStats LineServer::stats() const {
   LineServerStats stats;
-  for (const auto& worker : impl_->workers) {
-    const LineWorker::Counters& c = worker->counters;
+  for (std::size_t i = 0; i < impl_->server.workers(); ++i) {
+    const ServerCounters& c = impl_->server.worker(i).counters;
     const auto get = [](const std::atomic<std::uint64_t>& counter) {
       return counter.load(std::memory_order_relaxed);
     };
     stats.connections += get(c.connections);
     stats.queued_bytes += get(c.queued_bytes);
     stats.connections_total += get(c.connections_total);
-    stats.lines_total += get(c.lines_total);
+    stats.lines_total += get(c.requests_total);
     stats.timeouts += get(c.timeouts);
     stats.stalled += get(c.stalled);
   }

@@ -19,6 +19,7 @@ struct LineServerOptions {
   std::size_t max_connections = 100'000;  // to sockets; beyond: `too_many` and close
   std::string too_many;                   // a line with its end
 
+  WorkLimits work = {};
   Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
   const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
 };
@@ -41,7 +42,7 @@ class LineServer {
  public:
   /// services[i] serves what arrives on loops[i], on its thread. Loops and services outlive the
   /// server.
-  LineServer(std::vector<EventLoop*> loops, std::vector<LineService*> services,
+  LineServer(const std::vector<EventLoop*>& loops, std::vector<LineService*> services,
              LineServerOptions options);
   ~LineServer();
   LineServer(const LineServer&) = delete;

@@ -4,120 +4,147 @@
 
 namespace sluice {
 
-LineSession::LineSession(BufferPool& pool, const LineOptions& options)
-    : options_(&options), reader_(options.max_line), output_(pool, options.output), pool_(&pool) {}
+LineSession::LineSession(Connection& connection, const LineOptions& options)
+    : connection_(&connection), options_(&options), reader_(options.max_line) {}
+
+void LineSession::begin(Connection& connection, LineService& service, uid_t user,
+                        const LineOptions& options) {
+  const LineSessionPtr session(new LineSession(connection, options));
+  session->handler_ = service.open(session, user);
+  session->add_reference();
+  connection.start(ConnectionProtocolPtr(session.get()));
+}
 
 bool LineSession::send(std::string_view lines) {
-  if (!may_send()) return true;
-  output_.text().append(lines);
-  return queued();
+  if (!is_open() || !connection_->may_send()) return true;
+  connection_->output().append(lines);
+  return connection_->added();
 }
 
 bool LineSession::send(const Bytes& lines) {
-  if (lines.size() <= kCopiedBlock) return send(lines.view());
-  if (!may_send()) return true;
-  output_.share(lines, 0, lines.size());
-  return queued();
+  if (!is_open() || !connection_->may_send()) return true;
+  connection_->queue(lines, 0, lines.size());
+  return connection_->added();
 }
 
-bool LineSession::may_send() {
-  if (state_ != State::open || output_lost_) return false;
-  if (output_.has_room()) return true;
-  give_up();
-  return false;
+void LineSession::flush() {
+  if (connection_) connection_->flush();
 }
 
-bool LineSession::queued() {
-  output_changed();
-  return output_.added();
+void LineSession::resume_input() {
+  input_paused_ = false;
+  if (connection_) connection_->resume_later();
 }
 
 void LineSession::close() {
-  if (state_ != State::open) return;
-  state_ = State::closing;
-  if (output_.empty()) {
-    give_up();
-  } else {
-    output_changed();
-  }
+  if (connection_) connection_->close_after_flush();
 }
 
-void LineSession::feed(std::string_view bytes) {
-  reader_.append(bytes);
-  process();
+std::size_t LineSession::queued_bytes() const {
+  return connection_ ? connection_->queued_bytes() : 0;
 }
 
-void LineSession::end_input() {
-  input_ended_ = true;
-  reader_.end();
-  process();
+// --- input -------------------------------------------------------------------------------------
+
+bool LineSession::wants_input(const InputBuffer& /*input*/) const {
+  return !input_ended_ && !input_paused_ && !connection_->is_output_full();
 }
 
-void LineSession::refuse_input() {
-  reader_.clear();
-  end_input();
-}
-
-void LineSession::process() {
-  take_lines();
-  if (!is_over() && !share_.hold(pool_->budget(), reader_.held_bytes())) give_up();
-}
-
-void LineSession::take_lines() {
-  while (state_ == State::open && !output_.is_full()) {
-    const LineReader::Next next = reader_.next();
-    switch (next.kind) {
-      case LineReader::Next::Kind::line:
-        ++lines_;
-        handler_->on_line(next.line);
-        break;
-      case LineReader::Next::Kind::too_long:
-        ++lines_;
-        handler_->on_long_line();
-        break;
-      case LineReader::Next::Kind::none:
-        if (!input_ended_ || std::exchange(end_told_, true)) return;
-        if (output_lost_) {
-          give_up();
-        } else {
-          handler_->on_input_end();
-        }
-        return;
-    }
-  }
-}
-
-void LineSession::output_left() {
-  if (output_.is_drained() && state_ == State::open) {
-    handler_->on_drain();
-    input_wanted();
-  }
-  if (state_ == State::closing && output_.empty()) give_up();
-}
-
-void LineSession::lose_output() {
-  output_lost_ = true;
-  output_.clear();
+bool LineSession::on_input(InputBuffer& input) {
   if (end_told_) {
-    give_up();
+    input.clear();
+    return false;
+  }
+  if (input_paused_) return false;
+  if (take_line()) return true;
+  if (!input.empty()) {
+    reader_.append(input.view());
+    input.clear();
+    has_lines_ = true;
+    return true;
+  }
+  has_lines_ = false;
+  if (!reader_.in_line()) {
+    line_at_ = {};
+  } else if (line_at_ == TimePoint{}) {
+    line_at_ = connection_->worker().now();
+  }
+  if (!share_.hold(connection_->worker().buffers.budget(), reader_.held_bytes())) {
+    connection_->give_up();
+  }
+  return false;
+}
+
+/// Hands out the next line. False if there is none.
+bool LineSession::take_line() {
+  const LineReader::Next next = reader_.next();
+  if (next.kind == LineReader::Next::Kind::none) return false;
+  line_at_ = {};
+  ServerCounters::add(connection_->worker().counters.requests_total);
+  connection_->worked(kMessageCost + next.line.size());
+  if (next.kind == LineReader::Next::Kind::line) {
+    input_paused_ = !handler_->on_line(next.line);
   } else {
-    output_changed();
+    handler_->on_long_line();
+  }
+  return true;
+}
+
+void LineSession::on_no_memory() {
+  connection_->give_up();
+}
+
+void LineSession::on_input_end() {
+  if (!std::exchange(input_ended_, true)) {
+    // What is left is a line even without an end.
+    reader_.end();
+    has_lines_ = true;
+    ended_at_ = connection_->worker().now();
+    connection_->resume_later();
+  } else if (!has_lines_ && !input_paused_) {
+    tell_end();
   }
 }
 
-void LineSession::give_up() {
-  if (is_over()) return;
-  state_ = State::doomed;
-  output_.clear();
-  output_changed();
+void LineSession::tell_end() {
+  if (std::exchange(end_told_, true)) return;
+  if (connection_->is_output_lost()) {
+    connection_->give_up();
+  } else {
+    handler_->on_input_end();
+  }
 }
 
-void LineSession::tear_down() {
-  if (std::exchange(state_, State::closed) == State::closed) return;
-  const RefPtr<LineSession> keep(this);
-  output_.clear();
-  share_.release(pool_->budget());
-  dropped();
+// --- life --------------------------------------------------------------------------------------
+
+void LineSession::on_drain() {
+  handler_->on_drain();
+}
+
+void LineSession::on_tick(TimePoint now) {
+  const auto is_late = [now](TimePoint since, Duration timeout) {
+    return timeout != Duration{} && now - since >= timeout;
+  };
+  const bool is_slow = line_at_ != TimePoint{} && !connection_->is_output_full() &&
+                       is_late(line_at_, options_->line_timeout);
+  if (is_slow || (end_told_ && is_late(ended_at_, options_->end_timeout))) {
+    connection_->note_timeout(is_slow ? "a line" : "the end of its connection");
+    connection_->give_up();
+  }
+}
+
+void LineSession::on_shutdown() {
+  if (end_told_) return;
+  reader_.clear();
+  has_lines_ = false;
+  input_ended_ = true;
+  ended_at_ = connection_->worker().now();
+  tell_end();
+}
+
+void LineSession::on_end() {
+  share_.release(connection_->worker().buffers.budget());
+  connection_ = nullptr;
   if (const std::unique_ptr<LineHandler> handler = std::move(handler_)) handler->on_close();
 }
 

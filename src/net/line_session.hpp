@@ -9,7 +9,8 @@
 #include "core/bytes.hpp"
 #include "core/clock.hpp"
 #include "core/memory_budget.hpp"
-#include "net/input_buffer.hpp"
+#include "net/connection.hpp"
+#include "net/connection_protocol.hpp"
 #include "net/line_reader.hpp"
 #include "net/output_stage.hpp"
 #include "net/ref_ptr.hpp"
@@ -21,9 +22,8 @@ struct LineOptions {
   OutputLimits output;
 
   // Zero: for ever.
-  Duration line_timeout{};   // a line's last byte after its first
-  Duration stall_timeout{};  // a peer that takes nothing is dropped
-  Duration end_timeout{};    // what is under way after the end of the input
+  Duration line_timeout{};  // a line's last byte after its first
+  Duration end_timeout{};   // what is under way after the end of the input
 };
 
 /// What happens on a connection of lines. Called on its loop; owned by the session, destroyed after
@@ -31,8 +31,9 @@ struct LineOptions {
 class LineHandler {
  public:
   virtual ~LineHandler() = default;
-  /// One line without its end, not empty, valid during the call.
-  virtual void on_line(std::string_view line) = 0;
+  /// One line without its end, not empty, valid during the call. False: taken, but no more before
+  /// LineSession::resume_input().
+  virtual bool on_line(std::string_view line) = 0;
   /// A line was longer than it may be; its bytes are gone.
   virtual void on_long_line() = 0;
   /// The output queue has fallen below its low-water mark after send() had returned false.
@@ -44,85 +45,62 @@ class LineHandler {
   virtual void on_close() = 0;
 };
 
+class LineService;
+
 /// One connection of lines, as a state machine: what its peer has sent goes to the handler as long
-/// as the peer takes the answers, and what is sent waits in a bounded queue. Derived classes move
-/// the bytes. Only on its loop's thread; after the connection has closed every call does nothing.
-class LineSession : public RefCounted {
+/// as the peer takes the answers, and what is sent waits in a bounded queue. Only on its loop's
+/// thread; after the connection has closed every call does nothing.
+class LineSession final : public RefCounted, private ConnectionProtocol {
  public:
+  /// Lets `service` serve `connection`, which starts with it. `options` outlive the connection.
+  static void begin(Connection& connection, LineService& service, uid_t user,
+                    const LineOptions& options);
+
   /// Queues lines, with their ends. False when the output queue is above its high-water mark: they
   /// are queued, but the caller should wait for on_drain.
   bool send(std::string_view lines);
   /// The same, shared, not copied.
   bool send(const Bytes& lines);
   /// Sends what is queued now instead of at the turn's end.
-  virtual void flush() = 0;
+  void flush();
+  /// The handler takes more lines.
+  void resume_input();
   /// Ends the connection as soon as what is queued has left.
   void close();
-  [[nodiscard]] bool is_open() const { return state_ == State::open; }
-  [[nodiscard]] std::size_t queued_bytes() const { return output_.size(); }
-
- protected:
-  /// `pool` and `options` outlive the session.
-  LineSession(BufferPool& pool, const LineOptions& options);
-
-  void open(std::unique_ptr<LineHandler> handler) { handler_ = std::move(handler); }
-
-  [[nodiscard]] bool wants_input() const {
-    return state_ == State::open && !input_ended_ && !output_.is_full();
-  }
-  void feed(std::string_view bytes);
-  /// The peer sends no more.
-  void end_input();
-  /// Nothing more of the peer is handled, not even what has come.
-  void refuse_input();
-  /// Hands out the lines that are there.
-  void process();
-
-  [[nodiscard]] OutputStage& output() { return output_; }
-  /// Some output has left. At the end of a turn, like tear_down().
-  void output_left();
-  /// The peer takes nothing any more: what is for it is thrown away.
-  void lose_output();
-  /// Nothing is handled or sent any more; output_changed() asks for tear_down().
-  void give_up();
-  [[nodiscard]] bool is_doomed() const { return state_ == State::doomed; }
-  /// The end. Not from within a call of the handler.
-  void tear_down();
-
-  [[nodiscard]] const LineOptions& options() const { return *options_; }
-  /// Nothing is handled or sent any more.
-  [[nodiscard]] bool is_over() const { return state_ >= State::doomed; }
-  [[nodiscard]] bool in_line() const { return reader_.in_line() && !output_.is_full(); }
-  [[nodiscard]] bool end_told() const { return end_told_; }
-  /// Lines handed out so far.
-  [[nodiscard]] std::uint64_t lines() const { return lines_; }
-
-  /// There is output to be moved, or the session is doomed.
-  virtual void output_changed() = 0;
-  /// process() is to be called, and input is wanted again.
-  virtual void input_wanted() = 0;
-  /// The session is over; the handler hears of it next.
-  virtual void dropped() = 0;
+  [[nodiscard]] bool is_open() const { return connection_ && connection_->is_open(); }
+  [[nodiscard]] std::size_t queued_bytes() const;
 
  private:
-  /// `closing` ends when its output has left, `doomed` at the end of the turn.
-  enum class State : std::uint8_t { open, closing, doomed, closed };
+  LineSession(Connection& connection, const LineOptions& options);
 
-  void take_lines();
-  bool may_send();
-  bool queued();
+  bool on_input(InputBuffer& input) override;
+  [[nodiscard]] bool holds_input() const override { return has_lines_; }
+  [[nodiscard]] bool wants_input(const InputBuffer& input) const override;
+  void on_no_memory() override;
+  void on_input_end() override;
+  void on_drain() override;
+  [[nodiscard]] bool outlives_output() const override { return !end_told_; }
+  void on_tick(TimePoint now) override;
+  void on_shutdown() override;
+  [[nodiscard]] bool is_idle() const override { return false; }
+  void on_worker(ConnectionWorker& /*worker*/) override {}
+  void on_end() override;
+  void release() override { release_reference(); }
 
+  bool take_line();
+  void tell_end();
+
+  RefPtr<Connection> connection_;  // null once it is over
   const LineOptions* options_;
   LineReader reader_;
-  OutputStage output_;
-  BufferPool* pool_;
   BudgetShare share_;                     // of what the reader holds
   std::unique_ptr<LineHandler> handler_;  // null once told of the end
-  std::uint64_t lines_ = 0;
-  State state_ = State::open;
+  TimePoint line_at_{};                   // since when a line is there in part
+  TimePoint ended_at_{};                  // the end of the input
+  bool has_lines_ = false;                // in the reader, as far as we know
+  bool input_paused_ = false;
   bool input_ended_ = false;
   bool end_told_ = false;
-  bool output_lost_ = false;
 };
 using LineSessionPtr = RefPtr<LineSession>;
 

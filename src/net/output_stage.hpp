@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/clock.hpp"
 #include "core/memory_budget.hpp"
 #include "net/input_buffer.hpp"
 
@@ -24,6 +25,7 @@ struct OutputLimits {
   /// With more than this waiting, nothing can be added, and the peer is given up. A message may be
   /// longer: it does not count for what follows it.
   std::size_t max_queued = std::size_t{4} << 20U;
+  Duration stall_timeout = std::chrono::seconds(30);  // a peer that takes nothing; 0: for ever
 };
 
 /// Bytes that wait to be sent, in order: text that is appended in place, and blocks shared with
@@ -40,6 +42,7 @@ class OutputStage {
   /// Borrows from that pool, which draws on the same budget, from now on.
   void use(BufferPool& pool) { pool_ = &pool; }
 
+  [[nodiscard]] const OutputLimits& limits() const { return *limits_; }
   /// Unsent bytes.
   [[nodiscard]] std::size_t size() const { return in_blocks_ + text_.size() - text_sent_; }
   [[nodiscard]] bool empty() const { return size() == 0; }

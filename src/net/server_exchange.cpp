@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "net/compression.hpp"
 #include "net/server_websocket.hpp"
 #include "net/websocket.hpp"
@@ -71,24 +73,29 @@ void append_reply_head(std::string& out, const ReplyHead& head) {
   out.append(head.lines).append("\r\n");
 }
 
-void ServerExchange::open(Connection& connection, const HttpRequest& request, bool keep_alive) {
+void ServerExchange::open(Connection& connection, ServerHttp& http, const HttpRequest& request,
+                          bool keep_alive) {
   connection_ = RefPtr<Connection>(&connection);
+  http_ = &http;
   executor_ = &connection.worker().loop;
   state_ = State::unanswered;
+  breaks_silence_ = false;
   keep_alive_ = keep_alive;
   is_head_ = request.method == Method::head;
   minor_version_ = static_cast<std::uint8_t>(request.minor_version);
   const std::string_view coding = request.header(KnownHeader::accept_encoding);
-  accepts_gzip_ = coding.data() != nullptr && connection.worker().options.gzip_threshold > 0 &&
-                  accepts_gzip(coding);
+  accepts_gzip_ =
+      coding.data() != nullptr && http.worker().options.gzip_threshold > 0 && accepts_gzip(coding);
 }
 
 void ServerExchange::read_body(std::shared_ptr<BodyHandler> handler) {
-  if (state_ != State::closed) connection_->read_body(std::move(handler));
+  if (state_ != State::closed) {
+    http_->read_body(std::move(handler), state_ == State::unanswered);
+  }
 }
 
 void ServerExchange::resume_body() {
-  if (state_ != State::closed) connection_->resume_body();
+  if (state_ != State::closed) http_->resume_body();
 }
 
 void ServerExchange::reply(int status, std::string_view content_type, std::string_view body,
@@ -99,7 +106,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
   ServerCounters& counters = connection.worker().counters;
   ServerCounters::add(counters.responses[status / 100 - 1]);
   std::string compressed;
-  const bool gzipped = accepts_gzip_ && body.size() >= connection.worker().options.gzip_threshold;
+  const bool gzipped = accepts_gzip_ && body.size() >= http_->worker().options.gzip_threshold;
   if (gzipped) {
     gzip(body, compressed);
     body = compressed;
@@ -214,9 +221,25 @@ void ServerExchange::done() {
   set(drain_callback_, {});
   state_ = State::closed;
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
-  connection->request_finished(keep_alive_);
-  if (next_worker_ != ServerWorker::kNone) connection->move_to(next_worker_);
+  http_->request_finished(keep_alive_);
+  if (next_worker_ != ConnectionWorker::kNone) connection->move_to(next_worker_);
 }
+
+/// Keeps an exchange that has handles, also while a callback throws.
+class ServerExchange::Keep {
+ public:
+  explicit Keep(ServerExchange& exchange)
+      : exchange_(exchange.try_add_reference() ? &exchange : nullptr) {}
+  ~Keep() {
+    if (exchange_ != nullptr) exchange_->release_reference();
+  }
+  Keep(const Keep&) = delete;
+  Keep& operator=(const Keep&) = delete;
+  explicit operator bool() const { return exchange_ != nullptr; }
+
+ private:
+  ServerExchange* exchange_;
+};
 
 void ServerExchange::lost() {
   if (state_ == State::closed) return;
@@ -226,21 +249,29 @@ void ServerExchange::lost() {
   state_ = State::closed;
   // The callbacks may hold the last handles of this exchange and of the connection. If there is no
   // handle any more, another thread has just dropped the last and left the rest to this loop.
-  const bool has_handles = try_add_reference();
+  const Keep keep(*this);
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
   const Executor::Task drain = std::exchange(drain_callback_, {});
   if (Executor::Task close = std::exchange(close_callback_, {})) close();
-  if (has_handles) release_reference();
 }
 
 void ServerExchange::drained() {
-  if (drain_callback_ && state_ == State::streaming && try_add_reference()) {
-    Executor::Task callback = std::exchange(drain_callback_, {});
-    callback();
-    if (!drain_callback_ && state_ == State::streaming) drain_callback_ = std::move(callback);
-    callback = {};
-    release_reference();
+  const Keep keep(*this);
+  if (!keep || !drain_callback_ || state_ != State::streaming) return;
+  Executor::Task callback = std::exchange(drain_callback_, {});
+  callback();
+  if (!drain_callback_ && state_ == State::streaming) drain_callback_ = std::move(callback);
+}
+
+bool ServerExchange::probe() {
+  if (state_ == State::unanswered && minor_version_ > 0 && connection_->may_send()) {
+    // A client reads any number of these before the reply (RFC 9110, section 15.2).
+    connection_->output().append("HTTP/1.1 100 Continue\r\n\r\n");
+    connection_->flush();
+    return true;
   }
+  keep_alive();
+  return state_ == State::streaming && is_event_stream_;
 }
 
 void ServerExchange::keep_alive() {
@@ -249,6 +280,12 @@ void ServerExchange::keep_alive() {
   // the next silent connection takes the same buffer.
   write(std::string_view(": keep-alive\n\n"));
   flush();
+}
+
+void ServerExchange::break_silence() {
+  if (!breaks_silence_ || state_ != State::unanswered) return;
+  start(200, "text/event-stream", std::span<const HeaderField>(kUnbufferedFields));
+  keep_alive();
 }
 
 void ServerExchange::on_unreferenced() {
@@ -261,15 +298,24 @@ void ServerExchange::on_unreferenced() {
 }
 
 /// No handle is left.
-void ServerExchange::forgotten() {
+void ServerExchange::forgotten() noexcept {
   const std::unique_ptr<ServerExchange> self(this);
-  if (state_ == State::unanswered) {
-    // The handler has forgotten it.
-    add_reference();
-    reply(500, "text/plain; charset=utf-8", "The server gave no answer\n", {});
-  } else if (state_ == State::streaming) {
-    add_reference();
-    abort();
+  if (state_ == State::closed) return;
+  add_reference();
+  const RefPtr<Connection> connection = connection_;
+  try {
+    if (state_ == State::unanswered) {
+      // The handler has forgotten it.
+      reply(500, "text/plain; charset=utf-8", "The server gave no answer\n", {});
+    } else {
+      abort();
+    }
+  } catch (...) {
+    static LogLimit limit;
+    log_exception(limit, "A request could not be answered");
+    connection->give_up();
+    http_->forget_exchange();
+    lost();
   }
 }
 
@@ -321,11 +367,11 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
   out.append("\r\n");
   connection_->added();
   ServerCounters::add(connection_->worker().counters.responses[0]);
-  const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
+  RefPtr<ServerWebSocket> session(new ServerWebSocket(
+      *connection_, http_->worker().options, options, deflate.has_value(), std::move(handler)));
+  http_->become_websocket(session);
+  connection_ = nullptr;
   state_ = State::closed;
-  RefPtr<ServerWebSocket> session(
-      new ServerWebSocket(*connection, options, deflate.has_value(), std::move(handler)));
-  connection->become_websocket(session);
   return session;
 }
 

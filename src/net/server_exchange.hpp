@@ -8,6 +8,7 @@
 
 #include "net/connection.hpp"
 #include "net/http_exchange.hpp"
+#include "net/server_http.hpp"
 
 namespace sluice {
 
@@ -31,13 +32,18 @@ void append_reply_head(std::string& out, const ReplyHead& head);
 /// request when nobody holds it any more.
 class ServerExchange final : public HttpExchange {
  public:
-  void open(Connection& connection, const HttpRequest& request, bool keep_alive);
+  void open(Connection& connection, ServerHttp& http, const HttpRequest& request, bool keep_alive);
   /// The connection has gone.
   void lost();
   /// The output queue is below its low-water mark again.
   void drained();
+  /// Sends something that does no harm to a peer that only sends no more, and shows one that has
+  /// gone. False if the reply has no place for it.
+  [[nodiscard]] bool probe();
   /// Nothing has been sent for a while: an event stream says that it is still there.
   void keep_alive();
+  /// Nothing has come or gone for a while: a reply that may becomes an event stream.
+  void break_silence();
 
   void read_body(std::shared_ptr<BodyHandler> handler) override;
   void resume_body() override;
@@ -50,6 +56,8 @@ class ServerExchange final : public HttpExchange {
   bool write(std::string_view body) override;
   bool write(const ChunkBlock& block) override;
   void flush() override;
+  void stream_if_silent() override { breaks_silence_ = state_ == State::unanswered; }
+  [[nodiscard]] bool is_streaming() const override { return state_ == State::streaming; }
   void finish() override;
   void abort() override;
   void on_drain(Executor::Task callback) override;
@@ -61,11 +69,11 @@ class ServerExchange final : public HttpExchange {
   [[nodiscard]] std::size_t queued_bytes() const override;
   [[nodiscard]] Duration stalled_for() const override;
   [[nodiscard]] Executor& executor() override { return *executor_; }
-  [[nodiscard]] MemoryBudget* memory() const override {
-    return connection_->worker().buffers.budget();
-  }
+  [[nodiscard]] MemoryBudget* memory() const override { return http_->worker().buffers.budget(); }
 
  private:
+  class Keep;
+
   enum class State : std::uint8_t { unanswered, streaming, closed };
 
   struct Forgotten {
@@ -77,11 +85,12 @@ class ServerExchange final : public HttpExchange {
   }
   void set(Executor::Task& callback, Executor::Task next);
   void on_unreferenced() override;
-  void forgotten();
+  void forgotten() noexcept;
   void done();
   void reject_upgrade(int status, std::string_view why, HeaderFields extra);
 
   RefPtr<Connection> connection_;  // null once closed
+  ServerHttp* http_ = nullptr;     // while connection_ is there
   Executor* executor_ = nullptr;
   Executor::Task drain_callback_;
   Executor::Task close_callback_;
@@ -91,8 +100,9 @@ class ServerExchange final : public HttpExchange {
   bool is_head_ = false;
   bool is_event_stream_ = false;
   bool accepts_gzip_ = false;
+  bool breaks_silence_ = false;
   std::uint8_t minor_version_ = 1;
-  std::uint16_t next_worker_ = ServerWorker::kNone;  // where the connection is to go on
+  std::uint16_t next_worker_ = ConnectionWorker::kNone;  // where the connection is to go on
 };
 
 }  // namespace sluice

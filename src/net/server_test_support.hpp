@@ -132,6 +132,9 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   [[nodiscard]] bool streams_body(const HttpRequest& head) const override {
     return streams && streams(head);
   }
+  [[nodiscard]] bool admits_body(const HttpRequest& head) const override {
+    return !admits || admits(head);
+  }
 
   /// Turns the loop until `done`, for at most ten seconds.
   bool until(const std::function<bool()>& done) {
@@ -171,6 +174,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   EventLoop loop;
   std::function<void(const HttpRequest&, HttpExchangePtr)> handle;
   std::function<bool(const HttpRequest&)> streams;
+  std::function<bool(const HttpRequest&)> admits;
   std::unique_ptr<HttpServer> server;
   std::uint16_t port = 0;
 };

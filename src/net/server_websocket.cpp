@@ -17,31 +17,38 @@ constexpr Duration kCloseTimeout = std::chrono::seconds(5);
 
 }  // namespace
 
-ServerWebSocket::ServerWebSocket(Connection& connection, const WebSocketOptions& options,
-                                 bool deflate, std::unique_ptr<WebSocketHandler> handler)
+ServerWebSocket::ServerWebSocket(Connection& connection, const HttpServerOptions& server,
+                                 const WebSocketOptions& options, bool deflate,
+                                 std::unique_ptr<WebSocketHandler> handler)
     : connection_(&connection),
       executor_(&connection.worker().loop),
+      server_(&server),
       handler_(std::move(handler)),
       decoder_(WebSocketDecoder::Role::server, options.max_message, deflate),
       deflate_threshold_(deflate ? options.deflate_threshold : 0),
       heard_at_(connection.worker().coarse_now()) {}
 
-void ServerWebSocket::feed(std::span<char> bytes) {
-  if (!connection_) return;
-  heard_at_ = connection_->worker().coarse_now();
-  unanswered_pings_ = 0;
-  decode(bytes);
+ConnectionProtocolPtr ServerWebSocket::as_protocol() {
+  add_reference();
+  return ConnectionProtocolPtr(this);
 }
 
-void ServerWebSocket::decode(std::span<char> bytes) {
-  const RefPtr<ServerWebSocket> keep(this);
-  if (const Result<void> fed = decoder_.feed(bytes, *this); !fed) {
+bool ServerWebSocket::wants_input(const InputBuffer& /*input*/) const {
+  return !input_paused_ && !connection_->is_output_full();
+}
+
+bool ServerWebSocket::on_input(InputBuffer& input) {
+  if (!input.empty()) {
+    heard_at_ = connection_->worker().coarse_now();
+    unanswered_pings_ = 0;
+  }
+  if (const Result<void> fed = decoder_.feed(input.bytes(), *this); !fed) {
     close(fed.error().code, fed.error().message);
     end();
   }
-  if (!connection_) return;
-  const bool is_whole = decoder_.held_bytes() == 0 || !wants_more();
-  if (is_whole) {
+  input.clear();
+  is_paused_ = decoder_.held_bytes() > 0 && !wants_more();
+  if (decoder_.held_bytes() == 0 || is_paused_) {
     partial_at_ = {};
   } else if (partial_at_ == TimePoint{}) {
     partial_at_ = heard_at_;
@@ -50,29 +57,37 @@ void ServerWebSocket::decode(std::span<char> bytes) {
     close(kTryAgainLater, "The server holds as much as it may");
     end();
   }
+  return is_paused_ && !input_paused_;
 }
 
-void ServerWebSocket::drained() {
-  const RefPtr<ServerWebSocket> keep(this);
+void ServerWebSocket::on_drain() {
   if (handler_ != nullptr && !close_sent_) handler_->on_drain();
-  // What waited for the peer to read.
-  if (connection_ && wants_more()) decode({});
 }
 
 bool ServerWebSocket::wants_more() const {
-  return connection_ && !connection_->is_output_full();
+  return connection_->is_open() && !input_paused_ && !connection_->is_output_full() &&
+         connection_->may_work();
 }
 
-void ServerWebSocket::lost() {
-  share_.release(connection_->worker().buffers.budget());
-  connection_ = nullptr;
+void ServerWebSocket::on_no_memory() {
+  connection_->give_up();
+}
+
+void ServerWebSocket::on_end() {
+  const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
+  ServerCounters::subtract(connection->worker().counters.websockets);
+  share_.release(connection->worker().buffers.budget());
   tell_closed(close_code_);
 }
 
-void ServerWebSocket::input_ended() {
-  const RefPtr<ServerWebSocket> keep(this);
+/// The peer has closed its side without the closing handshake. What is queued still leaves.
+void ServerWebSocket::on_input_end() {
   close_sent_ = true;
   end();
+}
+
+void ServerWebSocket::on_shutdown() {
+  close(1001, "the server is shutting down");
 }
 
 void ServerWebSocket::tell_closed(int code) {
@@ -81,17 +96,17 @@ void ServerWebSocket::tell_closed(int code) {
   }
 }
 
-void ServerWebSocket::tick(TimePoint now) {
-  const HttpServerOptions& options = connection_->worker().options;
-  if (!close_sent_ && partial_at_ != TimePoint{} && now - partial_at_ >= options.request_timeout) {
-    ServerCounters::add(connection_->worker().counters.timeouts);
+/// Pings an idle peer and gives up a silent one.
+void ServerWebSocket::on_tick(TimePoint now) {
+  if (!close_sent_ && partial_at_ != TimePoint{} && now - partial_at_ >= server_->request_timeout) {
+    connection_->note_timeout("a message");
     close(kPolicyViolation, "The message took too long to arrive");
     end();
     return;
   }
   // A peer that does not read is not read from: its pongs are not seen.
   if (connection_->is_output_full()) heard_at_ = now;
-  const Duration interval = options.ping_interval;
+  const Duration interval = server_->ping_interval;
   bool is_dead = close_sent_ && now - close_sent_at_ >= kCloseTimeout;
   if (!close_sent_ && interval != Duration{} &&
       now - heard_at_ >= interval * (unanswered_pings_ + 1)) {
@@ -102,7 +117,7 @@ void ServerWebSocket::tick(TimePoint now) {
     }
   }
   if (!is_dead) return;
-  ServerCounters::add(connection_->worker().counters.timeouts);
+  connection_->note_timeout("a pong or its close");
   connection_->give_up();
 }
 
@@ -138,6 +153,11 @@ void ServerWebSocket::ping(std::string_view payload) {
   if (is_open() && connection_->may_send()) send_frame(WebSocketOpcode::ping, payload, false);
 }
 
+void ServerWebSocket::resume_input() {
+  input_paused_ = false;
+  if (connection_) connection_->resume_later();
+}
+
 void ServerWebSocket::close(int code, std::string_view reason) {
   if (!is_open()) return;
   if (connection_->may_send()) {
@@ -169,9 +189,10 @@ bool ServerWebSocket::send_frame(WebSocketOpcode opcode, std::string_view payloa
 
 void ServerWebSocket::on_message(WebSocketOpcode opcode, std::string_view payload) {
   partial_at_ = {};
+  connection_->worked(kMessageCost + payload.size());
   if (close_sent_ || handler_ == nullptr) return;
   if (opcode == WebSocketOpcode::text) {
-    handler_->on_message(payload);
+    input_paused_ = !handler_->on_message(payload);
   } else if (!handler_->on_binary(payload)) {
     close(kUnsupportedData, "Send text messages");
   }

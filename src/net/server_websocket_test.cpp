@@ -51,8 +51,9 @@ class ServerWebSocketTest : public ServerTest {
    public:
     explicit Recorder(ServerWebSocketTest& test) : test_(&test) {}
     ~Recorder() override { test_->events.emplace_back("destroyed"); }
-    void on_message(std::string_view text) override {
+    bool on_message(std::string_view text) override {
       test_->events.push_back("text " + std::string(text));
+      return !test_->pauses;
     }
     void on_drain() override { test_->events.emplace_back("drain"); }
     void on_close(int code) override { test_->events.push_back("close " + std::to_string(code)); }
@@ -82,6 +83,7 @@ class ServerWebSocketTest : public ServerTest {
   WebSocketOptions websocket_options;
   WebSocketSessionPtr session;
   std::vector<std::string> events;
+  bool pauses = false;
 };
 
 TEST_F(ServerWebSocketTest, ShakesHands) {
@@ -123,6 +125,24 @@ TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
     EXPECT_FALSE(session);
   }
   EXPECT_EQ(server->stats().websockets, 0U);
+}
+
+TEST_F(ServerWebSocketTest, AHandlerMayTakeItsTimeForAMessage) {
+  pauses = true;
+  Peer peer = open();
+  peer.send(client_frame(WebSocketOpcode::text, "a") + client_frame(WebSocketOpcode::text, "b"));
+  peer.send(client_frame(WebSocketOpcode::text, "c"));
+  EXPECT_TRUE(until([&] { return !events.empty(); }));
+  for (int i = 0; i < 10; ++i) loop.poll();
+  EXPECT_THAT(events, ElementsAre("text a"));
+  session->resume_input();
+  EXPECT_TRUE(until([&] { return events.size() > 1; }));
+  for (int i = 0; i < 10; ++i) loop.poll();
+  EXPECT_THAT(events, ElementsAre("text a", "text b"));
+  pauses = false;
+  session->resume_input();
+  EXPECT_TRUE(until([&] { return events.size() > 2; }));
+  EXPECT_THAT(events, ElementsAre("text a", "text b", "text c"));
 }
 
 TEST_F(ServerWebSocketTest, CarriesMessagesBothWays) {
@@ -301,9 +321,10 @@ TEST_F(ServerWebSocketTest, TellsAWriterToWaitAndWhenToGoOn) {
 
 TEST_F(ServerWebSocketTest, ReadsNoFurtherMessagesWhileAnswersAreUnread) {
   struct Echo final : WebSocketHandler {
-    void on_message(std::string_view text) override {
+    bool on_message(std::string_view text) override {
       ++*count;
       session->send_text(std::string(text) + std::string(1000, '.'));
+      return true;
     }
     WebSocketSessionPtr session;
     std::size_t* count = nullptr;

@@ -15,19 +15,33 @@ Result<void> too_large(std::string_view what, std::size_t limit) {
                        std::to_string(limit) + " bytes");
 }
 
-/// The position of the first '\r' or '\n' in `text`, or its size.
-std::size_t find_line_end(std::string_view text) {
-  const std::size_t feed = std::min(text.find('\n'), text.size());
-  return std::min(text.substr(0, feed).find('\r'), feed);
-}
+/// Finds where the lines of a text end: at '\r', '\n' or both. Looks at each byte twice at most.
+class LineEnds {
+ public:
+  explicit LineEnds(std::string_view text) : text_(text), feed_(feed_from(0)) {}
+
+  /// The first '\r' or '\n' from `at` on, or the text's size. `at` never falls.
+  std::size_t find(std::size_t at) {
+    if (feed_ < at) feed_ = feed_from(at);
+    return at + std::min(text_.substr(at, feed_ - at).find('\r'), feed_ - at);
+  }
+
+ private:
+  [[nodiscard]] std::size_t feed_from(std::size_t at) const {
+    return std::min(text_.find('\n', at), text_.size());
+  }
+
+  std::string_view text_;
+  std::size_t feed_;  // the next '\n', or the text's size
+};
 
 void append_data(std::string& out, std::string_view data) {
-  for (;;) {
-    const std::size_t end = find_line_end(data);
-    out.append("data: ").append(data.substr(0, end)).push_back('\n');
+  LineEnds ends(data);
+  for (std::size_t at = 0;;) {
+    const std::size_t end = ends.find(at);
+    out.append("data: ").append(data.substr(at, end - at)).push_back('\n');
     if (end == data.size()) return;
-    const bool two_bytes = data[end] == '\r' && end + 1 < data.size() && data[end + 1] == '\n';
-    data.remove_prefix(end + (two_bytes ? 2 : 1));
+    at = end + (data.substr(end).starts_with("\r\n") ? 2 : 1);
   }
 }
 
@@ -76,26 +90,25 @@ Result<void> SseDecoder::feed(std::string_view bytes, const Sink& sink) {
       bom_seen_ = static_cast<std::uint8_t>(kByteOrderMark.size());
     }
   }
-  while (!bytes.empty()) {
-    if (std::exchange(after_cr_, false) && bytes.front() == '\n') {
-      bytes.remove_prefix(1);
+  LineEnds ends(bytes);
+  for (std::size_t at = 0; at < bytes.size();) {
+    if (std::exchange(after_cr_, false) && bytes[at] == '\n') {
+      ++at;
       continue;
     }
-    // No further than the limit, so that a stream of '\r' costs no search to the end each time.
-    const std::size_t window = std::min(bytes.size(), limits_.line - line_.size() + 1);
-    const std::size_t end = find_line_end(bytes.substr(0, window));
-    if (line_.size() + end > limits_.line) {
+    const std::size_t end = ends.find(at);
+    std::string_view line = bytes.substr(at, end - at);
+    if (line_.size() + line.size() > limits_.line) {
       failed_ = true;
       return too_large("A line", limits_.line);
     }
     if (end == bytes.size()) {
-      line_.append(bytes);
+      line_.append(line);
       return {};
     }
-    std::string_view line = bytes.substr(0, end);
     if (!line_.empty()) line = line_.append(line);
     after_cr_ = bytes[end] == '\r';
-    bytes.remove_prefix(end + 1);
+    at = end + 1;
     if (Result<void> taken = take_line(line, sink); !taken) {
       failed_ = true;
       return taken;

@@ -1,5 +1,7 @@
 #include "net/sse.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -77,6 +79,20 @@ TEST(AppendSse, WhatIsWrittenIsReadBack) {
     std::string out;
     append_sse_event(out, "i", data, "t");
     EXPECT_THAT(decode(out), ElementsAre(Received{"t", std::string(data), "i"}));
+  }
+}
+
+// With a search to the end of the text for each line, this took minutes.
+TEST(AppendSse, ALineEndCostsTheSameWhateverItIs) {
+  for (const std::string_view end : {"\r", "\n", "\r\n"}) {
+    std::string data;
+    while (data.size() < 2'000'000) data.append(end);
+    std::string out;
+    append_sse_event(out, "", data);
+    EXPECT_EQ(std::ranges::count(out, '\n'),
+              static_cast<std::ptrdiff_t>(data.size() / end.size() + 2));
+    Reader reader{.decoder = SseDecoder(), .events = {}};
+    EXPECT_TRUE(reader.feed(data));
   }
 }
 

@@ -35,8 +35,8 @@ int select_alpn(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_leng
 
 void set_common(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                                   SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_options(
+      context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
@@ -49,6 +49,9 @@ Result<std::shared_ptr<TlsContext>> TlsContext::server(const std::string& certif
   if (native == nullptr) return fail(kFailure, "TLS is not available: " + openssl_reason());
   const std::shared_ptr<TlsContext> context(new TlsContext(native, false, false));
   set_common(native);
+  // Of a request nothing is taken that is not whole. A reply's end may be the connection's: there
+  // somebody in between could cut it short, so clients insist on being told (close_notify).
+  SSL_CTX_set_options(native, SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_alpn_select_cb(native, select_alpn, nullptr);
   static constexpr std::array<unsigned char, 6> kSessionContext = {'s', 'l', 'u', 'i', 'c', 'e'};
   SSL_CTX_set_session_id_context(native, kSessionContext.data(), kSessionContext.size());

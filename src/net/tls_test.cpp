@@ -1,5 +1,6 @@
 #include "net/tls.hpp"
 
+#include <arpa/inet.h>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -13,11 +14,15 @@
 #include <openssl/x509v3.h>
 #include <optional>
 #include <string>
+#include <sys/socket.h>
+#include <thread>
 
 #include "core/file_test_support.hpp"
 #include "net/client_test_support.hpp"
+#include "net/descriptor.hpp"
 #include "net/http_client.hpp"
 #include "net/http_server.hpp"
+#include "net/transport.hpp"
 #include "net/websocket_client.hpp"
 
 namespace sluice {
@@ -196,7 +201,7 @@ class Hello final : public HttpHandler {
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
     if (request.has(KnownHeader::upgrade)) {
       struct Echo final : WebSocketHandler {
-        void on_message(std::string_view text) override { session->send_text(text); }
+        bool on_message(std::string_view text) override { return session->send_text(text), true; }
         WebSocketSessionPtr session;
       };
       auto handler = std::make_unique<Echo>();
@@ -263,6 +268,35 @@ TEST_F(TlsConnectionTest, FailsWithoutTlsOnEitherSide) {
   HttpServer plain({&loop}, {&handler});
   port = plain.listen("127.0.0.1", 0).value();
   EXPECT_FALSE(get(url("https", "localhost"), {.insecure = true}));
+}
+
+// Somebody in between can end the connection, but not say so under TLS.
+TEST_F(TlsConnectionTest, AReplyThatEndsWithTheConnectionMustSaySo) {
+  for (const bool says_so : {true, false}) {
+    const Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const where = reinterpret_cast<sockaddr*>(&address);
+    ASSERT_EQ(::bind(listener.get(), where, size), 0);
+    ASSERT_EQ(::listen(listener.get(), 1), 0);
+    ASSERT_EQ(::getsockname(listener.get(), where, &size), 0);
+    port = ntohs(address.sin_port);
+    std::thread peer([&] {
+      const Descriptor socket(::accept(listener.get(), nullptr, nullptr));
+      Transport transport(socket.get(), server_context().get());
+      std::array<char, 4096> request;
+      transport.read(request);
+      std::string reply = "HTTP/1.1 200 OK\r\n\r\nhalf";
+      const iovec part{.iov_base = reply.data(), .iov_len = reply.size()};
+      transport.write({&part, 1});
+      if (says_so) transport.shutdown_send();
+    });
+    const Result<std::string> body = get(url("https", "127.0.0.1"), {.insecure = true});
+    peer.join();
+    EXPECT_EQ(body.value_or("cut off"), says_so ? "half" : "cut off");
+  }
 }
 
 TEST_F(TlsConnectionTest, CarriesLargeMessagesOverAWebSocket) {

@@ -1,14 +1,18 @@
 #include "net/unix_socket.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
+
+#include "core/log.hpp"
 
 namespace sluice {
 namespace {
@@ -20,13 +24,28 @@ std::unexpected<Error> cannot_listen(const std::string& path, std::string_view w
   return fail(1, "Cannot listen on " + path + ": " + std::string(why));
 }
 
+/// How long others who start at the same time are waited for, which is far more than they need.
+constexpr auto kLockWait = std::chrono::milliseconds(500);
+constexpr auto kLockRetry = std::chrono::milliseconds(10);
+
 /// Keeps others who start on a path of the same folder waiting, so that no two replace each other's
-/// socket. A folder that cannot be read is not locked.
+/// socket. A folder that cannot be read, or that somebody keeps locked, is not locked: anybody who
+/// may read it could keep us from starting.
 Descriptor lock_folder(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   Descriptor folder(
       ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder) ::flock(folder.get(), LOCK_EX);
+  if (!folder) return folder;
+  const auto give_up = std::chrono::steady_clock::now() + kLockWait;
+  while (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 &&
+         (errno == EWOULDBLOCK || errno == EINTR)) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      log_warning("somebody keeps the folder of the socket locked; going on without",
+                  {{"path", std::string_view(path)}});
+      break;
+    }
+    std::this_thread::sleep_for(kLockRetry);
+  }
   return folder;
 }
 

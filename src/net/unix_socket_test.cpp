@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -94,6 +95,14 @@ TEST_F(UnixSocketTest, AStaleOneIsReplaced) {
   }
   std::filesystem::rename(path + ".kept", path);
   ASSERT_FALSE(connect());
+  const Result<UnixListener> listener = UnixListener::listen(path, 0600);
+  ASSERT_TRUE(listener) << listener.error().message;
+  EXPECT_TRUE(connect());
+}
+
+TEST_F(UnixSocketTest, WhoKeepsTheFolderLockedKeepsNobodyFromListening) {
+  const Descriptor other(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
   const Result<UnixListener> listener = UnixListener::listen(path, 0600);
   ASSERT_TRUE(listener) << listener.error().message;
   EXPECT_TRUE(connect());

@@ -136,8 +136,10 @@ void append_websocket_close(std::string& out, int code, std::string_view reason,
   if (code != kNoStatus) {
     payload.push_back(static_cast<char>(static_cast<unsigned>(code) >> 8U));
     payload.push_back(static_cast<char>(code));
-    reason = reason.substr(0, kMaxControl - 2);
-    payload.append(reason.substr(0, complete_utf8_prefix(reason)));
+    std::string text;
+    append_utf8(text, reason.substr(0, kMaxControl));
+    text.resize(std::min(text.size(), kMaxControl - 2));
+    payload.append(text, 0, complete_utf8_prefix(text));
   }
   append_websocket_frame(out, WebSocketOpcode::close, payload, false, mask);
 }

@@ -289,7 +289,7 @@ TEST_F(WebSocketClientTest, MayBeDestroyedFromItsCallbacks) {
 }
 
 TEST_F(WebSocketClientTest, SaysWhyItCannotConnect) {
-  server.acceptor.close();
+  server.acceptor = nullptr;
   const Url url{.scheme = "ws", .host = "127.0.0.1", .port = 1, .target = "/"};
   client.emplace(loop, url, HttpHeaderList{},
                  WebSocketClientCallbacks{.on_end = [this](const Error& error) { ended = error; }});

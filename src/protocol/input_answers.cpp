@@ -135,4 +135,27 @@ Result<void> check_answer(const InputRequest& request, const json::value& answer
   return result.at("action") == "accept" ? check_form(request, result) : Result<void>();
 }
 
+std::vector<const InputRequest*> AskedInputs::missing() const {
+  std::vector<const InputRequest*> out;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (!answers_[i]) out.push_back(&requests_[i]);
+  }
+  return out;
+}
+
+Result<void> AskedInputs::take(std::size_t index, const json::value& answer) {
+  if (answers_[index]) return {};
+  if (Result<void> fits = check_answer(requests_[index], answer); !fits) return fits;
+  answers_[index].emplace(answer, json::storage_ptr());
+  --missing_;
+  return {};
+}
+
+std::vector<json::value> AskedInputs::release() {
+  std::vector<json::value> out;
+  out.reserve(answers_.size());
+  for (std::optional<json::value>& answer : answers_) out.push_back(std::move(*answer));
+  return out;
+}
+
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base64.hpp"
+#include "core/random.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -52,6 +53,13 @@ std::string digest(std::string_view text) {
   return out;
 }
 
+/// Tells questions apart.
+std::string digest_of(const InputRequest& request) {
+  std::string text = request.method + "\n";
+  append_canonical(text, request.params);
+  return digest(text);
+}
+
 std::string purpose_of(const Message& message, const json::object& params,
                        const std::string& principal) {
   json::object salient;
@@ -80,6 +88,10 @@ std::unexpected<Error> bad_state() {
 
 }  // namespace
 
+bool may_require_input(std::string_view method) {
+  return method == "tools/call" || method == "prompts/get" || method == "resources/read";
+}
+
 void append_input_requests(std::string& out, const std::vector<const InputRequest*>& requests) {
   out.append(R"("inputRequests":{)");
   for (const InputRequest* request : requests) {
@@ -99,6 +111,7 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
   const json::object& params = message.params == nullptr ? kNone : *message.params;
   InputRounds rounds;
   rounds.purpose_ = purpose_of(message, params, principal);
+  json::object asked;  // digests of the questions of the round before, by their keys
   if (const json::value* state = params.if_contains("requestState")) {
     if (!state->is_string()) {
       return fail(kInvalidParams, "Invalid params: requestState must be a string");
@@ -107,7 +120,11 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
     if (!opened) return bad_state();
     const Result<json::value> parsed = parse_json(*opened);
     if (!parsed || parsed->at("until").as_int64() < seconds(now)) return bad_state();
+    rounds.key_ = parsed->at("key").as_string();
     rounds.answers_ = parsed->at("answers").as_object();
+    asked = parsed->at("asked").as_object();
+  } else {
+    rounds.key_ = random_id(kKeyLength);
   }
   if (const json::value* given = params.if_contains("inputResponses")) {
     if (!given->is_object()) {
@@ -118,14 +135,20 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
         return fail(kInvalidParams, "Invalid params: inputResponses[\"" + std::string(key) +
                                         "\"] must be an object");
       }
-      rounds.answers_.insert_or_assign(key, json::value(answer, rounds.answers_.storage()));
+      // What was not asked is ignored (2026-07-28, Multi Round-Trip Requests, Error Handling).
+      const json::value* const question = asked.if_contains(key);
+      if (question == nullptr) continue;
+      rounds.answers_[key] = {{"q", *question}, {"a", json::value(answer, json::storage_ptr())}};
     }
   }
   return rounds;
 }
 
-const json::value* InputRounds::find(std::string_view key) const {
-  return answers_.if_contains(key);
+const json::value* InputRounds::find(const InputRequest& request) const {
+  const json::value* const answered = answers_.if_contains(request.key);
+  if (answered == nullptr) return nullptr;
+  const json::object& entry = answered->get_object();
+  return entry.at("q").get_string() == digest_of(request) ? &entry.at("a") : nullptr;
 }
 
 std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, const Sealer& sealer,
@@ -135,7 +158,10 @@ std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, co
   out.append(R"(,"requestState":)");
   json::object state;
   state["until"] = seconds(now + kLifetime);
+  state["key"] = key_;
   state["answers"] = answers_;
+  json::object& asked = state["asked"].emplace_object();
+  for (const InputRequest* request : missing) asked[request->key] = digest_of(*request);
   append_json_string(out, sealer.seal(to_json(state), purpose_));
   return out;
 }

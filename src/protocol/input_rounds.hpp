@@ -23,9 +23,15 @@ struct InputRequest {
 /// Appends the member `inputRequests` that asks for `requests`.
 void append_input_requests(std::string& out, const std::vector<const InputRequest*>& requests);
 
+/// Whether a request of `method` may be answered with questions (2026-07-28, Multi Round-Trip
+/// Requests, Supported Requests).
+bool may_require_input(std::string_view method);
+
 /// What a client has answered in the rounds of one request (2026-07-28, Multi Round-Trip Requests).
-/// Between two rounds the server keeps nothing: earlier answers travel with the client, sealed for
-/// its principal, this very request and a limited time.
+/// Between two rounds the server keeps nothing: what was asked and earlier answers travel with the
+/// client, sealed for its principal, this very request and a limited time. An answer is bound to
+/// the question that it answers: it serves no other of the same key, and what was never asked has
+/// none.
 class InputRounds {
  public:
   using Time = std::chrono::system_clock::time_point;
@@ -35,19 +41,24 @@ class InputRounds {
   static Result<InputRounds> read(const Message& message, const std::string& principal,
                                   const Sealer& sealer, Time now);
 
-  /// The answer of that key, or null.
-  [[nodiscard]] const json::value* find(std::string_view key) const;
+  /// The answer to that question, or null.
+  [[nodiscard]] const json::value* find(const InputRequest& request) const;
+
+  /// Names all rounds of one request, replayed ones too, and nothing else.
+  [[nodiscard]] const std::string& key() const { return key_; }
 
   /// The members of the InputRequiredResult that asks for `missing`.
   [[nodiscard]] std::string ask(const std::vector<const InputRequest*>& missing,
                                 const Sealer& sealer, Time now) const;
 
+  static constexpr std::size_t kKeyLength = 24;  // of key()
   /// How long a client may take for a round.
   static constexpr std::chrono::minutes kLifetime{30};
 
  private:
   std::string purpose_;  // whom and what the state is sealed for
-  json::object answers_;
+  std::string key_;
+  json::object answers_;  // by the keys of the questions: {"q": their digest, "a": the answer}
 };
 
 }  // namespace sluice

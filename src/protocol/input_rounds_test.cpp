@@ -28,9 +28,12 @@ class InputRoundsTest : public ::testing::Test {
     }
     return InputRounds::read(*message, principal, sealer, now);
   }
+  static InputRequest question(const std::string& key, const std::string& message = "?") {
+    return {key, "elicitation/create", {{"message", message}}};
+  }
   /// The state that a round leaves which asks for `key`.
   std::string state_after(const InputRounds& rounds, const std::string& key) {
-    const InputRequest request{key, "elicitation/create", {{"message", "?"}}};
+    const InputRequest request = question(key);
     const auto result = parse_json("{" + rounds.ask({&request}, sealer, now) + "}");
     EXPECT_TRUE(result);
     EXPECT_TRUE(result->at("inputRequests").as_object().contains(key));
@@ -47,16 +50,16 @@ constexpr const char* kRequest = R"("name":"ask","arguments":{"a":1,"b":[2,{"c":
 TEST_F(InputRoundsTest, AnswersOfEarlierRoundsTravelWithTheClient) {
   const auto first = read(kRequest);
   ASSERT_TRUE(first);
-  EXPECT_EQ(first->find("name"), nullptr);
+  EXPECT_EQ(first->find(question("name")), nullptr);
   const std::string name = R"(,"inputResponses":{"name":{"action":"accept"},"more":{}})";
   const auto second = read(kRequest + name + "," + state_after(*first, "name"));
   ASSERT_TRUE(second);
-  EXPECT_EQ(to_json(*second->find("name")), R"({"action":"accept"})");
+  EXPECT_EQ(to_json(*second->find(question("name"))), R"({"action":"accept"})");
   const auto third = read(std::string(kRequest) + R"(,"inputResponses":{"age":{"n":7}},)" +
                           state_after(*second, "age"));
   ASSERT_TRUE(third);
-  EXPECT_EQ(to_json(*third->find("name")), R"({"action":"accept"})");
-  EXPECT_EQ(to_json(*third->find("age")), R"({"n":7})");
+  EXPECT_EQ(to_json(*third->find(question("name"))), R"({"action":"accept"})");
+  EXPECT_EQ(to_json(*third->find(question("age"))), R"({"n":7})");
 }
 
 TEST_F(InputRoundsTest, TheStateIsOfOneRequestOfOnePrincipal) {
@@ -79,6 +82,29 @@ TEST_F(InputRoundsTest, TheStateIsOfOneRequestOfOnePrincipal) {
   EXPECT_THAT(refused.error().message, HasSubstr("begin again"));
 }
 
+TEST_F(InputRoundsTest, AnAnswerIsThatToItsQuestionAlone) {
+  const auto first = read(kRequest);
+  ASSERT_TRUE(first);
+  const std::string answer = R"(,"inputResponses":{"sure":{"action":"accept"}})";
+  const auto unasked = read(kRequest + answer);
+  ASSERT_TRUE(unasked);
+  EXPECT_EQ(unasked->find(question("sure")), nullptr);
+  const auto asked = read(kRequest + answer + "," + state_after(*first, "other"));
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->find(question("sure")), nullptr);
+  const auto second = read(kRequest + answer + "," + state_after(*first, "sure"));
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->find(question("sure")), nullptr);
+  EXPECT_EQ(second->find(question("sure", "Delete 3000?")), nullptr);
+  // In later rounds neither.
+  const auto third = read(std::string(kRequest) + "," + state_after(*second, "more"));
+  ASSERT_TRUE(third);
+  EXPECT_NE(third->find(question("sure")), nullptr);
+  EXPECT_EQ(third->find(question("sure", "Delete 3000?")), nullptr);
+  EXPECT_EQ(third->key(), first->key());
+  EXPECT_NE(unasked->key(), first->key());
+}
+
 TEST_F(InputRoundsTest, TheStateExpires) {
   const auto first = read(kRequest);
   ASSERT_TRUE(first);
@@ -90,8 +116,12 @@ TEST_F(InputRoundsTest, TheStateExpires) {
 }
 
 TEST_F(InputRoundsTest, TheStateHidesTheAnswers) {
-  const auto rounds = read(R"("inputResponses":{"name":{"secret":"Ada"}})");
+  const auto first = read({});
+  ASSERT_TRUE(first);
+  const auto rounds =
+      read(R"("inputResponses":{"name":{"secret":"Ada"}},)" + state_after(*first, "name"));
   ASSERT_TRUE(rounds);
+  ASSERT_NE(rounds->find(question("name")), nullptr);
   EXPECT_THAT(state_after(*rounds, "more"), Not(HasSubstr("Ada")));
 }
 

@@ -275,20 +275,25 @@ std::optional<std::string_view> mirrored_parameter(std::string_view method) {
 Result<void> check_mirrored_headers(const Message& message, const MirroredHeaders& headers,
                                     std::string_view version) {
   if (!headers.repeated.empty()) return repeated(headers.repeated);
-  if (headers.protocol_version.data() == nullptr) return missing("MCP-Protocol-Version");
-  if (headers.protocol_version != version) {
+  if (headers.protocol_version.data() == nullptr) {
+    if (headers.required) return missing("MCP-Protocol-Version");
+  } else if (version.data() != nullptr && headers.protocol_version != version) {
     return differs("MCP-Protocol-Version", headers.protocol_version, version);
   }
-  if (headers.method.data() == nullptr) return missing("Mcp-Method");
-  if (headers.method != message.method) {
+  if (headers.method.data() == nullptr) {
+    if (headers.required) return missing("Mcp-Method");
+  } else if (headers.method != message.method) {
     return differs("Mcp-Method", headers.method, message.method);
   }
   const std::optional<std::string_view> member = mirrored_parameter(message.method);
-  if (!member) return {};
+  if (!member || message.params == nullptr) return {};
   const json::value* const name = message.params->if_contains(*member);
   if (name == nullptr || !name->is_string()) return {};  // the method's own check says so
-  if (headers.name.data() == nullptr) return missing("Mcp-Name");
-  return check_text("Mcp-Name", headers.name, name->get_string());
+  if (headers.name.data() != nullptr) {
+    return check_text("Mcp-Name", headers.name, name->get_string());
+  }
+  if (headers.required) return missing("Mcp-Name");
+  return {};
 }
 
 std::optional<std::string> decode_header_value(std::string_view value) {
@@ -306,15 +311,20 @@ Result<std::vector<ParameterHeader>> find_parameter_headers(const json::value& i
 }
 
 Result<void> check_parameter_headers(const std::vector<ParameterHeader>& parameters,
-                                     const json::object& arguments, const HeaderSource& fields) {
+                                     const json::object& arguments,
+                                     const MirroredHeaders& headers) {
+  if (headers.all == nullptr) return {};
   for (const ParameterHeader& parameter : parameters) {
     const json::value* const value = value_at(arguments, parameter.path);
-    const HeaderSource::Field field = fields.find(parameter.field);
+    const HeaderSource::Field field = headers.all->find(parameter.field);
     if (value == nullptr) {
       if (field.count == 0) continue;
       return mismatch(parameter.field + " stands for a parameter that the body does not have");
     }
-    if (field.count == 0) return missing(parameter.field);
+    if (field.count == 0) {
+      if (headers.required) return missing(parameter.field);
+      continue;
+    }
     if (field.count > 1) return repeated(parameter.field);
     if (Result<void> checked = check_parameter(parameter, *value, field.value); !checked) {
       return checked;

@@ -35,10 +35,13 @@ struct MirroredHeaders {
   std::string_view repeated = {};
   /// All fields, for the parameters of tools; null: there are no others.
   const HeaderSource* all = nullptr;
+  /// Whether a field that should be there must be. Those that are there always say the same as the
+  /// body.
+  bool required = true;
 };
 
 /// Whether `headers` mirror `message`, which says in its body that it speaks `version` (2026-07-28,
-/// Streamable HTTP, Server Validation). -32020 if not.
+/// Streamable HTTP, Server Validation). A view without data: it does not say. -32020 if not.
 Result<void> check_mirrored_headers(const Message& message, const MirroredHeaders& headers,
                                     std::string_view version);
 
@@ -67,8 +70,8 @@ Result<std::vector<ParameterHeader>> find_parameter_headers(const json::value& i
 
 /// Whether `fields` mirror `arguments`: a parameter that is there and not null has its field, with
 /// its value, and one that is not has none. Values of other types than the schema allows are left
-/// to its check. -32020 if not.
+/// to its check. -32020 if not. Does nothing without HeaderSource.
 Result<void> check_parameter_headers(const std::vector<ParameterHeader>& parameters,
-                                     const json::object& arguments, const HeaderSource& fields);
+                                     const json::object& arguments, const MirroredHeaders& headers);
 
 }  // namespace sluice

@@ -185,7 +185,9 @@ TEST(CheckParameterHeaders, FieldsSayWhatTheBodySays) {
            Case{R"({"s":[1]})", {{"Mcp-Param-S", "x"}}, ""},
        }) {
     const json::value arguments = parsed(c.arguments);
-    const auto checked = check_parameter_headers(*parameters, arguments.get_object(), c.fields);
+    MirroredHeaders headers;
+    headers.all = &c.fields;
+    const auto checked = check_parameter_headers(*parameters, arguments.get_object(), headers);
     if (c.why.empty()) {
       EXPECT_TRUE(checked) << c.arguments << checked.error().message;
       continue;

@@ -101,12 +101,7 @@ Result<const Revision*> implied_revision(const MirroredHeaders* headers, const R
   if (headers != nullptr && headers->protocol_version.data() != nullptr) {
     const Revision* const named = find_revision(headers->protocol_version);
     if (named == nullptr) return unsupported(headers->protocol_version);
-    if (agreed != nullptr && named->era == agreed->era && named != agreed) {
-      return fail(kInvalidRequest, "Invalid Request: MCP-Protocol-Version is " +
-                                       std::string(named->name) + ", but this session speaks " +
-                                       std::string(agreed->name));
-    }
-    return named;
+    return agreed != nullptr && named->era == agreed->era ? agreed : named;
   }
   if (agreed != nullptr) return agreed;
   return headers == nullptr ? &newest_revision(Era::legacy) : find_revision(kAssumedRevision);

@@ -43,8 +43,10 @@ RequestContext copy_of(const RequestContext& context);
 Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers,
                                  const Revision* agreed);
 
-/// The revision of messages that do not say what they speak: what the header names, else `agreed`,
-/// else as for negotiate(). Errors: -32022, and -32600 for a header that contradicts `agreed`.
+/// The revision of messages that do not say what they speak: `agreed`, else what the header names,
+/// else as for negotiate(). A header that names another served revision of the same era is let pass
+/// (2025-11-25, Protocol Version Header: it SHOULD be the one that was negotiated). -32022 for one
+/// that is not served.
 Result<const Revision*> implied_revision(const MirroredHeaders* headers, const Revision* agreed);
 
 /// Whether `message` speaks for itself, as those of 2026-07-28 on do: then no session counts.

@@ -1,10 +1,8 @@
 #include "rpc/message.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "core/utf8.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -169,6 +167,9 @@ std::expected<Message, MessageError> MessageParser::parse(std::string_view text)
   if (const json::value* id = body->if_contains("id")) {
     std::optional<std::string> exact = exact_text(*id, text, {"id"});
     if (!exact) return invalid("\"id\" must be a string or an integer");
+    if (exact->size() > kMaxRequestId) {
+      return invalid("\"id\" may have at most " + std::to_string(kMaxRequestId) + " bytes");
+    }
     message.id = std::move(*exact);
   }
   const json::value* const version = body->if_contains("jsonrpc");
@@ -239,19 +240,9 @@ const json::object& params_of(const Message& message) {
 void append_error(std::string& out, const RequestId& id, const Error& error) {
   out.append(R"({"jsonrpc":"2.0")");
   if (!id.empty()) out.append(R"(,"id":)").append(id);
-  out.append(R"(,"error":{"code":)");
-  append_number(out, error.code);
-  out.append(R"(,"message":)");
-  if (is_valid_utf8(error.message)) {
-    append_json_string(out, error.message);
-  } else {
-    // It quotes bytes that came from outside of any JSON, such as a header's.
-    std::string message = error.message;
-    std::ranges::replace_if(message, [](unsigned char c) { return c >= 0x80; }, '?');
-    append_json_string(out, message);
-  }
-  if (!error.data.empty()) out.append(R"(,"data":)").append(error.data);
-  out.append("}}");
+  out.append(R"(,"error":)");
+  append_json_error(out, error);
+  out.push_back('}');
 }
 
 }  // namespace sluice

@@ -19,6 +19,8 @@ namespace sluice {
 /// A request's id as the JSON text it came as, so that it goes back exactly: integers of any size,
 /// strings with their quotes. Empty: no id.
 using RequestId = std::string;
+/// Bytes of that text. A request that waits is kept by its id, beyond every other limit.
+inline constexpr std::size_t kMaxRequestId = 4096;
 
 enum class MessageKind : std::uint8_t { request, notification, response };
 
@@ -86,8 +88,7 @@ void append_result(std::string& out, const RequestId& id, std::string_view resul
 void begin_result(std::string& out, const RequestId& id);
 void end_result(std::string& out);
 
-/// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none. In a message that is
-/// not UTF-8 a question mark stands for each byte beyond ASCII.
+/// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none.
 void append_error(std::string& out, const RequestId& id, const Error& error);
 
 }  // namespace sluice

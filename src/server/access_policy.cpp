@@ -2,7 +2,14 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <array>
+#include <ifaddrs.h>
+#include <memory>
+#include <netinet/in.h>
 #include <utility>
+
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 
 namespace sluice {
 namespace {
@@ -24,11 +31,36 @@ std::string_view host_name(std::string_view authority) {
                                                                           : std::string_view();
 }
 
-bool is_ip_address(std::string_view host) {
+/// As it is on the wire: 4 bytes, or 16. Empty: `host` is a name.
+std::string ip_address(std::string_view host) {
   const std::string text(host);
-  in6_addr address{};
-  return inet_pton(AF_INET, text.c_str(), &address) == 1 ||
-         inet_pton(AF_INET6, text.c_str(), &address) == 1;
+  std::array<char, sizeof(in6_addr)> bytes{};
+  if (inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return {bytes.data(), sizeof(in_addr)};
+  if (inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return {bytes.data(), bytes.size()};
+  return {};
+}
+
+std::string ip_address(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+    return {reinterpret_cast<const char*>(&v4), sizeof v4};
+  }
+  if (address.sa_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    return {reinterpret_cast<const char*>(&v6), sizeof v6};
+  }
+  return {};
+}
+
+/// Whether `address` is one of this machine's, as they are now.
+bool is_own_address(const std::string& address) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return false;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr != nullptr && ip_address(*entry->ifa_addr) == address) return true;
+  }
+  return false;
 }
 
 bool is_local_name(std::string_view host) {
@@ -39,7 +71,8 @@ bool is_local_name(std::string_view host) {
 }
 
 bool is_loopback_host(std::string_view host) {
-  return is_local_name(host) || host == "::1" || (host.starts_with("127.") && is_ip_address(host));
+  return is_local_name(host) || host == "::1" ||
+         (host.starts_with("127.") && !ip_address(host).empty());
 }
 
 bool contains(const std::vector<std::string>& list, std::string_view value) {
@@ -48,16 +81,30 @@ bool contains(const std::vector<std::string>& list, std::string_view value) {
   });
 }
 
+/// Whoever comes by this proxy may read and end what others of its clients have begun.
+void warn_of_proxy(const PeerAddress& proxy) {
+  static LogLimit limit;
+  if (const auto left_out = limit.take()) {
+    log_warning(
+        "a proxy's clients count as one: name it with --trusted-proxy, or give each client a key",
+        {{"proxy", proxy.to_string()}, {"left_out", *left_out}});
+  }
+}
+
 }  // namespace
 
 AccessPolicy::AccessPolicy(Options options)
     : keys_(options.api_keys),
       origins_(std::move(options.allowed_origins)),
-      hosts_(std::move(options.allowed_hosts)) {}
+      hosts_(std::move(options.allowed_hosts)),
+      proxies_(std::move(options.proxies)) {}
 
 bool AccessPolicy::host_allowed(std::string_view host_header) const {
   const std::string_view host = host_name(host_header);
-  return !host.empty() && (is_local_name(host) || is_ip_address(host) || contains(hosts_, host));
+  if (host.empty()) return false;
+  if (is_loopback_host(host) || contains(hosts_, host)) return true;
+  const std::string address = ip_address(host);
+  return !address.empty() && is_own_address(address);
 }
 
 bool AccessPolicy::origin_allowed(std::string_view origin, std::string_view host_header,
@@ -73,7 +120,13 @@ bool AccessPolicy::origin_allowed(std::string_view origin, std::string_view host
 }
 
 std::string AccessPolicy::principal_of(const HttpRequest& request) const {
-  if (keys_.empty()) return request.peer.to_string();
+  if (keys_.empty()) {
+    const PeerAddress client = proxies_.client_of(request);
+    const bool is_forwarded =
+        request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);
+    if (is_forwarded && client.ip == request.peer.ip) warn_of_proxy(client);
+    return client.to_string();
+  }
   // Which of two keys counts is nothing to guess.
   if (request.repeated(KnownHeader::x_api_key) || request.repeated(KnownHeader::authorization)) {
     return {};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "auth/api_keys.hpp"
+#include "auth/trusted_proxies.hpp"
 #include "net/http_types.hpp"
 
 namespace sluice {
@@ -17,12 +18,13 @@ class AccessPolicy {
   struct Options {
     std::vector<std::pair<std::string, std::string>> api_keys;  // name, key
     std::vector<std::string> allowed_origins;  // "https://example.com"; "*": every page
-    std::vector<std::string> allowed_hosts;    // names without port; "*": every name
+    std::vector<std::string> allowed_hosts;    // names and addresses without port; "*": all
+    TrustedProxies proxies;
   };
   explicit AccessPolicy(Options options);
 
-  /// Whether the request is addressed to a name that this server has: IP addresses, localhost and
-  /// the allowed hosts. A rebound DNS name is none of them.
+  /// Whether the request is addressed to this server: by localhost, a loopback address, one of the
+  /// machine's own addresses, or an allowed host. A rebound DNS name is none of them.
   [[nodiscard]] bool host_allowed(std::string_view host_header) const;
 
   /// Whether a page of `origin` may call: pages of this server itself, of this machine, and of
@@ -30,9 +32,13 @@ class AccessPolicy {
   [[nodiscard]] bool origin_allowed(std::string_view origin, std::string_view host_header,
                                     bool tls) const;
 
+  /// Whether the address is that of a proxy that is believed when it says for whom it asks.
+  [[nodiscard]] bool trusts_proxy(const PeerAddress& peer) const { return proxies_.trusts(peer); }
+
   [[nodiscard]] bool requires_key() const { return !keys_.empty(); }
 
-  /// Who makes the request: the name of its key, or without keys the address it comes from.
+  /// Who makes the request: the name of its key, or without keys the address it comes from, which
+  /// trusted proxies tell for others.
   /// Empty: keys are required and it has none that is known.
   [[nodiscard]] std::string principal_of(const HttpRequest& request) const;
 
@@ -40,6 +46,7 @@ class AccessPolicy {
   ApiKeys keys_;
   std::vector<std::string> origins_;
   std::vector<std::string> hosts_;
+  TrustedProxies proxies_;
 };
 
 }  // namespace sluice

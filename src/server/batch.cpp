@@ -45,9 +45,9 @@ Outcome refuse(const Error& error, int http_status, std::string& out) {
 
 }  // namespace
 
-Outcome handle_batch(std::string_view text, const MirroredHeaders* headers, Service& service,
-                     Caller& caller, SharedReply::Form form, const BatchedDispatch& dispatch,
-                     std::string& out) {
+Outcome handle_batch(std::string_view text, const LongMessage* parsed,
+                     const MirroredHeaders* headers, Service& service, Caller& caller,
+                     SharedReply::Form form, const BatchedDispatch& dispatch, std::string& out) {
   static constexpr int kBadRequest = 400;
   static constexpr int kNotFound = 404;
   Result<std::shared_ptr<Session>> session = caller.session();
@@ -60,15 +60,16 @@ Outcome handle_batch(std::string_view text, const MirroredHeaders* headers, Serv
     return Dispatcher::reject(service.parser.parse(text).error(), out);
   }
   const std::expected<std::vector<std::string_view>, MessageError> texts =
-      service.parser.parse_batch(text, kMaxBatch);
+      parsed != nullptr ? parsed->batch() : service.parser.parse_batch(text, kMaxBatch);
   if (!texts) return Dispatcher::reject(texts.error(), out);
 
   const auto reply = std::make_shared<SharedReply>(form, service.streams.executor());
   BatchCaller each(caller, std::move(*session), *reply);
   std::string response;
-  for (const std::string_view one : *texts) {
+  for (std::size_t index = 0; index < texts->size(); ++index) {
     response.clear();
-    const std::expected<Message, MessageError> message = service.parser.parse(one);
+    const std::expected<Message, MessageError> message =
+        parsed != nullptr ? parsed->message(index) : service.parser.parse((*texts)[index]);
     if (!message) {
       Dispatcher::reject(message.error(), response);
     } else if (message->kind == MessageKind::request && is_self_contained(*message)) {

@@ -18,12 +18,13 @@ inline constexpr std::size_t kMaxBatch = 100;
 using BatchedDispatch =
     std::function<Outcome(const Message& message, Caller& caller, std::string& out)>;
 
-/// Handles a batch (JSON-RPC 2.0, section 6; 2025-03-26, Base Protocol, Batching): its messages
-/// one after the other, with one answer to them all. `headers` as for negotiate(). In a revision
-/// without batches, and for what is none, `out` becomes one error; a message that cannot be
-/// handled is answered by an error among the others' responses.
-Outcome handle_batch(std::string_view text, const MirroredHeaders* headers, Service& service,
-                     Caller& caller, SharedReply::Form form, const BatchedDispatch& dispatch,
-                     std::string& out);
+/// Handles a batch (JSON-RPC 2.0, section 6; 2025-03-26, Base Protocol, Batching), which may be
+/// parsed already (else `parsed` is null): its messages one after the other, with one answer to
+/// them all. `headers` as for negotiate(). In a revision without batches, and for what is none,
+/// `out` becomes one error; a message that cannot be handled is answered by an error among the
+/// others' responses.
+Outcome handle_batch(std::string_view text, const LongMessage* parsed,
+                     const MirroredHeaders* headers, Service& service, Caller& caller,
+                     SharedReply::Form form, const BatchedDispatch& dispatch, std::string& out);
 
 }  // namespace sluice

@@ -27,7 +27,7 @@ std::string array(const std::vector<std::string>& messages) {
 class BatchTest : public ::testing::Test {
  protected:
   BatchTest() {
-    service.emplace(bench.offer, access, bench.sessions, *bench.changes, *bench.tasks,
+    service.emplace(bench.offer, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
   }
   ~BatchTest() override {
@@ -41,7 +41,7 @@ class BatchTest : public ::testing::Test {
     const MirroredHeaders headers{.protocol_version = revision, .method = {}, .name = {}};
     std::string out;
     outcome = handle_batch(
-        text, &headers, *service, caller, form,
+        text, nullptr, &headers, *service, caller, form,
         [&](const Message& message, Caller& each, std::string& response) {
           return service->dispatcher.dispatch(message, &headers, each, response);
         },
@@ -198,12 +198,13 @@ TEST_F(BatchTest, ARequestIsCancelledByItsIdAndAllByTheirCallersGoing) {
   EXPECT_TRUE(bench.calls[5]->over());
 }
 
-TEST_F(BatchTest, ACallThatIsNeverAnsweredDoesNotHoldUpTheOthers) {
+TEST_F(BatchTest, ACallThatItsHandlerDropsIsAnsweredBesideTheOthers) {
   send(array({ping("1"), call_later("2")}));
   bench.calls.clear();
   bench.run_all();
   ASSERT_EQ(caller.channel().replies.size(), 1U);
-  EXPECT_EQ(caller.channel().replies[0], array({std::string(kPong)}));
+  EXPECT_THAT(caller.channel().replies[0],
+              AllOf(HasSubstr(kPong), HasSubstr(R"("id":2,"error":{"code":-32603)")));
 }
 
 TEST_F(BatchTest, AFullChannelHoldsUpEveryCall) {

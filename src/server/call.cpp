@@ -56,6 +56,11 @@ std::vector<Question> one(Question question) {
 
 }  // namespace
 
+std::exception_ptr detail::dropped_resolver() noexcept {
+  return std::make_exception_ptr(
+      Error{kInternalError, "What the handler waited for was dropped without an answer", {}});
+}
+
 Error url_elicitation_required(const std::vector<UrlElicitation>& pages) {
   json::array elicitations;
   for (const UrlElicitation& page : pages) elicitations.push_back(as_json(page));
@@ -203,7 +208,7 @@ Task<std::vector<Root>> Call::list_roots(std::string key) {
 
 void Call::decode_content(const detail::Type& type, const json::object& content, void* out) {
   DecodeError error;
-  if (!detail::decode(type, content, out, "content", UnknownMembers::reject, error)) {
+  if (!detail::decode(type, content, out, "content", UnknownMembers::ignore, error)) {
     throw_unfit(error.describe());
   }
 }

@@ -45,6 +45,11 @@ std::string message_of(const Change& change) {
   return message;
 }
 
+Change MissedChanges::take() {
+  auto node = changes_.extract(changes_.begin());
+  return {.kind = node.value().first, .subject = std::move(node.value().second)};
+}
+
 bool wants(const Session& session, const Change& change) {
   switch (change.kind) {
     case Change::Kind::resource:

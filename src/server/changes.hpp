@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/executor.hpp"
@@ -28,6 +30,19 @@ std::string params_of(const Change& change);
 
 /// The whole notification, for a session's client.
 std::string message_of(const Change& change);
+
+/// Changes that could not be told when they came, each of them once. There are no more than there
+/// are lists and subscriptions.
+class MissedChanges {
+ public:
+  void add(const Change& change) { changes_.emplace(change.kind, change.subject); }
+  [[nodiscard]] bool empty() const { return changes_.empty(); }
+  /// One of them, no longer missed. There must be one.
+  Change take();
+
+ private:
+  std::set<std::pair<Change::Kind, std::string>> changes_;
+};
 
 /// Who hears of changes as long as it lives.
 class ChangeListener {

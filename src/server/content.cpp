@@ -4,6 +4,8 @@
 
 #include "core/base64.hpp"
 #include "core/json.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "protocol/revision.hpp"
 #include "server/content_json.hpp"
 
@@ -51,6 +53,18 @@ std::string data_block(std::string_view type, std::string_view bytes, std::strin
   return out;
 }
 
+void append_meta(std::string& out, const ResourceContents& contents) {
+  const Result<std::string> meta = one_line_json(contents.meta);
+  if (meta && meta->find_first_not_of(" \t") == meta->find('{')) {
+    out.append(R"(,"_meta":)").append(*meta);
+  } else {
+    static LogLimit limit;
+    if (!limit.take()) return;
+    log_error("the meta of a resource is no JSON object; it is left out",
+              {{"uri", std::string_view(contents.uri)}});
+  }
+}
+
 }  // namespace
 
 void append_resource_contents(std::string& out, const ResourceContents& contents) {
@@ -65,7 +79,7 @@ void append_resource_contents(std::string& out, const ResourceContents& contents
     out.append(R"(,"text":)");
     append_json_string(out, contents.data);
   }
-  if (!contents.meta.empty()) out.append(R"(,"_meta":)").append(contents.meta);
+  if (!contents.meta.empty()) append_meta(out, contents);
   out.push_back('}');
 }
 

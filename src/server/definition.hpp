@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "core/sealer.hpp"
 #include "protocol/uri_template.hpp"
 #include "server/skills.hpp"
+#include "sluice/caching.hpp"
 #include "sluice/content.hpp"
 #include "sluice/hooks.hpp"
 #include "sluice/task_support.hpp"
@@ -93,6 +95,7 @@ struct Resource {
   std::optional<std::uint64_t> size = {};  // bytes
   std::string annotations = {};            // JSON text, or empty
   Metadata metadata = {};
+  Caching caching = {};  // of what is read
 };
 
 /// What completes an argument, by its name. Handlers as a tool's.
@@ -113,6 +116,7 @@ struct ResourceTemplate {
   Completers completers = {};
   std::string annotations = {};  // JSON text, or empty
   Metadata metadata = {};
+  Caching caching = {};  // of what is read
 };
 
 struct PromptArgument {
@@ -167,6 +171,8 @@ struct ServerDefinition {
   std::vector<AfterRequest> after = {};
   /// Entries of one reply to a list request; the rest follows by cursor.
   std::size_t page_size = 1000;
+  /// Of these, and of server/discover.
+  Caching list_caching = {.fresh_for = std::chrono::minutes(1)};
   /// Keys that seal what clients carry between the rounds of a request; the first one seals. None:
   /// a random one, so that a round must come back to this process. Servers that stand in for each
   /// other share theirs.

@@ -1,6 +1,8 @@
 #include "server/dispatcher.hpp"
 
+#include <charconv>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/feature_methods.hpp"
+#include "server/handler_run.hpp"
 #include "server/listen.hpp"
 #include "server/pending_request.hpp"
 
@@ -21,11 +24,42 @@ std::string_view subject_of(const Message& message) {
   std::optional<std::string_view> parameter = mirrored_parameter(message.method);
   if (message.method == "resources/subscribe" || message.method == "resources/unsubscribe") {
     parameter = "uri";
+  } else if (message.method == "tasks/result") {
+    parameter = "taskId";
   }
   if (!parameter || message.params == nullptr) return {};
   const json::value* const name = message.params->if_contains(*parameter);
   return name != nullptr && name->is_string() ? std::string_view(name->get_string())
                                               : std::string_view();
+}
+
+/// What a hook says, or what becomes of what it throws.
+std::optional<Error> asked(const BeforeRequest& before, const RequestInfo& info) {
+  try {
+    return before(info);
+  } catch (...) {
+    static FailureLog failures("hook", "before");
+    return error_of(std::current_exception(), failures);
+  }
+}
+
+/// The revision that an initialize agrees on; null if it names none.
+const Revision* revision_to_initialize(const Message& message) {
+  const json::value* const requested =
+      message.params == nullptr ? nullptr : message.params->if_contains("protocolVersion");
+  if (requested == nullptr || !requested->is_string()) return nullptr;
+  return &negotiate_initialize(requested->get_string());
+}
+
+/// The code of the error that `response` to request `id` is; 0 for a result, or none.
+int error_code_of(std::string_view response, const RequestId& id) {
+  static constexpr std::string_view kError = R"(,"error":{"code":)";
+  const std::size_t head = std::string_view(R"({"jsonrpc":"2.0","id":)").size() + id.size();
+  if (response.size() <= head || !response.substr(head).starts_with(kError)) return 0;
+  int code = 0;
+  const std::string_view digits = response.substr(head + kError.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), code);
+  return code;
 }
 
 std::unexpected<Error> no_skills() {
@@ -34,12 +68,13 @@ std::unexpected<Error> no_skills() {
 
 }  // namespace
 
-Dispatcher::Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, Changes& changes,
-                       TaskStore& tasks)
+Dispatcher::Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota,
+                       Changes& changes, TaskStore& tasks)
     : offer_(std::move(offer)),
       streams_(&streams),
+      calls_(streams, quota),
       changes_(&changes),
-      tasks_(offer_, streams, tasks) {
+      tasks_(offer_, calls_, tasks) {
   if (!definition().instructions.empty()) {
     instructions_ = R"(,"instructions":)";
     append_json_string(instructions_, definition().instructions);
@@ -68,14 +103,12 @@ Outcome Dispatcher::error(const RequestId& id, const Error& error, const Revisio
 Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
                              std::string& out) {
   if (message.kind == MessageKind::response) return response(message, caller, out);
-  if (streams_->serves(message.method)) {
-    if (message.kind == MessageKind::notification) return {.kind = Outcome::Kind::accepted};
-    const bool answered = streams_->handle(message, caller, out);
-    return {.kind = answered ? Outcome::Kind::answered : Outcome::Kind::pending};
-  }
+  if (streams_->serves(message.method)) return stream_method(message, headers, caller, out);
   if (message.method == "initialize" && message.kind == MessageKind::request &&
       !is_self_contained(message)) {
-    return initialize(message, caller, out);
+    const Revision* const revision = revision_to_initialize(message);
+    return with_hooks(message, revision, caller, out,
+                      [&] { return initialize(message, revision, caller, out); });
   }
   std::shared_ptr<Session> session;
   if (!is_self_contained(message)) {
@@ -86,6 +119,10 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
   Result<RequestContext> context =
       negotiate(message, headers, session == nullptr ? nullptr : &session->revision());
   if (!context) {
+    // A notification is not answered; HTTP has a status for it.
+    if (message.kind == MessageKind::notification && headers == nullptr) {
+      return {.kind = Outcome::Kind::accepted};
+    }
     Outcome refused = error(message.id, context.error(), nullptr, out);
     // Whatever keeps a request from being understood is a bad request to HTTP too.
     refused.http_status = 400;
@@ -95,35 +132,57 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
     notification(message, session.get());
     return {.kind = Outcome::Kind::accepted};
   }
-  if (definition().before.empty() && definition().after.empty()) {
+  return with_hooks(message, context->revision, caller, out, [&] {
     return request(message, headers, std::move(*context), std::move(session), caller, out);
-  }
-  return hooked_request(message, headers, std::move(*context), std::move(session), caller, out);
+  });
 }
 
-Outcome Dispatcher::hooked_request(const Message& message, const MirroredHeaders* headers,
-                                   RequestContext context, std::shared_ptr<Session> session,
-                                   Caller& caller, std::string& out) {
-  const Revision& revision = *context.revision;
-  const std::string_view name = subject_of(message);
-  const RequestInfo info{.method = message.method,
-                         .name = name,
-                         .principal = caller.principal(),
-                         .revision = revision.name};
+template <class Answer>
+Outcome Dispatcher::with_hooks(const Message& message, const Revision* revision, Caller& caller,
+                               std::string& out, Answer answer) {
+  if (definition().before.empty() && definition().after.empty()) return answer();
+  const RequestInfo info{
+      .method = message.method,
+      .name = subject_of(message),
+      .principal = caller.principal(),
+      .revision = revision == nullptr ? std::string_view() : std::string_view(revision->name)};
   for (const BeforeRequest& before : definition().before) {
-    if (const std::optional<Error> refused = before(info)) {
-      return error(message.id, *refused, &revision, out);
+    if (const std::optional<Error> refused = asked(before, info)) {
+      return error(message.id, *refused, revision, out);
     }
   }
-  if (definition().after.empty()) {
-    return request(message, headers, std::move(context), std::move(session), caller, out);
-  }
+  if (definition().after.empty()) return answer();
   watch_ = std::make_unique<RequestWatch>(definition().after, info, streams_->executor().clock());
-  const Outcome outcome =
-      request(message, headers, std::move(context), std::move(session), caller, out);
-  // Else the pending request has it.
+  const Outcome outcome = answer();
+  // Else the call has it.
   if (const auto watch = std::move(watch_)) watch->end(outcome.error);
   return outcome;
+}
+
+/// These belong to no revision, so the fields that would mirror them may be missing.
+Outcome Dispatcher::stream_method(const Message& message, const MirroredHeaders* headers,
+                                  Caller& caller, std::string& out) {
+  if (headers != nullptr) {
+    MirroredHeaders given = *headers;
+    given.required = false;
+    if (const Result<void> mirrored = check_mirrored_headers(message, given, {}); !mirrored) {
+      return error(message.id, mirrored.error(), nullptr, out);
+    }
+  }
+  if (message.kind == MessageKind::notification) {
+    std::string unheard;
+    with_hooks(message, nullptr, caller, unheard, [&]() -> Outcome {
+      if (!caller.serve(message, unheard)) streams_->notify(message, caller);
+      return {.kind = Outcome::Kind::accepted};
+    });
+    return {.kind = Outcome::Kind::accepted};
+  }
+  return with_hooks(message, nullptr, caller, out, [&]() -> Outcome {
+    const std::size_t before = out.size();
+    const bool answered = caller.serve(message, out) || streams_->handle(message, caller, out);
+    return {.kind = answered ? Outcome::Kind::answered : Outcome::Kind::pending,
+            .error = error_code_of(std::string_view(out).substr(before), message.id)};
+  });
 }
 
 Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::string& out) {
@@ -176,11 +235,7 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
       return defer(message, nullptr, std::move(context), std::move(session), caller, out,
                    std::get<1>(*answer));
     }
-    if (method.cacheable) {
-      results().append_cacheable(out, message.id, revision, *members);
-    } else {
-      results().append(out, message.id, revision, *members);
-    }
+    results().append(out, message.id, revision, *members);
     return {};
   }
   return error(message.id,
@@ -189,21 +244,21 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
 }
 
 const std::array<Dispatcher::Method, 15> Dispatcher::kMethods = {{
-    {"tools/list", {}, true, &Dispatcher::list<FeatureList::tools>},
-    {"resources/list", {}, true, &Dispatcher::list<FeatureList::resources>},
-    {"resources/templates/list", {}, true, &Dispatcher::list<FeatureList::resource_templates>},
-    {"prompts/list", {}, true, &Dispatcher::list<FeatureList::prompts>},
-    {"resources/read", {}, true, &Dispatcher::read},
-    {"prompts/get", {}, false, &Dispatcher::get},
-    {"completion/complete", {}, false, &Dispatcher::complete},
-    {"skills/list", {}, true, &Dispatcher::list_skills},
-    {"skills/get", {}, true, &Dispatcher::get_skill},
-    {"resources/directory/read", {}, true, &Dispatcher::read_directory},
-    {"server/discover", Era::modern, true, &Dispatcher::discover},
-    {"ping", Era::legacy, false, &Dispatcher::ping},
-    {"logging/setLevel", Era::legacy, false, &Dispatcher::set_level},
-    {"resources/subscribe", Era::legacy, false, &Dispatcher::subscribe},
-    {"resources/unsubscribe", Era::legacy, false, &Dispatcher::unsubscribe},
+    {"tools/list", {}, &Dispatcher::list<FeatureList::tools>},
+    {"resources/list", {}, &Dispatcher::list<FeatureList::resources>},
+    {"resources/templates/list", {}, &Dispatcher::list<FeatureList::resource_templates>},
+    {"prompts/list", {}, &Dispatcher::list<FeatureList::prompts>},
+    {"resources/read", {}, &Dispatcher::read},
+    {"prompts/get", {}, &Dispatcher::get},
+    {"completion/complete", {}, &Dispatcher::complete},
+    {"skills/list", {}, &Dispatcher::list_skills},
+    {"skills/get", {}, &Dispatcher::get_skill},
+    {"resources/directory/read", {}, &Dispatcher::read_directory},
+    {"server/discover", Era::modern, &Dispatcher::discover},
+    {"ping", Era::legacy, &Dispatcher::ping},
+    {"logging/setLevel", Era::legacy, &Dispatcher::set_level},
+    {"resources/subscribe", Era::legacy, &Dispatcher::subscribe},
+    {"resources/unsubscribe", Era::legacy, &Dispatcher::unsubscribe},
 }};
 
 template <FeatureList kList>
@@ -233,28 +288,36 @@ Result<FeatureAnswer> Dispatcher::complete(const json::object& params,
   return complete_argument(definition(), params);
 }
 
+/// `members`, of what is offered to all callers.
+Result<FeatureAnswer> Dispatcher::cached(Result<std::string> members,
+                                         const Revision& revision) const {
+  if (!members) return std::unexpected(std::move(members.error()));
+  append_caching(*members, definition().list_caching, revision);
+  return std::move(*members);
+}
+
 Result<FeatureAnswer> Dispatcher::list_skills(const json::object& params,
                                               const Scope& scope) const {
   if (definition().skills.empty()) return no_skills();
   return list<FeatureList::skills>(params, scope);
 }
 
-Result<FeatureAnswer> Dispatcher::get_skill(const json::object& params,
-                                            const Scope& /*scope*/) const {
+Result<FeatureAnswer> Dispatcher::get_skill(const json::object& params, const Scope& scope) const {
   if (definition().skills.empty()) return no_skills();
-  return sluice::get_skill(definition(), params);
+  return cached(sluice::get_skill(definition(), params), scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::read_directory(const json::object& params,
-                                                 const Scope& /*scope*/) const {
+                                                 const Scope& scope) const {
   if (definition().skills.empty()) return no_skills();
-  return sluice::read_directory(definition(), params);
+  return cached(sluice::read_directory(definition(), params), scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::discover(const json::object& /*params*/,
                                            const Scope& scope) const {
-  return R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
-         lists().capabilities(scope.revision) + "}" + instructions_;
+  return cached(R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
+                    lists().capabilities(scope.revision) + "}" + instructions_,
+                scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::ping(const json::object& /*params*/,
@@ -302,10 +365,9 @@ Result<FeatureAnswer> Dispatcher::unsubscribe(const json::object& params,
   return std::string();
 }
 
-Outcome Dispatcher::initialize(const Message& message, Caller& caller, std::string& out) {
-  const json::value* const requested =
-      message.params == nullptr ? nullptr : message.params->if_contains("protocolVersion");
-  if (requested == nullptr || !requested->is_string()) {
+Outcome Dispatcher::initialize(const Message& message, const Revision* revision, Caller& caller,
+                               std::string& out) {
+  if (revision == nullptr) {
     return error(message.id,
                  {kInvalidParams, "Invalid params: protocolVersion must be a string", {}}, nullptr,
                  out);
@@ -315,20 +377,21 @@ Outcome Dispatcher::initialize(const Message& message, Caller& caller, std::stri
     return error(message.id, {kInvalidParams, "Invalid params: capabilities must be an object", {}},
                  nullptr, out);
   }
-  const Revision& revision = negotiate_initialize(requested->get_string());
   const Result<void> begun = caller.begin_session(
-      revision, declared == nullptr ? ClientCapabilities()
-                                    : decode_client_capabilities(declared->get_object()));
+      *revision, declared == nullptr ? ClientCapabilities()
+                                     : decode_client_capabilities(declared->get_object()));
   if (!begun) {
     static constexpr int kServiceUnavailable = 503;
     append_error(out, message.id, begun.error());
-    return {.kind = Outcome::Kind::answered, .http_status = kServiceUnavailable};
+    return {.kind = Outcome::Kind::answered,
+            .http_status = kServiceUnavailable,
+            .error = begun.error().code};
   }
   std::string members = R"("protocolVersion":)";
-  append_json_string(members, revision.name);
-  members.append(R"(,"capabilities":{)").append(lists().capabilities(revision));
+  append_json_string(members, revision->name);
+  members.append(R"(,"capabilities":{)").append(lists().capabilities(*revision));
   members.append(R"(},"serverInfo":)").append(results().server_info()).append(instructions_);
-  results().append(out, message.id, revision, members);
+  results().append(out, message.id, *revision, members);
   return {};
 }
 
@@ -356,9 +419,9 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                  &revision, out);
   }
   const CompiledTool& compiled = offer_->schemas().of(*tool);
-  if (headers != nullptr && headers->all != nullptr && revision.routing_headers) {
+  if (headers != nullptr && revision.routing_headers) {
     const Result<void> mirrored =
-        check_parameter_headers(compiled.headers, given->get_object(), *headers->all);
+        check_parameter_headers(compiled.headers, given->get_object(), *headers);
     if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
   }
   Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal());
@@ -408,6 +471,7 @@ Outcome Dispatcher::defer(
   const Result<std::shared_ptr<PendingRequest>> opened =
       open_call(message, tool, std::move(context), std::move(session), caller);
   if (!opened) return error(message.id, opened.error(), &revision, out);
+  if ((*opened)->over()) return {.kind = Outcome::Kind::pending};
   if (Result<void> started = later(*opened); !started) (*opened)->fail(started.error());
   return {.kind = Outcome::Kind::pending};
 }
@@ -446,6 +510,7 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
   const Result<std::shared_ptr<PendingRequest>> call =
       open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
+  if ((*call)->over()) return {.kind = Outcome::Kind::pending};
   caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(tasks),
                                      definition(), *changes_));
   return {.kind = Outcome::Kind::pending};
@@ -458,20 +523,20 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                                                               Caller& caller) {
   if (streams_->draining()) return fail(-32000, "The server is shutting down; try another");
   std::unique_ptr<InputRounds> rounds;
-  if (context.revision->era == Era::modern && context.capabilities.any()) {
+  if (context.revision->era == Era::modern && context.capabilities.any() &&
+      may_require_input(message.method)) {
     Result<InputRounds> read = InputRounds::read(message, caller.principal(), results().sealer(),
                                                  std::chrono::system_clock::now());
     if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));
   }
-  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
-  if (!channel) return std::unexpected(std::move(channel.error()));
-  auto call = std::make_shared<PendingRequest>(
-      PendingRequest::Details{message.id, std::move(context), caller.principal(),
-                              std::move(session), std::move(rounds), tool},
-      std::move(*channel), *streams_, offer_);
-  call->set_watch(std::move(watch_));
-  call->open();
+  Result<std::shared_ptr<PendingRequest>> call = calls_.open({.id = message.id,
+                                                              .context = std::move(context),
+                                                              .session = std::move(session),
+                                                              .rounds = std::move(rounds),
+                                                              .tool = tool},
+                                                             caller, offer_);
+  if (call) (*call)->set_watch(std::move(watch_));
   return call;
 }
 

@@ -10,6 +10,7 @@
 
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
+#include "server/calls.hpp"
 #include "server/changes.hpp"
 #include "server/feature_methods.hpp"
 #include "server/offer.hpp"
@@ -36,7 +37,9 @@ struct Outcome {
 /// MCP's methods on one loop, for every era and transport.
 class Dispatcher {
  public:
-  Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, Changes& changes, TaskStore& tasks);
+  /// `quota` is that of the calls of all loops, as in Calls.
+  Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota, Changes& changes,
+             TaskStore& tasks);
 
   /// Requests that come from now on are of `offer`; those under way stay with theirs.
   void take(RefPtr<LoopOffer> offer);
@@ -45,6 +48,9 @@ class Dispatcher {
   /// negotiate(): null on transports without.
   Outcome dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
                    std::string& out);
+
+  /// Stops the calls that are under way, and answers them with `error`.
+  void end_calls(const Error& error) { calls_.end_all(error); }
 
   /// The response to a text that is no message.
   static Outcome reject(const MessageError& error, std::string& out);
@@ -58,17 +64,18 @@ class Dispatcher {
   struct Method {
     std::string_view name;
     std::optional<Era> era;  // the only one that has it
-    bool cacheable;
     Result<FeatureAnswer> (Dispatcher::*handler)(const json::object& params,
                                                  const Scope& scope) const;
   };
   static const std::array<Method, 15> kMethods;
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
-  /// request(), with the hooks around it.
-  Outcome hooked_request(const Message& message, const MirroredHeaders* headers,
-                         RequestContext context, std::shared_ptr<Session> session, Caller& caller,
-                         std::string& out);
+  /// What `answer` does, with the hooks around it. `revision` is null for a stream method.
+  template <class Answer>
+  Outcome with_hooks(const Message& message, const Revision* revision, Caller& caller,
+                     std::string& out, Answer answer);
+  Outcome stream_method(const Message& message, const MirroredHeaders* headers, Caller& caller,
+                        std::string& out);
   void notification(const Message& message, Session* session);
   Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
                   std::shared_ptr<Session> session, Caller& caller, std::string& out);
@@ -81,12 +88,16 @@ class Dispatcher {
   Result<FeatureAnswer> list_skills(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> get_skill(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> read_directory(const json::object& params, const Scope& scope) const;
+  [[nodiscard]] Result<FeatureAnswer> cached(Result<std::string> members,
+                                             const Revision& revision) const;
   Result<FeatureAnswer> discover(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> ping(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> set_level(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> subscribe(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> unsubscribe(const json::object& params, const Scope& scope) const;
-  Outcome initialize(const Message& message, Caller& caller, std::string& out);
+  /// initialize of `revision`, or of a version that is not there (null).
+  Outcome initialize(const Message& message, const Revision* revision, Caller& caller,
+                     std::string& out);
   Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
   /// Answers a call with the task that does `run`.
@@ -114,6 +125,7 @@ class Dispatcher {
 
   RefPtr<LoopOffer> offer_;
   StreamService* streams_;
+  Calls calls_;
   Changes* changes_;
   TaskService tasks_;
   std::string instructions_;  // a JSON member with a comma before it, or empty

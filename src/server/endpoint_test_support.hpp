@@ -46,6 +46,7 @@ class EndpointTest : public ServerTest {
       endpoint->on_request(request, std::move(exchange));
     };
     streams = [this](const HttpRequest& head) { return endpoint->streams_body(head); };
+    admits = [this](const HttpRequest& head) { return endpoint->admits_body(head); };
   }
   void TearDown() override {
     calls.clear();
@@ -62,7 +63,8 @@ class EndpointTest : public ServerTest {
       changes = std::make_unique<Changes>(*sessions, shards);
       tasks = std::make_unique<TaskStore>(TaskLimits{}, loop.clock(), *changes);
       const RefPtr offer(new LoopOffer(Offer::make(definition).value(), *results));
-      service = std::make_unique<Service>(offer, *policy, *sessions, *changes, *tasks, shards, 0);
+      service =
+          std::make_unique<Service>(offer, *policy, *sessions, quota, *changes, *tasks, shards, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
       endpoint_options.sse_sessions = std::make_shared<SseSessions>(*sessions);
@@ -143,6 +145,7 @@ class EndpointTest : public ServerTest {
 
   StreamPolicy streams_policy{{}, std::size_t{64} << 20U, 100, 100};
   StreamManager manager{loop, streams_policy, 0, 1};
+  ClientQuota quota{100};  // of calls
   ServerDefinition definition;
   AccessPolicy::Options access;
   SessionLimits session_limits;

@@ -9,7 +9,7 @@ namespace sluice {
 namespace {
 
 void start_unbuffered(HttpExchange& exchange, std::string_view content_type) {
-  exchange.start(200, content_type, {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}});
+  exchange.start(200, content_type, std::span<const HeaderField>(kUnbufferedFields));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/random.hpp"
 #include "protocol/task.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/result_writer.hpp"
 
 namespace sluice {
 namespace {
@@ -205,6 +206,9 @@ FeatureLists::FeatureLists(const ServerDefinition& definition, bool lists_tasks)
         page.members.push_back(']');
         lists[list].push_back(std::move(page));
       } while (!left.empty());
+      for (Page& page : lists[list]) {
+        append_caching(page.members, definition.list_caching, revision);
+      }
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "rpc/error_codes.hpp"
 #include "server/content_json.hpp"
 #include "server/pending_request.hpp"
+#include "server/result_writer.hpp"
 
 namespace sluice {
 namespace {
@@ -56,8 +57,7 @@ Result<UriTemplate::Variables> strings_at(const json::object& object, std::strin
 
 /// Asks `handler`; `members` writes what it answers as the members of a result.
 template <class In, class Out, class Members>
-Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members members,
-                          bool cacheable = false) {
+Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members members) {
   using Asked = FeatureHandler<In, Out>;
   if (const auto* const immediate = std::get_if<typename Asked::Immediate>(&handler.answer)) {
     const Result<Out> out = (*immediate)(in);
@@ -65,14 +65,11 @@ Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members
     return members(*out);
   }
   return [deferred = std::get<typename Asked::Deferred>(handler.answer), in = std::move(in),
-          members = std::move(members),
-          cacheable](std::shared_ptr<PendingRequest> request) -> Result<void> {
+          members = std::move(members)](std::shared_ptr<PendingRequest> request) -> Result<void> {
     return deferred(in, std::move(request),
-                    [members, cacheable](PendingRequest& asker, const Result<Out>& out) {
+                    [members](PendingRequest& asker, const Result<Out>& out) {
                       if (!out) {
                         asker.fail(members.error(out.error()));
-                      } else if (cacheable) {
-                        asker.complete_cacheable(members(*out));
                       } else {
                         asker.complete(members(*out), {});
                       }
@@ -84,6 +81,7 @@ Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members
 struct ReadMembers {
   std::string uri;
   const Revision* revision;
+  Caching caching = {};
 
   [[nodiscard]] Error error(const Error& error) const {
     return error.code == kResourceNotFound ? unknown_resource(uri, *revision).error() : error;
@@ -95,6 +93,7 @@ struct ReadMembers {
       append_resource_contents(out, each);
     }
     out.push_back(']');
+    append_caching(out, caching, *revision);
     return out;
   }
 };
@@ -197,12 +196,14 @@ Result<FeatureAnswer> read_resource(const ServerDefinition& definition, const js
   if (!uri) return std::unexpected(uri.error());
   ReadMembers members{*uri, &revision};
   if (const Resource* const resource = definition.find_resource(*uri)) {
-    return ask(resource->read, std::move(*uri), std::move(members), true);
+    members.caching = resource->caching;
+    return ask(resource->read, std::move(*uri), std::move(members));
   }
   for (const ResourceTemplate& resource : definition.resource_templates) {
     if (auto variables = resource.uri.match(*uri)) {
+      members.caching = resource.caching;
       return ask(resource.read, ResourceMatch{std::move(*uri), std::move(*variables)},
-                 std::move(members), true);
+                 std::move(members));
     }
   }
   return unknown_resource(*uri, revision);

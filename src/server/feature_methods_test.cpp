@@ -120,7 +120,7 @@ TEST_F(FeatureTest, ListsInTheFormOfEachRevision) {
       result_text(R"({"resources":[)" + oldest + R"(,"title":"Now","icons":[],"_meta":{"a":1}},)" +
                   std::string(kDot) + "]}"));
   EXPECT_THAT(ask("resources/list", "", "2026-07-28"),
-              HasSubstr(R"(],"ttlMs":300000,"cacheScope":"public")"));
+              HasSubstr(R"(],"ttlMs":60000,"cacheScope":"private")"));
   EXPECT_EQ(ask("resources/templates/list", ""),
             result_text(R"({"resourceTemplates":[{"uriTemplate":"note://{year}/{name}",)"
                         R"("name":"notes","description":"Notes of a year",)"
@@ -177,7 +177,7 @@ TEST_F(FeatureTest, ReadsResources) {
   EXPECT_EQ(ask("resources/read", R"("uri":"note://2026/a%20b")"),
             result_text(R"({"contents":[{"uri":"note://2026/a%20b","text":"2026-a b"}]})"));
   EXPECT_THAT(ask("resources/read", R"("uri":"note://now")", "2026-07-28"),
-              HasSubstr(R"("cacheScope":)"));
+              HasSubstr(R"("ttlMs":0,"cacheScope":"private")"));
 }
 
 TEST_F(FeatureTest, UnknownResourcesAreNamedInTheRevisionsWay) {

@@ -7,6 +7,7 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/calls.hpp"
 
 namespace sluice {
 namespace {
@@ -20,7 +21,10 @@ constexpr std::ptrdiff_t kMessagesUnderWay = 16;
 class WorkerCall final : public detail::CallBackend {
  public:
   WorkerCall(detail::CallBackend& call, std::shared_ptr<detail::Mailbox> mailbox)
-      : call_(&call), facts_(call.facts()), mailbox_(std::move(mailbox)) {}
+      : call_(&call),
+        facts_(call.facts()),
+        key_(call.idempotency_key()),
+        mailbox_(std::move(mailbox)) {}
 
   const detail::CallFacts& facts() const override { return facts_; }
 
@@ -43,6 +47,8 @@ class WorkerCall final : public detail::CallBackend {
       return true;
     });
   }
+
+  const std::string& idempotency_key() override { return key_; }
 
   void begin_task() override { refuse(); }
   void when_room(detail::Job /*job*/) override { refuse(); }
@@ -86,13 +92,21 @@ class WorkerCall final : public detail::CallBackend {
 
   detail::CallBackend* call_;
   detail::CallFacts facts_;
+  std::string key_;
   std::shared_ptr<detail::Mailbox> mailbox_;
   std::shared_ptr<Credits> credits_ = std::make_shared<Credits>(kMessagesUnderWay);
 };
 
 }  // namespace
 
-Error error_of(const std::exception_ptr& exception) {
+void FailureLog::write(std::string_view what) {
+  const std::optional<std::int64_t> left_out = limit_.take();
+  if (!left_out) return;
+  log_error("a handler failed",
+            {{kind_, std::string_view(name_)}, {"what", what}, {"left_out", *left_out}});
+}
+
+Error error_of(const std::exception_ptr& exception, FailureLog& log) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
@@ -100,9 +114,9 @@ Error error_of(const std::exception_ptr& exception) {
   } catch (const ToolError& failure) {
     return {kInternalError, failure.what(), {}};
   } catch (const std::exception& surprise) {
-    log_error("a handler failed", {{"what", std::string_view(surprise.what())}});
+    log.write(surprise.what());
   } catch (...) {
-    log_error("a handler failed", {{"what", std::string_view("an unknown exception")}});
+    log.write("an unknown exception");
   }
   return {kInternalError, "Internal error", {}};
 }
@@ -133,7 +147,10 @@ class HandlerRun::LoopMailbox final : public detail::Mailbox,
 };
 
 HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& options)
-    : request_(std::move(request)), workers_(options.workers), call_(*this) {
+    : request_(std::move(request)),
+      calls_(request_->calls()),
+      workers_(options.workers),
+      call_(*this) {
   facts_.principal = request_->principal();
   facts_.revision = request_->context().revision;
   if (const auto& trace = request_->context().trace) {
@@ -155,11 +172,17 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
 }
 
 HandlerRun::~HandlerRun() {
-  if (root_) root_.destroy();
+  if (jobs_ != nullptr) jobs_->join();
+  destroy_coroutine();
+}
+
+void HandlerRun::destroy_coroutine() {
+  if (root_) std::exchange(root_, nullptr).destroy();
 }
 
 void HandlerRun::go(Root root) {
   root_ = root.handle;
+  if (request_->over()) return;  // nobody is there to answer
   self_ = shared_from_this();
   request_->set_producer(this);
   resume(root_);
@@ -192,8 +215,15 @@ void HandlerRun::disconnect(std::chrono::milliseconds retry) {
   request_->disconnect(retry);
 }
 
+const std::string& HandlerRun::idempotency_key() {
+  if (key_.empty()) key_ = request_->idempotency_key();
+  return key_;
+}
+
 void HandlerRun::begin_task() {
   if (over_) return;
+  // The rounds that it comes from stay behind.
+  idempotency_key();
   Result<std::shared_ptr<PendingRequest>> task = request_->begin_task();
   if (!task) throw std::move(task.error());
   if (*task == request_) return;
@@ -243,7 +273,13 @@ void HandlerRun::ask(std::vector<Question> questions, Answer answer) {
 }
 
 bool HandlerRun::work(detail::Job job) {
-  return workers_->run(std::move(job));
+  if (jobs_ == nullptr) jobs_ = std::make_shared<BackgroundJobs>();
+  return workers_->run([jobs = jobs_, job = std::move(job)]() mutable {
+    if (!jobs->begin()) return;
+    job();
+    job = nullptr;
+    jobs->end();
+  });
 }
 
 std::shared_ptr<detail::Mailbox> HandlerRun::mailbox() {
@@ -268,10 +304,21 @@ void HandlerRun::release() {
   Executor& loop = request_->executor();
   for (const Executor::TimerId timer : std::exchange(timers_, {})) loop.cancel(timer);
   when_room_.clear();
-  if (root_) std::exchange(root_, nullptr).destroy();
   request_->set_producer(nullptr);
+  const std::shared_ptr<HandlerRun> self = std::move(self_);
+  const bool is_unused = jobs_ == nullptr || jobs_->close(loop, [weak = weak_from_this()] {
+    const auto run = weak.lock();
+    if (run == nullptr) return;
+    run->destroy_coroutine();
+    run->calls_->let_go(*run);
+  });
+  if (is_unused) {
+    destroy_coroutine();
+  } else {
+    calls_->keep(self);
+  }
   // Whoever calls may be one of them.
-  loop.post([self = std::move(self_), request = std::move(request_)] {});
+  loop.post([self, request = std::move(request_)] {});
 }
 
 }  // namespace sluice

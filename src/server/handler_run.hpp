@@ -6,11 +6,15 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+#include "server/background_jobs.hpp"
 #include "server/call_facts.hpp"
 #include "server/pending_request.hpp"
 #include "server/worker_pool.hpp"
@@ -20,9 +24,22 @@
 
 namespace sluice {
 
+/// Logs what one handler lets out, by its name and as often as a log bears. Thread-safe.
+class FailureLog {
+ public:
+  /// `kind` is what the handler makes, such as "tool"; it outlives this.
+  FailureLog(std::string_view kind, std::string name) : kind_(kind), name_(std::move(name)) {}
+  void write(std::string_view what);
+
+ private:
+  std::string_view kind_;
+  std::string name_;
+  LogLimit limit_;
+};
+
 /// What a peer is told of an exception that a handler let out: an Error as it is, a ToolError's
-/// text, and of any other only that there was one (it is logged).
-Error error_of(const std::exception_ptr& exception);
+/// text, and of any other only that there was one, which goes to `log`.
+Error error_of(const std::exception_ptr& exception, FailureLog& log);
 
 /// One run of a handler's coroutine for a request. Keeps itself alive until the handler has
 /// answered or the request is over; then the coroutine is destroyed where it waits. Belongs to the
@@ -57,6 +74,7 @@ class HandlerRun final : public detail::CallBackend,
   bool log(LoggingLevel level, std::string_view logger, const json::value& data) override;
   void disconnect(std::chrono::milliseconds retry) override;
   void begin_task() override;
+  const std::string& idempotency_key() override;
   void when_room(detail::Job job) override;
   void after(std::chrono::nanoseconds duration, detail::Job job) override;
   void ask(std::vector<Question> questions, Answer answer) override;
@@ -100,11 +118,15 @@ class HandlerRun final : public detail::CallBackend,
   void go(Root root);
   void on_room() override;
   void on_cancel() override;
-  /// Destroys the coroutine and lets go of everything.
+  /// Destroys the coroutine, as soon as no worker uses it, and lets go of everything.
   void release();
+  void destroy_coroutine();
 
+  std::string key_;  // once it has been asked for, or a task has begun
   std::shared_ptr<PendingRequest> request_;
+  Calls* calls_;
   std::shared_ptr<WorkerPool> workers_;
+  std::shared_ptr<BackgroundJobs> jobs_;  // if there were any
   detail::CallFacts facts_;
   Call call_;
   std::coroutine_handle<> root_;

@@ -24,8 +24,22 @@ void HttpChannel::cancel() {
   exchange_->finish();
 }
 
+void HttpChannel::may_take_long() {
+  if (can_stream_ && format_ == Format::events) exchange_->stream_if_silent();
+}
+
 void HttpChannel::reply(int http_status, std::string_view message) {
-  exchange_->reply(http_status, "application/json", message);
+  if (!exchange_->is_streaming()) {
+    exchange_->reply(http_status, "application/json", message);
+    return;
+  }
+  // It has been silent for so long that it became a stream.
+  std::string event;
+  const std::size_t mark = framing().begin(event);
+  event.append(message);
+  framing().end(event, mark);
+  exchange_->write(std::string_view(event));
+  exchange_->finish();
 }
 
 void HttpChannel::start() {
@@ -49,7 +63,7 @@ void HttpChannel::finish() {
   // The task may hold the call that holds this channel.
   const CloseTask released = std::exchange(close_task_, {});
   const HttpExchangePtr exchange = exchange_;
-  if (started_) {
+  if (is_stream()) {
     exchange->finish();
   } else {
     exchange->reply(202, {}, {});

@@ -32,6 +32,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
     return format_ == Format::events ? sse_framing() : line_framing();
   }
   [[nodiscard]] bool can_stream() const override { return can_stream_; }
+  void may_take_long() override;
   void on_close(CloseTask task) override;
   void on_drain(Executor::Task task) override;
 
@@ -40,6 +41,8 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   /// as an event stream without one.
   void cancel();
   void start();
+  /// Whether the reply is a stream of messages, be it for its silence.
+  [[nodiscard]] bool is_stream() const { return started_ || exchange_->is_streaming(); }
 
   HttpExchangePtr exchange_;
   CloseTask close_task_;

@@ -3,9 +3,11 @@
 #include <memory>
 #include <utility>
 
+#include "core/log.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/batch.hpp"
 #include "server/http_channel.hpp"
+#include "server/http_fields.hpp"
 #include "server/http_refusal.hpp"
 #include "server/message_body.hpp"
 
@@ -13,61 +15,18 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kJson = "application/json";
-constexpr std::string_view kLines = "application/x-ndjson";
+constexpr int kUnauthorized = 401;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
-/// The fields of a request, for whoever knows nothing of HTTP.
-class RequestFields final : public HeaderSource {
- public:
-  explicit RequestFields(const HttpRequest& request) : request_(&request) {}
-  [[nodiscard]] Field find(std::string_view name) const override {
-    Field found;
-    for (const HeaderField& field : request_->headers) {
-      if (!equals_ignoring_case(field.name, name)) continue;
-      if (found.count++ == 0) found.value = field.value;
-    }
-    return found;
-  }
-
- private:
-  const HttpRequest* request_;
-};
-
-MirroredHeaders mirrored_headers(const HttpRequest& request, const HeaderSource& all) {
-  static constexpr std::pair<KnownHeader, std::string_view> kOnce[] = {
-      {KnownHeader::mcp_protocol_version, "MCP-Protocol-Version"},
-      {KnownHeader::mcp_method, "Mcp-Method"},
-      {KnownHeader::mcp_name, "Mcp-Name"}};
-  MirroredHeaders headers{.protocol_version = request.header(KnownHeader::mcp_protocol_version),
-                          .method = request.header(KnownHeader::mcp_method),
-                          .name = request.header(KnownHeader::mcp_name),
-                          .all = &all};
-  for (const auto& [known, name] : kOnce) {
-    if (request.repeated(known)) headers.repeated = name;
-  }
-  return headers;
-}
-
-/// What plain `fetch` and `curl -d` send counts as JSON too; a body of another declared type is a
-/// mistake worth naming.
-bool is_message_type(std::string_view content_type) {
-  const std::string_view type = content_type.substr(0, content_type.find(';'));
-  return content_type.empty() || list_has_token(type, "application/json") ||
-         list_has_token(type, "text/plain") ||
-         list_has_token(type, "application/x-www-form-urlencoded");
-}
-
-/// Whether the body is many messages, one a line.
-bool is_lines(const HttpRequest& request) {
-  const std::string_view content_type = request.header(KnownHeader::content_type);
-  return equals_ignoring_case(content_type.substr(0, content_type.find(';')), kLines);
-}
-
-/// The caller of one POST. Its principal is worked out when somebody asks.
+/// The caller of one POST. A principal that is not known yet is worked out when somebody asks.
 class HttpCaller final : public Caller {
  public:
-  HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service)
-      : request_(&request), exchange_(&exchange), service_(&service) {}
+  HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service,
+             std::string principal)
+      : request_(&request),
+        exchange_(&exchange),
+        service_(&service),
+        principal_(std::move(principal)) {}
 
   [[nodiscard]] const std::string& principal() const override {
     if (principal_.empty()) principal_ = service_->access->principal_of(*request_);
@@ -116,16 +75,12 @@ class HttpCaller final : public Caller {
   std::shared_ptr<Session> begun_;
 };
 
-void refuse_key(HttpExchange& exchange) {
-  refuse(exchange, 401, kInvalidRequest, "A valid API key is required: Authorization: Bearer KEY",
-         {{"WWW-Authenticate", "Bearer"}});
-}
-
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Service& service, Options options)
     : service_(&service),
       options_(std::move(options)),
+      admission_(*service.access),
       sse_(service),
       session_(service),
       websocket_(service),
@@ -136,79 +91,103 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
   service_->trim();
 }
 
+/// Who is refused for its host, its origin or its key shows in the log.
+void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& refusal) {
+  const auto left_out = logged_refusals_.take();
+  if (!left_out) return;
+  log_warning("a request is refused", {{"why", std::string_view(refusal.message)},
+                                       {"path", request.path},
+                                       {"peer", request.peer.to_string()},
+                                       {"left_out", *left_out}});
+}
+
+bool HttpEndpoint::admits_body(const HttpRequest& head) const {
+  return !admission_.refusal_of_sender(head) && admission_.admit(head).has_value();
+}
+
+bool HttpEndpoint::streams_body(const HttpRequest& head) const {
+  return head.method == Method::post && head.path == "/mcp" && has_lines(head);
+}
+
 void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) {
-  const std::string_view host = request.header(KnownHeader::host);
-  if (host.data() != nullptr && !host_allowed(host)) {
-    refuse(*exchange, 403, kInvalidRequest,
-           "Host '" + std::string(host) +
-               "' is not a name of this server; allow it with --allow-host");
+  if (const std::optional<HttpRefusal> refused = admission_.refusal_of_sender(request)) {
+    log_refusal(request, *refused);
+    refuse(*exchange, *refused);
     return;
   }
   const std::string_view origin = request.header(KnownHeader::origin);
-  if (origin.data() != nullptr && !service_->access->origin_allowed(origin, host, request.tls)) {
-    refuse(*exchange, 403, kInvalidRequest,
-           "Origin '" + std::string(origin) +
-               "' may not call this server; allow it with --allow-origin");
-    return;
-  }
   if (origin.data() != nullptr) {
     // Whatever the reply says, the page may read it.
     exchange->set_head_lines("Access-Control-Allow-Origin: " + std::string(origin) +
                              "\r\nVary: Origin\r\n"
                              "Access-Control-Expose-Headers: Mcp-Session-Id\r\n");
   }
-  if (request.method == Method::post && request.path == "/mcp") {
-    post_message(request, std::move(exchange));
-  } else if (request.method == Method::post && request.path == "/messages") {
-    post_to_stream(request, std::move(exchange));
-  } else if (request.method == Method::options) {
-    preflight(request, std::move(exchange));
-  } else if (request.method == Method::get || request.method == Method::head) {
-    get(request, std::move(exchange));
-  } else if (request.path == "/mcp" && request.method == Method::del) {
-    end_session(request, exchange);
-  } else if (request.path == "/mcp") {
-    refuse(*exchange, 405, kInvalidRequest, "Send JSON-RPC messages with POST",
-           {{"Allow", "GET, POST, DELETE, OPTIONS"}});
-  } else {
-    refuse(*exchange, 405, kInvalidRequest, "Use GET here, or POST /mcp for messages",
-           {{"Allow", "GET, HEAD, OPTIONS"}});
+  std::expected<HttpAdmission::Admitted, HttpRefusal> admitted = admission_.admit(request);
+  if (!admitted) {
+    if (admitted.error().status == kUnauthorized) log_refusal(request, admitted.error());
+    refuse(*exchange, admitted.error());
+    return;
+  }
+  if (admitted->route == HttpRoute::message) {
+    post_message(request, exchange, std::move(admitted->principal));
+    return;
+  }
+  const std::string principal = admitted->principal.empty()
+                                    ? service_->access->principal_of(request)
+                                    : std::move(admitted->principal);
+  switch (admitted->route) {
+    case HttpRoute::message:
+      return;
+    case HttpRoute::messages:
+      post_lines(request, exchange, principal);
+      return;
+    case HttpRoute::session_events:
+      session_.get(request, std::move(exchange), principal);
+      return;
+    case HttpRoute::session_end:
+      session_.remove(request, exchange, principal);
+      return;
+    case HttpRoute::sse:
+      sse_sessions_.open(request, std::move(exchange), principal);
+      return;
+    case HttpRoute::sse_message:
+      sse_sessions_.post(request, std::move(exchange), principal);
+      return;
+    case HttpRoute::websocket:
+      websocket_.open(request, *exchange, options_.websocket, principal);
+      return;
+    case HttpRoute::stream:
+      sse_.open(request, std::move(exchange), request.path.substr(HttpAdmission::kStreams.size()),
+                principal);
+      return;
+    case HttpRoute::health:
+      exchange->reply(200, kText, "ok\n");
+      return;
+    case HttpRoute::readiness:
+      tell_readiness(*exchange);
+      return;
+    case HttpRoute::metrics:
+      exchange->reply(200, "text/plain; version=0.0.4; charset=utf-8",
+                      options_.metrics ? options_.metrics() : std::string());
+      return;
+    case HttpRoute::preflight:
+      preflight(request, *exchange);
+      return;
   }
 }
 
-/// Most requests name the same host as the one before.
-bool HttpEndpoint::host_allowed(std::string_view host) {
-  static constexpr std::size_t kKept = 64;
-  if (!host.empty() && host == known_host_) return true;
-  if (!service_->access->host_allowed(host)) return false;
-  if (host.size() <= kKept) known_host_ = host;
-  return true;
+bool HttpEndpoint::prepares_body(const HttpRequest& head, std::size_t size) const {
+  return size > LongMessages::kLong && head.method == Method::post && head.path == "/mcp" &&
+         !has_lines(head);
 }
 
-bool HttpEndpoint::streams_body(const HttpRequest& head) const {
-  return head.method == Method::post && head.path == "/mcp" && is_lines(head);
+std::unique_ptr<PreparedBody> HttpEndpoint::prepare(std::string body, Executor::Task ready) {
+  return service_->long_messages.parse(std::move(body), std::move(ready));
 }
 
-void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exchange) {
-  if (is_lines(request)) {
-    post_lines(request, std::move(exchange));
-    return;
-  }
-  if (!is_message_type(request.header(KnownHeader::content_type))) {
-    refuse(*exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
-    return;
-  }
-  const std::string_view accept = request.header(KnownHeader::accept);
-  if (!accepts(accept, "application/json", "application/*") &&
-      !accepts(accept, "text/event-stream", "text/*")) {
-    refuse(*exchange, 406, kInvalidRequest, "Accept application/json, text/event-stream, or both");
-    return;
-  }
-  HttpCaller caller(request, exchange, *service_);
-  if (service_->access->requires_key() && caller.principal().empty()) {
-    refuse_key(*exchange);
-    return;
-  }
+void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
+                                std::string principal) {
+  HttpCaller caller(request, exchange, *service_, std::move(principal));
   std::string& response = service_->response;
   response.clear();
   Outcome outcome;
@@ -216,13 +195,13 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   const MirroredHeaders headers = mirrored_headers(request, fields);
   if (is_batch(request.body)) {
     outcome = handle_batch(
-        request.body, &headers, *service_, caller, SharedReply::Form::array_or_messages,
+        request.body, static_cast<const LongMessage*>(request.prepared), &headers, *service_,
+        caller, SharedReply::Form::array_or_messages,
         [&](const Message& message, Caller& each, std::string& out) {
           return service_->dispatcher.dispatch(message, &headers, each, out);
         },
         response);
-  } else if (const std::expected<Message, MessageError> message =
-                 service_->parser.parse(request.body)) {
+  } else if (const std::expected<Message, MessageError> message = parse(request)) {
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     if (const Session* session = caller.begun()) {
       exchange->reply(200, kJson, response, {{"Mcp-Session-Id", session->id()}});
@@ -243,19 +222,15 @@ void HttpEndpoint::post_message(const HttpRequest& request, HttpExchangePtr exch
   }
 }
 
-void HttpEndpoint::post_lines(const HttpRequest& request, HttpExchangePtr exchange) {
+std::expected<Message, MessageError> HttpEndpoint::parse(const HttpRequest& request) {
+  if (request.prepared == nullptr) return service_->parser.parse(request.body);
+  return static_cast<const LongMessage*>(request.prepared)->message();
+}
+
+void HttpEndpoint::post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
+                              const std::string& principal) {
   const std::string_view accept = request.header(KnownHeader::accept);
-  const bool takes_events = accepts(accept, "text/event-stream", "text/*");
-  const bool takes_lines = accept.data() != nullptr && list_has_token(accept, kLines);
-  if (!takes_lines && !takes_events) {
-    refuse(*exchange, 406, kInvalidRequest, "Accept application/x-ndjson or text/event-stream");
-    return;
-  }
-  const std::string principal = service_->access->principal_of(request);
-  if (principal.empty()) {
-    refuse_key(*exchange);
-    return;
-  }
+  const bool takes_lines = accept.data() != nullptr && list_has_token(accept, kLinesType);
   const auto body = std::make_shared<MessageBody>(
       *service_, request, exchange, principal,
       takes_lines ? HttpChannel::Format::lines : HttpChannel::Format::events,
@@ -269,83 +244,22 @@ void HttpEndpoint::post_lines(const HttpRequest& request, HttpExchangePtr exchan
   }
 }
 
-void HttpEndpoint::post_to_stream(const HttpRequest& request, HttpExchangePtr exchange) {
-  if (!is_message_type(request.header(KnownHeader::content_type))) {
-    refuse(*exchange, 415, kInvalidRequest, "Send the message as Content-Type: application/json");
-    return;
-  }
-  const std::string principal = service_->access->principal_of(request);
-  if (principal.empty()) {
-    refuse_key(*exchange);
-    return;
-  }
-  sse_sessions_.post(request, std::move(exchange), principal);
+void HttpEndpoint::tell_readiness(HttpExchange& exchange) {
+  const std::string why = options_.not_ready ? options_.not_ready() : std::string();
+  exchange.reply(why.empty() ? 200 : 503, kText, why.empty() ? "ready\n" : why + "\n");
 }
 
-void HttpEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange) {
-  static constexpr std::string_view kStreams = "/streams/";
-  if (request.path == "/healthz") {
-    exchange->reply(200, kText, "ok\n");
-    return;
-  }
-  if (request.path == "/readyz") {
-    const std::string why = options_.not_ready ? options_.not_ready() : std::string();
-    exchange->reply(why.empty() ? 200 : 503, kText, why.empty() ? "ready\n" : why + "\n");
-    return;
-  }
-  const bool known = request.path == "/mcp" || request.path == "/sse" ||
-                     request.path == "/metrics" || request.path == "/ws" ||
-                     request.path.starts_with(kStreams);
-  if (!known) {
-    refuse(*exchange, 404, kMethodNotFound,
-           "Nothing is here; POST or GET /mcp, GET /sse, /ws, /streams/{stream_id}, /healthz, "
-           "/readyz, /metrics");
-    return;
-  }
-  // There is nothing to be said about these without doing what GET does.
-  if (request.method == Method::head && request.path != "/metrics") {
-    refuse(*exchange, 405, kInvalidRequest, "Use GET here", {{"Allow", "GET, OPTIONS"}});
-    return;
-  }
-  const std::string principal = service_->access->principal_of(request);
-  if (principal.empty()) {
-    refuse_key(*exchange);
-    return;
-  }
-  if (request.path == "/metrics") {
-    exchange->reply(200, "text/plain; version=0.0.4; charset=utf-8",
-                    options_.metrics ? options_.metrics() : std::string());
-  } else if (request.path == "/mcp") {
-    session_.get(request, std::move(exchange), principal);
-  } else if (request.path == "/sse") {
-    sse_sessions_.open(request, std::move(exchange), principal);
-  } else if (request.path == "/ws") {
-    websocket_.open(request, *exchange, options_.websocket, principal);
-  } else {
-    sse_.open(request, std::move(exchange), request.path.substr(kStreams.size()), principal);
-  }
-}
-
-void HttpEndpoint::end_session(const HttpRequest& request, const HttpExchangePtr& exchange) {
-  const std::string principal = service_->access->principal_of(request);
-  if (principal.empty()) {
-    refuse_key(*exchange);
-    return;
-  }
-  session_.remove(request, exchange, principal);
-}
-
-void HttpEndpoint::preflight(const HttpRequest& request, HttpExchangePtr exchange) {
+void HttpEndpoint::preflight(const HttpRequest& request, HttpExchange& exchange) {
   std::string_view headers = request.header(KnownHeader::access_control_request_headers);
   if (headers.data() == nullptr) headers = "Content-Type";
   if (!request.has(KnownHeader::origin)) {
-    exchange->reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, DELETE, OPTIONS"}});
+    exchange.reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, DELETE, OPTIONS"}});
     return;
   }
-  exchange->reply(204, {}, {},
-                  {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
-                   {"Access-Control-Allow-Headers", headers},
-                   {"Access-Control-Max-Age", "600"}});
+  exchange.reply(204, {}, {},
+                 {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+                  {"Access-Control-Allow-Headers", headers},
+                  {"Access-Control-Max-Age", "600"}});
 }
 
 }  // namespace sluice

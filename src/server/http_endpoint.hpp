@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/log_limit.hpp"
 #include "net/http_exchange.hpp"
+#include "server/http_admission.hpp"
 #include "server/service.hpp"
 #include "server/session_endpoint.hpp"
 #include "server/sse_endpoint.hpp"
@@ -27,22 +29,27 @@ class HttpEndpoint final : public HttpHandler {
   HttpEndpoint(Service& service, Options options);
 
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override;
+  [[nodiscard]] bool admits_body(const HttpRequest& head) const override;
+  [[nodiscard]] bool prepares_body(const HttpRequest& head, std::size_t size) const override;
+  std::unique_ptr<PreparedBody> prepare(std::string body, Executor::Task ready) override;
   [[nodiscard]] bool streams_body(const HttpRequest& head) const override;
 
  private:
   void answer(const HttpRequest& request, HttpExchangePtr exchange);
-  void post_message(const HttpRequest& request, HttpExchangePtr exchange);
-  void post_lines(const HttpRequest& request, HttpExchangePtr exchange);
-  void post_to_stream(const HttpRequest& request, HttpExchangePtr exchange);
-  void end_session(const HttpRequest& request, const HttpExchangePtr& exchange);
-  void get(const HttpRequest& request, HttpExchangePtr exchange);
-  void preflight(const HttpRequest& request, HttpExchangePtr exchange);
-
-  [[nodiscard]] bool host_allowed(std::string_view host);
+  /// `principal`: of its key, or empty if there are no keys.
+  void post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
+                    std::string principal);
+  std::expected<Message, MessageError> parse(const HttpRequest& request);
+  void post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
+                  const std::string& principal);
+  static void preflight(const HttpRequest& request, HttpExchange& exchange);
+  void log_refusal(const HttpRequest& request, const HttpRefusal& refusal);
+  void tell_readiness(HttpExchange& exchange);
 
   Service* service_;
   Options options_;
-  std::string known_host_;  // the last Host that was allowed, if it is short
+  HttpAdmission admission_;
+  LogLimit logged_refusals_;
   SseEndpoint sse_;
   SessionEndpoint session_;
   WebSocketEndpoint websocket_;

@@ -1,5 +1,6 @@
 #include "server/http_endpoint.hpp"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -94,6 +95,30 @@ TEST_F(HttpEndpointTest, ABatchIsAnsweredWithAnArrayOrWithEvents) {
               StartsWith("HTTP/1.1 404 "));
 }
 
+TEST_F(HttpEndpointTest, ASilentCallBecomesAnEventStream) {
+  static constexpr std::string_view kCall =
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later"}})";
+  Peer both = connect_to_endpoint();
+  both.send(post("/mcp", kCall, "Accept: application/json, text/event-stream\r\n"));
+  Peer json = connect_to_endpoint();
+  json.send(post("/mcp", kCall, "Accept: application/json\r\n"));
+  ASSERT_TRUE(until([&] { return calls.size() == 2; }));
+  pass(options.event_start - std::chrono::seconds(1));
+  both.receive();
+  EXPECT_EQ(both.received, "");
+  pass(std::chrono::seconds(2));
+  ASSERT_TRUE(both.expect(": keep-alive\n\n\r\n"));
+  EXPECT_THAT(both.taken, AllOf(HasSubstr("200 OK"), HasSubstr("text/event-stream"),
+                                HasSubstr("X-Accel-Buffering: no")));
+  pass(options.event_keep_alive);
+  ASSERT_TRUE(both.expect(": keep-alive\n\n\r\n"));
+  for (const auto& call : calls) call->complete({.text = "done"});
+  ASSERT_TRUE(both.expect("0\r\n\r\n"));
+  EXPECT_THAT(both.taken, HasSubstr("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\""));
+  ASSERT_TRUE(json.expect("}}"));
+  EXPECT_THAT(json.taken, HasSubstr("Content-Type: application/json"));
+}
+
 TEST_F(HttpEndpointTest, APageMayReadEveryReplyThatIsForIt) {
   const std::string page = "Origin: https://app.example\r\n";
   const std::string allowed = "Access-Control-Allow-Origin: https://app.example\r\n";
@@ -112,6 +137,19 @@ TEST_F(HttpEndpointTest, APageMayReadEveryReplyThatIsForIt) {
   EXPECT_THAT(ask(post("/mcp", kPing), kPong), Not(HasSubstr("Access-Control")));
 }
 
+TEST_F(HttpEndpointTest, RefusesTwoOrigins) {
+  EXPECT_THAT(
+      ask(post("/mcp", kPing, "Origin: http://localhost\r\nOrigin: https://evil.example\r\n")),
+      StartsWith("HTTP/1.1 403 "));
+}
+
+TEST_F(HttpEndpointTest, AnswersToItsOwnNamesHoweverTheyAreSent) {
+  EXPECT_THAT(ask(get("http://test/healthz"), "ok\n"), StartsWith("HTTP/1.1 200 "));
+  // Who is asked may stand in the target alone.
+  EXPECT_THAT(ask("GET http://evil.example/healthz HTTP/1.0\r\n\r\n", "}}"),
+              testing::AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("evil.example")));
+}
+
 TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
   EXPECT_THAT(ask(post("/mcp", kPing, "Content-Type: text/html\r\n")), StartsWith("HTTP/1.1 415 "));
   EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\n")), StartsWith("HTTP/1.1 406 "));
@@ -126,6 +164,52 @@ TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
   }
   EXPECT_THAT(ask("HEAD /metrics HTTP/1.1\r\nHost: test\r\n\r\n", "\r\n\r\n"),
               StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpEndpointTest, RefusesOnTheHeadAlone) {
+  access.api_keys = {{"ann", "secret"}};
+  const std::string key = "X-API-Key: secret\r\n";
+  const std::string whole = "Content-Length: 4000000\r\n";
+  const std::string pieces = "Transfer-Encoding: chunked\r\n";
+  const auto ask_head = [&](std::string_view line, std::string_view fields) {
+    Peer peer = connect_to_endpoint();
+    peer.send(std::string(line) + " HTTP/1.1\r\n" + std::string(fields) + "\r\n");
+    EXPECT_TRUE(peer.expect_end()) << line << fields;
+    return peer.received;
+  };
+  const std::string host = "Host: test\r\n";
+  for (const std::string& body : {whole, pieces, whole + "Content-Encoding: gzip\r\n"}) {
+    for (const std::string line : {"POST /mcp", "POST /messages?sessionId=1"}) {
+      EXPECT_THAT(ask_head(line, "Host: evil.example\r\n" + key + body), HasSubstr(" 403 "));
+      EXPECT_THAT(ask_head(line, host + key + "Origin: https://evil.example\r\n" + body),
+                  HasSubstr(" 403 "));
+      EXPECT_THAT(ask_head(line, host + body), HasSubstr(" 401 "));
+      EXPECT_THAT(ask_head(line, host + "Content-Type: application/x-ndjson\r\n" + body),
+                  HasSubstr(" 401 "));
+      EXPECT_THAT(ask_head(line, host + key + "Content-Type: text/html\r\n" + body),
+                  HasSubstr(" 415 "));
+    }
+    EXPECT_THAT(ask_head("POST /mcp", host + key + "Accept: image/png\r\n" + body),
+                HasSubstr(" 406 "));
+    EXPECT_THAT(ask_head("POST /mcp", host + key + "Accept: image/png\r\n" +
+                                          "Content-Type: application/x-ndjson\r\n" + body),
+                HasSubstr(" 406 "));
+    EXPECT_THAT(ask_head("POST /nowhere", host + key + body), HasSubstr(" 404 "));
+    EXPECT_THAT(ask_head("PUT /mcp", host + key + body), HasSubstr(" 405 "));
+    EXPECT_THAT(ask_head("GET /mcp", host + key + body), HasSubstr(" 400 "));
+    EXPECT_THAT(ask_head("DELETE /mcp", host + key + body), HasSubstr(" 400 "));
+  }
+  EXPECT_THAT(ask_head("POST /mcp", host + key + whole + "Content-Encoding: br\r\n"),
+              HasSubstr(" 415 "));
+}
+
+TEST_F(HttpEndpointTest, AnUnknownPathIsNotFoundWhateverTheMethod) {
+  for (const std::string method : {"GET", "POST", "PUT", "DELETE", "PATCH"}) {
+    EXPECT_THAT(ask(method + " /nowhere HTTP/1.1\r\nHost: test\r\n\r\n"),
+                StartsWith("HTTP/1.1 404 "));
+  }
+  EXPECT_THAT(ask(post("/metrics", "")), HasSubstr("Allow: GET, HEAD, OPTIONS\r\n"));
+  EXPECT_THAT(ask(get("/messages")), HasSubstr("Allow: POST, OPTIONS\r\n"));
 }
 
 TEST_F(HttpEndpointTest, TellsHowItIs) {
@@ -146,6 +230,17 @@ TEST_F(HttpEndpointTest, AsksForAKeyIfThereAreAny) {
   ask(post("/mcp", kPing, "Authorization: Bearer secret\r\n"), kPong);
   ask(post("/mcp", kPing, "X-API-Key: secret\r\n"), kPong);
   ask(get("/healthz"), "ok\n");
+}
+
+TEST_F(HttpEndpointTest, TheLogTellsOfRefusalsButNotOfEach) {
+  access.api_keys = {{"ann", "secret"}};
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 5; ++i) ask(get("/metrics", "X-API-Key: wrong\r\n"));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("a request is refused why=\"A valid API key is required"));
+  EXPECT_THAT(log, HasSubstr("path=/metrics peer=127.0.0.1 left_out=0"));
+  EXPECT_EQ(std::ranges::count(log, '\n'), 1);
+  EXPECT_THAT(log, Not(HasSubstr("wrong")));
 }
 
 TEST_F(HttpEndpointTest, InitializeBeginsASession) {
@@ -209,6 +304,14 @@ TEST_F(HttpEndpointTest, HeadersMirrorAnnotatedParameters) {
   EXPECT_THAT(ask(call("Mcp-Param-Region: there\r\n", R"({"r":"here"})", "")), HasSubstr("asked"));
 }
 
+TEST_F(HttpEndpointTest, FieldsThatMirrorAStreamMethodSayTheSame) {
+  const std::string list = R"({"jsonrpc":"2.0","id":1,"method":"streams"})";
+  EXPECT_THAT(ask(post("/mcp", list, "Mcp-Method: streams\r\n")), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(ask(post("/mcp", list, "Mcp-Method: ping\r\n")), HasSubstr("\"code\":-32020"));
+  EXPECT_THAT(ask(post("/mcp", list, "Mcp-Method: streams\r\nMcp-Method: ping\r\n")),
+              HasSubstr("\"code\":-32020"));
+}
+
 TEST_F(HttpEndpointTest, ACallEndsWithItsConnection) {
   Peer peer = connect_to_endpoint();
   peer.send(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)"
@@ -257,6 +360,11 @@ TEST_F(HttpEndpointTest, AStreamIsReadAndResumedAsEvents) {
   EXPECT_THAT(rest, HasSubstr("id: 2\n"));
   EXPECT_THAT(rest, HasSubstr("\"end\":true"));
   EXPECT_THAT(ask(get(target + "?from_seq=2"), "0\r\n\r\n"), Not(HasSubstr("id: 1\n")));
+
+  // Who has it all is told not to come back.
+  const std::string over = ask(get(target, "Last-Event-ID: 2\r\n"), "\r\n\r\n");
+  EXPECT_THAT(over, StartsWith("HTTP/1.1 204 "));
+  EXPECT_THAT(over, Not(HasSubstr("event-stream")));
 
   EXPECT_THAT(ask(get(target, "Last-Event-ID: x\r\n")), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask(get(target + "?from_seq=9"), "}"), StartsWith("HTTP/1.1 409 "));

@@ -24,7 +24,10 @@ class LineMessages final : public LineHandler, public MessageOutput {
   }
 
   // LineHandler
-  void on_line(std::string_view line) override { connection_->on_message(line); }
+  bool on_line(std::string_view line) override {
+    Executor::Task handled = [this] { session_->resume_input(); };
+    return connection_->on_message(line, handled);
+  }
   void on_long_line() override {
     connection_->refuse(
         {kInvalidRequest,

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/memory_lines.hpp"
+#include "net/memory_connection.hpp"
 #include "server/server_test_support.hpp"
 
 namespace sluice {
@@ -28,23 +28,24 @@ class LineEndpointTest : public ::testing::Test {
     options.max_line = 1000;
     bench.definition.tools[1].task_support = TaskSupport::optional;
     bench.serve();
-    service.emplace(bench.offer, access, sessions, *bench.changes, *bench.tasks,
+    service.emplace(bench.offer, access, sessions, bench.quota, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
     endpoint.emplace(*service, options.max_line);
     peer = connect(1000);
   }
   ~LineEndpointTest() override {
-    for (const RefPtr<MemoryLines>& one : peers) one->disconnect();
+    for (const RefPtr<MemoryConnection>& one : peers) one->tear_down();
     bench.calls.clear();
     bench.run_all();
   }
 
-  RefPtr<MemoryLines> connect(uid_t user) {
-    peers.push_back(MemoryLines::connect(*endpoint, user, bench.executors[0], bench_pool, options));
+  RefPtr<MemoryConnection> connect(uid_t user) {
+    peers.emplace_back(new MemoryConnection(worker, options.output));
+    LineSession::begin(*peers.back(), *endpoint, user, options);
     return peers.back();
   }
   /// What answers `line`, all of it.
-  std::string ask(MemoryLines& from, std::string_view line) {
+  std::string ask(MemoryConnection& from, std::string_view line) {
     from.write(std::string(line) + "\n");
     bench.run_all();
     std::string said = from.take();
@@ -74,15 +75,15 @@ class LineEndpointTest : public ::testing::Test {
   }
 
   ServerBench bench;
-  BufferPool bench_pool;
+  ConnectionWorker worker{bench.executors[0], nullptr, {}};
   AccessPolicy access{{}};
   SteadyClock clock;
   SessionRegistry sessions{{}, clock};
   LineOptions options;
   std::optional<Service> service;
   std::optional<LineEndpoint> endpoint;
-  std::vector<RefPtr<MemoryLines>> peers;
-  RefPtr<MemoryLines> peer;
+  std::vector<RefPtr<MemoryConnection>> peers;
+  RefPtr<MemoryConnection> peer;
 };
 
 TEST_F(LineEndpointTest, AnswersEachLineWithALine) {
@@ -106,7 +107,7 @@ TEST_F(LineEndpointTest, TheRevisionOfInitializeHoldsForItsConnection) {
   // Its progress notifications have no message before 2025-03-26.
   const std::string call =
       request("2", "tools/call", R"("name":"later","_meta":{"progressToken":"p"})");
-  const auto progress = [&](MemoryLines& from) {
+  const auto progress = [&](MemoryConnection& from) {
     EXPECT_EQ(ask(from, call), "");
     bench.calls.back()->emit("text");
     bench.calls.back()->flush();
@@ -149,7 +150,7 @@ TEST_F(LineEndpointTest, ABatchIsAnsweredWithOneLineInItsRevision) {
             "");
   EXPECT_TRUE(bench.calls.back()->over());
   ask(*peer, "[" + request("8", "tools/call", R"("name":"later")") + "]");
-  peer->disconnect();
+  peer->tear_down();
   bench.run_all();
   EXPECT_TRUE(bench.calls.back()->over());
 }
@@ -228,7 +229,7 @@ TEST_F(LineEndpointTest, ATaskSpeaksOnItsConnectionAndSurvivesIt) {
               HasSubstr(R"("method":"elicitation/create")"));
   ask(*peer, R"({"jsonrpc":"2.0","id":1,"result":{"action":"decline"}})");
   EXPECT_EQ(heard, R"({"action":"decline"})");
-  peer->disconnect();
+  peer->tear_down();
   bench.run_all();
   EXPECT_FALSE(bench.calls.back()->over());
   bench.calls.back()->complete({.text = "done"});
@@ -254,12 +255,35 @@ TEST_F(LineEndpointTest, HoldsToTheWindowAndGoesOnElsewhere) {
   EXPECT_THAT(peer->take(), Not(HasSubstr(R"("seq":2)")));
   EXPECT_THAT(ask(*peer, request("2", "ack", stream_member() + R"(,"seq":2)")),
               HasSubstr(R"("seq":3)"));
-  peer->disconnect();
+  peer->tear_down();
   bench.run_all();
-  const RefPtr<MemoryLines> next = connect(1000);
+  const RefPtr<MemoryConnection> next = connect(1000);
   EXPECT_THAT(ask(*next, request("3", "subscribe", stream_member() + R"(,"from_seq":2)")),
               testing::AllOf(HasSubstr(R"("status":"subscribed")"), HasSubstr(R"("seq":2)"),
                              HasSubstr(R"("seq":3)")));
+}
+
+TEST_F(LineEndpointTest, NotificationsOfStreamMethodsAct) {
+  const auto notify = [&](std::string_view method, std::string_view more = "") {
+    return ask(*peer, R"({"jsonrpc":"2.0","method":")" + std::string(method) + R"(","params":{)" +
+                          stream_member() + std::string(more) + "}}");
+  };
+  ask(*peer, request("1", "run", R"("stream":true,"window":2)"));
+  for (int i = 0; i < 4; ++i) bench.runs[0]->append(ChunkKind::text, "x");
+  bench.run_all();
+  EXPECT_THAT(peer->take(), Not(HasSubstr(R"("seq":2)")));
+  const std::string more = notify("ack", R"(,"seq":2)");
+  EXPECT_THAT(more, HasSubstr(R"("seq":3)"));
+  EXPECT_THAT(more, Not(HasSubstr("acknowledged")));
+  EXPECT_EQ(notify("ack", R"(,"seq":9)"), "");
+  EXPECT_EQ(notify("ack", R"(,"seq":"x")"), "");
+  EXPECT_EQ(notify("unsubscribe"), "");
+  bench.runs[0]->append(ChunkKind::text, "y");
+  bench.run_all();
+  EXPECT_EQ(peer->take(), "");
+  // Of those that are for their answer nothing comes.
+  EXPECT_EQ(notify("subscribe"), "");
+  EXPECT_EQ(notify("is_running"), "");
 }
 
 TEST_F(LineEndpointTest, AStreamIsItsUsersOnly) {
@@ -291,6 +315,29 @@ TEST_F(LineEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
   EXPECT_THAT(all, EndsWith("\"end\":true}}\n"));
 }
 
+TEST_F(LineEndpointTest, WhatABusyReaderMissedItHearsOnce) {
+  options.output.high_water = 2000;
+  options.output.low_water = 500;
+  peer = connect(1000);
+  ask(*peer, request("0", "initialize", R"("protocolVersion":"2025-06-18","capabilities":{})"));
+  ask(*peer, request("1", "run", R"("stream":true)"));
+  for (int i = 0; i < 100; ++i) {
+    bench.runs[0]->append(ChunkKind::text, std::string(100, 'x'));
+    bench.run_all();
+  }
+  for (int i = 0; i < 3; ++i) bench.changes->publish({Change::Kind::tools});
+  bench.run_all();
+  constexpr std::string_view kChanged = "notifications/tools/list_changed";
+  std::string said;
+  for (std::string more = "x"; !more.empty(); said += more) {
+    bench.run_all();
+    more = peer->take();
+  }
+  const std::size_t at = said.find(kChanged);
+  EXPECT_NE(at, std::string::npos);
+  EXPECT_EQ(said.find(kChanged, at + 1), std::string::npos);
+}
+
 TEST_F(LineEndpointTest, RequestsAreCancelledByTheirIdsAndByTheEnd) {
   ask(*peer, request("12345678901234567890123", "tools/call", R"("name":"later")"));
   EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
@@ -298,7 +345,7 @@ TEST_F(LineEndpointTest, RequestsAreCancelledByTheirIdsAndByTheEnd) {
             "");
   EXPECT_TRUE(bench.calls[0]->over());
   ask(*peer, request("2", "tools/call", R"("name":"later")"));
-  peer->disconnect();
+  peer->tear_down();
   EXPECT_TRUE(bench.calls[1]->over());
 }
 

@@ -111,8 +111,10 @@ class Listening final : public ChangeListener,
   }
 
   void tell(const Change& change) override {
-    // A client that does not keep up misses some of them rather than all that follow.
-    if (!room_) return;
+    if (!room_) {
+      missed_.add(change);
+      return;
+    }
     std::string params = R"({"_meta":{)" + meta_ + "}";
     if (const std::string more = params_of(change); !more.empty()) params.append(",").append(more);
     room_ = call_->notify(method_of(change), params + "}");
@@ -128,6 +130,7 @@ class Listening final : public ChangeListener,
   void on_room() override {
     const std::shared_ptr<Listening> keep = self_;
     room_ = true;
+    while (room_ && !missed_.empty()) tell(missed_.take());
     for (const auto& follower : followers_) {
       if (std::exchange(follower->missed, false)) follower->on_task_change();
     }
@@ -163,6 +166,7 @@ class Listening final : public ChangeListener,
   const SubscriptionFilter filter_;
   std::vector<std::shared_ptr<Follower>> followers_;
   std::shared_ptr<Listening> self_;
+  MissedChanges missed_;  // while there was no room
   bool room_ = true;
 };
 

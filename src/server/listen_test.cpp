@@ -98,6 +98,28 @@ TEST_F(ListenTest, ASlowClientMissesChangesRatherThanHoldingThem) {
   EXPECT_GT(caller.channel().written.size(), before.size()) << "it hears of later ones";
 }
 
+TEST_F(ListenTest, WhatASlowClientMissedItHearsOnce) {
+  listen(R"({"toolsListChanged":true,"resourceSubscriptions":["test://a"]})");
+  bench.run_all();
+  caller.channel().room = false;
+  for (std::size_t i = 0; i < 2 * bench.policy.limits.max_chunks; ++i) {
+    bench.changes->publish({Change::Kind::tools});
+  }
+  for (int i = 0; i < 3; ++i) bench.changes->publish({Change::Kind::resource, "test://a"});
+  bench.run_all();
+  const auto times = [&](std::string_view uri) {
+    std::size_t count = 0;
+    const std::string& written = caller.channel().written;
+    for (std::size_t at = 0; (at = written.find(uri, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const std::string about = R"("uri":"test://a")";
+  EXPECT_EQ(times(about), 0U);
+  caller.channel().drain();
+  bench.run_all();
+  EXPECT_EQ(times(about), 1U);
+}
+
 TEST_F(ListenTest, AServerThatNeverChangesAgreesToNothing) {
   bench.definition.announces_changes = false;
   bench.serve();

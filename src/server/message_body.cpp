@@ -6,14 +6,6 @@
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
-namespace {
-
-std::optional<std::string> copy_of(std::string_view header) {
-  return header.data() == nullptr ? std::nullopt : std::optional(std::string(header));
-}
-
-}  // namespace
-
 MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
                          std::string principal, HttpChannel::Format format, std::size_t max_line)
     : service_(&service),
@@ -21,11 +13,14 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
       principal_(std::move(principal)),
       format_(format),
       max_line_(max_line),
-      session_id_(copy_of(request.header(KnownHeader::mcp_session_id))),
-      protocol_version_(copy_of(request.header(KnownHeader::mcp_protocol_version))),
+      head_(request),
+      headers_(mirrored_headers(head_.get(), fields_)),
       reply_(std::make_shared<SharedReply>(SharedReply::Form::messages, exchange_->executor())),
       reader_(max_line),
-      memory_(exchange_->memory()) {}
+      memory_(exchange_->memory()) {
+  // Fields can mirror each of many messages only where these say the same.
+  headers_.required = false;
+}
 
 MessageBody::~MessageBody() {
   share_.release(memory_);
@@ -68,14 +63,19 @@ void MessageBody::go_on() {
 bool MessageBody::handle_lines() {
   waiting_ = false;
   while (exchange_->is_open()) {
-    if (reply_->open_channels() >= kMaxOpen || !reply_->has_room()) {
+    if (long_ != nullptr || reply_->open_channels() >= kMaxOpen || !reply_->has_room()) {
       waiting_ = true;
       return false;
     }
     const LineReader::Next next = reader_.next();
+    if (next.kind != LineReader::Next::Kind::none) ++lines_;
     switch (next.kind) {
       case LineReader::Next::Kind::line:
-        handle(next.line);
+        if (LongMessages::is_long(next.line)) {
+          long_ = service_->long_messages.parse(std::string(next.line), [this] { handle_long(); });
+        } else {
+          handle(service_->parser.parse(next.line));
+        }
         break;
       case LineReader::Next::Kind::too_long: {
         std::string response;
@@ -95,19 +95,20 @@ bool MessageBody::handle_lines() {
   return true;
 }
 
-void MessageBody::handle(std::string_view line) {
+void MessageBody::handle_long() {
+  const std::shared_ptr<MessageBody> keep = shared_from_this();
+  const std::unique_ptr<LongMessage> message = std::move(long_);
+  handle(message->message());
+  go_on();
+}
+
+void MessageBody::handle(const std::expected<Message, MessageError>& message) {
   std::string response;
   session_ = nullptr;
-  const std::expected<Message, MessageError> message = service_->parser.parse(line);
   if (!message) {
     Dispatcher::reject(message.error(), response);
   } else {
-    // Header fields cannot mirror each of many messages, so those that say all themselves need
-    // none.
-    MirroredHeaders headers;
-    if (protocol_version_) headers.protocol_version = *protocol_version_;
-    service_->dispatcher.dispatch(*message, is_self_contained(*message) ? nullptr : &headers, *this,
-                                  response);
+    service_->dispatcher.dispatch(*message, &headers_, *this, response);
   }
   if (!response.empty()) reply_->respond(response);
   service_->trim();
@@ -118,8 +119,9 @@ Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId&
 }
 
 Result<std::shared_ptr<Session>> MessageBody::session() {
-  if (!session_id_ || !service_->sessions->enabled()) return nullptr;
-  session_ = service_->sessions->find(*session_id_, principal_);
+  const std::string_view id = head_.get().header(KnownHeader::mcp_session_id);
+  if (id.data() == nullptr || !service_->sessions->enabled()) return nullptr;
+  session_ = service_->sessions->find(id, principal_);
   if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
   return session_;
 }

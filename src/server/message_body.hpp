@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "net/http_exchange.hpp"
 #include "net/line_reader.hpp"
 #include "server/http_channel.hpp"
+#include "server/http_fields.hpp"
 #include "server/reply_channel.hpp"
 #include "server/service.hpp"
 #include "server/shared_reply.hpp"
@@ -32,6 +33,9 @@ class MessageBody final : public BodyHandler,
   void open();
   bool on_body(std::string_view bytes) override;
   void on_body_end() override;
+  [[nodiscard]] std::uint64_t unfinished() const override {
+    return reader_.in_line() ? lines_ + 1 : 0;
+  }
 
   /// Requests that may be unanswered while the body is read on.
   static constexpr std::size_t kMaxOpen = 64;
@@ -47,7 +51,8 @@ class MessageBody final : public BodyHandler,
   /// Handles the lines that are there. False: what is unanswered has to be answered, or read,
   /// first.
   bool handle_lines();
-  void handle(std::string_view line);
+  void handle(const std::expected<Message, MessageError>& message);
+  void handle_long();
   void go_on();
   bool keep();
 
@@ -56,11 +61,14 @@ class MessageBody final : public BodyHandler,
   std::string principal_;
   HttpChannel::Format format_;
   std::size_t max_line_;
-  std::optional<std::string> session_id_;
-  std::optional<std::string> protocol_version_;
+  KeptHead head_;
+  RequestFields fields_{head_.get()};
+  MirroredHeaders headers_;
   std::shared_ptr<Session> session_;  // of the message that is handled
   std::shared_ptr<SharedReply> reply_;
   LineReader reader_;
+  std::unique_ptr<LongMessage> long_;  // comes before what the reader holds
+  std::uint64_t lines_ = 0;            // that were read
   MemoryBudget* memory_;
   BudgetShare share_;     // of what the reader holds
   bool waiting_ = false;  // for handle_lines() to go on

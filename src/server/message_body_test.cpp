@@ -113,6 +113,34 @@ TEST_F(MessageBodyTest, AWrongLineIsAnsweredAndTheNextOneRead) {
   EXPECT_EQ(sessions->size(), 0U);
 }
 
+TEST_F(MessageBodyTest, FieldsThatAreThereMirrorEachMessage) {
+  const auto read = [](std::string_view id, std::string_view uri) {
+    return R"({"jsonrpc":"2.0","id":)" + std::string(id) +
+           R"(,"method":"resources/read","params":{"uri":")" + std::string(uri) +
+           R"(","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+           R"("io.modelcontextprotocol/clientCapabilities":{}}}})"
+           "\n";
+  };
+  const auto answers = [&](std::string_view fields) {
+    return ask(post("/mcp", read("1", "test://a") + read("2", "test://b"),
+                    std::string(kLines) + std::string(fields)),
+               "0\r\n\r\n");
+  };
+  constexpr std::string_view kMismatch = R"("code":-32020)";
+  EXPECT_THAT(answers(""), Not(HasSubstr(kMismatch)));
+  EXPECT_THAT(answers("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: resources/read\r\n"),
+              Not(HasSubstr(kMismatch)));
+  for (const std::string_view fields :
+       {"Mcp-Method: ping\r\n", "MCP-Protocol-Version: 2025-11-25\r\n",
+        "Mcp-Method: resources/read\r\nMcp-Method: ping\r\n"}) {
+    EXPECT_THAT(answers(fields), testing::ContainsRegex("\"id\":1,[^\n]*-32020")) << fields;
+    EXPECT_THAT(answers(fields), testing::ContainsRegex("\"id\":2,[^\n]*-32020")) << fields;
+  }
+  const std::string one = answers("Mcp-Name: test://a\r\n");
+  EXPECT_THAT(one, Not(testing::ContainsRegex("\"id\":1,[^\n]*-32020")));
+  EXPECT_THAT(one, testing::ContainsRegex("\"id\":2,[^\n]*-32020"));
+}
+
 TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
   Peer peer = begin(kLines);
   std::string many;
@@ -128,6 +156,42 @@ TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
   ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 2; }));
   calls.back()->complete({.text = "done"});
   EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+}
+
+TEST_F(MessageBodyTest, ALineHasATimeAndABodyHasNone) {
+  Peer peer = begin(kLines);
+  const Duration step = options.request_timeout / 3;
+  // Each is begun in one piece and ended in the next.
+  const std::string line = ping_line("1");
+  peer.send(chunk(line.substr(0, 9)));
+  for (int i = 0; i < 12; ++i) {
+    pass(step);
+    peer.send(chunk(line.substr(9) + line.substr(0, 9)));
+    ASSERT_TRUE(peer.expect(pong("1") + "\n")) << i;
+  }
+  // Bytes alone do not help.
+  for (int i = 0; i < 2; ++i) {
+    pass(step);
+    peer.send(chunk(" "));
+    settle();
+  }
+  EXPECT_FALSE(peer.ended);
+  pass(step);
+  EXPECT_TRUE(peer.expect_end());
+}
+
+TEST_F(MessageBodyTest, WhatWaitsForAnswersIsNotLate) {
+  Peer peer = begin(kLines);
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
+  peer.send(chunk(many + ping_line("x") + ping_line("1").substr(0, 9)));
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  pass(2 * options.request_timeout);
+  for (const auto& call : calls) call->complete({.text = "done"});
+  settle();
+  pass(options.request_timeout / 2);
+  peer.send(chunk(ping_line("1").substr(9)));
+  EXPECT_TRUE(peer.expect(pong("1") + "\n"));
 }
 
 TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {

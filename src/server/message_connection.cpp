@@ -24,6 +24,10 @@ Error too_many_subscriptions() {
           {}};
 }
 
+bool is_cancellation(const Message& message) {
+  return message.kind == MessageKind::notification && message.method == "notifications/cancelled";
+}
+
 }  // namespace
 
 void PushedChunkEncoder::encode(std::string& out, const ChunkStream& stream,
@@ -102,11 +106,9 @@ class MessageConnection::StreamSink final : public BlockSink {
     append_json_string(message, method_);
     message.append(R"(,"params":{"stream_id":)");
     append_json_string(message, stream_id_);
-    message.append(R"(,"delta":"","end":true,"error":{"code":)");
-    append_number(message, error.code);
-    message.append(R"(,"message":)");
-    append_json_string(message, error.message);
-    message.append("}}}");
+    message.append(R"(,"delta":"","end":true,"error":)");
+    append_json_error(message, error);
+    message.append("}}");
     connection_->send(message);
     finish();
   }
@@ -129,9 +131,16 @@ class MessageConnection::Agreement final : public ChangeListener {
     return sluice::wants(session, change);
   }
   void tell(const Change& change) override {
-    // A peer that does not keep up misses changes rather than what it asked for.
     const auto connection = connection_.lock();
-    if (connection != nullptr && !connection->blocked_) connection->send(message_of(change));
+    if (connection == nullptr) return;
+    if (connection->blocked_) {
+      missed_.add(change);
+    } else {
+      connection->send(message_of(change));
+    }
+  }
+  void tell_missed() {
+    while (!missed_.empty()) tell(missed_.take());
   }
   void close() override {}
 
@@ -139,6 +148,7 @@ class MessageConnection::Agreement final : public ChangeListener {
 
  private:
   std::weak_ptr<MessageConnection> connection_;
+  MissedChanges missed_;  // while the peer did not keep up
 };
 
 MessageConnection::MessageConnection(Service& service, std::string principal,
@@ -151,27 +161,54 @@ void MessageConnection::attach(MessageOutput& output) {
   output_ = &output;
 }
 
-void MessageConnection::on_message(std::string_view text) {
+bool MessageConnection::on_message(std::string_view text, Executor::Task& handled) {
+  if (LongMessages::is_long(text)) {
+    handle_later(text, std::move(handled));
+    return false;
+  }
+  handle(text, nullptr);
+  return true;
+}
+
+void MessageConnection::handle(std::string_view text, const LongMessage* parsed) {
   std::string response;
   if (is_batch(text)) {
     handle_batch(
-        text, nullptr, *service_, *this, SharedReply::Form::array,
+        text, parsed, nullptr, *service_, *this, SharedReply::Form::array,
         [this](const Message& message, Caller& caller, std::string& out) {
           return dispatch_batched(message, caller, out);
         },
         response);
   } else {
-    handle(text, response);
+    handle(parsed != nullptr ? parsed->message() : service_->parser.parse(text), response);
   }
   if (!response.empty()) send(response);
   service_->trim();
 }
 
-void MessageConnection::handle(std::string_view text, std::string& response) {
-  const std::expected<Message, MessageError> message = service_->parser.parse(text);
+void MessageConnection::handle_later(std::string_view text, Executor::Task handled) {
+  later_.push_back({nullptr, std::move(handled)});
+  const auto at = std::prev(later_.end());
+  at->message = service_->long_messages.parse(std::string(text), [this, at] { handle_long(at); });
+}
+
+void MessageConnection::handle_long(std::list<Later>::iterator at) {
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  Later later = std::move(*at);
+  later_.erase(at);
+  handle(later.message->text(), later.message.get());
+  later.message = nullptr;
+  later.handled();
+  check_idle();
+}
+
+void MessageConnection::handle(const std::expected<Message, MessageError>& message,
+                               std::string& response) {
   if (!message) {
     Dispatcher::reject(message.error(), response);
-  } else if (!handle_here(*message, response)) {
+  } else if (is_cancellation(*message)) {
+    cancel_request(*message);
+  } else {
     service_->dispatcher.dispatch(*message, nullptr, *this, response);
   }
 }
@@ -179,8 +216,11 @@ void MessageConnection::handle(std::string_view text, std::string& response) {
 /// What is pushed follows its reply, so what starts to push cannot be answered with others.
 Outcome MessageConnection::dispatch_batched(const Message& message, Caller& caller,
                                             std::string& out) {
-  if (message.kind == MessageKind::notification && message.method == "notifications/cancelled") {
+  if (is_cancellation(message)) {
     cancel_request(message);
+    return {.kind = Outcome::Kind::accepted};
+  }
+  if (message.kind == MessageKind::notification && handle_notification(message)) {
     return {.kind = Outcome::Kind::accepted};
   }
   if (message.kind == MessageKind::request && pushes(message)) {
@@ -200,6 +240,7 @@ void MessageConnection::refuse(const Error& error) {
 
 void MessageConnection::on_drain() {
   blocked_ = false;
+  if (const auto agreement = agreement_.lock()) agreement->tell_missed();
   // A reader may end, and leave the table, while it goes on.
   std::vector<std::weak_ptr<Subscription>> readers;
   readers.reserve(subscriptions_.size());
@@ -218,6 +259,7 @@ void MessageConnection::on_drain() {
 void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
+  later_.clear();
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
@@ -236,10 +278,10 @@ void MessageConnection::when_idle(Executor::Task task) {
 
 /// Not at once: what ends here may still be on the stack, or about to say its last.
 void MessageConnection::check_idle() {
-  if (idle_task_ == nullptr || !pending_.empty() || !subscriptions_.empty()) return;
+  if (idle_task_ == nullptr || !is_idle()) return;
   service_->streams.executor().post([weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (self == nullptr || !self->pending_.empty() || !self->subscriptions_.empty()) return;
+    if (self == nullptr || !self->is_idle()) return;
     if (const auto task = std::exchange(self->idle_task_, nullptr)) (*task)();
   });
 }
@@ -271,6 +313,7 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
                                     connection->send(message);
                                 });
   agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
+  agreement_ = agreement;
   return {};
 }
 
@@ -328,12 +371,25 @@ bool MessageConnection::pushes(const Message& message) const {
   return !is_poll(params) && stream != nullptr && stream->is_bool() && stream->get_bool();
 }
 
-bool MessageConnection::handle_here(const Message& message, std::string& out) {
-  if (message.kind == MessageKind::notification && message.method == "notifications/cancelled") {
-    cancel_request(message);
+/// What is asked, without an answer, of the streams that are pushed here.
+bool MessageConnection::handle_notification(const Message& message) {
+  if (message.method == "unsubscribe") {
+    std::string unheard;
+    unsubscribe(message, unheard);
     return true;
   }
-  if (message.kind != MessageKind::request) return false;
+  if (message.method != "ack") return false;
+  const Result<Acknowledge> ack = decode_ack(params_of(message));
+  const auto found = ack ? subscriptions_.find(StreamId(ack->stream_id)) : subscriptions_.end();
+  if (found == subscriptions_.end()) return false;
+  const std::shared_ptr<Subscription> reader = found->second;
+  reader->acknowledge(ack->seq, [](const Result<void>&) {});
+  return true;
+}
+
+/// On a connection that can be pushed to, `run` and its relatives push.
+bool MessageConnection::serve(const Message& message, std::string& out) {
+  if (message.kind == MessageKind::notification) return handle_notification(message);
   if (pushes(message)) {
     if (message.method == "subscribe") {
       subscribe(message, out);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -56,8 +57,10 @@ class MessageConnection final : public Caller,
   /// Gives the connection its way out, before the first message and until on_close().
   void attach(MessageOutput& output);
 
-  /// One message from the peer, valid during the call.
-  void on_message(std::string_view text);
+  /// One message from the peer, valid during the call. False: it is long, so it is handled later,
+  /// and `handled`, which has been taken, runs then, unless the peer has gone before. Messages that
+  /// come meanwhile would overtake it.
+  bool on_message(std::string_view text, Executor::Task& handled);
   /// Answers what is no message at all.
   void refuse(const Error& error);
   /// The output takes framed messages again.
@@ -74,6 +77,7 @@ class MessageConnection final : public Caller,
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override;
+  bool serve(const Message& message, std::string& out) override;
   void add_listener(std::weak_ptr<ChangeListener> listener) override;
 
  private:
@@ -81,12 +85,19 @@ class MessageConnection final : public Caller,
   class Channel;
   class StreamSink;
 
-  void handle(std::string_view text, std::string& response);
+  /// A long message that is not handled yet.
+  struct Later {
+    std::unique_ptr<LongMessage> message;
+    Executor::Task handled;
+  };
+
+  void handle_later(std::string_view text, Executor::Task handled);
+  void handle_long(std::list<Later>::iterator at);
+  void handle(std::string_view text, const LongMessage* parsed);
+  void handle(const std::expected<Message, MessageError>& message, std::string& response);
   Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
   [[nodiscard]] bool pushes(const Message& message) const;
-  /// Handles requests that mean something else on a connection that can be pushed to. False: it is
-  /// none of those.
-  bool handle_here(const Message& message, std::string& out);
+  bool handle_notification(const Message& message);
   void run(const Message& message, const StreamMethod& method, std::string& out);
   void subscribe(const Message& message, std::string& out);
   void unsubscribe(const Message& message, std::string& out);
@@ -100,6 +111,9 @@ class MessageConnection final : public Caller,
   bool push(std::string_view messages);
   bool push(const Bytes& messages);
   void unsubscribe_later(const StreamId& stream_id);
+  [[nodiscard]] bool is_idle() const {
+    return pending_.empty() && subscriptions_.empty() && later_.empty();
+  }
   void check_idle();
 
   Service* service_;
@@ -110,6 +124,8 @@ class MessageConnection final : public Caller,
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
+  std::weak_ptr<Agreement> agreement_;                    // which has it
+  std::list<Later> later_;
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;

@@ -1,5 +1,6 @@
 #include "server/message_connection.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -26,12 +27,18 @@ struct RecordingOutput final : MessageOutput {
 class MessageConnectionTest : public testing::Test {
  protected:
   MessageConnectionTest() { connection->attach(output); }
+  /// Whether it is handled at once; `handled` counts those that are later.
+  bool say(std::string_view text) {
+    Executor::Task task = [this] { ++handled; };
+    return connection->on_message(text, task);
+  }
 
   ServerBench bench;
   const AccessPolicy access{{}};
   Service service{bench.offer,
                   access,
                   bench.sessions,
+                  bench.quota,
                   *bench.changes,
                   *bench.tasks,
                   {{&bench.executors[0], bench.managers[0].get()}},
@@ -40,12 +47,13 @@ class MessageConnectionTest : public testing::Test {
   RecordingOutput output;
   std::shared_ptr<MessageConnection> connection =
       std::make_shared<MessageConnection>(service, "alice", encoder);
+  int handled = 0;
 };
 
 // The transports' tests drive all the rest.
 TEST_F(MessageConnectionTest, ItsSessionEndsWithIt) {
-  connection->on_message(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
-                         R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
+  say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+      R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
   ASSERT_EQ(output.messages.size(), 1U);
   const std::shared_ptr<Session> session = connection->session().value();
   ASSERT_NE(session, nullptr);
@@ -54,10 +62,28 @@ TEST_F(MessageConnectionTest, ItsSessionEndsWithIt) {
   EXPECT_TRUE(session->ended());
 }
 
+TEST_F(MessageConnectionTest, HooksAreAskedOfWhatItServesItself) {
+  std::vector<std::string> heard;
+  bench.definition.before.push_back([&](const RequestInfo& request) -> std::optional<Error> {
+    heard.emplace_back(request.method);
+    return Error{-32003, "no"};
+  });
+  bench.serve();
+  service.dispatcher.take(bench.offer);
+  for (const char* method : {"run", "subscribe", "unsubscribe", "ack"}) {
+    say(R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) +
+        R"(","params":{"stream":true,"stream_id":"0123456789abcdef","seq":0}})");
+    ASSERT_FALSE(output.messages.empty());
+    EXPECT_EQ(error_code(output.messages.back()), -32003) << method;
+  }
+  EXPECT_EQ(heard, (std::vector<std::string>{"run", "subscribe", "unsubscribe", "ack"}));
+  EXPECT_TRUE(bench.runs.empty());
+}
+
 TEST_F(MessageConnectionTest, IsNotPushedToAfterItsEnd) {
   const std::shared_ptr<ChunkStream> stream = bench.start(0);
-  connection->on_message(R"({"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"stream_id":")" +
-                         std::string(std::string_view(stream->id())) + "\"}}");
+  say(R"({"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"stream_id":")" +
+      std::string(std::string_view(stream->id())) + "\"}}");
   bench.run_all();
   stream->append(ChunkKind::text, "a");
   bench.run_all();
@@ -67,6 +93,32 @@ TEST_F(MessageConnectionTest, IsNotPushedToAfterItsEnd) {
   connection = nullptr;
   bench.run_all();
   EXPECT_EQ(output.messages.size(), 2U) << "nobody reads any more";
+}
+
+TEST_F(MessageConnectionTest, HandlesALongMessageLater) {
+  const std::string ping = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
+  EXPECT_TRUE(say(ping));
+  EXPECT_EQ(output.messages.size(), 1U);
+  EXPECT_FALSE(say(ping + std::string(LongMessages::kLong, ' ')));
+  EXPECT_FALSE(say("{" + std::string(LongMessages::kLong, ' ')));
+  bool is_idle = false;
+  connection->when_idle([&] { is_idle = true; });
+  EXPECT_EQ(output.messages.size(), 1U);
+  EXPECT_FALSE(is_idle);
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 3U);
+  EXPECT_EQ(output.messages[1], output.messages[0]);
+  EXPECT_THAT(output.messages[2], testing::HasSubstr("-32700"));
+  EXPECT_EQ(handled, 2);
+  EXPECT_TRUE(is_idle);
+}
+
+TEST_F(MessageConnectionTest, ALongMessageOfAPeerThatHasGoneIsDropped) {
+  EXPECT_FALSE(say(R"({"jsonrpc":"2.0","id":1,"method":"ping"})" + std::string(100'000, ' ')));
+  connection->on_close();
+  bench.run_all();
+  EXPECT_TRUE(output.messages.empty());
+  EXPECT_EQ(handled, 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,66 +15,63 @@
 #include "protocol/input_rounds.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
+#include "server/call_outlet.hpp"
+#include "server/call_place.hpp"
+#include "server/call_request.hpp"
 #include "server/definition.hpp"
 #include "server/offer.hpp"
-#include "server/reply_channel.hpp"
 #include "server/request_watch.hpp"
 #include "server/session.hpp"
 #include "server/task_record.hpp"
-#include "stream/push_cursor.hpp"
-#include "stream/stream_manager.hpp"
+#include "stream/stream.hpp"
 
 namespace sluice {
 
-class ResultWriter;
-class StreamService;
+class Calls;
+class SessionQuestions;
 struct CompiledTool;
 
-/// A request that is answered later. What it emits goes to the caller before the response, through
-/// a stream of its own with a stream's order, back-pressure and limits.
+/// A request that is answered later, whatever kind of outlet its messages and its answer go to. It
+/// is answered exactly once or cancelled: by its handler, by what ends it, or, if it is dropped
+/// unanswered, by its own end. Belongs to the loop of the request. Calls begins them.
 ///
-/// In a session over HTTP that stream is resumable: the caller's connection may break, and the call
-/// goes on for the session's resume window, until its caller is back (2025-11-25, Streamable
-/// HTTP). Otherwise the caller's going away cancels it. Belongs to the loop of the request.
-///
-/// One that runs as a task has no caller: what it emits and its answer go to the task's record.
+/// A call is cancelled when its caller goes away, and in a session over HTTP when it does not come
+/// back within the session's resume window. One that runs as a task has no caller: what it says and
+/// its answer go to the task's record.
 class PendingRequest final : public std::enable_shared_from_this<PendingRequest>,
-                             private ChunkEncoder {
+                             public OutletEvents {
  public:
   /// What is known of the request.
   struct Details {
     RequestId id;
     RequestContext context;
-    std::string principal;
-    std::shared_ptr<Session> session;     // or null
-    std::unique_ptr<InputRounds> rounds;  // what it has answered before; null if it cannot be asked
-    const CompiledTool* tool = nullptr;   // of the offer; whose result it is
-    std::shared_ptr<TaskRecord> task = {};  // that it runs as; null if it has a channel
+    std::shared_ptr<Session> session = {};     // or null
+    std::unique_ptr<InputRounds> rounds = {};  // answered before; null if it cannot be asked so
+    const CompiledTool* tool = nullptr;        // of the offer; whose result it is
+    CallPlace place = {};
+    std::shared_ptr<TaskRecord> task = {};  // that it runs as, or null
   };
 
-  PendingRequest(Details details, std::shared_ptr<ReplyChannel> channel, StreamService& service,
-                 RefPtr<LoopOffer> offer);
+  PendingRequest(Details details, Calls& calls, RefPtr<LoopOffer> offer);
   ~PendingRequest() override;
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
 
-  /// Connects the call to its channel. Once, right after construction.
-  void open();
-
   /// Told how the request ends. Or null.
   void set_watch(std::unique_ptr<RequestWatch> watch) {
-    if (watch != nullptr) rare().watch = std::move(watch);
+    if (watch != nullptr && !over_) rare().watch = std::move(watch);
   }
 
   /// Told when to go on and when to stop. Not owned; reset to null before it goes.
-  void set_producer(StreamProducer* producer);
+  void set_producer(StreamProducer* producer) { producer_ = producer; }
 
   // What comes before the response. False: wait for the producer's on_room(). Dropped when the
   // caller did not ask for it.
 
   /// Text for the caller to see, as the message of a progress notification.
   bool emit(std::string_view text);
-  /// A progress notification: `progress` rises from one to the next.
+  /// A progress notification. What does not rise from one to the next, texts included, is sent as
+  /// the least that does (2026-07-28, Progress): a client may take what falls for an error.
   bool progress(double progress, std::optional<double> total, std::string_view message);
   /// A log message; `data` is JSON text, `logger` may be empty.
   bool log(LoggingLevel level, std::string_view logger, std::string_view data);
@@ -90,7 +88,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Asks the client. `answer` gets the result of each request in their order, or the first error:
   /// -32021 if the client has not declared what it would need, -32602 if an answer does not fit
-  /// its request (check_answer()).
+  /// its request (check_answer()). Any number of questions may be open at once.
   ///
   /// In a session the requests go out and `answer` waits for the responses. From 2026-07-28 on the
   /// call ends with an InputRequiredResult, and the client comes back with a new call that has the
@@ -111,13 +109,11 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
       std::move_only_function<Result<std::shared_ptr<PendingRequest>>(PendingRequest* call)>;
   void set_begin_task(BeginTask begin) { rare().begin_task = std::move(begin); }
 
-  // The answer; exactly one of these, once. After cancellation they do nothing.
+  // The answer; exactly one of these, once. After it, and after cancellation, they do nothing.
   /// A result that does not follow the tool's output schema makes an error of it.
   void complete(const ToolResult& result);
   /// A result with these members (JSON members without braces), and these of its `_meta`.
   void complete(std::string_view members, std::string_view meta);
-  /// The same with `ttlMs` and `cacheScope` where the revision has them.
-  void complete_cacheable(std::string_view members);
   void fail(const Error& error);
   /// This whole response.
   void answer_with(std::string response);
@@ -127,58 +123,58 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Stops the call without an answer.
   void cancel();
+  /// Stops the call, and answers it with `error`.
+  void abandon(const Error& error);
 
   /// Whether it is answered or cancelled.
   [[nodiscard]] bool over() const { return over_; }
-  [[nodiscard]] const RequestId& id() const { return id_; }
-  [[nodiscard]] const std::string& principal() const { return principal_; }
+  [[nodiscard]] const RequestId& id() const { return request_->id; }
+  [[nodiscard]] const std::string& principal() const { return place_.principal(); }
   /// The tool whose output schema the result must follow, or null.
   [[nodiscard]] const CompiledTool* tool() const {
     return rare_ == nullptr ? nullptr : rare_->tool;
   }
   [[nodiscard]] const RefPtr<LoopOffer>& offer() const { return offer_; }
-  [[nodiscard]] const RequestContext& context() const { return context_; }
+  [[nodiscard]] const RequestContext& context() const { return request_->context; }
+  /// Call::idempotency_key().
+  [[nodiscard]] const std::string& idempotency_key();
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
+  /// Those of its loop; null once it is over.
+  [[nodiscard]] Calls* calls() const { return calls_; }
   /// The loop this call belongs to.
-  [[nodiscard]] Executor& executor() const;
+  [[nodiscard]] Executor& executor() const { return *executor_; }
 
  private:
-  class Sink;
+  friend class Calls;
+  friend class SessionQuestions;
 
-  /// Chunks as notifications/progress, the last one as the response.
-  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
-  void append_progress(std::string& out, std::uint64_t progress,
-                       std::string_view escaped_message) const;
-  /// The response, from the end of the stream that came before it.
-  void append_response(std::string& out, const ChunkStream& stream) const;
-  bool start_stream();
-  void read_through_channel();
-  /// `error`: its code, 0 for a result.
-  void answer(int http_status, std::string message, int error = 0);
-  void end_task(TaskRecord::Ending ending, std::string_view why, std::string_view response);
-  void on_departure(Departure departure);
-  /// The connection is no longer there; the stream waits for another.
-  void detach();
-  /// Looks after the resume window whether somebody reads the stream, and goes on looking.
-  void await_reader();
-  /// Over: nothing of the session waits for this call any more.
-  void leave_session();
-  void ask_in_rounds(const std::vector<InputRequest>& requests, Answer answer);
+  // OutletEvents
+  void on_outlet_room() override;
+  void on_outlet_lost(Departure departure) override;
+
+  /// The only way to an end: what is told to whom is up to the caller, which gets the outlet. Null
+  /// if the call was over before.
+  std::shared_ptr<CallOutlet> end();
+  void conclude(CallAnswer answer, int error = 0);
+  void stop(bool leaves_outlet);
+  [[nodiscard]] double next_progress(double wanted) const;
+  bool send_progress(double progress, std::optional<double> total, std::string_view message);
+  void ask_in_rounds(std::vector<InputRequest> requests, Answer answer);
   void ask_in_session(std::vector<InputRequest> requests, Answer answer);
-  void close();
+  void forget(const SessionQuestions& questions);
 
-  /// What only a call in a session needs.
-  struct InSession;
-
-  /// What few requests have, so that an open stream is small.
+  /// What few requests have, so that an open call is small.
   struct Rare {
     std::unique_ptr<InputRounds> rounds;  // null in a session
     std::unique_ptr<RequestWatch> watch;  // null without hooks
     const CompiledTool* tool = nullptr;   // null if it has no output schema
-    std::shared_ptr<TaskRecord> task;     // null once it has ended
+    std::shared_ptr<TaskRecord> task;     // null if it does not run as one
     BeginTask begin_task;
-    std::uint64_t emitted = 0;  // progress notifications, of a task or a session
+    std::string key;  // idempotency_key() without rounds, if somebody has asked
+    std::vector<std::shared_ptr<SessionQuestions>> questions;    // that the client has not answered
+    double progress = -std::numeric_limits<double>::infinity();  // that was last sent as a message
+    bool reports = false;  // the handler has said how far it is, beside its texts
   };
   Rare& rare() {
     if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
@@ -188,21 +184,20 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] InputRounds* rounds() const {
     return rare_ == nullptr ? nullptr : rare_->rounds.get();
   }
+  /// The member of `_meta` that its messages and its result carry; empty for most.
+  [[nodiscard]] std::string_view task_meta() const;
+  [[nodiscard]] bool carries() const { return !over_ && outlet_->carries(); }
 
-  [[nodiscard]] bool resumable() const;
-  [[nodiscard]] bool can_send() const;
-
-  RequestId id_;
-  RequestContext context_;
-  std::string principal_;
-  std::shared_ptr<ReplyChannel> channel_;  // null once it is answered, or its caller gone
-  StreamService* service_;
+  std::shared_ptr<const CallRequest> request_;
+  CallPlace place_;
+  Calls* calls_;            // null once it is over
+  std::size_t number_ = 0;  // among those of calls_
+  Executor* executor_;
   RefPtr<LoopOffer> offer_;  // what it is a request of
   StreamProducer* producer_ = nullptr;
-  std::shared_ptr<ChunkStream> stream_;
-  std::unique_ptr<PushCursor> cursor_;
-  std::unique_ptr<InSession> in_session_;  // null without a session
-  std::unique_ptr<Rare> rare_;             // null if there is none of it
+  std::shared_ptr<CallOutlet> outlet_;  // null once it is over
+  std::shared_ptr<Session> session_;    // or null
+  std::unique_ptr<Rare> rare_;          // null if there is none of it
   bool over_ = false;
 };
 

@@ -1,7 +1,9 @@
 #include "server/pending_request.hpp"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,6 +103,25 @@ TEST_F(PendingRequestTest, ASessionsClientIsAskedWhileTheCallWaits) {
   call().complete({.text = "done"});
   bench.run_all();
   EXPECT_THAT(channel().written, HasSubstr("\"done\""));
+}
+
+TEST_F(PendingRequestTest, SeveralQuestionsMayBeOpenAtOnce) {
+  call_in_session(kAsksAll);
+  std::vector<std::string> heard_of(2);
+  for (std::string& each : heard_of) {
+    call().ask({{"roots", "roots/list", {}}},
+               [&each](const Result<std::vector<json::value>>& answers) {
+                 each = answers ? to_json(answers->front()) : "error";
+               });
+    bench.run_all();
+  }
+  const std::string second = asked_id("roots/list");
+  const std::string first = std::to_string(std::stoi(second) - 1);
+  respond(second, R"("result":{"roots":[]})");
+  EXPECT_EQ(heard_of[0], "");
+  EXPECT_EQ(heard_of[1], R"({"roots":[]})");
+  respond(first, R"("result":{"roots":[{"uri":"file:///a"}]})");
+  EXPECT_EQ(heard_of[0], R"({"roots":[{"uri":"file:///a"}]})");
 }
 
 TEST_F(PendingRequestTest, AClientThatDoesNotAnswerIsGivenUp) {
@@ -268,6 +289,37 @@ TEST_F(PendingRequestTest, ProgressHasANumberATotalAndAMessage) {
       channel().written,
       HasSubstr(R"("params":{"progressToken":7,"progress":0.5,"total":1,"message":"half"}})"));
   EXPECT_THAT(channel().written, HasSubstr(R"("params":{"progressToken":7,"progress":1}})"));
+}
+
+TEST_F(PendingRequestTest, ProgressRisesHoweverItIsMixedWithText) {
+  for (const bool in_session : {false, true}) {
+    if (in_session) {
+      call_in_session("{}", R"("progressToken":7)");
+    } else {
+      call_modern("{}", "", R"(,"progressToken":7)");
+    }
+    call().emit("a");
+    call().emit("b");
+    call().progress(0.5, 10, "");
+    call().emit("c");
+    call().progress(4, 10, "");
+    call().emit("d");
+    call().progress(3, 10, "");
+    call().progress(std::numeric_limits<double>::quiet_NaN(), 10, "");
+    call().progress(5, 10, "");
+    bench.run_all();
+    const std::string& written = channel().written;
+    double last = 0;
+    std::vector<double> whole;
+    for (std::size_t at = 0; (at = written.find("\"progress\":", at)) != std::string::npos;) {
+      at += 11;
+      const double now = std::stod(written.substr(at));
+      EXPECT_GT(now, last) << written;
+      last = now;
+      if (now == std::floor(now)) whole.push_back(now);
+    }
+    EXPECT_THAT(whole, testing::ElementsAre(1, 2, 4, 5)) << "what rises is sent as it is";
+  }
 }
 
 }  // namespace

@@ -143,8 +143,12 @@ void ReaderEnd::close() {
 
 class RemoteSubscription final : public Subscription {
  public:
-  RemoteSubscription(std::shared_ptr<ReaderEnd> reader, SourceBox box, Executor& source_loop)
-      : reader_(std::move(reader)), box_(std::move(box)), source_loop_(&source_loop) {}
+  RemoteSubscription(std::shared_ptr<ReaderEnd> reader, SourceBox box, Executor& source_loop,
+                     bool is_over)
+      : Subscription(is_over),
+        reader_(std::move(reader)),
+        box_(std::move(box)),
+        source_loop_(&source_loop) {}
   ~RemoteSubscription() override {
     reader_->close();
     source_loop_->post([box = std::move(box_)] { box->reset(); });
@@ -176,20 +180,23 @@ void subscribe_remote(RemoteSubscriptionRequest request, StreamShard shard, Exec
       valid = (*stream)->check_position(start_position(**stream, request.from));
     }
     auto box = std::make_shared<std::shared_ptr<SourceEnd>>();
+    bool is_over = false;
     if (valid) {
       const Seq from = start_position(**stream, request.from);
+      is_over = is_over_at(**stream, from);
       *box = std::make_shared<SourceEnd>(std::move(*stream), request, from, reader);
     }
     std::weak_ptr<SourceEnd> source = *box;
     here.post([reader = std::move(reader), box = std::move(box), source = std::move(source),
-               loop = shard.executor, valid = std::move(valid),
+               loop = shard.executor, is_over, valid = std::move(valid),
                answer = std::move(answer)]() mutable {
       if (!valid) {
         answer(std::unexpected(std::move(valid.error())));
         return;
       }
       reader->connect(std::move(source));
-      answer(std::make_unique<RemoteSubscription>(std::move(reader), std::move(box), *loop));
+      answer(
+          std::make_unique<RemoteSubscription>(std::move(reader), std::move(box), *loop, is_over));
     });
   });
 }

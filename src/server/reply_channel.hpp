@@ -34,6 +34,9 @@ class ReplyChannel : public BlockSink {
   /// Whether other requests are answered through the same connection's reply. Then the response
   /// goes to reply() also behind what was written, and nothing can be resumed.
   [[nodiscard]] virtual bool is_shared() const { return false; }
+  /// The answer may take its time: what keeps the caller waiting, and whoever stands in between,
+  /// may go before it.
+  virtual void may_take_long() {}
   /// Called once if the caller goes away or cancels before the answer is complete. An empty task
   /// withdraws it.
   using CloseTask = std::move_only_function<void(Departure)>;
@@ -56,6 +59,9 @@ class Caller {
   /// The caller has initialized with `revision`. -32010 when there are too many sessions.
   virtual Result<void> begin_session(const Revision& revision,
                                      const ClientCapabilities& capabilities) = 0;
+  /// Answers a request that means something of its own to this caller, through `out` or otherwise.
+  /// False: it means what it means to all.
+  virtual bool serve(const Message& /*message*/, std::string& /*out*/) { return false; }
   /// It listens to changes until it goes. A caller who can say that it asks nothing more closes
   /// `listener` then.
   virtual void add_listener(std::weak_ptr<ChangeListener> /*listener*/) {}

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "sluice/hooks.hpp"
 
 namespace sluice {
@@ -36,7 +38,14 @@ class RequestWatch {
     told_ = true;
     const RequestInfo info{
         .method = method_, .name = name_, .principal = principal_, .revision = revision_};
-    for (const AfterRequest& hook : *hooks_) hook(info, end);
+    for (const AfterRequest& hook : *hooks_) {
+      try {
+        hook(info, end);
+      } catch (...) {
+        static LogLimit limit;
+        log_exception(limit, "An after hook failed");
+      }
+    }
   }
 
   const std::vector<AfterRequest>* hooks_;

@@ -1,19 +1,14 @@
 #include "server/result_writer.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
-namespace {
-
-// Clients may keep lists for a while; those that listen hear of changes before.
-constexpr std::string_view kCacheHints = R"("ttlMs":300000,"cacheScope":"public")";
-
-}  // namespace
-
 ResultWriter::ResultWriter(const ServerDefinition& definition) : sealer_(definition.state_keys) {
   server_info_ = R"({"name":)";
   append_json_string(server_info_, definition.name);
@@ -48,14 +43,6 @@ void ResultWriter::append(std::string& out, const RequestId& id, const Revision&
   open(out, id, revision);
   if (!members.empty()) out.append(members).append(",");
   close(out, revision, meta);
-}
-
-void ResultWriter::append_cacheable(std::string& out, const RequestId& id, const Revision& revision,
-                                    std::string_view members) const {
-  open(out, id, revision);
-  out.append(members).append(",");
-  if (revision.cache_hints) out.append(kCacheHints).append(",");
-  close(out, revision);
 }
 
 void ResultWriter::append_input_required(std::string& out, const RequestId& id,
@@ -103,6 +90,13 @@ void ResultWriter::append_created_task(std::string& out, const RequestId& id,
     out.append(R"("task":{)").append(members).append("},");
   }
   close(out, revision, meta);
+}
+
+void append_caching(std::string& members, const Caching& caching, const Revision& revision) {
+  if (!revision.cache_hints) return;
+  members.append(R"(,"ttlMs":)");
+  append_number(members, std::max<std::int64_t>(caching.fresh_for.count(), 0));
+  members.append(caching.shared ? R"(,"cacheScope":"public")" : R"(,"cacheScope":"private")");
 }
 
 int http_status_of(const Error& error, const Revision* revision, bool has_id) {

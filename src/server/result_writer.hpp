@@ -23,9 +23,6 @@ class ResultWriter {
   /// `_meta` has `meta` (the same).
   void append(std::string& out, const RequestId& id, const Revision& revision,
               std::string_view members, std::string_view meta = {}) const;
-  /// The same with `ttlMs` and `cacheScope` where the revision has them.
-  void append_cacheable(std::string& out, const RequestId& id, const Revision& revision,
-                        std::string_view members) const;
   /// An InputRequiredResult that asks for `missing`.
   void append_input_required(std::string& out, const RequestId& id, const Revision& revision,
                              const InputRounds& rounds,
@@ -50,6 +47,9 @@ class ResultWriter {
   std::string meta_member_;
   Sealer sealer_;
 };
+
+/// Appends to the members of a result how it may be cached, where the revision has that.
+void append_caching(std::string& members, const Caching& caching, const Revision& revision);
 
 /// The HTTP status that an error goes with: 200 unless the revision says otherwise (2026-07-28,
 /// Streamable HTTP) or there was no request to answer.

@@ -73,6 +73,10 @@ Result<ServerHostOptions> host_options(const Places& places) {
     for (const ClientKey& key : where.keys) out.access.api_keys.emplace_back(key.name, key.key);
     out.access.allowed_origins = where.allowed_origins;
     out.access.allowed_hosts = where.allowed_hosts;
+    Result<TrustedProxies> proxies =
+        TrustedProxies::make(where.trusted_proxies, TrustedProxies::Field::x_forwarded_for);
+    if (!proxies) return std::unexpected(std::move(proxies.error()));
+    out.access.proxies = *std::move(proxies);
   }
   if (places.over_unix) {
     out.unix_path = places.over_unix->path;
@@ -86,7 +90,8 @@ Result<ServerHostOptions> host_options(const Places& places) {
 struct Serving::State {
   std::shared_ptr<detail::ServerState> server;
   Places places;
-  std::unique_ptr<ServerHost> host;
+  std::unique_ptr<ServerHost> host;  // null once stopped
+  std::uint16_t port = 0;
 
   /// `input_ended` is called on a loop when standard input has ended and all of it is answered.
   static std::expected<Serving, Error> start(const Server& server, Places places,
@@ -98,12 +103,14 @@ struct Serving::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  void stop() {
+  /// `hurry` is asked whether what is under way is to end at once.
+  void stop(const std::function<bool()>& hurry = {}) {
     if (host == nullptr) return;
     // Where nobody else is served, the one client has gone.
     const bool serves_others = places.over_http || places.over_unix;
     server->forget(*host);
-    host->shutdown(places.options.shutdown_deadline, [&] { return !serves_others; });
+    host->shutdown(places.options.shutdown_deadline,
+                   [&] { return !serves_others || (hurry && hurry()); });
     host = nullptr;
   }
 };
@@ -114,7 +121,7 @@ Serving& Serving::operator=(Serving&& other) noexcept = default;
 Serving::~Serving() = default;
 
 std::uint16_t Serving::port() const {
-  return state_->host->port();
+  return state_->port;
 }
 
 std::string Serving::url() const {
@@ -126,7 +133,7 @@ std::string Serving::url() const {
 }
 
 std::string Serving::metrics() const {
-  return state_->host->metrics();
+  return state_->host == nullptr ? std::string() : state_->host->metrics();
 }
 
 void Serving::stop() {
@@ -147,6 +154,7 @@ std::expected<Serving, Error> Serving::State::start(const Server& server, Places
   Result<std::unique_ptr<ServerHost>> host = state->server->start(std::move(*options));
   if (!host) return std::unexpected(std::move(host.error()));
   state->host = std::move(*host);
+  state->port = state->host->port();
   if (state->places.over_stdio) {
     state->host->serve_lines(std::move(streams.input), std::move(streams.output),
                              [ended = std::move(input_ended)] {
@@ -163,9 +171,9 @@ std::expected<Serving, Error> detail::start_at(const Server& server,
 
 int detail::serve_at(const Server& server, std::initializer_list<Place> places) {
   // Before there are threads: they are not to take the signals.
-  const auto endings = std::make_shared<Endings>();
+  const Endings endings;
   std::expected<Serving, Error> serving =
-      Serving::State::start(server, together(places), [endings] { endings->input_ended(); });
+      Serving::State::start(server, together(places), [&endings] { endings.input_ended(); });
   if (!serving) {
     log_error(serving.error().message);
     return 1;
@@ -173,7 +181,8 @@ int detail::serve_at(const Server& server, std::initializer_list<Place> places) 
   if (const std::string url = serving->url(); !url.empty()) {
     log_info("serving", {{"mcp", std::string_view(url)}});
   }
-  endings->wait();
+  endings.wait();
+  serving->state_->stop([&endings] { return endings.take_signal(); });
   return 0;
 }
 

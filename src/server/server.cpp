@@ -82,64 +82,66 @@ Metadata metadata_of(const Options& options) {
 }
 
 /// How a tool's failure is answered: what the model should read is a result.
-Result<ToolResult> tool_failure(const std::exception_ptr& exception) {
+Result<ToolResult> tool_failure(const std::exception_ptr& exception, FailureLog& log) {
   try {
     std::rethrow_exception(exception);
   } catch (const ToolError& failure) {
     return ToolResult{.text = failure.what(), .is_error = true};
   } catch (...) {
-    return std::unexpected(error_of(exception));
+    return std::unexpected(error_of(exception, log));
   }
 }
 
 template <class Out>
 struct Failure {
-  static Result<Out> of(const std::exception_ptr& exception) {
-    return std::unexpected(error_of(exception));
+  static Result<Out> of(const std::exception_ptr& exception, FailureLog& log) {
+    return std::unexpected(error_of(exception, log));
   }
 };
 template <>
 struct Failure<ToolResult> {
-  static Result<ToolResult> of(const std::exception_ptr& exception) {
-    return tool_failure(exception);
+  static Result<ToolResult> of(const std::exception_ptr& exception, FailureLog& log) {
+    return tool_failure(exception, log);
   }
 };
-
-/// What `answer` returns, or what becomes of what it throws.
-template <class Out, class Request>
-auto guarded(std::function<Out(const Request&)> answer) {
-  return [answer = std::move(answer)](const Request& request) -> Result<Out> {
-    try {
-      return answer(request);
-    } catch (...) {
-      return Failure<Out>::of(std::current_exception());
-    }
-  };
-}
-
-/// Runs `begin` for the request and hands what becomes of it to `then`.
-template <class Out, class Request>
-auto running(std::function<Task<Out>(const Request&, Call&)> begin, const ServerState& state) {
-  return [begin = std::move(begin), options = state.runs()](
-             const Request& in, std::shared_ptr<PendingRequest> request,
-             std::function<void(PendingRequest&, Result<Out>)> then) -> Result<void> {
-    // `in` is the message's: what is needed of it is decoded before anything waits.
-    HandlerRun::start<Out>(
-        std::move(request), options, [&](Call& call) { return begin(in, call); },
-        [then](PendingRequest& asker, Out out) { then(asker, std::move(out)); },
-        [then](PendingRequest& asker, const std::exception_ptr& exception) {
-          then(asker, Failure<Out>::of(exception));
-        });
-    return {};
-  };
-}
 
 /// A handler, ready to be called. One of the two is set.
 template <class Request, class Out>
 struct Handler {
   std::function<Out(const Request& request)> immediate;
   std::function<Task<Out>(const Request& request, Call& call)> deferred;
+  std::shared_ptr<FailureLog> failures;
 };
+
+/// What the immediate handler returns, or what becomes of what it throws.
+template <class Request, class Out>
+auto guarded(Handler<Request, Out> handler) {
+  return [handler = std::move(handler)](const Request& request) -> Result<Out> {
+    try {
+      return handler.immediate(request);
+    } catch (...) {
+      return Failure<Out>::of(std::current_exception(), *handler.failures);
+    }
+  };
+}
+
+/// Runs the deferred handler for the request and hands what becomes of it to `then`.
+template <class Request, class Out>
+auto running(Handler<Request, Out> handler, const ServerState& state) {
+  return [handler = std::move(handler), options = state.runs()](
+             const Request& in, std::shared_ptr<PendingRequest> request,
+             std::function<void(PendingRequest&, Result<Out>)> then) -> Result<void> {
+    // `in` is the message's: what is needed of it is decoded before anything waits.
+    HandlerRun::start<Out>(
+        std::move(request), options, [&](Call& call) { return handler.deferred(in, call); },
+        [then](PendingRequest& asker, Out out) { then(asker, std::move(out)); },
+        [then, failures = handler.failures](PendingRequest& asker,
+                                            const std::exception_ptr& exception) {
+          then(asker, Failure<Out>::of(exception, *failures));
+        });
+    return {};
+  };
+}
 
 /// Begun while the request is there, and at its end before it is not.
 template <class Request, class Out>
@@ -148,27 +150,33 @@ Task<Out> run_at_once(const detail::HandlerTable<Request, Out>& table,
   co_return table.answer_call(handler.get(), request, call);
 }
 
-/// Owns `object` from then on. Tables live as long as the program.
+/// Owns `object` from then on. Tables live as long as the program. `kind` and `name` are for the
+/// log.
 template <class Request, class Out>
-Handler<Request, Out> owned(const detail::HandlerTable<Request, Out>& table, void* object) {
+Handler<Request, Out> owned(const detail::HandlerTable<Request, Out>& table, void* object,
+                            std::string_view kind, std::string_view name) {
   std::shared_ptr<void> handler(object, table.destroy);
+  auto failures = std::make_shared<FailureLog>(kind, std::string(name));
   if (table.answer != nullptr) {
     return {.immediate = [answer = table.answer, handler = std::move(handler)](
                              const Request& request) { return answer(handler.get(), request); },
-            .deferred = {}};
+            .deferred = {},
+            .failures = std::move(failures)};
   }
   return {.immediate = {},
-          .deferred = [&table, handler = std::move(handler)](const Request& request, Call& call) {
-            return table.run != nullptr ? table.run(handler, request, call)
-                                        : run_at_once(table, handler, request, call);
-          }};
+          .deferred =
+              [&table, handler = std::move(handler)](const Request& request, Call& call) {
+                return table.run != nullptr ? table.run(handler, request, call)
+                                            : run_at_once(table, handler, request, call);
+              },
+          .failures = std::move(failures)};
 }
 
 template <class Request, class Out>
 FeatureHandler<Request, Out> feature(Handler<Request, Out> handler, const ServerState& state) {
-  if (handler.immediate) return guarded<Out, Request>(std::move(handler.immediate));
+  if (handler.immediate) return guarded(std::move(handler));
   using Deferred = typename FeatureHandler<Request, Out>::Deferred;
-  return Deferred(running<Out, Request>(std::move(handler.deferred), state));
+  return Deferred(running(std::move(handler), state));
 }
 
 /// Fills in what a handler need not repeat.
@@ -190,24 +198,24 @@ Handler<Request, std::vector<ResourceContents>> completed(
   if (handler.immediate) {
     return {.immediate = [answer = std::move(handler.immediate),
                           fill](const Request& request) { return fill(answer(request), request); },
-            .deferred = {}};
+            .deferred = {},
+            .failures = std::move(handler.failures)};
   }
   struct Wait {
     static Task<Contents> run(Task<Contents> contents, Request request, decltype(fill) fill) {
       co_return fill(co_await std::move(contents), request);
     }
   };
-  return {
-      .immediate = {},
-      .deferred = [begin = std::move(handler.deferred), fill](const Request& request, Call& call) {
-        return Wait::run(begin(request, call), request, fill);
-      }};
+  return {.immediate = {},
+          .deferred = [begin = std::move(handler.deferred), fill](
+                          const Request& request,
+                          Call& call) { return Wait::run(begin(request, call), request, fill); },
+          .failures = std::move(handler.failures)};
 }
 
-Tool::Deferred deferred_tool(std::function<Task<ToolResult>(const json::object&, Call&)> begin,
-                             const ServerState& state) {
-  return [run = running<ToolResult, json::object>(std::move(begin), state)](
-             const json::object& arguments, std::shared_ptr<PendingRequest> request) {
+Tool::Deferred deferred_tool(Handler<json::object, ToolResult> handler, const ServerState& state) {
+  return [run = running(std::move(handler), state)](const json::object& arguments,
+                                                    std::shared_ptr<PendingRequest> request) {
     return run(arguments, std::move(request), [](PendingRequest& asker, Result<ToolResult> result) {
       if (result) {
         asker.complete(*result);
@@ -311,8 +319,7 @@ void decode_variables(const Type& type, const Variables& variables, void* out) {
 }
 
 ToolResult structured_result(const json::value& value) {
-  std::string text = to_json(value);
-  if (!value.is_object()) return {.text = std::move(text)};
+  const std::string text = to_json(value);
   return {.text = text, .structured = text};
 }
 
@@ -320,8 +327,14 @@ ToolResult structured_result(const Type& type, const void* value) {
   return structured_result(encode(type, value));
 }
 
-ToolResult text_result(const Type& type, const void* value) {
-  return {.text = to_json(encode(type, value))};
+ToolResult checked_result(ToolResult&& result) {
+  if (result.structured.empty()) return std::move(result);
+  Result<std::string> structured = one_line_json(result.structured);
+  if (!structured) {
+    throw std::invalid_argument("ToolResult::structured is no JSON: " + structured.error().message);
+  }
+  result.structured = *std::move(structured);
+  return std::move(result);
 }
 
 ToolResult content_result(Content&& content) {
@@ -363,6 +376,7 @@ Server::Server(std::string_view name, std::string_view version, ServerOptions op
   definition.version = version;
   definition.instructions = std::move(options.instructions);
   definition.page_size = options.page_size;
+  definition.list_caching = options.list_caching;
   definition.announces_changes = options.announces_changes;
   definition.logs = true;
   for (const std::string& key : options.state_keys) definition.state_keys.push_back(key_of(key));
@@ -381,7 +395,7 @@ Server::~Server() = default;
 Server& Server::add(std::string_view name, std::string_view description, const detail::Type* input,
                     const detail::Type* output, const detail::ToolTable& table, void* handler,
                     ToolOptions* options) {
-  Handler<json::object, ToolResult> owner = owned(table, handler);
+  Handler<json::object, ToolResult> owner = owned(table, handler, "tool", name);
   ToolOptions said = taken(options);
   if (input != nullptr) {
     said.input_schema = detail::schema_of(*input);
@@ -399,9 +413,9 @@ Server& Server::add(std::string_view name, std::string_view description, const d
             .task_support = said.tasks,
             .asks_first = said.asks_first};
   if (owner.immediate) {
-    tool.handler = Tool::Immediate(guarded<ToolResult, json::object>(std::move(owner.immediate)));
+    tool.handler = Tool::Immediate(guarded(std::move(owner)));
   } else {
-    tool.handler = deferred_tool(std::move(owner.deferred), *state_);
+    tool.handler = deferred_tool(std::move(owner), *state_);
   }
   put(*state_, &ServerDefinition::tools, &Tool::name, std::move(tool), Change::Kind::tools);
   return *this;
@@ -409,7 +423,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
 
 Server& Server::add(std::string_view uri, std::string_view name, const detail::ResourceTable& table,
                     void* handler, ResourceOptions* said) {
-  Handler<std::string, detail::Contents> owner = owned(table, handler);
+  Handler<std::string, detail::Contents> owner = owned(table, handler, "resource", uri);
   const ResourceOptions options = taken(said);
   put(*state_, &ServerDefinition::resources, &Resource::uri,
       Resource{.uri = std::string(uri),
@@ -419,14 +433,16 @@ Server& Server::add(std::string_view uri, std::string_view name, const detail::R
                .read = feature(completed(std::move(owner), options.mime_type), *state_),
                .size = options.size,
                .annotations = annotations_json(options.annotations),
-               .metadata = metadata_of(options)},
+               .metadata = metadata_of(options),
+               .caching = options.caching},
       Change::Kind::resources);
   return *this;
 }
 
 Server& Server::add(std::string_view uri_template, std::string_view name,
                     const detail::TemplateTable& table, void* handler, ResourceOptions* said) {
-  Handler<ResourceMatch, detail::Contents> owner = owned(table, handler);
+  Handler<ResourceMatch, detail::Contents> owner =
+      owned(table, handler, "resource_template", uri_template);
   const ResourceOptions options = taken(said);
   Result<UriTemplate> parsed = UriTemplate::parse(uri_template);
   if (!parsed) throw std::invalid_argument(parsed.error().message);
@@ -438,14 +454,15 @@ Server& Server::add(std::string_view uri_template, std::string_view name,
                        .mime_type = options.mime_type,
                        .read = feature(completed(std::move(owner), options.mime_type), *state_),
                        .annotations = annotations_json(options.annotations),
-                       .metadata = metadata_of(options)},
+                       .metadata = metadata_of(options),
+                       .caching = options.caching},
       Change::Kind::resources);
   return *this;
 }
 
 Server& Server::add(std::string_view name, std::string_view description, const detail::Type* input,
                     const detail::PromptTable& table, void* handler, PromptOptions* said) {
-  Handler<Variables, PromptResult> owner = owned(table, handler);
+  Handler<Variables, PromptResult> owner = owned(table, handler, "prompt", name);
   const PromptOptions options = taken(said);
   Prompt prompt{.name = std::string(name),
                 .description = std::string(description),
@@ -463,7 +480,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
 
 Server& Server::add(const PromptRef& prompt, std::string_view argument,
                     const detail::CompletionTable& table, void* handler) {
-  Handler<TypedArgument, ArgumentCompletion> owner = owned(table, handler);
+  Handler<TypedArgument, ArgumentCompletion> owner = owned(table, handler, "completion", argument);
   const std::string name(argument);
   state_->change({}, [&](ServerDefinition& definition) {
     const auto found = std::ranges::find(definition.prompts, prompt.name, &Prompt::name);
@@ -482,7 +499,7 @@ Server& Server::add(const PromptRef& prompt, std::string_view argument,
 
 Server& Server::add(const TemplateRef& resources, std::string_view argument,
                     const detail::CompletionTable& table, void* handler) {
-  Handler<TypedArgument, ArgumentCompletion> owner = owned(table, handler);
+  Handler<TypedArgument, ArgumentCompletion> owner = owned(table, handler, "completion", argument);
   const std::string name(argument);
   state_->change({}, [&](ServerDefinition& definition) {
     const auto found = std::ranges::find(definition.resource_templates, resources.uri_template,

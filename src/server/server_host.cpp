@@ -18,16 +18,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Bytes of a message that may be allowed.
+constexpr std::size_t kMaxMessage = std::size_t{1} << 30U;
 /// How often a shutdown looks whether streams have finished.
 constexpr auto kDrainPoll = 10ms;
 /// How long ended streams wait for their readers during a shutdown.
 constexpr auto kReadGrace = 2s;
 /// How long the ends of streams that the deadline has cut off may take to reach their readers.
-constexpr auto kEndGrace = 200ms;
+constexpr auto kEndGrace = 500ms;
 /// How long the last bytes may take to leave after the deadline.
-constexpr auto kCloseGrace = 1s;
+constexpr auto kCloseGrace = 500ms;
 
-const Error kShuttingDown{kStreamInvalidState, "The server is shutting down", {}};
+const Error kShuttingDown{-32000, "The server is shutting down", {}};
 
 struct Gauge {
   std::string_view name;
@@ -83,7 +85,6 @@ LineServerOptions line_options(const ServerHostOptions& host) {
   options.lines = {.max_line = host.max_message,
                    .output = host.http.output,
                    .line_timeout = host.http.request_timeout,
-                   .stall_timeout = host.http.stall_timeout,
                    .end_timeout = host.end_timeout};
   options.max_connections = host.http.max_connections;
   append_error(options.too_many, {},
@@ -100,10 +101,12 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
   Loop(const RefPtr<LoopOffer>& offer, const AccessPolicy& access, SessionRegistry& sessions,
-       Changes& changes, TaskStore& tasks, StreamManager& manager, std::vector<StreamShard> shards,
-       std::size_t index, HttpEndpoint::Options options)
+       ClientQuota& calls, Changes& changes, TaskStore& tasks, StreamManager& manager,
+       std::vector<StreamShard> shards, std::size_t index, WorkerPool& parsers,
+       MemoryBudget& memory, HttpEndpoint::Options options)
       : streams(&manager),
-        service(offer, access, sessions, changes, tasks, std::move(shards), index),
+        service(offer, access, sessions, calls, changes, tasks, std::move(shards), index, &parsers,
+                &memory),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
@@ -121,6 +124,7 @@ struct ServerHost::State {
         access(std::move(options.access)),
         sessions(options.sessions, clock),
         connection_memory(options.connection_memory),
+        calls(options.calls_per_client),
         pool(options.threads),
         policy(options.limits, options.stream_memory, options.streams_per_client,
                options.max_streams / pool.size() + 1) {}
@@ -132,7 +136,9 @@ struct ServerHost::State {
   SteadyClock clock;
   SessionRegistry sessions;
   MemoryBudget connection_memory;
+  ClientQuota calls;
   LoopPool pool;
+  WorkerPool parsers{1, SIZE_MAX};  // of long messages, at most one a loop at a time
   StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::unique_ptr<Changes> changes;
@@ -166,6 +172,9 @@ ServerHost::ServerHost(std::unique_ptr<State> state) : state_(std::move(state)) 
 
 Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definition,
                                                       ServerHostOptions options) {
+  if (options.max_message > kMaxMessage) {
+    return fail(1, "max-body may be at most 1 GiB: lengths within a message have 32 bits");
+  }
   const TaskStore::Callers callers = options.callers();  // before its keys have been taken
   const bool lists_tasks = callers == TaskStore::Callers::identified;
   Result<std::shared_ptr<const Offer>> offer = Offer::make(std::move(definition), lists_tasks);
@@ -194,14 +203,18 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   std::vector<HttpHandler*> handlers;
   std::vector<LineService*> line_services;
   for (std::size_t i = 0; i < count; ++i) {
-    server.loops.push_back(std::make_unique<Loop>(server.for_loop(server.first), server.access,
-                                                  server.sessions, *server.changes, *server.tasks,
-                                                  *server.managers[i], shards, i, endpoint));
+    server.loops.push_back(
+        std::make_unique<Loop>(server.for_loop(server.first), server.access, server.sessions,
+                               server.calls, *server.changes, *server.tasks, *server.managers[i],
+                               shards, i, server.parsers, server.connection_memory, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }
   options.http.max_body = options.max_message;
   options.http.memory = &server.connection_memory;
+  options.http.stands_for_many = [&server](const PeerAddress& peer) {
+    return server.access.trusts_proxy(peer);
+  };
   server.http = std::make_unique<HttpServer>(server.pool.loops(), handlers, options.http);
   server.lines = std::make_unique<LineServer>(server.pool.loops(), std::move(line_services),
                                               line_options(options));
@@ -223,11 +236,13 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
 
 ServerHost::~ServerHost() {
   state_->pool.stop();
+  // Calls end before what they go through, and what still waits for a loop before what it is about.
+  for (const auto& loop : state_->loops) loop->service.dispatcher.end_calls(kShuttingDown);
   state_->http.reset();
   state_->lines.reset();
-  // Whoever makes streams may hold calls, which need their loop's service.
   for (const auto& manager : state_->managers) manager->end_all(kShuttingDown);
   state_->tasks->end_all_stopped(kShuttingDown);
+  state_->pool.discard_tasks();
   state_->loops.clear();
 }
 
@@ -279,7 +294,8 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   bool finished = false;
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
-    if (server.sum(&StreamCounters::active) + server.tasks->running() == 0) {
+    if (server.sum(&StreamCounters::active) + server.tasks->running() + server.calls.in_use() ==
+        0) {
       if (!std::exchange(finished, true)) readers_until = std::min(until, now + kReadGrace);
       if (server.sum(&StreamCounters::unread) == 0) break;
     }
@@ -288,15 +304,18 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   }
   server.tasks->end_all(kShuttingDown);
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
-    server.pool.loop(i).post(
-        [streams = server.managers[i].get()] { streams->end_all(kShuttingDown); });
+    server.pool.loop(i).post([&loop = *server.loops[i]] {
+      loop.service.dispatcher.end_calls(kShuttingDown);
+      loop.streams->end_all(kShuttingDown);
+    });
   }
-  // Their ends leave before the connections are closed, if readers take them.
+  // Their ends leave before the connections are closed, if readers take them, however much of a
+  // hurry there is.
   const TimePoint ends_until = std::chrono::steady_clock::now() + kEndGrace;
   do {
     std::this_thread::sleep_for(kDrainPoll);
   } while (server.sum(&StreamCounters::active) + server.sum(&StreamCounters::unread) > 0 &&
-           std::chrono::steady_clock::now() < ends_until && !hurried());
+           std::chrono::steady_clock::now() < ends_until);
   // On the heap: the callback may come after the wait has been given up.
   struct Closed {
     std::mutex mutex;

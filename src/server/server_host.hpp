@@ -29,9 +29,11 @@ struct ServerHostOptions {
   StreamLimits limits;
   std::size_t stream_memory = std::size_t{256} << 20U;  // chunks of all streams
   std::size_t streams_per_client = 64;
+  std::size_t calls_per_client = 256;  // requests that are answered later, of one client
   std::size_t connection_memory = HttpServerOptions::kMemory;  // buffers of all connections
   std::size_t max_streams = 100'000;                           // of all loops, ended ones included
-  std::size_t max_message = std::size_t{4} << 20U;  // bytes of a request's body or message
+  std::size_t max_message = std::size_t{4}
+                            << 20U;  // bytes of a request's body or message, to 1 GiB
   SessionLimits sessions;
   TaskLimits tasks;
   HttpServerOptions http;

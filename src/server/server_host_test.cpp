@@ -225,11 +225,19 @@ TEST_F(ServerHostTest, AShutdownLetsStreamsFinish) {
   ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
 }
 
+TEST_F(ServerHostTest, RefusesMessagesLongerThanItCanCount) {
+  ServerHostOptions large = options(0);
+  large.max_message = std::size_t{1} << 32U;
+  const auto refused = ServerHost::start(definition, std::move(large));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("max-body"));
+}
+
 TEST_F(ServerHostTest, AShutdownEndsWhatTheDeadlineCutsOff) {
   const auto reader = read_a_stream();
   auto over = std::async(std::launch::async, [this] { host->shutdown(0s); });
   EXPECT_THAT(reader->rest(),
-              AllOf(HasSubstr(R"("end":true)"), HasSubstr("-32006"), HasSubstr("shutting down")));
+              AllOf(HasSubstr(R"("end":true)"), HasSubstr("-32000"), HasSubstr("shutting down")));
   ASSERT_EQ(over.wait_for(20s), std::future_status::ready);
 }
 
@@ -248,6 +256,29 @@ TEST_F(ServerHostTest, AShutdownLetsTasksFinish) {
   }
   call->executor().post([this] { call->complete({.text = "done"}); });
   ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
+}
+
+TEST_F(ServerHostTest, AShutdownLetsCallsFinish) {
+  Peer peer(port());
+  peer.post(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later"}})");
+  call = called.get_future().get();
+  auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
+  while (!ask("/readyz").contains("503")) {
+  }
+  // It has said nothing yet, and is not forgotten for that.
+  EXPECT_EQ(over.wait_for(1s), std::future_status::timeout);
+  call->executor().post([this] { call->complete({.text = "done"}); });
+  EXPECT_THAT(peer.rest(), HasSubstr("done"));
+  ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
+}
+
+TEST_F(ServerHostTest, AShutdownAnswersTheCallsThatTheDeadlineCutsOff) {
+  Peer peer(port());
+  peer.post(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later"}})");
+  call = called.get_future().get();
+  host->shutdown(0s);
+  EXPECT_THAT(peer.rest(), HasSubstr(R"("error":{"code":-32000)"));
+  EXPECT_TRUE(call->over());
 }
 
 TEST_F(ServerHostTest, AShutdownEndsTheTasksThatTheDeadlineCutsOff) {

@@ -2,12 +2,16 @@
 
 #include "sluice/server.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <future>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <thread>
 
 #include "core/json.hpp"
+#include "core/utf8.hpp"
+#include "rpc/error_codes.hpp"
 #include "server/server_state.hpp"
 #include "server/server_test_support.hpp"
 
@@ -26,6 +30,25 @@ struct Total {
 struct Name {
   std::string name;
 };
+enum class Color { red, green };
+struct Form {
+  const std::string name;
+  std::optional<int> age;
+  double size = 1;
+  bool sure = false;
+  Color color = Color::red;
+  std::vector<Color> others;
+};
+struct Nested {
+  Name name;
+};
+struct ManyNames {
+  std::vector<std::string> names;
+};
+static_assert(detail::is_form<Form>());
+static_assert(!detail::is_form<Nested>() && !detail::is_form<ManyNames>());
+static_assert(!detail::is_form<std::string>());
+
 struct Topic {
   std::string topic;
   std::optional<std::string> style;
@@ -43,6 +66,7 @@ class ServerTest : public testing::Test {
     bench.definition.before = made.before;
     bench.definition.after = made.after;
     bench.definition.logs = true;
+    bench.definition.list_caching = made.list_caching;
     bench.serve();
   }
   static std::string modern(std::string_view capabilities, std::string_view more = {}) {
@@ -116,6 +140,59 @@ TEST_F(ServerTest, HandlersReturnTextContentResultsAndNothing) {
   EXPECT_EQ(call("raw", R"({"x":[1]})").at_pointer("/result/structuredContent/x/0").as_int64(), 1);
 }
 
+TEST_F(ServerTest, ArraysAndScalarsAreStructuredWhereTheRevisionHasThem) {
+  server.tool("number", "", [] { return 7; });
+  server.tool("sums", "", [] { return std::vector<Total>{{1}, {2}}; });
+  server.tool("raw", "", [] { return json::value(json::array{"a"}); },
+              {.output_schema = {{"type", "array"}}});
+  serve();
+  EXPECT_EQ(bench.definition.find_tool("number")->output_schema, R"({"type":"integer"})");
+  EXPECT_EQ(parse_json(bench.definition.find_tool("sums")->output_schema).value(),
+            schema_of<std::vector<Total>>());
+  EXPECT_EQ(call("number", "{}").at_pointer("/result/structuredContent").as_int64(), 7);
+  const json::value sums = call("sums", "{}");
+  EXPECT_EQ(sums.at_pointer("/result/structuredContent/1/sum").as_int64(), 2);
+  EXPECT_EQ(text_of(sums), R"([{"sum":1},{"sum":2}])");
+  EXPECT_EQ(call("raw", "{}").at_pointer("/result/structuredContent/0").as_string(), "a");
+  const json::value old =
+      answer_of(bench.request("tools/call", R"("name":"raw","arguments":{})", caller));
+  EXPECT_EQ(text_of(old), R"(["a"])");
+  EXPECT_FALSE(old.at("result").as_object().contains("structuredContent"));
+}
+
+TEST_F(ServerTest, AToolWithoutParametersTakesNone) {
+  server.tool("bare", "", [] { return "x"; });
+  server.tool("raw", "", [](const json::object&) { return "x"; });
+  serve();
+  EXPECT_EQ(parse_json(bench.definition.find_tool("bare")->input_schema)
+                .value()
+                .at("additionalProperties"),
+            false);
+  EXPECT_TRUE(call("bare", R"({"a":1})").at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(call("bare", "{}")), "x");
+  EXPECT_EQ(text_of(call("raw", R"({"a":1})")), "x");
+}
+
+TEST_F(ServerTest, ResultsAreTheirCallersAndStaleUnlessTheServerSaysMore) {
+  server = Server("test", "1", {.list_caching = {.fresh_for = 2s, .shared = true}});
+  server.resource("test://mine", "mine", [] { return "x"; });
+  server.resource("test://all", "all", [] { return "x"; },
+                  {.caching = {.fresh_for = 5min, .shared = true}});
+  server.resource_template("test://{day}", "days", [](const Variables&) { return "x"; },
+                           {.caching = {.fresh_for = -1s}});
+  serve();
+  const auto caching = [&](std::string_view method, const std::string& params) {
+    const json::value answer = answer_of(bench.request(method, modern("{}", params), caller));
+    const json::object& result = answer.at("result").as_object();
+    return to_json(json::array{result.at("ttlMs"), result.at("cacheScope")});
+  };
+  EXPECT_EQ(caching("resources/list", ""), R"([2000,"public"])");
+  EXPECT_EQ(caching("server/discover", ""), R"([2000,"public"])");
+  EXPECT_EQ(caching("resources/read", R"("uri":"test://mine")"), R"([0,"private"])");
+  EXPECT_EQ(caching("resources/read", R"("uri":"test://all")"), R"([300000,"public"])");
+  EXPECT_EQ(caching("resources/read", R"("uri":"test://monday")"), R"([0,"private"])");
+}
+
 TEST_F(ServerTest, ThreeKindsOfFailureAreToldApart) {
   server.tool("failure", "", []() -> std::string { throw ToolError("no such city"); });
   server.tool("error", "", []() -> std::string { throw Error{-32050, "try later"}; });
@@ -133,6 +210,65 @@ TEST_F(ServerTest, ThreeKindsOfFailureAreToldApart) {
   EXPECT_TRUE(call("late", "{}").is_null());
   bench.executors[0].advance(1s);
   EXPECT_EQ(answer_of("").at_pointer("/error/message").as_string(), "Internal error");
+}
+
+TEST_F(ServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
+  constexpr const char* kBytes = "caf\xE9 \xFF";
+  constexpr const char* kReadable = "caf\uFFFD \uFFFD";
+  server.tool("text", "\xFF", [=] { return kBytes; });
+  server.tool("value", "", [=] { return json::value{{kBytes, kBytes}}; });
+  server.tool("failure", "", [=]() -> std::string { throw ToolError(kBytes); });
+  server.tool("error", "", [=]() -> std::string {
+    throw Error{.code = 1, .message = kBytes, .data = "not\njson"};
+  });
+  server.tool("lines", "", [] { return ToolResult{.structured = "{\n\"a\":\r\n1}"}; });
+  server.tool("broken", "", [] { return ToolResult{.structured = "{} {}"}; });
+  server.tool("said", "", [=](Call& call) -> Task<std::string> {
+    call.text(kBytes);
+    call.progress(2, 3, kBytes);
+    call.log(LoggingLevel::error, json::value{kBytes}, kBytes);
+    co_await call.sleep(1s);
+    co_return kBytes;
+  });
+  server.resource("note://a", "a",
+                  [] { return ResourceContents{.uri = "note://a", .data = "\xFF", .meta = "1}"}; });
+  serve();
+  EXPECT_EQ(text_of(call("text", "{}")), kReadable);
+  EXPECT_EQ(call("value", "{}").at_pointer("/result/structuredContent").as_object().begin()->key(),
+            kReadable);
+  EXPECT_EQ(text_of(call("failure", "{}")), kReadable);
+  EXPECT_EQ(call("error", "{}").at("error"),
+            (json::value{{"code", 1}, {"message", kReadable}, {"data", "not\njson"}}));
+  EXPECT_EQ(bench.request("tools/call", modern("{}", R"("name":"lines","arguments":{})"), caller)
+                .find_first_of("\r\n"),
+            std::string::npos);
+  EXPECT_EQ(call("broken", "{}").at_pointer("/error/message").as_string(), "Internal error");
+  const json::value read =
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://a")"), caller));
+  EXPECT_EQ(read.at_pointer("/result/contents/0"),
+            (json::value{{"uri", "note://a"}, {"text", "\uFFFD"}}));
+  call("said", "{}", R"({},"io.modelcontextprotocol/logLevel":"debug")");
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(text_of(answer_of("")), kReadable);
+  EXPECT_EQ(events(), 4U);
+  EXPECT_TRUE(is_valid_utf8(caller.channel().written));
+}
+
+TEST_F(ServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {
+  server.tool("broken", "", []() -> std::string { throw std::runtime_error("of no use"); });
+  server.tool("late", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(0s);
+    throw std::runtime_error("of no use");
+  });
+  serve();
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 100; ++i) call("broken", "{}");
+  call("late", "{}");
+  bench.executors[0].advance(1s);
+  const std::string logged = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(logged, '\n'), 2) << logged;
+  EXPECT_NE(logged.find("a handler failed tool=broken what=\"of no use\""), std::string::npos);
+  EXPECT_NE(logged.find("a handler failed tool=late what=\"of no use\""), std::string::npos);
 }
 
 TEST_F(ServerTest, AStreamShowsWhatItYieldsBeforeItsResult) {
@@ -222,14 +358,58 @@ TEST_F(ServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
   EXPECT_EQ(question.at_pointer("/params/message").as_string(), "Your name?");
   EXPECT_FALSE(
       question.at_pointer("/params/requestedSchema").as_object().contains("additionalProperties"));
-  const json::value told =
-      call("greet", "{}", kCan,
-           R"("inputResponses":{"who":{"action":"accept","content":{"name":"Ada"}}})");
-  EXPECT_EQ(text_of(told), "Hello, Ada");
+  const std::string state =
+      R"("requestState":)" + to_json(asked.at_pointer("/result/requestState"));
+  const json::value told = call(
+      "greet", "{}", kCan,
+      R"("inputResponses":{"who":{"action":"accept","content":{"name":"Ada","age":9}}},)" + state);
+  EXPECT_EQ(text_of(told), "Hello, Ada") << "what was not asked for does no harm";
   EXPECT_EQ(runs, 2);
-  EXPECT_EQ(text_of(call("greet", "{}", kCan, R"("inputResponses":{"who":{"action":"decline"}})")),
+  EXPECT_EQ(text_of(call("greet", "{}", kCan,
+                         R"("inputResponses":{"who":{"action":"decline"}},)" + state)),
             "Hello");
   EXPECT_EQ(call("greet", "{}").at_pointer("/error/code").as_int64(), -32021);
+}
+
+TEST_F(ServerTest, ACompletionIsNotAnsweredWithAQuestion) {
+  server.prompt("greet", "", [](const Name& in) { return in.name; });
+  server.completion(PromptRef{"greet"}, "name",
+                    [](const std::string&, Call& call) -> Task<std::vector<std::string>> {
+                      const auto answer = co_await call.elicit<Name>("Your name?");
+                      co_return std::vector{answer.content->name};
+                    });
+  serve();
+  const json::value answer = answer_of(
+      bench.request("completion/complete",
+                    modern(R"({"elicitation":{}})", R"("ref":{"type":"ref/prompt","name":"greet"},)"
+                                                    R"("argument":{"name":"name","value":""})"),
+                    caller));
+  EXPECT_EQ(answer.at_pointer("/error/code").as_int64(), -32600);
+}
+
+TEST_F(ServerTest, AllRunsOfOneRequestHaveOneKey) {
+  std::vector<std::string> keys;
+  server.tool("pay", "", [&keys](Call& call) -> Task<std::string> {
+    const std::string& key = call.idempotency_key();
+    keys.push_back(key);
+    const auto answer = co_await call.elicit<Name>("Your name?", "who");
+    co_return answer ? answer.content->name : "nobody";
+  });
+  serve();
+  constexpr std::string_view kCan = R"({"elicitation":{}})";
+  const json::value asked = call("pay", "{}", kCan);
+  const std::string retry = R"("inputResponses":{"who":{"action":"decline"}},"requestState":)" +
+                            to_json(asked.at_pointer("/result/requestState"));
+  call("pay", "{}", kCan, retry);
+  call("pay", "{}", kCan, retry);  // replayed
+  call("pay", "{}", kCan);
+  call("pay", "{}");
+  ASSERT_EQ(keys.size(), 5U);
+  EXPECT_FALSE(keys[0].empty());
+  EXPECT_EQ(keys[1], keys[0]);
+  EXPECT_EQ(keys[2], keys[0]);
+  EXPECT_NE(keys[3], keys[0]);
+  EXPECT_NE(keys[4], keys[3]);
 }
 
 TEST_F(ServerTest, ABlockingHandlerRunsOnAThreadOfItsOwn) {
@@ -250,8 +430,10 @@ TEST_F(ServerTest, ABlockingHandlerRunsOnAThreadOfItsOwn) {
 }
 
 TEST_F(ServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
+  std::promise<void> begun;
   std::promise<void> ended;
-  server.tool("slow", "", blocking([&ended](Call& call) {
+  server.tool("slow", "", blocking([&](Call& call) {
+                begun.set_value();
                 while (call.text("working")) {
                 }
                 ended.set_value();
@@ -259,7 +441,7 @@ TEST_F(ServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
               }));
   serve();
   bench.request("tools/call", modern("{}", R"("name":"slow")"), caller);
-  bench.run_all();
+  begun.get_future().wait();
   caller.channel().close();
   const std::future<void> end = ended.get_future();
   while (end.wait_for(0s) != std::future_status::ready) bench.run_all();
@@ -277,6 +459,93 @@ TEST_F(ServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
   // Nobody waits any more.
   resolver->succeed(10);
   bench.run_all();
+}
+
+TEST_F(ServerTest, ACoroutineIsThereAsLongAsAWorkerUsesIt) {
+  struct Told {
+    explicit Told(std::atomic<bool>& flag) : gone(&flag) {}
+    ~Told() { *gone = true; }
+    Told(const Told&) = delete;
+    Told& operator=(const Told&) = delete;
+    std::atomic<bool>* gone;
+    int value = 7;
+  };
+  std::atomic<bool> gone = false;
+  std::promise<void> running;
+  std::promise<void> go_on;
+  std::promise<int> seen;
+  server.tool("work", "", [&](Call& call) -> Task<std::string> {
+    Told local(gone);
+    co_await call.in_background([&] {
+      running.set_value();
+      go_on.get_future().wait();
+      seen.set_value(local.value);
+    });
+    co_return "done";
+  });
+  serve();
+  call("work", "{}");
+  running.get_future().wait();
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_FALSE(gone);
+  go_on.set_value();
+  EXPECT_EQ(seen.get_future().get(), 7);
+  while (!gone) bench.run_all();
+}
+
+TEST_F(ServerTest, AJobThatHasNotBegunIsDroppedWithItsCall) {
+  Server narrow("test", "1", {.workers = 1});
+  std::promise<void> running;
+  std::promise<void> go_on;
+  int ran = 0;
+  narrow.tool("hold", "", [&](Call& call) -> Task<std::string> {
+    co_await call.in_background([&] {
+      running.set_value();
+      go_on.get_future().wait();
+    });
+    co_return "held";
+  });
+  narrow.tool("work", "", [&](Call& call) -> Task<std::string> {
+    co_await call.in_background([&] { ++ran; });
+    co_return "done";
+  });
+  server = narrow;
+  serve();
+  call("hold", "{}");
+  running.get_future().wait();
+  RecordingCaller leaving;
+  bench.request("tools/call", modern("{}", R"("name":"work")"), leaving);
+  leaving.channel().close();
+  bench.run_all();
+  go_on.set_value();
+  while (caller.channel().replies.empty()) bench.run_all();
+  call("work", "{}");
+  while (caller.channel().replies.empty()) bench.run_all();
+  EXPECT_EQ(ran, 1);
+}
+
+TEST_F(ServerTest, WhatNobodyWillHandOverFailsItsWaiter) {
+  server.tool("void", "", [](Call& call) -> Task<std::string> {
+    co_await call.callback<void>([](Resolver<void> it) { it.succeed(); });
+    co_return "done";
+  });
+  server.tool("dropped", "", [](Call& call) -> Task<std::string> {
+    co_await call.callback<void>([](const Resolver<void>&) {});
+    co_return "never";
+  });
+  server.tool("twice", "", [](Call& call) -> Task<std::string> {
+    co_return std::to_string(co_await call.callback<int>([](Resolver<int> it) {
+      const Resolver<int> copy = it;
+      it.succeed(1);
+      it.succeed(2);
+    }));
+  });
+  serve();
+  EXPECT_EQ(text_of(call("void", "{}")), "done");
+  EXPECT_EQ(text_of(call("twice", "{}")), "1");
+  const json::value answer = call("dropped", "{}");
+  EXPECT_EQ(answer.at_pointer("/error/code").as_int64(), kInternalError) << to_json(answer);
 }
 
 TEST_F(ServerTest, ResourcesTemplatesAndPromptsMayTakeTheirTime) {
@@ -354,6 +623,63 @@ TEST_F(ServerTest, HooksRefuseRequestsAndHearHowTheyEnd) {
                                       "tools/call late 0 2", "tools/call late 0 cancelled 0"}));
   RecordingCaller mallory("mallory");
   EXPECT_EQ(error_code(bench.request("tools/list", modern("{}"), mallory)), -32003);
+}
+
+TEST_F(ServerTest, WhatAHookThrowsCostsItsRequestAtMost) {
+  server.tool("late", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(2s);
+    co_return "done";
+  });
+  server.before([](const RequestInfo& request) -> std::optional<Error> {
+    if (request.principal == "mallory") throw Error{-32003, "not for you"};
+    if (request.principal == "trent") throw std::runtime_error("secret");
+    return std::nullopt;
+  });
+  server.after([](const RequestInfo&, const RequestEnd&) { throw std::runtime_error("after"); });
+  serve();
+  RecordingCaller mallory("mallory");
+  EXPECT_EQ(error_code(bench.request("tools/list", modern("{}"), mallory)), -32003);
+  RecordingCaller trent("trent");
+  EXPECT_EQ(bench.request("tools/list", modern("{}"), trent),
+            R"({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error"}})");
+  call("late", "{}");
+  bench.executors[0].advance(2s);
+  bench.run_all();
+  EXPECT_EQ(text_of(answer_of({})), "done");
+  call("late", "{}");
+  caller.channel().close();
+  bench.run_all();
+}
+
+TEST_F(ServerTest, HooksAreAskedOfEveryMethod) {
+  std::vector<std::string> heard;
+  bool refuses = true;
+  server.before([&](const RequestInfo& request) -> std::optional<Error> {
+    if (refuses) return Error{-32003, "no"};
+    heard.push_back(std::string(request.method) + " " + std::string(request.revision));
+    return std::nullopt;
+  });
+  server.after([&heard](const RequestInfo& request, const RequestEnd& end) {
+    heard.push_back(std::string(request.method) + " " + std::to_string(end.error));
+  });
+  serve();
+  const auto ask_all = [&] {
+    bench.request("initialize", R"("protocolVersion":"2025-06-18","capabilities":{})", caller);
+    for (const char* method : {"abort", "is_running", "run"}) {
+      EXPECT_EQ(error_code(bench.request(method, R"("stream_id":"0123456789abcdef","from_seq":0)",
+                                         caller)),
+                refuses ? -32003 : -32001)
+          << method;
+    }
+  };
+  ask_all();
+  EXPECT_EQ(caller.agreed, nullptr);
+  EXPECT_TRUE(heard.empty());
+  refuses = false;
+  ask_all();
+  EXPECT_EQ(heard, (std::vector<std::string>{"initialize 2025-06-18", "initialize 0", "abort ",
+                                             "abort -32001", "is_running ", "is_running -32001",
+                                             "run ", "run -32001"}));
 }
 
 TEST_F(ServerTest, HooksHearWhatARequestIsAboutWhateverElseItSays) {

@@ -51,6 +51,7 @@ class RecordingChannel final : public ReplyChannel {
   void on_close(CloseTask task) override {
     // What the old task holds may hold this channel.
     const CloseTask old = std::exchange(close_task_, std::move(task));
+    if (gone_) close();
   }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
 
@@ -58,6 +59,8 @@ class RecordingChannel final : public ReplyChannel {
   void close(Departure departure = Departure::gone) {
     if (CloseTask task = std::exchange(close_task_, {})) task(departure);
   }
+  /// The caller has gone, of which nobody has heard yet.
+  void vanish() { gone_ = true; }
   /// The caller takes more.
   void drain() {
     room = true;
@@ -87,6 +90,7 @@ class RecordingChannel final : public ReplyChannel {
     }
   }
 
+  bool gone_ = false;
   std::size_t checked_ = 0;  // characters of `written`
   CloseTask close_task_;
   Executor::Task drain_task_;
@@ -196,7 +200,7 @@ class ServerBench {
   void serve() {
     results.emplace(definition);
     offer = RefPtr(new LoopOffer(Offer::make(definition).value(), *results));
-    dispatcher.emplace(offer, *services[0], *changes, *tasks);
+    dispatcher.emplace(offer, *services[0], quota, *changes, *tasks);
   }
 
   /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
@@ -252,6 +256,7 @@ class ServerBench {
   }
 
   StreamPolicy policy;
+  ClientQuota quota{100};  // of calls
   std::deque<ManualExecutor> executors;
   ServerDefinition definition;
   std::vector<std::unique_ptr<StreamManager>> managers;

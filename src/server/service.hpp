@@ -7,6 +7,7 @@
 #include "server/access_policy.hpp"
 #include "server/changes.hpp"
 #include "server/dispatcher.hpp"
+#include "server/long_messages.hpp"
 #include "server/offer.hpp"
 #include "server/session_registry.hpp"
 #include "server/stream_service.hpp"
@@ -15,16 +16,19 @@ namespace sluice {
 
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
+  /// `parsers` and `memory` as for LongMessages.
   /// `offer` may be followed by others (Dispatcher::take()), whose stream methods are the same.
   Service(const RefPtr<LoopOffer>& offer, const AccessPolicy& policy,
-          SessionRegistry& open_sessions, Changes& announced, TaskStore& tasks,
-          std::vector<StreamShard> shards, std::size_t loop)
+          SessionRegistry& open_sessions, ClientQuota& calls, Changes& announced, TaskStore& tasks,
+          std::vector<StreamShard> shards, std::size_t loop, WorkerPool* parsers = nullptr,
+          MemoryBudget* memory = nullptr)
       : first(offer),
         access(&policy),
         sessions(&open_sessions),
         changes(&announced),
         streams(offer->definition(), std::move(shards), loop),
-        dispatcher(offer, streams, announced, tasks) {}
+        dispatcher(offer, streams, calls, announced, tasks),
+        long_messages(streams.executor(), parsers, memory) {}
 
   RefPtr<LoopOffer> first;  // which the stream methods are of
   const AccessPolicy* access;
@@ -40,6 +44,7 @@ struct Service {
 
   static constexpr std::size_t kKeptResponse = std::size_t{64} << 10U;
 
+  LongMessages long_messages;
   MessageParser parser;
   std::string response;  // used again for every immediate answer
 };

@@ -5,7 +5,6 @@
 
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
-#include "protocol/input_answers.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -32,49 +31,56 @@ void remember_pages(Session& session, const Error& error) {
 SessionQuestions::SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
                                    std::vector<InputRequest> requests, PendingRequest::Answer done)
     : asker_(&asker),
+      executor_(&asker.executor()),
       session_(std::move(session)),
-      requests_(std::move(requests)),
-      done_(std::move(done)),
-      results_(requests_.size()),
-      missing_(requests_.size()) {}
+      asked_(std::move(requests)),
+      done_(std::move(done)) {}
 
 SessionQuestions::~SessionQuestions() {
-  asker_->executor().cancel(timer_);
+  executor_->cancel(timer_);
   for (const RequestId& id : ids_) session_->forget_response(id);
 }
 
 Result<void> SessionQuestions::send() {
-  Executor& executor = asker_->executor();
-  for (std::size_t i = 0; i < requests_.size(); ++i) {
+  const std::vector<InputRequest>& requests = asked_.requests();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
     Result<RequestId> id = session_->expect_response(
-        executor, [weak = weak_from_this(), i](Result<json::value> result) {
+        *executor_, [weak = weak_from_this(), i](Result<json::value> result) {
           if (const auto self = weak.lock()) self->on_result(i, std::move(result));
         });
     if (!id) return std::unexpected(std::move(id.error()));
     ids_.push_back(*id);
-    remember_page(*session_, requests_[i].params);
+    remember_page(*session_, requests[i].params);
     std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
-    append_json_string(message, requests_[i].method);
-    if (!requests_[i].params.empty()) {
-      message.append(R"(,"params":)").append(to_json(requests_[i].params));
+    append_json_string(message, requests[i].method);
+    if (!requests[i].params.empty()) {
+      message.append(R"(,"params":)").append(to_json(requests[i].params));
     }
     message.push_back('}');
     asker_->send(message);
   }
   asker_->flush();
-  timer_ = executor.schedule_at(executor.clock().now() + kAnswerTime, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->on_timeout();
-  });
+  timer_ =
+      executor_->schedule_at(executor_->clock().now() + kAnswerTime, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->on_timeout();
+      });
   return {};
 }
 
 void SessionQuestions::on_result(std::size_t index, Result<json::value> result) {
-  if (!result) return done_(std::unexpected(std::move(result.error())));
-  if (Result<void> fits = check_answer(requests_[index], *result); !fits) {
-    return done_(std::unexpected(std::move(fits.error())));
+  if (!result) return finish(std::unexpected(std::move(result.error())));
+  if (Result<void> fits = asked_.take(index, *result); !fits) {
+    return finish(std::unexpected(std::move(fits.error())));
   }
-  results_[index] = std::move(*result);
-  if (--missing_ == 0) done_(std::move(results_));
+  if (asked_.complete()) finish(asked_.release());
+}
+
+/// Whoever is told may ask again, or end the call.
+void SessionQuestions::finish(Result<std::vector<json::value>> outcome) {
+  const std::shared_ptr<SessionQuestions> keep = shared_from_this();
+  asker_->forget(*this);
+  PendingRequest::Answer done = std::move(done_);
+  done(std::move(outcome));
 }
 
 void SessionQuestions::take_back() {
@@ -85,7 +91,7 @@ void SessionQuestions::take_back() {
 
 void SessionQuestions::on_timeout() {
   take_back();
-  done_(fail(kInternalError, "The client did not answer in time"));
+  finish(fail(kInternalError, "The client did not answer in time"));
 }
 
 }  // namespace sluice

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/executor.hpp"
-#include "protocol/input_rounds.hpp"
+#include "protocol/input_answers.hpp"
 #include "server/pending_request.hpp"
 #include "server/session.hpp"
 
@@ -19,8 +19,9 @@ void remember_pages(Session& session, const Error& error);
 /// far. Belongs to the loop of the request that asks.
 class SessionQuestions final : public std::enable_shared_from_this<SessionQuestions> {
  public:
-  /// `asker` outlives this. `done` is called once, with the results in the order of the requests or
-  /// the first error: of the client, of an answer that does not fit, or of the time that is over.
+  /// `asker` keeps this until it is over. `done` is called once, with the results in the order of
+  /// the requests or the first error: of the client, of an answer that does not fit, or of the time
+  /// that is over.
   SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
                    std::vector<InputRequest> requests, PendingRequest::Answer done);
   ~SessionQuestions();
@@ -38,13 +39,13 @@ class SessionQuestions final : public std::enable_shared_from_this<SessionQuesti
  private:
   void on_result(std::size_t index, Result<json::value> result);
   void on_timeout();
+  void finish(Result<std::vector<json::value>> outcome);
 
   PendingRequest* asker_;
+  Executor* executor_;
   std::shared_ptr<Session> session_;
-  std::vector<InputRequest> requests_;
+  AskedInputs asked_;
   PendingRequest::Answer done_;
-  std::vector<json::value> results_;
-  std::size_t missing_;
   std::vector<RequestId> ids_;
   Executor::TimerId timer_ = 0;
 };

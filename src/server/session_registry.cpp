@@ -14,13 +14,14 @@ SessionRegistry::Shard& SessionRegistry::shard_of(const std::string& id) {
 Result<void> SessionRegistry::reserve(const std::string& principal) {
   const std::lock_guard lock(clients_mutex_);
   if (size() >= limits_.max_sessions) {
-    return fail(kStreamLimit, "The server has " + std::to_string(limits_.max_sessions) +
-                                  " sessions, the most it may; try again later");
+    return over_limit("The server has " + std::to_string(limits_.max_sessions) +
+                      " sessions, the most it may (max-sessions); try again later");
   }
   std::size_t& own = clients_[principal];
   if (own >= limits_.per_client) {
-    return fail(kStreamLimit, "You have " + std::to_string(limits_.per_client) +
-                                  " sessions, the most a client may; end some with DELETE");
+    return over_limit("You have " + std::to_string(limits_.per_client) +
+                      " sessions, the most a client may (sessions-per-client); end some with "
+                      "DELETE");
   }
   ++own;
   size_.fetch_add(1, std::memory_order_relaxed);

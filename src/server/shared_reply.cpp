@@ -47,6 +47,9 @@ class SharedReply::Channel final : public ReplyChannel,
   [[nodiscard]] const Framing& framing() const override { return *framing_; }
   [[nodiscard]] bool can_stream() const override { return can_stream_; }
   [[nodiscard]] bool is_shared() const override { return true; }
+  void may_take_long() override {
+    if (reply_ != nullptr && reply_->output_ != nullptr) reply_->output_->may_take_long();
+  }
   void on_close(CloseTask task) override {
     // What the old task holds may hold this channel.
     const CloseTask old = std::exchange(close_task_, std::move(task));

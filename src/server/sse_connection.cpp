@@ -28,14 +28,12 @@ void SseConnection::open(std::unique_ptr<SseSessions::Entry> entry) {
     if (const auto self = weak.lock()) self->connection_->on_drain();
   });
   start_events(*exchange_);
-  exchange_->write("event: endpoint\ndata: /messages?sessionId=" + entry_->id() + "\n\n");
+  exchange_->write("event: endpoint\ndata: messages?sessionId=" + entry_->id() + "\n\n");
 }
 
-bool SseConnection::deliver(std::string_view message) {
-  if (entry_ == nullptr) return false;
+void SseConnection::deliver(std::string_view message, Executor::Task handled) {
   const std::shared_ptr<SseConnection> keep = shared_from_this();
-  connection_->on_message(message);
-  return true;
+  if (connection_->on_message(message, handled)) handled();
 }
 
 void SseConnection::send(std::string_view message) {

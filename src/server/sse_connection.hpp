@@ -22,8 +22,10 @@ class SseConnection final : public MessageOutput,
 
   /// Starts the reply with the event that tells where to post messages.
   void open(std::unique_ptr<SseSessions::Entry> entry);
-  /// One posted message. False: the stream has ended meanwhile.
-  bool deliver(std::string_view message);
+  /// Whether it takes messages.
+  [[nodiscard]] bool is_open() const { return entry_ != nullptr; }
+  /// One posted message, while it is open. `handled` runs when it is: at once, unless it is long.
+  void deliver(std::string_view message, Executor::Task handled);
 
   // MessageOutput
   void send(std::string_view message) override;

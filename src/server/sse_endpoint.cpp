@@ -67,6 +67,12 @@ void SseEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
   service_->streams.subscribe(
       std::string(stream_id), principal, from, 0, kEventEncoder, true, std::move(sink),
       [exchange, events](Result<std::unique_ptr<Subscription>> subscribed) mutable {
+        if (subscribed && (*subscribed)->is_over()) {
+          // An EventSource comes back after every end, until it is told this (HTML, Server-sent
+          // events, Processing model).
+          exchange->reply(204, {}, {});
+          return;
+        }
         if (subscribed) {
           events->open(std::move(*subscribed));
           return;

@@ -15,14 +15,6 @@ void refuse_unknown(HttpExchange& exchange) {
          "Session not found; it ends with its event stream: begin another with GET /sse");
 }
 
-void answer(HttpExchange& exchange, bool delivered) {
-  if (delivered) {
-    exchange.reply(202, {}, {});
-  } else {
-    refuse_unknown(exchange);
-  }
-}
-
 }  // namespace
 
 void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
@@ -34,10 +26,6 @@ void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchan
   }
   if (!accepts(request.header(KnownHeader::accept), "text/event-stream", "text/*")) {
     refuse(*exchange, 406, kInvalidRequest, "Accept text/event-stream");
-    return;
-  }
-  if (request.method == Method::head) {
-    exchange->reply(200, "text/event-stream", {});
     return;
   }
   if (service_->streams.draining()) {
@@ -70,7 +58,12 @@ void SseSessionEndpoint::post(const HttpRequest& request, HttpExchangePtr exchan
   }
   if (route->loop->on_loop_thread()) {
     const auto connection = route->connection.lock();
-    answer(*exchange, connection != nullptr && connection->deliver(request.body));
+    if (connection == nullptr || !connection->is_open()) {
+      refuse_unknown(*exchange);
+    } else {
+      connection->deliver(request.body,
+                          [exchange = std::move(exchange)] { exchange->reply(202, {}, {}); });
+    }
     return;
   }
   // Answered when it has been handled: so a client's messages stay in order, and no more of them
@@ -79,10 +72,15 @@ void SseSessionEndpoint::post(const HttpRequest& request, HttpExchangePtr exchan
   route->loop->post([loop = route->loop, weak = route->connection, body = std::string(request.body),
                      &home, exchange = std::move(exchange)]() mutable {
     const auto connection = weak.lock();
-    const bool delivered = connection != nullptr && connection->deliver(body);
-    home.post([exchange = std::move(exchange), loop, delivered] {
-      if (delivered) exchange->continue_on(*loop);
-      answer(*exchange, delivered);
+    if (connection == nullptr || !connection->is_open()) {
+      home.post([exchange = std::move(exchange)] { refuse_unknown(*exchange); });
+      return;
+    }
+    connection->deliver(body, [&home, loop, exchange = std::move(exchange)]() mutable {
+      home.post([exchange = std::move(exchange), loop] {
+        exchange->continue_on(*loop);
+        exchange->reply(202, {}, {});
+      });
     });
   });
 }

@@ -26,7 +26,8 @@ class SseSessionEndpointTest : public EndpointTest {
     EXPECT_TRUE(peer.expect("event: endpoint\ndata: "));
     EXPECT_THAT(peer.taken, HasSubstr("Content-Type: text/event-stream\r\n"));
     EXPECT_TRUE(peer.expect("\n\n"));
-    target = peer.taken.substr(0, peer.taken.size() - 2);
+    // Relative to /sse, so that a path in front of both does no harm.
+    target = "/" + peer.taken.substr(0, peer.taken.size() - 2);
     return peer;
   }
   std::string target;

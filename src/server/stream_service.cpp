@@ -19,7 +19,8 @@ class LocalSubscription final : public Subscription {
  public:
   LocalSubscription(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
                     std::unique_ptr<BlockSink> sink, PushCursor::Options options)
-      : cursor_(std::move(stream), encoder, std::move(sink), options) {}
+      : Subscription(is_over_at(*stream, options.from)),
+        cursor_(std::move(stream), encoder, std::move(sink), options) {}
   void resume() override { cursor_.resume(); }
   void acknowledge(Seq seq, Answer answer) override { answer(cursor_.acknowledge(seq)); }
 
@@ -92,6 +93,10 @@ Seq start_position(const ChunkStream& stream, std::optional<Seq> from) {
   return from == kUndelivered ? stream.undelivered() : from.value_or(stream.first());
 }
 
+bool is_over_at(const ChunkStream& stream, Seq from) {
+  return stream.ended() && from >= stream.next();
+}
+
 StreamService::StreamService(const ServerDefinition& definition, std::vector<StreamShard> shards,
                              std::size_t loop)
     : definition_(&definition), shards_(std::move(shards)), loop_(loop) {}
@@ -139,6 +144,16 @@ bool StreamService::handle(const Message& message, Caller& caller, std::string& 
                {kInvalidRequest, "Invalid Request: " + std::string(request.method) +
                                      " works on a WebSocket; over HTTP read /streams/{stream_id}"});
   return true;
+}
+
+void StreamService::notify(const Message& message, Caller& caller) {
+  if (message.params == nullptr) return;
+  std::string unheard;
+  if (message.method == "abort" || message.method == "cancel") {
+    abort(message, caller, unheard);
+  } else if (message.method == "ack") {
+    acknowledge(message, caller, unheard);
+  }
 }
 
 template <class Work>
@@ -255,6 +270,11 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
 template <class Work>
 bool StreamService::on_stream(const Message& message, Caller& caller, std::string& out,
                               const std::string& stream_id, Work work) {
+  if (message.kind == MessageKind::notification) {
+    on_shard_of(stream_id,
+                [work = std::move(work)](StreamManager& manager) { (void)work(manager); });
+    return true;
+  }
   const std::size_t target = StreamManager::loop_of(stream_id, shards_.size());
   if (target == loop_) {
     const Result<std::string> result = work(streams());

@@ -24,6 +24,8 @@ namespace sluice {
 inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
 /// The chunk that a reader starts at who asks for `from`; absent: the oldest kept.
 Seq start_position(const ChunkStream& stream, std::optional<Seq> from);
+/// Whether a reader at `from` has been given all there will be.
+bool is_over_at(const ChunkStream& stream, Seq from);
 
 /// One loop and the streams that live on it.
 struct StreamShard {
@@ -35,13 +37,21 @@ struct StreamShard {
 /// it detaches the reader.
 class Subscription {
  public:
+  explicit Subscription(bool is_over) : is_over_(is_over) {}
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
   virtual ~Subscription() = default;
+  /// Whether the stream had ended and nothing of it was left to push when the reader came.
+  [[nodiscard]] bool is_over() const { return is_over_; }
   /// The sink takes blocks again.
   virtual void resume() = 0;
   /// The reader has everything below `seq`. `answer` runs once, on the reader's loop, even if the
   /// subscription is gone by then.
   using Answer = std::move_only_function<void(Result<void>)>;
   virtual void acknowledge(Seq seq, Answer answer) = 0;
+
+ private:
+  bool is_over_;
 };
 
 /// The stream methods of one loop (docs/streaming.md): starts streams here, and reads, stops and
@@ -63,6 +73,10 @@ class StreamService {
   /// Appends the response to `out` and returns true, or answers later through a channel of
   /// `caller` and returns false.
   bool handle(const Message& message, Caller& caller, std::string& out);
+
+  /// Does what a notification of abort, cancel or ack asks for. The other methods are for their
+  /// answer, which a notification has none of.
+  void notify(const Message& message, Caller& caller);
 
   /// Attaches a reader to a stream. The stream's principal must be `principal`. `answer` runs on
   /// this loop with the subscription, from the first chunk at `from` (absent: the oldest kept) or
@@ -97,7 +111,8 @@ class StreamService {
   bool is_running(const Message& message, Caller& caller, std::string& out);
   bool acknowledge(const Message& message, Caller& caller, std::string& out);
   bool list(const Message& message, Caller& caller, std::string& out);
-  /// Answers with what `work` returns for the stream's manager, on this loop or another.
+  /// Answers with what `work` returns for the stream's manager, on this loop or another. A
+  /// notification is not answered.
   template <class Work>
   bool on_stream(const Message& message, Caller& caller, std::string& out,
                  const std::string& stream_id, Work work);

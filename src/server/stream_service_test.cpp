@@ -167,6 +167,30 @@ TEST_P(StreamServiceTest, AckFreesChunks) {
   EXPECT_EQ(error_code(ask("ack", with_id(*stream, R"(,"seq":3)"))), -32006);
 }
 
+TEST_P(StreamServiceTest, NotificationsActAndAreNotAnswered) {
+  const auto notify = [&](std::string_view method, std::string_view params) {
+    EXPECT_EQ(bench.send(R"({"jsonrpc":"2.0","method":")" + std::string(method) +
+                             R"(","params":{)" + std::string(params) + "}}",
+                         caller),
+              "");
+    EXPECT_EQ(bench.outcome.kind, Outcome::Kind::accepted);
+    bench.run_all();
+  };
+  CountingStreamProducer producer;
+  stream->set_producer(&producer);
+  stream->append(ChunkKind::text, "a");
+  notify("ack", with_id(*stream, R"(,"seq":1)"));
+  EXPECT_EQ(stream->first(), 1U);
+  notify("ack", with_id(*stream, R"(,"seq":9)"));
+  notify("abort", R"("stream_id":7)");
+  notify("abort", R"("stream_id":"no such stream")");
+  notify("run", with_id(*stream));
+  EXPECT_EQ(producer.cancels, 0);
+  notify("abort", with_id(*stream));
+  EXPECT_EQ(producer.cancels, 1);
+  EXPECT_TRUE(caller.channels.empty());
+}
+
 TEST_P(StreamServiceTest, ListsTheStreamsOfAllLoops) {
   const std::shared_ptr<ChunkStream> other = bench.start(1 - GetParam());
   other->append(ChunkKind::text, "a");

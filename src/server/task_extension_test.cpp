@@ -110,6 +110,22 @@ TEST_F(TaskExtensionTest, QuestionsOfATaskAreAnsweredByUpdates) {
   EXPECT_EQ(status_of(get_modern(id)), "cancelled");
 }
 
+TEST_F(TaskExtensionTest, AnUpdateThatDoesNotFitItsQuestionIsRefused) {
+  const std::string id = begin_modern();
+  ask_for_name();
+  const auto update = [&](std::string_view responses) {
+    return modern("tasks/update",
+                  R"("taskId":")" + id + R"(","inputResponses":)" + std::string(responses));
+  };
+  const std::string refused = update(R"({"name":{"action":"perhaps"}})");
+  EXPECT_EQ(error_code(refused), kInvalidParams);
+  EXPECT_THAT(refused, HasSubstr("action"));
+  EXPECT_EQ(status_of(get_modern(id)), "input_required");
+  EXPECT_EQ(error_code(update(R"({"name":{"action":"accept","content":{}}})")), 0);
+  bench.run_all();
+  EXPECT_EQ(heard, R"({"action":"accept","content":{}})");
+}
+
 TEST_F(TaskExtensionTest, CancellingIsAcknowledgedWhateverTheStateIs) {
   const std::string id = begin_modern();
   for (int i = 0; i < 2; ++i) {
@@ -131,7 +147,9 @@ TEST_F(TaskExtensionTest, AToolMayAskInRoundsBeforeItsTaskBegins) {
   EXPECT_EQ(bench.tasks->size(), 0U);
 
   bench.calls.clear();
-  modern("tools/call", R"("name":"first","inputResponses":{"name":{"action":"accept"}})");
+  modern("tools/call", R"("name":"first","inputResponses":{"name":{"action":"accept"}},)"
+                       R"("requestState":)" +
+                           to_json(result_of(asked).at("requestState")));
   ask_for_name();
   EXPECT_EQ(heard, R"({"action":"accept"})");
   const std::shared_ptr<PendingRequest> request = bench.calls.back()->begin_task().value();

@@ -78,9 +78,7 @@ void TaskRecord::append_details(std::string& out) const {
   if (state_.status == TaskStatus::input_required) {
     std::vector<const InputRequest*> missing;
     for (const auto& question : questions_) {
-      for (std::size_t i = 0; i < question->requests.size(); ++i) {
-        if (!question->answers[i]) missing.push_back(&question->requests[i]);
-      }
+      for (const InputRequest* request : question->asked.missing()) missing.push_back(request);
     }
     out.push_back(',');
     append_input_requests(out, missing);
@@ -146,39 +144,32 @@ void TaskRecord::abandon_stopped(const Error& error) {
   if (const auto request = this->request().lock()) request->cancel();
 }
 
-void TaskRecord::answer(const json::object& responses) {
+Result<void> TaskRecord::answer(const json::object& responses) {
   std::deque<std::shared_ptr<TaskQuestion>> answered;
+  Result<void> fits;
   {
     const std::lock_guard lock(mutex_);
     bool changed = false;
     for (const auto& question : questions_) {
-      for (std::size_t i = 0; i < question->requests.size(); ++i) {
-        if (question->answers[i]) continue;
-        const json::value* const response = responses.if_contains(question->requests[i].key);
-        if (response == nullptr) continue;
-        // Copied: the response lives in its parser.
-        question->answers[i].emplace(*response, json::storage_ptr());
-        changed = true;
+      AskedInputs& asked = question->asked;
+      for (std::size_t i = 0; fits && i < asked.requests().size(); ++i) {
+        const json::value* const response = responses.if_contains(asked.requests()[i].key);
+        if (response == nullptr || asked.answered(i)) continue;
+        fits = asked.take(i, *response);
+        changed = changed || fits;
       }
-      if (std::ranges::all_of(question->answers, [](const auto& answer) { return !!answer; })) {
-        answered.push_back(question);
-      }
+      if (asked.complete()) answered.push_back(question);
     }
-    if (!changed) return;
+    if (!changed) return fits;
     std::erase_if(questions_, [&](const auto& question) {
       return std::ranges::find(answered, question) != answered.end();
     });
     set_status(questions_.empty() ? TaskStatus::working : TaskStatus::input_required, {});
   }
   for (std::shared_ptr<TaskQuestion>& question : answered) {
-    loop_->post([question = std::move(question)] {
-      std::vector<json::value> answers;
-      for (std::optional<json::value>& answer : question->answers) {
-        answers.push_back(std::move(*answer));
-      }
-      question->answer(std::move(answers));
-    });
+    loop_->post([question = std::move(question)] { question->answer(question->asked.release()); });
   }
+  return fits;
 }
 
 Result<void> TaskRecord::observe(Executor& loop, std::weak_ptr<TaskObserver> observer) {
@@ -196,7 +187,7 @@ std::shared_ptr<const TaskQuestion> TaskRecord::take_question(
     const std::shared_ptr<TaskObserver>& asker, const Fits& fits) {
   const std::lock_guard lock(mutex_);
   for (const auto& question : questions_) {
-    if (!question->asker.expired() || !fits(question->requests)) continue;
+    if (!question->asker.expired() || !fits(question->asked.requests())) continue;
     question->asker = asker;
     return question;
   }
@@ -270,14 +261,11 @@ void TaskRecord::make_unique(InputRequest& request) {
 
 void TaskRecord::ask(std::vector<InputRequest> requests, TaskQuestion::Answer answer) {
   if (requests.empty()) return answer(std::vector<json::value>());
-  auto question = std::make_shared<TaskQuestion>();
-  question->answers.resize(requests.size());
-  question->requests = std::move(requests);
-  question->answer = std::move(answer);
   const std::lock_guard lock(mutex_);
   if (ended()) return;
-  for (InputRequest& request : question->requests) make_unique(request);
-  questions_.push_back(question);
+  for (InputRequest& request : requests) make_unique(request);
+  questions_.push_back(std::make_shared<TaskQuestion>(
+      AskedInputs(std::move(requests)), std::move(answer), std::weak_ptr<TaskObserver>()));
   set_status(TaskStatus::input_required, "The task waits for answers of its client.");
 }
 

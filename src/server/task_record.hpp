@@ -18,7 +18,7 @@
 #include "core/executor.hpp"
 #include "core/json.hpp"
 #include "core/memory_budget.hpp"
-#include "protocol/input_rounds.hpp"
+#include "protocol/input_answers.hpp"
 #include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
 #include "protocol/task.hpp"
@@ -72,8 +72,7 @@ class TaskObserver {
 struct TaskQuestion {
   using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
 
-  std::vector<InputRequest> requests;  // does not change
-  std::vector<std::optional<json::value>> answers;
+  AskedInputs asked;  // of which the requests do not change
   Answer answer;
   std::weak_ptr<TaskObserver> asker;  // who has put it to the client
 };
@@ -121,8 +120,9 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
 
   /// Stops the request. False: it has ended before.
   bool cancel();
-  /// Responses by the keys of what is asked; others are ignored.
-  void answer(const json::object& responses);
+  /// Responses by the keys of what is asked; others are ignored. -32602 if one does not fit what it
+  /// answers: none is taken then that comes behind it, and the task goes on waiting.
+  Result<void> answer(const json::object& responses);
   /// Tells of changes from now on. -32010 beyond kMaxObservers.
   Result<void> observe(Executor& loop, std::weak_ptr<TaskObserver> observer);
 

@@ -53,14 +53,15 @@ class ResultWaiter final : public TaskObserver,
       return !call_->cannot_ask(requests).has_value();
     });
     if (question_ == nullptr) return;
-    call_->ask(question_->requests, [weak = weak_from_this(), task = task_, question = question_](
-                                        Result<std::vector<json::value>> answers) {
-      task->answer(question, std::move(answers));
-      if (const auto self = weak.lock()) {
-        self->question_ = nullptr;
-        self->on_task_change();
-      }
-    });
+    call_->ask(question_->asked.requests(),
+               [weak = weak_from_this(), task = task_,
+                question = question_](Result<std::vector<json::value>> answers) {
+                 task->answer(question, std::move(answers));
+                 if (const auto self = weak.lock()) {
+                   self->question_ = nullptr;
+                   self->on_task_change();
+                 }
+               });
     if (call_->over()) on_cancel();  // it could not be asked after all
   }
 

@@ -59,8 +59,8 @@ Error tasks_extension_missing() {
       R"({"requiredCapabilities":{"extensions":{")" + std::string(kTasksExtension) + R"(":{}}}})"};
 }
 
-TaskService::TaskService(RefPtr<LoopOffer> offer, StreamService& streams, TaskStore& tasks)
-    : offer_(std::move(offer)), streams_(&streams), tasks_(&tasks) {}
+TaskService::TaskService(RefPtr<LoopOffer> offer, Calls& calls, TaskStore& tasks)
+    : offer_(std::move(offer)), calls_(&calls), streams_(&calls.streams()), tasks_(&tasks) {}
 
 Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
                                    const RequestContext& context,
@@ -118,17 +118,12 @@ std::shared_ptr<PendingRequest> TaskService::request_of(Origin origin,
   if (origin.context.revision->tasks == TaskModel::extension) {
     origin.context.progress_token.clear();
   }
-  auto request = std::make_shared<PendingRequest>(
-      PendingRequest::Details{.id = std::string(TaskRecord::kRequestId),
-                              .context = std::move(origin.context),
-                              .principal = std::move(origin.principal),
-                              .session = nullptr,
-                              .rounds = nullptr,
-                              .tool = origin.tool,
-                              .task = task},
-      nullptr, *streams_, std::move(origin.offer));
-  task->attach(request);
-  return request;
+  return calls_->open_task({.id = std::string(TaskRecord::kRequestId),
+                            .context = std::move(origin.context),
+                            .tool = origin.tool,
+                            .place = CallPlace(std::move(origin.principal)),
+                            .task = task},
+                           origin.offer);
 }
 
 Result<std::shared_ptr<TaskRecord>> TaskService::begin(Origin origin,
@@ -207,7 +202,9 @@ Result<bool> TaskService::handle(const Message& message, RequestContext context,
     } else if (message.method == "tasks/update") {
       const Result<const json::object*> responses = decode_input_responses(params);
       if (!responses) return std::unexpected(responses.error());
-      (*task)->answer(**responses);
+      if (Result<void> fits = (*task)->answer(**responses); !fits) {
+        return std::unexpected(std::move(fits.error()));
+      }
     } else if (extension) {
       (*task)->append_details(*members);
     } else {
@@ -272,17 +269,11 @@ Result<bool> TaskService::result(const Message& message, RequestContext context,
     out.append(R"({"jsonrpc":"2.0","id":)").append(message.id).append(*outcome).append("}");
     return true;
   }
-  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
-  if (!channel) return std::unexpected(std::move(channel.error()));
-  const auto call =
-      std::make_shared<PendingRequest>(PendingRequest::Details{.id = message.id,
-                                                               .context = std::move(context),
-                                                               .principal = caller.principal(),
-                                                               .session = std::move(session),
-                                                               .rounds = nullptr},
-                                       std::move(*channel), *streams_, offer_);
-  call->open();
-  if (Result<void> waits = await_task_result(call, task); !waits) call->fail(waits.error());
+  const Result<std::shared_ptr<PendingRequest>> call =
+      calls_->open({.id = message.id, .context = std::move(context), .session = std::move(session)},
+                   caller, offer_);
+  if (!call) return std::unexpected(call.error());
+  if (Result<void> waits = await_task_result(*call, task); !waits) (*call)->fail(waits.error());
   return false;
 }
 

@@ -12,6 +12,7 @@
 #include "core/json.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
+#include "server/calls.hpp"
 #include "server/definition.hpp"
 #include "server/pending_request.hpp"
 #include "server/reply_channel.hpp"
@@ -38,7 +39,7 @@ struct TaskPlan {
 /// (2025-11-25, Tasks; SEP-2663). Belongs to its loop.
 class TaskService {
  public:
-  TaskService(RefPtr<LoopOffer> offer, StreamService& streams, TaskStore& tasks);
+  TaskService(RefPtr<LoopOffer> offer, Calls& calls, TaskStore& tasks);
 
   /// Calls that come from now on are of `offer`.
   void take(RefPtr<LoopOffer> offer) { offer_ = std::move(offer); }
@@ -104,6 +105,7 @@ class TaskService {
                                              const std::shared_ptr<TaskRecord>& task);
 
   RefPtr<LoopOffer> offer_;
+  Calls* calls_;
   StreamService* streams_;
   TaskStore* tasks_;
 };

@@ -401,6 +401,29 @@ TEST_F(TaskServiceTest, TasksOfOneClientAndOfAllAreLimited) {
   EXPECT_EQ(error_code(call("later")), 0);
 }
 
+TEST_F(TaskServiceTest, TheOldestTaskThatHasEndedMakesRoomForAnother) {
+  serve({.max_tasks = 3, .per_client = 3});
+  initialize();
+  const std::string running = begin();
+  std::vector<std::string> ended;
+  for (int i = 0; i < 20; ++i) {
+    ended.push_back(begin());
+    ASSERT_NE(ended.back(), "");
+    bench.calls.back()->complete({.text = "done"});
+    bench.run_all();
+  }
+  EXPECT_EQ(bench.tasks->size(), 3U);
+  EXPECT_EQ(status_of(get(running)), "working");
+  EXPECT_EQ(status_of(get(ended[19])), "completed");
+  EXPECT_EQ(status_of(get(ended[18])), "completed");
+  EXPECT_EQ(error_code(get(ended[17])), kInvalidParams);
+  // What others have ended is theirs.
+  RecordingCaller bob("bob");
+  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", bob);
+  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later","task":{})", bob)),
+            kStreamLimit);
+}
+
 TEST_F(TaskServiceTest, ResultsAreLimitedEachAndTogether) {
   serve({.max_result = 200, .result_memory = 420});
   initialize();
@@ -435,7 +458,7 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   ServerBench bench(2);
   bench.definition.tools[1].task_support = TaskSupport::optional;
   bench.serve();
-  Dispatcher elsewhere(bench.offer, *bench.services[1], *bench.changes, *bench.tasks);
+  Dispatcher elsewhere(bench.offer, *bench.services[1], bench.quota, *bench.changes, *bench.tasks);
   RecordingCaller caller;
   const auto ask_elsewhere = [&](std::string_view method, const std::string& params) {
     MessageParser parser;

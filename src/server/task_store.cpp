@@ -24,16 +24,22 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
   const TaskLimits& limits = environment_->limits;
   const std::chrono::milliseconds ttl = std::clamp(
       creation.ttl.value_or(limits.ttl), std::min(kMinTtl, limits.max_ttl), limits.max_ttl);
+  std::shared_ptr<TaskRecord> forgotten;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
-  if (tasks_.size() >= limits.max_tasks) {
-    return fail(kStreamLimit, "The server has " + std::to_string(limits.max_tasks) +
-                                  " tasks, the most it may; try again later");
+  if (is_full(creation.principal)) {
+    forgotten = oldest_ended(creation.principal);
+    if (forgotten != nullptr) remove(*forgotten);
+  }
+  if (is_full(creation.principal)) {
+    if (tasks_.size() >= limits.max_tasks) {
+      return fail(kStreamLimit, "The server has " + std::to_string(limits.max_tasks) +
+                                    " tasks, the most it may; try again later");
+    }
+    return fail(kStreamLimit, "You have " + std::to_string(limits.per_client) +
+                                  " tasks under way, the most a client may (tasks-per-client); "
+                                  "wait for some, or cancel them");
   }
   ByNumber& own = by_principal_[creation.principal];
-  if (own.size() >= limits.per_client) {
-    return fail(kStreamLimit, "You have " + std::to_string(limits.per_client) +
-                                  " tasks, the most a client may; they go with their ttl");
-  }
   const std::uint64_t number = ++last_number_;
   auto task =
       std::make_shared<TaskRecord>(TaskRecord::Details{.id = random_id(kIdLength),
@@ -52,11 +58,32 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
 
 bool TaskStore::has_room(const std::string& principal) {
   sweep();
-  const TaskLimits& limits = environment_->limits;
   const std::lock_guard lock(mutex_);
+  return !is_full(principal) || oldest_ended(principal) != nullptr;
+}
+
+bool TaskStore::is_full(const std::string& principal) const {
+  const TaskLimits& limits = environment_->limits;
   const auto own = by_principal_.find(principal);
-  const std::size_t held = own == by_principal_.end() ? 0 : own->second.size();
-  return tasks_.size() < limits.max_tasks && held < limits.per_client;
+  return tasks_.size() >= limits.max_tasks ||
+         (own != by_principal_.end() && own->second.size() >= limits.per_client);
+}
+
+std::shared_ptr<TaskRecord> TaskStore::oldest_ended(const std::string& principal) const {
+  const auto own = by_principal_.find(principal);
+  if (own == by_principal_.end()) return nullptr;
+  for (const auto& [number, task] : own->second) {
+    if (is_terminal(task->status())) return task;
+  }
+  return nullptr;
+}
+
+void TaskStore::remove(const TaskRecord& task) {
+  const auto own = by_principal_.find(task.principal());
+  own->second.erase(task.number());
+  if (own->second.empty()) by_principal_.erase(own);
+  by_expiry_.erase({task.expires(), &task});
+  tasks_.erase(task.id());
 }
 
 std::shared_ptr<TaskRecord> TaskStore::find(std::string_view id, std::string_view principal,
@@ -98,11 +125,8 @@ std::vector<std::shared_ptr<TaskRecord>> TaskStore::take_expired() {
   const std::lock_guard lock(mutex_);
   while (!by_expiry_.empty() && by_expiry_.begin()->first <= now) {
     const TaskRecord& task = *by_expiry_.begin()->second;
-    by_expiry_.erase(by_expiry_.begin());
-    const auto own = by_principal_.find(task.principal());
-    own->second.erase(task.number());
-    if (own->second.empty()) by_principal_.erase(own);
-    expired.push_back(std::move(tasks_.extract(task.id()).mapped()));
+    expired.push_back(tasks_.at(task.id()));
+    remove(task);
   }
   return expired;
 }

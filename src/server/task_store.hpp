@@ -40,7 +40,8 @@ class TaskStore {
     std::shared_ptr<Session> session = {};              // or null
     std::optional<std::chrono::milliseconds> ttl = {};  // as its client asks
   };
-  /// A new task with an id from the CSPRNG, whose request runs on `loop`. -32010 at a limit.
+  /// A new task with an id from the CSPRNG, whose request runs on `loop`. At a limit the
+  /// principal's oldest task that has ended makes room; -32010 if there is none.
   Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
 
   /// Whether create() would find room for another task of `principal`.
@@ -78,6 +79,11 @@ class TaskStore {
  private:
   using ByNumber = std::map<std::uint64_t, std::shared_ptr<TaskRecord>>;
 
+  // With the lock held.
+  [[nodiscard]] bool is_full(const std::string& principal) const;
+  [[nodiscard]] std::shared_ptr<TaskRecord> oldest_ended(const std::string& principal) const;
+  void remove(const TaskRecord& task);
+
   std::vector<std::shared_ptr<TaskRecord>> take_expired();
   std::vector<std::shared_ptr<TaskRecord>> take_all();
 
@@ -89,7 +95,7 @@ class TaskStore {
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::string, std::shared_ptr<TaskRecord>> tasks_;
   std::map<std::string, ByNumber, std::less<>> by_principal_;
-  std::set<std::pair<TimePoint, TaskRecord*>> by_expiry_;
+  std::set<std::pair<TimePoint, const TaskRecord*>> by_expiry_;
 };
 
 }  // namespace sluice

@@ -66,8 +66,12 @@ Result<void> CompiledTool::check(const ToolResult& result) const {
   if (!output || result.is_error) return {};
   const std::optional<std::string> wrong = violation(*output, result.structured);
   if (!wrong) return {};
-  log_error("a tool's result does not follow its output schema",
-            {{"tool", std::string_view(name)}, {"why", std::string_view(*wrong)}});
+  if (const std::optional<std::int64_t> left_out = misfits->take()) {
+    log_error("a tool's result does not follow its output schema",
+              {{"tool", std::string_view(name)},
+               {"why", std::string_view(*wrong)},
+               {"left_out", *left_out}});
+  }
   return fail(kInternalError, "Internal error: tool '" + name + "' has made no valid result");
 }
 

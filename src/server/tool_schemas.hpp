@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/json_schema.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "protocol/mirrored_headers.hpp"
 #include "server/definition.hpp"
 
@@ -18,6 +21,7 @@ struct CompiledTool {
   JsonSchema input;
   std::optional<JsonSchema> output;
   std::vector<ParameterHeader> headers;  // none for most tools
+  std::shared_ptr<LogLimit> misfits = std::make_shared<LogLimit>();
 
   /// Whether `result` follows the output schema, if there is one; failures need not. What is wrong
   /// is logged: the Error (-32603) goes to the client, whose fault it is not.

@@ -29,7 +29,10 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
   }
 
   // WebSocketHandler
-  void on_message(std::string_view text) override { connection_->on_message(text); }
+  bool on_message(std::string_view text) override {
+    Executor::Task handled = [this] { session_->resume_input(); };
+    return connection_->on_message(text, handled);
+  }
   void on_drain() override { connection_->on_drain(); }
   void on_close(int /*code*/) override { connection_->on_close(); }
 

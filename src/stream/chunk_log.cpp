@@ -62,13 +62,13 @@ Chunk ChunkLog::Segment::chunk(std::uint32_t index) const {
 }
 
 ChunkLog::~ChunkLog() {
-  budget_->release(memory_);
+  share_->release(memory_);
 }
 
 bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
   if (escaped.size() > kMaxChunkBytes) return false;
   if (const Need need = need_for(escaped.size(), slack()); need.capacity > 0) {
-    if (!budget_->try_acquire(need.memory)) return false;
+    if (!share_->try_acquire(need.memory)) return false;
     provide(need);
   }
   add(kind, escaped);
@@ -78,7 +78,7 @@ bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
 void ChunkLog::append_end() {
   // Nothing follows it, so it takes no room for more.
   if (const Need need = need_for(0, 0); need.capacity > 0) {
-    budget_->acquire_beyond_limit(need.memory);
+    share_->acquire_beyond_limit(need.memory);
     provide(need);
   }
   add(ChunkKind::end, {});
@@ -122,7 +122,7 @@ void ChunkLog::trim_last() {
   if (unused <= last.count * kSlackPerChunk) return;
   last.resize(needed);
   memory_ -= unused;
-  budget_->release(unused);
+  share_->release(unused);
 }
 
 void ChunkLog::add(ChunkKind kind, std::string_view escaped) {
@@ -160,7 +160,7 @@ void ChunkLog::release_below(Seq seq) {
     if (segments_.empty()) segments_.shrink_to_fit();
   }
   memory_ -= freed;
-  budget_->release(freed);
+  share_->release(freed);
 }
 
 void ChunkLog::clear() {
@@ -169,7 +169,7 @@ void ChunkLog::clear() {
   head_ = 0;
   segments_.clear();
   segments_.shrink_to_fit();
-  budget_->release(std::exchange(memory_, 0));
+  share_->release(std::exchange(memory_, 0));
 }
 
 std::size_t ChunkLog::segment_of(Seq seq) const {

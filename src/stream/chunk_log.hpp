@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/memory_budget.hpp"
+#include "stream/client_memory.hpp"
 
 namespace sluice {
 
@@ -29,11 +29,11 @@ struct Chunk {
 ///
 /// Text lies in segments of up to 16 KiB, each with an index that grows towards it from the far
 /// end; a chunk costs its bytes and 4 more, and the room kept for later ones is at most 8 bytes for
-/// each one there is. Memory is taken from a MemoryBudget. Finding a chunk is a binary search over
-/// segments, reading on from there is sequential. Belongs to one loop.
+/// each one there is. Memory is taken from a client's share. Finding a chunk is a binary search
+/// over segments, reading on from there is sequential. Belongs to one loop.
 class ChunkLog {
  public:
-  explicit ChunkLog(MemoryBudget& budget) : budget_(&budget) {}
+  explicit ChunkLog(MemoryShare& share) : share_(&share) {}
   ChunkLog(const ChunkLog&) = delete;
   ChunkLog& operator=(const ChunkLog&) = delete;
   ~ChunkLog();
@@ -114,7 +114,7 @@ class ChunkLog {
   void add(ChunkKind kind, std::string_view escaped);
   [[nodiscard]] std::size_t segment_of(Seq seq) const;
 
-  MemoryBudget* budget_;
+  MemoryShare* share_;
   std::vector<Segment> segments_;
   std::size_t head_ = 0;  // segments before it are empty shells
   Seq first_ = 0;

@@ -28,7 +28,8 @@ std::vector<Kept> read_all(const ChunkLog& log, Seq from) {
 
 TEST(ChunkLog, NumbersChunksFromZeroAndReadsFromAnyOfThem) {
   MemoryBudget budget(1 << 20);
-  ChunkLog log(budget);
+  MemoryShare share(budget);
+  ChunkLog log(share);
   EXPECT_EQ(log.first(), 0U);
   EXPECT_EQ(log.next(), 0U);
   ASSERT_TRUE(log.append(ChunkKind::text, "a"));
@@ -49,7 +50,8 @@ TEST(ChunkLog, NumbersChunksFromZeroAndReadsFromAnyOfThem) {
 
 TEST(ChunkLog, ReadStopsAtTheChunkThatIsNotAccepted) {
   MemoryBudget budget(1 << 20);
-  ChunkLog log(budget);
+  MemoryShare share(budget);
+  ChunkLog log(share);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(log.append(ChunkKind::text, "x"));
   int seen = 0;
   EXPECT_EQ(log.read(1, [&](const Chunk&) { return ++seen < 3; }), 3U);
@@ -58,7 +60,8 @@ TEST(ChunkLog, ReadStopsAtTheChunkThatIsNotAccepted) {
 
 TEST(ChunkLog, ReleasesInTheMiddleOfASegment) {
   MemoryBudget budget(1 << 20);
-  ChunkLog log(budget);
+  MemoryShare share(budget);
+  ChunkLog log(share);
   for (const char* text : {"one", "two", "three"}) ASSERT_TRUE(log.append(ChunkKind::text, text));
   log.release_below(1);
   EXPECT_EQ(log.first(), 1U);
@@ -75,9 +78,10 @@ TEST(ChunkLog, ReleasesInTheMiddleOfASegment) {
 }
 
 TEST(ChunkLog, AnswersForItsMemoryToTheBudget) {
-  MemoryBudget budget(4096);
+  MemoryBudget budget(8192);
   {
-    ChunkLog log(budget);
+    MemoryShare share(budget);
+    ChunkLog log(share);
     EXPECT_EQ(budget.used(), 0U);
     const std::string text(100, 'x');
     std::size_t appended = 0;
@@ -99,7 +103,8 @@ TEST(ChunkLog, AnswersForItsMemoryToTheBudget) {
 TEST(ChunkLog, AlwaysHasRoomForTheEnd) {
   MemoryBudget budget(0);
   {
-    ChunkLog log(budget);
+    MemoryShare share(budget);
+    ChunkLog log(share);
     EXPECT_FALSE(log.append(ChunkKind::text, "x"));
     log.append_end();
     EXPECT_EQ(read_all(log, 0), (std::vector<Kept>{{ChunkKind::end, {}}}));
@@ -111,7 +116,8 @@ TEST(ChunkLog, AlwaysHasRoomForTheEnd) {
 TEST(ChunkLog, TheEndGoesHardlyBeyondTheBudget) {
   for (std::size_t limit = 0; limit < 40000; limit += 137) {
     MemoryBudget budget(limit);
-    ChunkLog log(budget);
+    MemoryShare share(budget);
+    ChunkLog log(share);
     while (log.append(ChunkKind::text, "some text")) {
     }
     log.append_end();
@@ -121,7 +127,8 @@ TEST(ChunkLog, TheEndGoesHardlyBeyondTheBudget) {
 
 TEST(ChunkLog, TakesChunksUpToTheLongest) {
   MemoryBudget budget(std::size_t{1} << 30U);
-  ChunkLog log(budget);
+  MemoryShare share(budget);
+  ChunkLog log(share);
   ASSERT_TRUE(log.append(ChunkKind::text, "before"));
   std::string text(ChunkLog::kMaxChunkBytes, 'x');
   ASSERT_TRUE(log.append(ChunkKind::tool_call, text));
@@ -141,7 +148,8 @@ TEST(ChunkLog, TakesChunksUpToTheLongest) {
 
 TEST(ChunkLog, ReusesItsSegmentForAReaderThatKeepsUp) {
   MemoryBudget budget(1 << 20);
-  ChunkLog log(budget);
+  MemoryShare share(budget);
+  ChunkLog log(share);
   const std::string text(60, 'x');
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(log.append(ChunkKind::text, text));
   log.release_below(log.next());
@@ -157,7 +165,8 @@ TEST(ChunkLog, ReusesItsSegmentForAReaderThatKeepsUp) {
 
 TEST(ChunkLog, LetsGoOfTheMemoryOfABacklog) {
   MemoryBudget budget(std::size_t{64} << 20U);
-  ChunkLog log(budget);
+  MemoryShare share(budget);
+  ChunkLog log(share);
   const std::string text(100, 'x');
   for (int i = 0; i < 100000; ++i) ASSERT_TRUE(log.append(ChunkKind::text, text));
   for (Seq seq = 0; seq < 100000; seq += 7) {
@@ -170,7 +179,8 @@ TEST(ChunkLog, LetsGoOfTheMemoryOfABacklog) {
 
 TEST(ChunkLog, ClearsEverythingButItsNumbers) {
   MemoryBudget budget(1 << 20);
-  ChunkLog log(budget);
+  MemoryShare share(budget);
+  ChunkLog log(share);
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(log.append(ChunkKind::text, "text"));
   log.clear();
   EXPECT_EQ(budget.used(), 0U);
@@ -188,7 +198,8 @@ TEST(ChunkLog, AChunkCostsAtMostSixteenBytesBesideItsText) {
   for (const std::size_t length : {20U, 40U, 100U, 400U, 1000U}) {
     for (const std::size_t count : {16U, 100U, 1000U, 10000U, 100000U}) {
       MemoryBudget budget(std::size_t{1} << 30U);
-      ChunkLog log(budget);
+      MemoryShare share(budget);
+      ChunkLog log(share);
       const std::string text(length, 'x');
       for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(log.append(ChunkKind::text, text));
       EXPECT_LE(log.memory(), count * (length + 16)) << count << " chunks of " << length;
@@ -201,7 +212,8 @@ TEST(ChunkLog, BehavesLikeADequeWhateverHappens) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     MemoryBudget budget(512U << 10U);
-    ChunkLog log(budget);
+    MemoryShare share(budget);
+    ChunkLog log(share);
     std::deque<Kept> model;
     Seq first = 0;
     for (int step = 0; step < 3000; ++step) {

@@ -35,8 +35,10 @@ ChunkStream::ChunkStream(Options options, StreamManager& manager)
     : manager_(&manager),
       id_(options.id),
       poller_(options.expects_poller ? Poller::expected : Poller::none),
+      is_private_(options.is_private),
       priority_(static_cast<std::int8_t>(options.priority)),
-      log_(manager.budget()),
+      share_(std::move(options.share)),
+      log_(*share_),
       principal_(std::move(options.principal)),
       method_(options.method),
       last_access_(manager.executor().clock().now()) {}
@@ -56,19 +58,19 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   }
   if (!log_.append(kind, escaped)) {
     log_.release_below(hold());
-    manager_->reclaim(ChunkLog::memory_for(escaped.size()), this);
+    manager_->reclaim(ChunkLog::memory_for(escaped.size()), *share_, this);
     if (!log_.append(kind, escaped)) {
       abandon({.code = kStreamLimit,
-               .message = "The memory for all streams is used up; read or abort some, or raise "
-                          "stream-memory"});
+               .message = "Your streams hold as much memory as they may; read or abort some, or "
+                          "raise streams.max_total_bytes"});
       return false;
     }
   }
   manager_->count_chunk();
   mark_dirty();
-  if (full() || manager_->short_of_memory()) {
+  if (full() || share_->is_short()) {
     make_room();
-    if (full() || manager_->short_of_memory()) pause();
+    if (full() || share_->is_short()) pause();
   }
   return !paused_;
 }
@@ -83,14 +85,14 @@ void ChunkStream::finish(std::string trailer) {
 
 void ChunkStream::fail(const Error& error, std::string trailer) {
   if (ended()) return;
-  std::string members = R"("error":{"code":)";
-  append_number(members, error.code);
-  members.append(R"(,"message":)");
-  append_json_string(members, error.message);
-  if (!error.data.empty()) members.append(R"(,"data":)").append(error.data);
-  members.push_back('}');
+  std::string members = R"("error":)";
+  append_json_error(members, error);
   if (!trailer.empty()) members.append(",").append(trailer);
   end(StreamState::failed, std::move(members), error);
+}
+
+void ChunkStream::discard() {
+  if (listed_) manager_->discard(*this);
 }
 
 void ChunkStream::end(StreamState state, std::string trailer, Error error) {
@@ -288,7 +290,7 @@ bool ChunkStream::full() const {
 bool ChunkStream::roomy() const {
   const StreamLimits& limits = manager_->limits();
   return log_.size() <= three_quarters(limits.max_chunks) &&
-         log_.bytes() <= three_quarters(limits.max_bytes) && !manager_->short_of_memory();
+         log_.bytes() <= three_quarters(limits.max_bytes) && !share_->is_short();
 }
 
 void ChunkStream::make_room() {
@@ -296,7 +298,7 @@ void ChunkStream::make_room() {
   std::size_t chunks = log_.size();
   const std::size_t keep_bytes = retained_bytes();
   const std::size_t keep_chunks = manager_->limits().max_chunks / 2;
-  const bool keep_any = !manager_->short_of_memory();
+  const bool keep_any = !share_->is_short();
   if (keep_any && bytes <= keep_bytes && chunks <= keep_chunks) return;
   const Seq passed = hold();
   if (!keep_any) {

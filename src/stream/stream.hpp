@@ -73,7 +73,9 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
     std::string principal;    // who started it; nobody else finds it
     std::string_view method;  // the caller's, repeated in pushed chunks; outlives the stream
     int priority = 0;
-    bool expects_poller = true;  // hold everything until the first reader comes
+    bool expects_poller = true;               // hold everything until the first reader comes
+    bool is_private = false;                  // StreamManager::start_private()
+    std::shared_ptr<MemoryShare> share = {};  // of whoever started it; not null
   };
 
   ChunkStream(Options options, StreamManager& manager);
@@ -102,6 +104,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   void finish(std::string trailer = {});
   /// Ends the stream with an error that its readers see after everything before it.
   void fail(const Error& error, std::string trailer = {});
+  /// As StreamManager::discard(), also when there is no manager any more.
+  void discard();
 
   // --- the readers' side ---------------------------------------------------------------------
 
@@ -219,9 +223,11 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   bool cancelled_ = false;
   bool delivered_ = false;
   bool listed_ = false;  // by the manager, until it removes the stream
+  const bool is_private_;
   std::int8_t priority_;
   Seq poller_at_ = 0;    // what the poller has acknowledged
   Seq departed_at_ = 0;  // where the last reader stood when it left
+  std::shared_ptr<MemoryShare> share_;
   ChunkLog log_;
   std::string principal_;
   std::string_view method_;

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <expected>
+#include <string>
+
+#include "core/error.hpp"
+
 namespace sluice {
 
 // The stream extension's own JSON-RPC error codes (docs/streaming.md), the same in every era.
@@ -13,5 +18,8 @@ inline constexpr int kStreamExpired = -32005;
 inline constexpr int kStreamInvalidState = -32006;
 /// A limit is reached: streams of one client, or memory of all streams.
 inline constexpr int kStreamLimit = -32010;
+
+/// That error, which the log tells of too.
+std::unexpected<Error> over_limit(std::string message);
 
 }  // namespace sluice

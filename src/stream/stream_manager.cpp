@@ -33,19 +33,22 @@ bool by_priority(const std::shared_ptr<ChunkStream>& a, const std::shared_ptr<Ch
 
 }  // namespace
 
-bool StreamQuota::try_acquire(const std::string& principal) {
+bool ClientQuota::try_acquire(const std::string& principal) {
   if (per_client_ == 0) return false;
   const std::lock_guard lock(mutex_);
   std::size_t& count = in_use_[principal];
   if (count >= per_client_) return false;
   ++count;
+  all_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-void StreamQuota::release(const std::string& principal) {
+void ClientQuota::release(const std::string& principal) {
   const std::lock_guard lock(mutex_);
   const auto found = in_use_.find(principal);
-  if (found != in_use_.end() && --found->second == 0) in_use_.erase(found);
+  if (found == in_use_.end()) return;
+  all_.fetch_sub(1, std::memory_order_relaxed);
+  if (--found->second == 0) in_use_.erase(found);
 }
 
 StreamManager::StreamManager(Executor& executor, StreamPolicy& policy, std::size_t loop,
@@ -68,16 +71,30 @@ std::size_t StreamManager::loop_of(std::string_view id, std::size_t loops) {
 
 Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) {
   if (!policy_->quota.try_acquire(options.principal)) {
-    return fail(kStreamLimit, "You have " + std::to_string(policy_->quota.limit()) +
-                                  " streams under way, the most one client may "
-                                  "(streams-per-client); read or abort some");
+    return over_limit("You have " + std::to_string(policy_->quota.limit()) +
+                      " streams under way, the most one client may "
+                      "(streams-per-client); read or abort some");
   }
-  if (store_.size() >= policy_->max_streams && !evict_one()) {
+  if (store_.size() - private_streams_ >= policy_->max_streams && !evict_one()) {
     policy_->quota.release(options.principal);
-    return fail(kStreamLimit, "The server holds as many streams as it may (max-streams, " +
-                                  std::to_string(policy_->max_streams) +
-                                  " a loop); read or abort some");
+    return over_limit("The server holds as many streams as it may, " +
+                      std::to_string(policy_->max_streams) +
+                      " an event loop; read or abort some, or try again later");
   }
+  std::shared_ptr<MemoryShare> share = policy_->memory.of(options.principal);
+  return add(std::move(options), std::move(share), false);
+}
+
+std::shared_ptr<ChunkStream> StreamManager::start_private(std::string finder,
+                                                          std::string_view method,
+                                                          const std::string& client) {
+  return add({.principal = std::move(finder), .method = method, .expects_poller = false},
+             policy_->memory.of(client), true);
+}
+
+std::shared_ptr<ChunkStream> StreamManager::add(StartOptions options,
+                                                std::shared_ptr<MemoryShare> share,
+                                                bool is_private) {
   std::string id;
   do {
     id = random_id(StreamId::kLength);
@@ -87,8 +104,11 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) 
                            .principal = std::move(options.principal),
                            .method = options.method,
                            .priority = std::clamp(options.priority, kMinPriority, kMaxPriority),
-                           .expects_poller = options.expects_poller},
+                           .expects_poller = options.expects_poller,
+                           .is_private = is_private,
+                           .share = std::move(share)},
       *this);
+  if (is_private) ++private_streams_;
   store_.insert(stream);
   stream->listed_ = true;
   on_access(*stream);
@@ -101,6 +121,9 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) 
 
 Result<std::shared_ptr<ChunkStream>> StreamManager::find(std::string_view id,
                                                          std::string_view principal) {
+  static constexpr std::string_view kNotFound =
+      "Stream session not found: no stream of yours has this stream_id";
+  if (principal.empty()) return fail(kStreamNotFound, std::string(kNotFound));
   StreamStore::Found found = store_.find(id, principal);
   switch (found.presence) {
     case StreamStore::Presence::present:
@@ -111,7 +134,7 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::find(std::string_view id,
     case StreamStore::Presence::absent:
       break;
   }
-  return fail(kStreamNotFound, "Stream session not found: no stream of yours has this stream_id");
+  return fail(kStreamNotFound, std::string(kNotFound));
 }
 
 void StreamManager::discard(ChunkStream& stream) {
@@ -195,14 +218,14 @@ void StreamManager::unlink(ChunkStream& stream) {
 }
 
 void StreamManager::on_ended(ChunkStream& stream) {
-  policy_->quota.release(stream.principal());
+  if (!stream.is_private_) policy_->quota.release(stream.principal());
   ++counters_.ended;
   --counters_.active;
   ++counters_.unread;
 }
 
 void StreamManager::on_paused(ChunkStream& stream) {
-  if (!short_of_memory() || std::exchange(stream.awaits_memory_, true)) return;
+  if (!stream.share_->is_short() || std::exchange(stream.awaits_memory_, true)) return;
   await_memory_.push_back(stream.weak_from_this());
   if (retry_timer_ != 0) return;
   retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
@@ -214,21 +237,25 @@ void StreamManager::on_paused(ChunkStream& stream) {
 void StreamManager::retry_paused() {
   std::vector<std::weak_ptr<ChunkStream>> waiting;
   waiting.swap(await_memory_);
-  if (short_of_memory()) reclaim(policy_->budget.limit() / 8, nullptr);
   // The end of this turn wakes them, or has them wait again.
   for (const auto& weak : waiting) {
     const auto stream = weak.lock();
     if (stream == nullptr) continue;
     stream->awaits_memory_ = false;
+    if (stream->share_->is_short()) {
+      reclaim(policy_->budget.limit() / 8, *stream->share_, nullptr);
+    }
     if (stream->paused_) stream->queue();
   }
 }
 
-void StreamManager::reclaim(std::size_t bytes, const ChunkStream* except) {
+void StreamManager::reclaim(std::size_t bytes, const MemoryShare& share,
+                            const ChunkStream* except) {
+  const bool is_any = short_of_memory();
   const std::size_t target = policy_->budget.used() > bytes ? policy_->budget.used() - bytes : 0;
   for (ChunkStream* stream = oldest_; stream != nullptr && policy_->budget.used() > target;) {
     ChunkStream* const next = stream->newer_;
-    if (stream != except) {
+    if (stream != except && (is_any || stream->share_.get() == &share)) {
       if (stream->evictable()) {
         bury(*stream, gone());
       } else {
@@ -242,7 +269,8 @@ void StreamManager::reclaim(std::size_t bytes, const ChunkStream* except) {
 bool StreamManager::evict_one() {
   if (!std::exchange(may_evict_, false)) return false;
   for (ChunkStream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
-    if (!stream->evictable()) continue;
+    // The end of a private one makes no room.
+    if (stream->is_private_ || !stream->evictable()) continue;
     may_evict_ = true;
     bury(*stream, gone());
     return true;
@@ -294,6 +322,7 @@ void StreamManager::remove(ChunkStream& stream, const Error& reason) {
   const std::shared_ptr<ChunkStream> keep = stream.shared_from_this();
   unlink(stream);
   store_.erase(stream.id());
+  if (stream.is_private_) --private_streams_;
   --counters_.open;
   stream.abandon(reason);
   stream.mark_delivered();

@@ -12,32 +12,37 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "core/memory_budget.hpp"
+#include "stream/client_memory.hpp"
 #include "stream/stream.hpp"
 #include "stream/stream_store.hpp"
 
 namespace sluice {
 
-/// How many streams each client has under way, over all loops. Thread-safe; touched when a stream
-/// starts and ends, never for a chunk.
-class StreamQuota {
+/// How many of a kind each client has under way, over all loops. Thread-safe; touched when one
+/// begins and ends, never for a chunk.
+class ClientQuota {
  public:
-  explicit StreamQuota(std::size_t per_client) : per_client_(per_client) {}
+  explicit ClientQuota(std::size_t per_client) : per_client_(per_client) {}
   bool try_acquire(const std::string& principal);
   void release(const std::string& principal);
   [[nodiscard]] std::size_t limit() const { return per_client_; }
+  /// How many all clients have.
+  [[nodiscard]] std::size_t in_use() const { return all_.load(std::memory_order_relaxed); }
 
  private:
   const std::size_t per_client_;
   std::mutex mutex_;
   std::map<std::string, std::size_t, std::less<>> in_use_;
+  std::atomic<std::size_t> all_ = 0;
 };
 
 /// What all loops share.
 struct StreamPolicy {
   StreamLimits limits;
   MemoryBudget budget;
-  StreamQuota quota;
-  std::size_t max_streams;  // of one loop, ended ones included
+  ClientMemory memory{budget};
+  ClientQuota quota;
+  std::size_t max_streams;  // of one loop, ended ones included, private ones not
 
   StreamPolicy(StreamLimits stream_limits, std::size_t memory, std::size_t per_client,
                std::size_t streams)
@@ -78,6 +83,12 @@ class StreamManager {
   /// of streams that are still read.
   Result<std::shared_ptr<ChunkStream>> start(StartOptions options);
 
+  /// A stream that is no client's: it is not counted as one, and only `finder` finds it by its id,
+  /// which is no client's principal; if that is empty, nobody. Its memory is `client`'s. Whoever
+  /// starts it has been admitted, and discards it.
+  std::shared_ptr<ChunkStream> start_private(std::string finder, std::string_view method,
+                                             const std::string& client);
+
   /// Errors: -32001 for an id nobody knows or of another principal, -32005 for one that expired.
   Result<std::shared_ptr<ChunkStream>> find(std::string_view id, std::string_view principal);
 
@@ -96,7 +107,6 @@ class StreamManager {
   static std::size_t loop_of(std::string_view id, std::size_t loops);
 
   Executor& executor() { return *executor_; }
-  MemoryBudget& budget() { return policy_->budget; }
   [[nodiscard]] const StreamLimits& limits() const { return policy_->limits; }
   StreamCounters& counters() { return counters_; }
   [[nodiscard]] const StreamCounters& counters() const { return counters_; }
@@ -117,8 +127,9 @@ class StreamManager {
   /// Some stream may have become one that can be evicted.
   void note_evictable() { may_evict_ = true; }
   void count_chunk();
-  /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it.
-  void reclaim(std::size_t bytes, const ChunkStream* except);
+  /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it:
+  /// those of `share`, or while the budget itself is short everybody's.
+  void reclaim(std::size_t bytes, const MemoryShare& share, const ChunkStream* except);
   [[nodiscard]] bool short_of_memory() const;
   /// Empty strings of the loop to escape and to encode into.
   std::string& scratch() { return emptied(scratch_); }
@@ -126,6 +137,8 @@ class StreamManager {
   static std::string& emptied(std::string& text);
   std::vector<Cursor*>& cursor_walk() { return cursor_walk_; }
 
+  std::shared_ptr<ChunkStream> add(StartOptions options, std::shared_ptr<MemoryShare> share,
+                                   bool is_private);
   void flush();
   void sweep();
   void schedule_sweep();
@@ -142,6 +155,7 @@ class StreamManager {
   std::size_t loop_;
   std::size_t loops_;
   StreamStore store_;
+  std::size_t private_streams_ = 0;  // of those in the store
   StreamCounters counters_;
   ChunkStream* oldest_ = nullptr;
   ChunkStream* newest_ = nullptr;

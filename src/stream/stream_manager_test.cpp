@@ -216,15 +216,34 @@ TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
   EXPECT_EQ(bench.start(), nullptr);
 }
 
+TEST(StreamQuota, PrivateStreamsAreNoClients) {
+  StreamBench::Setup setup;
+  setup.per_client = 1;
+  setup.max_streams = 1;
+  StreamBench bench(setup);
+  const auto of_nobody = bench.streams->start_private("", "tools/call", "alice");
+  const auto of_session = bench.streams->start_private("session:1", "tools/call", "alice");
+  ASSERT_NE(bench.start(), nullptr);
+  EXPECT_EQ(bench.streams->streams_of("alice").size(), 1U);
+  EXPECT_FALSE(bench.streams->find(of_nobody->id(), "alice"));
+  EXPECT_FALSE(bench.streams->find(of_nobody->id(), ""));
+  EXPECT_FALSE(bench.streams->find(of_session->id(), "alice"));
+  EXPECT_TRUE(bench.streams->find(of_session->id(), "session:1"));
+  // Their end makes no room for others.
+  bench.streams->discard(*of_nobody);
+  bench.streams->discard(*of_session);
+  EXPECT_EQ(bench.start({.principal = "bob"}), nullptr);
+}
+
 TEST(StreamQuota, OfNoneRefusesAll) {
-  StreamQuota quota(0);
+  ClientQuota quota(0);
   EXPECT_FALSE(quota.try_acquire("a"));
   quota.release("a");
   EXPECT_FALSE(quota.try_acquire("a"));
 }
 
 TEST(StreamQuota, IsSharedByLoops) {
-  StreamQuota quota(64);
+  ClientQuota quota(64);
   std::vector<std::thread> threads;
   std::atomic<int> acquired = 0;
   for (int t = 0; t < 4; ++t) {
@@ -257,7 +276,7 @@ TEST(StreamNumber, IsLimitedAndMakesRoomOnlyByWhatHasBeenRead) {
   const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, kStreamLimit);
-  EXPECT_NE(refused.error().message.find("max-streams"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("as many streams as it may"), std::string::npos);
 
   finish_and_read(bench, streams[2]);
   finish_and_read(bench, streams[1]);
@@ -282,7 +301,7 @@ TEST(StreamNumber, ARefusedStartTakesNothingFromTheQuota) {
     const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
     ASSERT_FALSE(refused);
     // Were something taken, the quota would soon be what refuses.
-    EXPECT_NE(refused.error().message.find("max-streams"), std::string::npos) << i;
+    EXPECT_NE(refused.error().message.find("as many streams as it may"), std::string::npos) << i;
   }
   finish_and_read(bench, stream);
   EXPECT_NE(bench.start(), nullptr);
@@ -318,9 +337,9 @@ TEST(StreamNumber, EvictedStreamsAreFreedAtOnce) {
 
 // --- memory over all streams ----------------------------------------------------------------
 
-TEST(StreamMemory, PausesEveryoneWhenItIsShortAndWakesThemByPriority) {
+TEST(StreamMemory, PausesAClientsStreamsWhenItsShareIsShortAndWakesThemByPriority) {
   StreamBench::Setup setup;
-  setup.memory = 64 << 10;
+  setup.memory = 128 << 10;
   setup.limits.retained_bytes = 0;
   StreamBench bench(setup);
   std::vector<std::shared_ptr<ChunkStream>> streams;
@@ -350,7 +369,7 @@ TEST(StreamMemory, PausesEveryoneWhenItIsShortAndWakesThemByPriority) {
 
 TEST(StreamMemory, TakesBackWhatIsOnlyRetainedOrHasBeenRead) {
   StreamBench::Setup setup;
-  setup.memory = 64 << 10;
+  setup.memory = 128 << 10;
   setup.limits.retained_bytes = 30 << 10;
   setup.limits.max_bytes = 60 << 10;
   StreamBench bench(setup);
@@ -388,7 +407,7 @@ TEST(StreamMemory, TakesBackWhatIsOnlyRetainedOrHasBeenRead) {
 
 TEST(StreamMemory, FailsOnlyTheStreamForWhichThereIsNone) {
   StreamBench::Setup setup;
-  setup.memory = 8 << 10;
+  setup.memory = 16 << 10;
   StreamBench bench(setup);
   const auto first = bench.start();
   const auto second = bench.start();
@@ -399,21 +418,21 @@ TEST(StreamMemory, FailsOnlyTheStreamForWhichThereIsNone) {
   EXPECT_FALSE(second->append(ChunkKind::text, std::string(4000, 'y')));
   EXPECT_EQ(second->state(), StreamState::failed);
   EXPECT_EQ(second->error().code, kStreamLimit);
-  EXPECT_NE(second->error().message.find("stream-memory"), std::string::npos);
+  EXPECT_NE(second->error().message.find("streams.max_total_bytes"), std::string::npos);
   EXPECT_EQ(producer.cancels, 1);
   EXPECT_FALSE(first->ended());
   // Even so its end is there to read.
   EXPECT_EQ(second->next(), 1U);
 }
 
-TEST(StreamMemory, AShortageThatOthersMakeDropsNobodyWhoKeepsUp) {
+TEST(StreamMemory, AShortageThatAnotherStreamMakesDropsNobodyWhoKeepsUp) {
   StreamBench::Setup setup;
-  setup.memory = 64 << 10;
+  setup.memory = 128 << 10;
   setup.limits.retained_bytes = 0;
   setup.limits.expiry = minutes(60);
   StreamBench bench(setup);
-  const auto hog = bench.start({.principal = "mallory", .expects_poller = false});
-  hog->append(ChunkKind::text, std::string(61 << 10, 'x'));
+  const auto hog = bench.start({.principal = "alice", .expects_poller = false});
+  hog->append(ChunkKind::text, std::string(62 << 10, 'x'));
   const auto stream = bench.start_pushed();
   CountingProducer producer;
   producer.drive(stream);
@@ -429,6 +448,24 @@ TEST(StreamMemory, AShortageThatOthersMakeDropsNobodyWhoKeepsUp) {
   EXPECT_LT(bench.policy.budget.used(), 4096U) << "at once, whoever still has a handle";
   bench.executor.advance(milliseconds(60));
   EXPECT_EQ(producer.rooms, 1);
+}
+
+TEST(StreamMemory, AClientThatTakesAllItMayPausesNobodyElse) {
+  StreamBench::Setup setup;
+  setup.memory = 64 << 10;
+  StreamBench bench(setup);
+  const std::string text(500, 'x');
+  std::vector<std::shared_ptr<ChunkStream>> held;
+  // Calls that nobody reads any more are their client's too.
+  for (int i = 0; i < 8; ++i) {
+    held.push_back(bench.streams->start_private("session:1", "tools/call", "mallory"));
+    for (int n = 0; n < 100 && held.back()->append(ChunkKind::text, text); ++n) {
+    }
+    held.back()->finish();
+  }
+  EXPECT_GT(bench.policy.budget.used(), std::size_t{28} << 10U);
+  const auto stream = bench.start({.principal = "alice"});
+  for (int n = 0; n < 20; ++n) EXPECT_TRUE(stream->append(ChunkKind::text, text)) << n;
 }
 
 TEST(StreamMemory, IsAskedForAgainByAStreamThatWasFullFirst) {

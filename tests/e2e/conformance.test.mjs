@@ -42,7 +42,8 @@ function run(...args) {
   });
 }
 
-// The passed checks of each scenario, from the summary.
+// The passed checks of each scenario, from the summary. Of those of ignore-extra-params one is a
+// warning: its client answers a question that it was not asked, without a requestState, and is asked.
 function passed(output) {
   const counts = {};
   for (const [, name, count, failed] of output.matchAll(

@@ -87,12 +87,14 @@ test('a session is its own client’s, with keys and origins as everywhere', asy
   connection.write(
     `GET /sse HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${ann.Authorization}\r\n\r\n`,
   );
-  const [, target] = await connection.until(
+  const [, endpoint] = await connection.until(
     () => /event: endpoint\ndata: (\S+)\n\n/.exec(connection.received.toString()),
     'the endpoint is told',
   );
+  const target = new URL(endpoint, 'http://localhost/sse');
+  assert.match(endpoint, /^messages\?/, 'behind any path');
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'mine', method: 'ping' });
-  const send = (headers, to = target) =>
+  const send = (headers, to = target.pathname + target.search) =>
     server.request({ method: 'POST', path: to, headers, body }).then(({ status }) => status);
   assert.equal(await send({}), 401);
   assert.equal(await send({ Authorization: 'Bearer fedcba9876543210' }), 404);

@@ -138,8 +138,6 @@ test('requests that can never be served are -32602 and leave other streams whole
     ['no prompt', {}],
     ['no messages', { messages: [] }],
     ['a prompt longer than the context', { prompt: 'water '.repeat(5000) }],
-    ['a grammar that is none', { prompt: 'x', grammar: 'root ::= (' }],
-    ['a schema that is none', { prompt: 'x', json_schema: { type: 'no such type' } }],
     ['a schema and a grammar', { prompt: 'x', json_schema: {}, grammar: 'root ::= "a"' }],
   ]) {
     for (const stream of [true, false]) {
@@ -150,6 +148,32 @@ test('requests that can never be served are -32602 and leave other streams whole
         `${what}: ${JSON.stringify(reply)}`,
       );
     }
+  }
+  // What takes long to find out fails the stream, and without one the call.
+  const doubled = Array.from({ length: 40 }, (_, i) => `r${i} ::= r${i + 1} | r${i + 1}`);
+  const optional = Array.from({ length: 1500 }, (_, i) => [`p${i}`, {}]);
+  for (const [what, params, reason] of [
+    ['a grammar that is none', { grammar: 'root ::= (' }, /a "\)" is missing/],
+    ['a left-recursive grammar', { grammar: 'root ::= root "x"' }, /left-recursive/],
+    [
+      'a grammar whose rules double',
+      { grammar: `root ::= r0 "!"\n${doubled.join('\n')}\nr40 ::= root` },
+      /left-recursive/,
+    ],
+    ['a schema that is none', { json_schema: { type: 'no such type' } }, /json_schema/],
+    [
+      'a schema of many optional properties',
+      { json_schema: { properties: Object.fromEntries(optional) } },
+      /fewer optional properties/,
+    ],
+  ]) {
+    const reply = await client.reply('run', { prompt: 'x', ...params });
+    assert.equal(reply.error?.code, wire.codes.invalid_params, what);
+    assert.match(reply.error.message, reason);
+    const { stream_id } = await client.call('run', { prompt: 'x', ...params, stream: true });
+    const { error } = (await poll_stream(client, stream_id, { wait_ms: 1000 })).at(-1);
+    assert.equal(error?.code, wire.codes.invalid_params, what);
+    assert.match(error.message, reason);
   }
   const chunks = await reading;
   assert.ok(wire.checked_text(chunks).length > 100);

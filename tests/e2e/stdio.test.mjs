@@ -228,14 +228,16 @@ function memory_of(pid) {
   return { rss: Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024 };
 }
 
-test('SIGTERM and SIGINT end it at once and cleanly, also in the middle of an answer', async (t) => {
-  for (const signal of ['SIGTERM', 'SIGINT']) {
+test('SIGTERM, SIGINT and SIGHUP end it at once and cleanly, also in the middle of an answer', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
     const client = stdio_client(t);
     const { stream_id } = await client.call(...wire.start({ count: 1e6, interval_us: 1000 }));
     await client.when(() => client.pushed(stream_id).length > 3, 'it streams');
     client.child.kill(signal);
     assert.deepEqual(await client.child.exited, { code: 0, signal: null }, client.child.errors);
-    assert.equal(client.pushed(stream_id).at(-1).end, true, 'the stream was ended');
+    const last = client.pushed(stream_id).at(-1);
+    assert.equal(last.end, true, 'the stream was ended');
+    assert.equal(last.error.code, -32000);
   }
 });
 

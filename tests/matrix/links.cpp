@@ -242,7 +242,8 @@ class HttpWithSse final : public Link {
       : port_(served.port()), events_(port_, "GET /sse HTTP/1.1\r\n", "") {
     const Exchange::Event first = next();
     if (first.type != "endpoint") give_up("no endpoint");
-    target_ = first.data;
+    // Relative to /sse.
+    target_ = "/" + first.data;
   }
   void send(const json::value& message) override {
     Exchange post(port_, "POST " + target_ + " HTTP/1.1\r\n", to_json(message));

@@ -51,6 +51,9 @@ struct CallFacts;
 /// The value of what returns none.
 struct Unit {};
 
+/// What a coroutine gets that waits for what nobody will hand over.
+std::exception_ptr dropped_resolver() noexcept;
+
 /// Runs jobs on the loop of a request as long as that is under way. Thread-safe.
 class Mailbox {
  public:
@@ -73,12 +76,14 @@ class CallBackend {
   virtual bool log(LoggingLevel level, std::string_view logger, const json::value& data) = 0;
   virtual void disconnect(std::chrono::milliseconds retry) = 0;
   virtual void begin_task() = 0;
+  virtual const std::string& idempotency_key() = 0;
 
   virtual void when_room(Job job) = 0;
   virtual void after(std::chrono::nanoseconds duration, Job job) = 0;
   virtual void ask(std::vector<Question> questions, Answer answer) = 0;
 
-  /// Runs `job` on a worker thread. False: too many are waiting.
+  /// Runs `job` on a worker thread, unless the request is over before; the handler's coroutine is
+  /// there until it has run. False: too many are waiting.
   virtual bool work(Job job) = 0;
   virtual std::shared_ptr<Mailbox> mailbox() = 0;
   /// The same call for a worker thread, which waits where a coroutine would be suspended.

@@ -9,10 +9,15 @@
 
 #include "core/json.hpp"
 #include "core/log.hpp"
+#include "engine/llama/schema_bounds.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
+
+constexpr std::size_t kMaxTools = 128;
+constexpr std::size_t kMaxToolName = 256;
+constexpr std::size_t kLargeTemplate = 4096;  // bytes
 
 std::string text_at(const json::object& object, std::string_view key) {
   const json::value* const value = object.if_contains(key);
@@ -26,7 +31,11 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
     return fail(kInvalidParams, "tools is not JSON: " + parsed.error().message);
   }
   if (!parsed->is_array()) return fail(kInvalidParams, "tools must be an array of definitions");
+  if (parsed->as_array().size() > kMaxTools) {
+    return fail(kInvalidParams, "tools may have at most 128 definitions");
+  }
   std::vector<common_chat_tool> tools;
+  double budget = kSchemaBudget;
   for (const json::value& element : parsed->as_array()) {
     if (!element.is_object()) return fail(kInvalidParams, "each of tools must be an object");
     const json::object* definition = &element.as_object();
@@ -37,10 +46,17 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
     common_chat_tool tool;
     tool.name = text_at(*definition, "name");
     tool.description = text_at(*definition, "description");
-    if (tool.name.empty()) return fail(kInvalidParams, "each of tools must have a name");
+    if (tool.name.empty() || tool.name.size() > kMaxToolName) {
+      return fail(kInvalidParams, "each of tools must have a name of at most 256 bytes");
+    }
     for (const std::string_view key : {"parameters", "inputSchema"}) {
       const json::value* const schema = definition->if_contains(key);
-      if (schema != nullptr && schema->is_object()) tool.parameters = to_json(*schema);
+      if (schema == nullptr || !schema->is_object()) continue;
+      if (auto bounded = check_schema_bounds(*schema, "the tool \"" + tool.name + "\"", budget);
+          !bounded) {
+        return std::unexpected(std::move(bounded).error());
+      }
+      tool.parameters = to_json(*schema);
     }
     if (tool.parameters.empty()) tool.parameters = R"({"type":"object","properties":{}})";
     tools.push_back(std::move(tool));
@@ -110,6 +126,7 @@ ChatFormat::ChatFormat(const llama_model* model) {
                 {{"error", std::string_view(error.what())}});
     templates_ = common_chat_templates_init(model, "chatml");
   }
+  large_ = std::string_view(common_chat_templates_source(templates_.get())).size() > kLargeTemplate;
   try {
     learn_marks(model);
   } catch (const std::exception& error) {
@@ -189,10 +206,10 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
     prompt.visible_tokens.insert(prompt.visible_tokens.end(), params.preserved_tokens.begin(),
                                  params.preserved_tokens.end());
     if (!params.grammar.empty()) {
-      prompt.grammar.grammar = {COMMON_GRAMMAR_TYPE_TOOL_CALLS, params.grammar};
-      prompt.grammar.grammar_lazy = params.grammar_lazy;
-      prompt.grammar.grammar_triggers = params.grammar_triggers;
-      prompt.grammar.generation_prompt = params.generation_prompt;
+      prompt.tool_grammar = std::move(params.grammar);
+      prompt.grammar_lazy = params.grammar_lazy;
+      prompt.grammar_triggers = std::move(params.grammar_triggers);
+      prompt.generation_prompt = params.generation_prompt;
     }
   } else if (constrained) {
     prompt.reader.marks = {.start = "", .ends = {}};

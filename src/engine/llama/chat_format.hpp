@@ -19,7 +19,10 @@ struct ChatPrompt {
   std::string text;
   AnswerReader::Options reader;
   std::vector<std::string> visible_tokens;  // control tokens that belong to the answer's format
-  common_params_sampling grammar;           // only the members that concern the grammar are set
+  std::string tool_grammar;                 // GBNF that tool calls fit, or empty
+  bool grammar_lazy = false;                // it holds from the first of its triggers on
+  std::vector<common_grammar_trigger> grammar_triggers;
+  std::string generation_prompt;  // the beginning of the answer, at the end of `text`
 };
 
 /// A model's chat template. Thread-safe.
@@ -32,9 +35,12 @@ class ChatFormat {
   /// Whether the model brings a chat template of its own.
   [[nodiscard]] bool is_explicit() const { return explicit_; }
 
+  /// Whether rendering may take longer than a millisecond.
+  [[nodiscard]] bool is_large() const { return large_; }
+
   /// Renders `request`: its messages, or its prompt as one user message, with its tools; a schema
   /// or a grammar is not looked at but turns reasoning off. Errors: -32602 for what the template
-  /// refuses and for tools that are none.
+  /// refuses, for tools that are none, and for tools whose parameters cannot be followed.
   Result<ChatPrompt> render(const GenerationRequest& request) const;
 
  private:
@@ -43,6 +49,7 @@ class ChatFormat {
   mutable std::mutex mutex_;  // the template's interpreter makes no promises about threads
   common_chat_templates_ptr templates_;
   bool explicit_ = false;
+  bool large_ = false;
   bool needs_parser_ = false;  // its format has more than marks around the reasoning
   ReasoningMarks marks_;
   std::vector<std::string> stops_;

@@ -151,8 +151,8 @@ TEST(ChatFormat, OffersToolsAndReadsTheirCalls) {
   ASSERT_TRUE(prompt) << prompt.error().message;
   EXPECT_THAT(prompt->text, HasSubstr("\"name\": \"add\""));
   EXPECT_THAT(prompt->text, HasSubstr("\"required\": [\"a\", \"b\"]"));
-  EXPECT_FALSE(prompt->grammar.grammar.empty());
-  EXPECT_TRUE(prompt->grammar.grammar_lazy);
+  EXPECT_FALSE(prompt->tool_grammar.empty());
+  EXPECT_TRUE(prompt->grammar_lazy);
   const test::ReadAnswer answer =
       read(std::move(prompt->reader),
            "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}\n"
@@ -177,6 +177,27 @@ TEST(ChatFormat, ReadsAnAnswerWithoutCallsWhenToolsWereOffered) {
   const test::ReadAnswer answer = read(std::move(format->render(request)->reader), "Just text.");
   EXPECT_EQ(answer.text, "Just text.");
   EXPECT_TRUE(answer.calls.empty());
+}
+
+/// llama.cpp makes a grammar of the parameters, in time that grows without a limit.
+TEST(ChatFormat, RefusesToolsWhoseParametersCannotBeFollowed) {
+  const Fixture format(kTools);
+  std::string nested = R"({"type":"string"})";
+  for (int i = 0; i < 12; ++i) {
+    nested = R"({"type":["object","object","object","object"],"properties":{"a":)" + nested + "}}";
+  }
+  GenerationRequest request = ask("Hi");
+  request.tools = R"([{"name":"deep","parameters":)" + nested + "}]";
+  const auto deep = format->render(request);
+  ASSERT_FALSE(deep);
+  EXPECT_EQ(deep.error().code, -32602);
+  EXPECT_THAT(deep.error().message, testing::StartsWith("the tool \"deep\" cannot be followed: "));
+  request.tools = "[";
+  for (int i = 0; i < 129; ++i) request.tools += std::string(i > 0 ? "," : "") + R"({"name":"t"})";
+  request.tools += "]";
+  const auto many = format->render(request);
+  ASSERT_FALSE(many);
+  EXPECT_THAT(many.error().message, testing::HasSubstr("128"));
 }
 
 TEST(ChatFormat, RefusesWhatIsNoTool) {

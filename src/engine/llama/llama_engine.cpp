@@ -1,5 +1,6 @@
 #include "engine/llama/llama_engine.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -15,15 +16,13 @@
 #include "engine/llama/llama_log.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/llama_run.hpp"
+#include "engine/llama/preparation.hpp"
+#include "engine/llama/queue_shares.hpp"
 #include "engine/llama/request_preparer.hpp"
 #include "engine/llama/scheduler.hpp"
 
 namespace sluice {
 namespace {
-
-/// Prompts up to this size are tokenized where they arrive, which takes a few milliseconds; longer
-/// ones on the engine's thread, where computing them takes much longer anyway.
-constexpr std::size_t kSmallPrompt = std::size_t{32} << 10U;
 
 /// What the engine's thread waits for.
 class Mailbox {
@@ -74,14 +73,16 @@ class Mailbox {
 
 class Handle final : public Generation {
  public:
-  Handle(RunPtr run, std::shared_ptr<Mailbox> mailbox)
-      : run_(std::move(run)), mailbox_(std::move(mailbox)) {}
+  Handle(RunPtr run, std::shared_ptr<Mailbox> mailbox, std::weak_ptr<Preparation> preparation)
+      : run_(std::move(run)), mailbox_(std::move(mailbox)), preparation_(std::move(preparation)) {}
   ~Handle() override { Handle::cancel(); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
   void cancel() override {
-    if (!run_->cancelled.exchange(true)) mailbox_->wake();
+    if (run_->cancelled.exchange(true)) return;
+    if (const auto preparation = preparation_.lock()) preparation->release_cancelled();
+    mailbox_->wake();
   }
   void resume() override {
     run_->delivery.resume();
@@ -98,13 +99,8 @@ class Handle final : public Generation {
  private:
   const RunPtr run_;
   const std::shared_ptr<Mailbox> mailbox_;
+  const std::weak_ptr<Preparation> preparation_;  // none: it was prepared at once
 };
-
-std::size_t prompt_bytes(const GenerationRequest& request) {
-  std::size_t bytes = request.prompt.size() + request.tools.size();
-  for (const ChatMessage& message : request.messages) bytes += message.content.size();
-  return bytes;
-}
 
 class Llama final : public LlamaEngine {
  public:
@@ -123,27 +119,23 @@ class Llama final : public LlamaEngine {
     }
     auto run = std::make_shared<LlamaRun>(std::move(sink));
     run->started = SteadyClock().now();
-    if (prompt_bytes(request) <= kSmallPrompt) {
+    run->place = {
+        .principal = request.principal, .priority = request.priority, .arrival = ++arrivals_};
+    const bool quick = (*preparer)->is_quick(request);
+    if (quick) {
       auto prepared = (*preparer)->prepare(request);
       if (!prepared) return std::unexpected(std::move(prepared).error());
       run->prepared = std::move(*prepared);
     }
-    run->place = {.priority = request.priority, .arrival = ++arrivals_};
-    if (!run->prepared) run->request = std::move(request);
-
-    const std::uint32_t limit = options_.max_queue + slots_;
-    std::uint32_t open = stats_.open;
-    do {
-      if (open >= limit) {
-        return fail(kEngineBusy, "the model's queue is full; try again later");
-      }
-    } while (!stats_.open.compare_exchange_weak(open, open + 1));
-    if (!mailbox_->put(run)) {
-      --stats_.open;
+    auto share = shares_->take(request.principal);
+    if (!share) return std::unexpected(std::move(share).error());
+    run->share = std::move(*share);
+    if (!quick) run->request = std::move(request);
+    if (!(quick ? mailbox_->put(run) : preparation_->put(run))) {
       return fail(kEngineBusy, "the engine is shutting down");
     }
     ++requests_;
-    return std::make_unique<Handle>(std::move(run), mailbox_);
+    return std::make_unique<Handle>(std::move(run), mailbox_, quick ? nullptr : preparation_);
   }
 
   [[nodiscard]] EngineInfo info() const override {
@@ -166,9 +158,10 @@ class Llama final : public LlamaEngine {
     return state_;
   }
 
-  [[nodiscard]] ModelState wait_until_loaded() const override {
+  [[nodiscard]] ModelState wait_until_loaded(Duration at_most) const override {
     std::unique_lock lock(state_mutex_);
-    state_changed_.wait(lock, [this] { return state_.phase != ModelState::Phase::loading; });
+    state_changed_.wait_for(lock, at_most,
+                            [this] { return state_.phase != ModelState::Phase::loading; });
     return state_;
   }
 
@@ -228,12 +221,15 @@ class Llama final : public LlamaEngine {
                  .message = loaded.error().message});
       return;
     }
-    slots_ = loaded->slots;
+    shares_ = std::make_shared<QueueShares>(options_.max_queue + loaded->slots,
+                                            std::min(options_.max_queue, 1U) + loaded->slots);
     try {
       const LlamaGuard guard;
       const std::lock_guard lock(state_mutex_);
       model_ = std::move(*loaded);
       preparer_ = std::make_unique<RequestPreparer>(model_.model.get(), model_.context_tokens);
+      preparation_ = std::make_shared<Preparation>(
+          *preparer_, [this](RunPtr run) { mailbox_->put(std::move(run)); });
       info_ = {.engine = "llama",
                .model = model_.name,
                .parameters = llama_model_n_params(model_.model.get()),
@@ -250,13 +246,16 @@ class Llama final : public LlamaEngine {
   }
 
   void serve() {
-    Scheduler scheduler(model_, *preparer_, options_.pause_grace, stats_, stopping_);
+    Scheduler scheduler(model_,
+                        {.grace = options_.pause_grace, .share_prefixes = options_.share_prefixes},
+                        stats_, stopping_);
     for (;;) {
       for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
       // After take(), which forgets the wake-up that came with it.
       if (stopping_) break;
       if (!scheduler.turn()) mailbox_->wait(scheduler.next_deadline());
     }
+    preparation_->stop();
     mailbox_->close();
     for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
     scheduler.cancel_all();
@@ -268,7 +267,6 @@ class Llama final : public LlamaEngine {
   std::atomic<bool> stopping_ = false;
   std::atomic<std::uint64_t> arrivals_ = 0;
   std::atomic<std::uint64_t> requests_ = 0;
-  std::atomic<std::uint32_t> slots_ = 0;
   int last_percent_ = -1;
 
   mutable std::mutex state_mutex_;  // guards the state and the info; the rest once it is ready
@@ -277,6 +275,8 @@ class Llama final : public LlamaEngine {
   EngineInfo info_{.engine = "llama", .model = ""};
   LoadedModel model_;
   std::unique_ptr<RequestPreparer> preparer_;
+  std::shared_ptr<QueueShares> shares_;
+  std::shared_ptr<Preparation> preparation_;
 
   std::mutex join_mutex_;
   std::thread thread_;  // last: it uses all of the above

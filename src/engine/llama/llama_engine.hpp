@@ -38,9 +38,12 @@ struct LlamaOptions {
   std::string backend = "auto";      // "auto", "cpu", or one of llama_devices()
   std::int32_t gpu_layers = -1;      // -1: all that fit
   FlashAttention flash_attention = FlashAttention::automatic;
-  std::uint32_t batch_tokens = 512;  // most prompt tokens in one step
-  std::uint32_t max_queue = 256;     // requests waiting beyond those that have a slot
-  /// How long a slot stays reserved for a sequence whose reader is slow while others wait for one.
+  std::uint32_t batch_tokens = 1024;  // most prompt tokens in one step
+  std::uint32_t max_queue = 256;      // requests waiting beyond those that have a slot
+  bool share_prefixes = false;        // what one principal's prompt left may serve another's; then
+                                      // usage.cached_tokens tells what others asked
+  /// How long a slot stays reserved for a sequence whose reader is slow, or with a principal that
+  /// has more than its share, while others wait for one.
   Duration pause_grace = std::chrono::seconds(1);
   /// Told every change of the state, on the engine's thread: at most once per percent of the load.
   std::function<void(const ModelState&)> on_model_state;
@@ -50,15 +53,21 @@ struct LlamaOptions {
 /// sequences together (continuous batching). What a prompt has in common with what a slot already
 /// holds is not computed again.
 ///
-/// start() checks and tokenizes a short prompt on the caller's thread; for one above 32 KiB that
-/// happens on the engine's thread, and the same errors then come with on_complete. Sinks are called
-/// on the engine's thread. shutdown() must not be called from a sink.
+/// start() prepares on the caller's thread what takes less than a millisecond: a short prompt
+/// without a schema, a grammar or tools. All else is prepared on a thread of its own, and the same
+/// errors then come with on_complete. Sinks are called on the engine's thread. shutdown() must not
+/// be called from a sink.
+///
+/// Principals are admitted in turn and have shares of the queue (AdmissionQueue, QueueShares);
+/// while one waits, no other keeps two slots more than it has.
 class LlamaEngine : public Engine {
  public:
   /// Thread-safe.
   [[nodiscard]] virtual ModelState model_state() const = 0;
-  /// Waits until the model is ready, has failed, or shutdown() was called, and returns the state.
-  [[nodiscard]] virtual ModelState wait_until_loaded() const = 0;
+  /// Waits until the model is ready or has failed, also because shutdown() was called, but for no
+  /// longer than `at_most`, and returns the state.
+  [[nodiscard]] virtual ModelState wait_until_loaded(
+      Duration at_most = std::chrono::hours(24)) const = 0;
 };
 
 /// Starts the engine's thread, which loads the model. Returns at once; until the model is ready,

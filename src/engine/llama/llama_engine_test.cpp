@@ -1,9 +1,11 @@
 #include "engine/llama/llama_engine.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <condition_variable>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <latch>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,6 +14,7 @@
 #include "core/json.hpp"
 #include "core/manual_executor.hpp"
 #include "core/utf8.hpp"
+#include "engine/llama/llama_engine_test_support.hpp"
 #include "engine/llama/test_models.hpp"
 
 namespace sluice {
@@ -22,125 +25,12 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Reason = Completion::Reason;
 using Phase = GenerationStatus::Phase;
+using test::AnswerSink;
+using test::built_in_options;
+using test::greedy;
+using test::Running;
 
-constexpr auto kPatience = 60s;  // nothing here takes long; a hang must still end
-
-/// Collects an answer; refuses deltas while `full`, from the `full_after`th on.
-class AnswerSink final : public GenerationSink {
- public:
-  bool on_delta(Delta delta) override {
-    const std::lock_guard lock(mutex_);
-    EXPECT_FALSE(completion_) << "a delta after the end";
-    EXPECT_TRUE(is_valid_utf8(delta.text));
-    EXPECT_FALSE(delta.text.empty());
-    text_ += delta.text;
-    ++deltas_;
-    changed_.notify_all();
-    return deltas_ < full_after_;
-  }
-  void on_complete(Completion completion) override {
-    const std::lock_guard lock(mutex_);
-    EXPECT_FALSE(completion_) << "completed twice";
-    completion_ = std::move(completion);
-    changed_.notify_all();
-  }
-
-  void full_after(std::size_t deltas) {
-    const std::lock_guard lock(mutex_);
-    full_after_ = deltas;
-  }
-  Completion wait() {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, kPatience, [this] { return completion_.has_value(); })) {
-      ADD_FAILURE() << "no completion";
-      return {};
-    }
-    return *completion_;
-  }
-  void wait_for_deltas(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [&] { return deltas_ >= count; }));
-  }
-  std::string text() {
-    const std::lock_guard lock(mutex_);
-    return text_;
-  }
-  std::size_t deltas() {
-    const std::lock_guard lock(mutex_);
-    return deltas_;
-  }
-  bool completed() {
-    const std::lock_guard lock(mutex_);
-    return completion_.has_value();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string text_;
-  std::size_t deltas_ = 0;
-  std::size_t full_after_ = ~std::size_t{0};
-  std::optional<Completion> completion_;
-};
-
-struct Running {
-  std::shared_ptr<AnswerSink> sink = std::make_shared<AnswerSink>();
-  std::unique_ptr<Generation> generation;
-};
-
-GenerationRequest greedy(std::string prompt) {
-  GenerationRequest request;
-  request.prompt = std::move(prompt);
-  request.sampling.temperature = 0;
-  return request;
-}
-
-LlamaOptions built_in_options() {
-  LlamaOptions options;
-  options.model_path = SLUICE_BUILT_IN_MODEL;
-  options.backend = "cpu";
-  options.context_tokens = 1024;
-  return options;
-}
-
-class LlamaEngineTest : public testing::Test {
- protected:
-  void load(LlamaOptions options = built_in_options()) {
-    engine_ = make_llama_engine(std::move(options));
-    const ModelState state = engine_->wait_until_loaded();
-    ASSERT_EQ(state.phase, ModelState::Phase::ready) << state.message;
-  }
-  Result<std::unique_ptr<Generation>> try_start(GenerationRequest request) {
-    return engine_->start(std::move(request), std::make_shared<AnswerSink>(), home_);
-  }
-  Running start(GenerationRequest request, std::size_t full_after = ~std::size_t{0}) {
-    Running running;
-    running.sink->full_after(full_after);
-    auto generation = engine_->start(std::move(request), running.sink, home_);
-    EXPECT_TRUE(generation) << generation.error().message;
-    if (generation) running.generation = std::move(*generation);
-    return running;
-  }
-  std::string answer(GenerationRequest request, Completion* completion = nullptr) {
-    const Running running = start(std::move(request));
-    const Completion end = running.sink->wait();
-    EXPECT_FALSE(end.error) << end.error->message;
-    if (completion != nullptr) *completion = end;
-    return running.sink->text();
-  }
-  /// Waits until `predicate` holds, without sleeping.
-  template <class Predicate>
-  void eventually(Predicate predicate) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (!predicate()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::this_thread::yield();
-    }
-  }
-
-  ManualExecutor home_;
-  std::unique_ptr<LlamaEngine> engine_;
-};
+class LlamaEngineTest : public test::LlamaEngineFixture {};
 
 TEST_F(LlamaEngineTest, AnswersReadablyAndEnds) {
   load();
@@ -478,42 +368,6 @@ TEST_F(LlamaEngineTest, ACancelledQueuedRequestNeverRuns) {
   EXPECT_EQ(next.sink->wait().reason, Reason::stop);
 }
 
-TEST_F(LlamaEngineTest, HigherPriorityIsAdmittedFirst) {
-  LlamaOptions options = built_in_options();
-  options.slots = 1;
-  options.pause_grace = 1h;
-  load(std::move(options));
-  const Running busy = start(greedy("Hello"), 1);
-  busy.sink->wait_for_deltas(1);
-  GenerationRequest low = greedy("low");
-  GenerationRequest high = greedy("high");
-  high.priority = 10;
-  const Running later = start(low, 1);
-  const Running sooner = start(high, 1);
-  eventually([&] { return engine_->stats().requests_queued == 2; });
-  busy.generation->cancel();
-  sooner.sink->wait_for_deltas(1);
-  EXPECT_EQ(later.sink->deltas(), 0U);
-  EXPECT_EQ(later.generation->status().phase, Phase::queued);
-}
-
-TEST_F(LlamaEngineTest, RefusesWhenTheQueueIsFull) {
-  LlamaOptions options = built_in_options();
-  options.slots = 1;
-  options.max_queue = 2;
-  options.pause_grace = 1h;
-  load(std::move(options));
-  const Running busy = start(greedy("Hello"), 1);
-  const Running second = start(greedy("Hello"), 1);
-  const Running third = start(greedy("Hello"), 1);
-  const auto refused = try_start(greedy("Hello"));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, kEngineBusy);
-  busy.generation->cancel();
-  busy.sink->wait();
-  eventually([&] { return try_start(greedy("Hello")).has_value(); });
-}
-
 TEST_F(LlamaEngineTest, CancelBreaksOffALongPrompt) {
   const test::TemporaryFile file("slow.gguf");
   write(file, test::ZeroModel{.width = 512, .layers = 8, .hidden = 2048, .context = 8192}.build());
@@ -580,70 +434,6 @@ TEST_F(LlamaEngineTest, ManyThreadsMayStartAndDrop) {
   for (std::thread& thread : threads) thread.join();
   eventually([&] { return engine_->stats().slots_busy == 0; });
   EXPECT_EQ(engine_->stats().requests, 100U);
-}
-
-TEST_F(LlamaEngineTest, RefusesWhatCanNeverBeServed) {
-  load();
-  const auto refused = [&](const GenerationRequest& request) -> std::string {
-    const auto generation = try_start(request);
-    EXPECT_FALSE(generation);
-    if (generation) return "accepted";
-    EXPECT_EQ(generation.error().code, -32602);
-    return generation.error().message;
-  };
-  const auto changed = [](auto change) {
-    GenerationRequest request = greedy("Hello");
-    change(request);
-    return request;
-  };
-  using R = GenerationRequest;
-  EXPECT_THAT(refused({}), HasSubstr("messages or a prompt"));
-  EXPECT_THAT(refused(changed([](R& r) { r.messages = {{.role = "user", .content = "x"}}; })),
-              HasSubstr("messages or a prompt"));
-  EXPECT_THAT(refused(changed([](R& r) { r.sampling.temperature = -1; })), HasSubstr("temperat"));
-  EXPECT_THAT(refused(changed([](R& r) { r.sampling.top_p = 1.5F; })), HasSubstr("top_p"));
-  EXPECT_THAT(refused(changed([](R& r) { r.sampling.min_p = NAN; })), HasSubstr("min_p"));
-  EXPECT_THAT(refused(changed([](R& r) { r.sampling.top_k = -1; })), HasSubstr("top_k"));
-  EXPECT_THAT(refused(changed([](R& r) { r.sampling.repeat_penalty = 0; })), HasSubstr("repeat"));
-  EXPECT_THAT(refused(changed([](R& r) { r.max_tokens = 0; })), HasSubstr("max_tokens"));
-  EXPECT_THAT(refused(changed([](R& r) { r.stop = {""}; })), HasSubstr("stop"));
-  EXPECT_THAT(refused(changed([](R& r) { r.stop.assign(17, "x"); })), HasSubstr("stop"));
-  EXPECT_THAT(refused(changed([](R& r) { r.json_schema = "{"; })), HasSubstr("json_schema"));
-  EXPECT_THAT(refused(changed([](R& r) { r.json_schema = "7"; })), HasSubstr("json_schema"));
-  EXPECT_THAT(refused(changed([](R& r) { r.json_schema = R"({"$ref":"#/nowhere"})"; })),
-              HasSubstr("json_schema"));
-  EXPECT_THAT(refused(changed([](R& r) { r.grammar = "root = \"x\""; })), HasSubstr("grammar"));
-  EXPECT_THAT(refused(changed([](R& r) { r.grammar = "branch ::= \"x\""; })), HasSubstr("root"));
-  EXPECT_THAT(refused(changed([](R& r) { r.grammar = "root ::= root \"x\""; })),
-              HasSubstr("left-recursive"));
-  EXPECT_THAT(refused(changed([](R& r) {
-                r.grammar =
-                    "root ::= " + std::string(10000, '(') + "\"x\"" + std::string(10000, ')');
-              })),
-              HasSubstr("deep"));
-  EXPECT_THAT(refused(changed([](R& r) { r.grammar = std::string(65537, 'x'); })),
-              HasSubstr("64 KiB"));
-  EXPECT_THAT(refused(changed([](R& r) {
-                r.grammar = "root ::= \"x\"";
-                r.json_schema = "{}";
-              })),
-              HasSubstr("not both"));
-  EXPECT_THAT(refused(changed([](R& r) { r.tools = "{}"; })), HasSubstr("tools"));
-  EXPECT_THAT(refused(changed([](R& r) { r.prompt = std::string(5000, 'x'); })),
-              HasSubstr("the prompt is too long: it has "));
-  EXPECT_EQ(engine_->stats().requests, 0U);
-}
-
-TEST_F(LlamaEngineTest, APromptTooLongToReadAtOnceIsRefusedOnTheWay) {
-  load();
-  for (const std::size_t size : {std::size_t{33'000}, std::size_t{4'000'000}}) {
-    const Running running = start(greedy(std::string(size, 'x')));
-    const Completion end = running.sink->wait();
-    EXPECT_EQ(end.reason, Reason::error);
-    ASSERT_TRUE(end.error);
-    EXPECT_EQ(end.error->code, -32602);
-    EXPECT_THAT(end.error->message, HasSubstr("too long"));
-  }
 }
 
 TEST_F(LlamaEngineTest, ALongPromptIsRead) {

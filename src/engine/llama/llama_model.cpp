@@ -27,6 +27,8 @@ namespace {
 constexpr std::uint64_t kTinyModel = 50'000'000;
 constexpr std::uint32_t kCellsPadding = 256;  // llama.cpp rounds a sequence's cells up to this
 constexpr std::uint32_t kLeastContext = 512;
+/// Prompt tokens that are computed together; more would take memory and save no time.
+constexpr std::uint32_t kComputedTogether = 512;
 
 std::unexpected<Error> refuse(ModelFault fault, std::string message) {
   return fail(static_cast<int>(fault), std::move(message));
@@ -233,7 +235,7 @@ Result<LoadedModel> load(const LlamaOptions& options, const std::function<bool(f
   params.n_ctx = static_cast<std::uint32_t>(padded(*context_tokens) * loaded.slots);
   params.n_seq_max = loaded.slots;
   params.n_batch = loaded.batch_tokens + loaded.slots;
-  params.n_ubatch = params.n_batch;
+  params.n_ubatch = std::min(loaded.batch_tokens, kComputedTogether) + loaded.slots;
   params.n_threads = static_cast<std::int32_t>(threads);
   params.n_threads_batch =
       static_cast<std::int32_t>(options.batch_threads != 0 ? options.batch_threads : threads);

@@ -12,6 +12,7 @@
 #include "engine/llama/admission_queue.hpp"
 #include "engine/llama/answer_reader.hpp"
 #include "engine/llama/delivery.hpp"
+#include "engine/llama/queue_shares.hpp"
 #include "engine/llama/request_preparer.hpp"
 #include "engine/llama/token_sampler.hpp"
 
@@ -20,8 +21,8 @@ namespace sluice {
 struct LlamaRun;
 using RunPtr = std::shared_ptr<LlamaRun>;
 
-/// One generation. The atomic members are shared with its handle, all else belongs to the engine's
-/// thread once it has been queued.
+/// One generation. The atomic members are shared with its handle, all else belongs to the thread
+/// that prepares it while it does, and then to the engine's.
 struct LlamaRun {
   using Phase = GenerationStatus::Phase;
 
@@ -35,8 +36,10 @@ struct LlamaRun {
   std::atomic<std::uint32_t> completion_tokens = 0;
   Delivery delivery;
 
-  std::optional<GenerationRequest> request;  // until it is prepared
-  std::optional<PreparedRequest> prepared;   // until it is first admitted
+  std::unique_ptr<QueueShares::Place> share;  // until its sink has had the last call
+  std::optional<GenerationRequest> request;   // until it is prepared
+  std::optional<PreparedRequest> prepared;    // until it is first admitted
+  std::optional<Error> fault;                 // why it could not be prepared
   AdmissionQueue<RunPtr>::Place place;
   TimePoint started;
 

@@ -1,42 +1,57 @@
 #include "engine/llama/prefill_budget.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ElementsAre;
 
-TEST(PrefillBudget, GrowsWhileStepsAreShort) {
-  PrefillBudget budget(512, 100ms);
-  EXPECT_EQ(budget.tokens(), 64U);
-  for (int i = 0; i < 10; ++i) budget.observe(budget.tokens(), 10ms);
-  EXPECT_EQ(budget.tokens(), 512U);
+using Missing = std::vector<std::uint32_t>;
+
+PrefillBudget learned(Duration each, std::uint32_t most = 1024) {
+  PrefillBudget budget(most);
+  budget.observe(100, each * 100);
+  return budget;
 }
 
-TEST(PrefillBudget, ShrinksWhenStepsAreLongButNotToNothing) {
-  PrefillBudget budget(512, 100ms);
-  budget.observe(64, 300ms);
-  EXPECT_EQ(budget.tokens(), 32U);
-  for (int i = 0; i < 10; ++i) budget.observe(budget.tokens(), 10s);
-  EXPECT_EQ(budget.tokens(), PrefillBudget::kLeast);
+TEST(PrefillBudget, BeginsSmall) {
+  EXPECT_THAT(PrefillBudget(1024).share(Missing{500, 10}, 3), ElementsAre(54, 10));
 }
 
-TEST(PrefillBudget, StaysWhereStepsAreRight) {
-  PrefillBudget budget(512, 100ms);
-  budget.observe(64, 80ms);
-  EXPECT_EQ(budget.tokens(), 64U);
+TEST(PrefillBudget, PiecesKeepAStepBesideAnswersShort) {
+  const PrefillBudget budget = learned(2ms);
+  EXPECT_THAT(budget.share(Missing{5000, 10}, 3), ElementsAre(90, 10));
+  EXPECT_THAT(budget.share(Missing{30, 5000, 10}, 7), ElementsAre(30, 60, 10));
+  EXPECT_THAT(learned(1s).share(Missing{5000}, 1), ElementsAre(16));
+  EXPECT_THAT(learned(1us).share(Missing{5000}, 1), ElementsAre(1024));
 }
 
-TEST(PrefillBudget, ASmallStepDoesNotMakeItGrow) {
-  PrefillBudget budget(512, 100ms);
-  budget.observe(3, 1ms);
-  budget.observe(0, 1ms);
-  EXPECT_EQ(budget.tokens(), 64U);
+TEST(PrefillBudget, WithoutAnswersAStepMayTakeLonger) {
+  EXPECT_THAT(learned(2ms).share(Missing{5000, 10}, 0), ElementsAre(490, 10));
 }
 
-TEST(PrefillBudget, NeverExceedsTheBatch) {
-  EXPECT_EQ(PrefillBudget(32).tokens(), 32U);
+TEST(PrefillBudget, ShortPromptsGoInWholeWhileMoreWaitThanAreAnswered) {
+  const PrefillBudget budget = learned(5ms);
+  const Missing wave(7, 140);
+  EXPECT_THAT(budget.share(wave, 1), ElementsAre(140, 140, 140, 140, 140, 140, 140));
+  EXPECT_THAT(budget.share(Missing{140}, 7), ElementsAre(40));
+  // A long prompt does not profit from those that wait with it, nor do they have to wait for it.
+  EXPECT_THAT(budget.share(Missing{5000, 140, 200}, 3), ElementsAre(20, 140, 200));
+  // A step has a limit.
+  EXPECT_THAT(learned(5ms, 300).share(wave, 1), ElementsAre(140, 140, 0, 0, 0, 0, 0));
+}
+
+TEST(PrefillBudget, FollowsTheMachine) {
+  PrefillBudget budget = learned(1ms);
+  budget.observe(100, 1s);
+  EXPECT_THAT(budget.share(Missing{5000}, 2), ElementsAre(20));
+  budget.observe(8, 10s);  // says nothing about prompts
+  EXPECT_THAT(budget.share(Missing{5000}, 2), ElementsAre(20));
+  for (int i = 0; i < 50; ++i) budget.observe(100, 100ms);
+  EXPECT_THAT(budget.share(Missing{5000}, 2), testing::Each(testing::Gt(150U)));
 }
 
 }  // namespace

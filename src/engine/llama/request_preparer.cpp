@@ -16,17 +16,18 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/utf8.hpp"
-#include "engine/llama/grammar_check.hpp"
+#include "engine/llama/grammar.hpp"
 #include "engine/llama/llama_log.hpp"
+#include "engine/llama/schema_bounds.hpp"
 #include "engine/llama/token_sampler.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
-struct SamplerDeleter {
-  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
-};
+/// A request that is larger is prepared off the loop.
+constexpr std::size_t kQuickPrompt = std::size_t{4} << 10U;
+constexpr std::size_t kQuickMessages = 16;
 
 std::size_t longest_text(const llama_vocab* vocab) {
   std::size_t longest = 1;
@@ -51,6 +52,12 @@ std::optional<float> recommended_temperature(const llama_model* model) {
   return check_sampling(params) ? params.temperature : std::nullopt;
 }
 
+std::size_t prompt_bytes(const GenerationRequest& request) {
+  std::size_t bytes = request.prompt.size();
+  for (const ChatMessage& message : request.messages) bytes += message.content.size();
+  return bytes;
+}
+
 std::unexpected<Error> invalid(std::string message) {
   return fail(kInvalidParams, std::move(message));
 }
@@ -69,9 +76,11 @@ std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
 RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context_tokens)
     : vocab_(llama_model_get_vocab(model)),
       context_tokens_(context_tokens),
+      pieces_(std::make_shared<const TokenPieces>(vocab_)),
       longest_piece_(longest_text(vocab_)),
       temperature_(recommended_temperature(model)),
-      format_(model) {}
+      format_(model),
+      quick_format_(model) {}
 
 Result<void> RequestPreparer::check(const GenerationRequest& request) const {
   if (request.messages.empty() == request.prompt.empty()) {
@@ -90,22 +99,36 @@ Result<void> RequestPreparer::check(const GenerationRequest& request) const {
   if (!request.json_schema.empty() && !request.grammar.empty()) {
     return invalid("give json_schema or grammar, not both");
   }
-  if (auto grammar = grammar_of(request); !grammar) return std::unexpected(grammar.error());
-  return {};
-}
-
-/// The request's grammar in GBNF, known to parse; "" if it has none.
-Result<std::string> RequestPreparer::grammar_of(const GenerationRequest& request) const {
   if (request.json_schema.size() > kMaxGrammarBytes || request.grammar.size() > kMaxGrammarBytes) {
     return invalid("json_schema and grammar may have at most 64 KiB");
   }
+  if (request.tools.size() > kMaxToolsBytes) return invalid("tools may have at most 256 KiB");
+  if (prompt_bytes(request) / longest_piece_ >= context_tokens_) {
+    std::string at_least = "at least ";
+    append_number(at_least, prompt_bytes(request) / longest_piece_);
+    return too_long(at_least, context_tokens_);
+  }
+  return {};
+}
+
+bool RequestPreparer::is_quick(const GenerationRequest& request) const {
+  return request.grammar.empty() && request.json_schema.empty() && request.tools.empty() &&
+         prompt_bytes(request) <= kQuickPrompt && request.messages.size() <= kQuickMessages &&
+         !format_.is_large();
+}
+
+/// The request's own grammar, of which it has one.
+Result<Grammar> RequestPreparer::grammar_of(const GenerationRequest& request) const {
   std::string grammar = request.grammar;
-  const LlamaGuard guard;
   if (!request.json_schema.empty()) {
     const auto schema = parse_json(request.json_schema);
     if (!schema) return invalid("json_schema is not JSON: " + schema.error().message);
     if (!schema->is_object() && !schema->is_bool()) {
       return invalid("json_schema must be an object");
+    }
+    double budget = kSchemaBudget;
+    if (auto bounded = check_schema_bounds(*schema, "json_schema", budget); !bounded) {
+      return std::unexpected(std::move(bounded).error());
     }
     try {
       grammar = json_schema_to_grammar(common_json::parse(to_json(*schema)), true);
@@ -113,24 +136,54 @@ Result<std::string> RequestPreparer::grammar_of(const GenerationRequest& request
       return invalid(std::string("json_schema cannot be followed: ") + error.what());
     }
   }
-  if (grammar.empty()) return grammar;
-  if (auto checked = check_grammar(grammar); !checked) {
-    if (request.grammar.empty()) {
-      return invalid(
-          "json_schema cannot be followed: it repeats something too often or is too "
-          "large");
+  auto parsed = Grammar::parse(grammar);
+  if (!parsed && !request.json_schema.empty()) {
+    return invalid("json_schema cannot be followed: as a " + parsed.error().message);
+  }
+  return parsed;
+}
+
+/// What binds the answer to `request`: its own grammar, or that of `prompt` if there is one.
+Result<AnswerGrammar> RequestPreparer::answer_grammar(const GenerationRequest& request,
+                                                      const ChatPrompt* prompt,
+                                                      const std::set<llama_token>& visible) const {
+  AnswerGrammar answer;
+  if (!request.grammar.empty() || !request.json_schema.empty()) {
+    auto grammar = grammar_of(request);
+    if (!grammar) return std::unexpected(std::move(grammar).error());
+    answer.grammar = std::make_shared<const Grammar>(std::move(*grammar));
+    return answer;
+  }
+  if (prompt == nullptr || prompt->tool_grammar.empty()) return answer;
+  auto grammar = Grammar::parse(prompt->tool_grammar);
+  if (!grammar) return invalid("tools cannot be followed: as a " + grammar.error().message);
+  answer.grammar = std::make_shared<const Grammar>(std::move(*grammar));
+  answer.lazy = prompt->grammar_lazy;
+  answer.begun = prompt->generation_prompt;
+  for (const common_grammar_trigger& trigger : prompt->grammar_triggers) {
+    switch (trigger.type) {
+      case COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN:
+        answer.tokens.push_back(trigger.token);
+        break;
+      case COMMON_GRAMMAR_TRIGGER_TYPE_WORD: {
+        // One that is a control token is told as that token.
+        const auto ids = common_tokenize(vocab_, trigger.value, false, true);
+        if (ids.size() == 1 && visible.contains(ids.front())) {
+          answer.tokens.push_back(ids.front());
+        } else {
+          answer.words.push_back(trigger.value);
+        }
+        break;
+      }
+      case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN:
+        answer.patterns.emplace_back(trigger.value);
+        break;
+      case COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL:
+        answer.patterns.emplace_back("^(?:" + trigger.value + ")$");
+        break;
     }
-    return std::unexpected(std::move(checked).error());
   }
-  try {
-    const std::unique_ptr<llama_sampler, SamplerDeleter> parsed(
-        llama_sampler_init_grammar(vocab_, grammar.c_str(), "root"));
-    if (parsed != nullptr) return grammar;
-  } catch (const std::exception&) {
-    // The same as if it had returned nothing.
-  }
-  return invalid(request.grammar.empty() ? "json_schema cannot be followed: it is left-recursive"
-                                         : "grammar is left-recursive");
+  return answer;
 }
 
 Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& text,
@@ -170,28 +223,31 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   if (!prepared.sampling.temperature) prepared.sampling.temperature = temperature_;
   prepared.max_tokens = static_cast<std::uint32_t>(request.max_tokens.value_or(0));
 
-  auto grammar = grammar_of(request);
-  if (!grammar) return std::unexpected(std::move(grammar).error());
-
   std::string text = request.prompt;
   const bool chat = !request.messages.empty() || !request.tools.empty() || format_.is_explicit();
+  std::optional<ChatPrompt> prompt;
   if (chat) {
-    auto prompt = format_.render(request);
-    if (!prompt) return std::unexpected(std::move(prompt).error());
+    auto rendered = (is_quick(request) ? quick_format_ : format_).render(request);
+    if (!rendered) return std::unexpected(std::move(rendered).error());
+    prompt = std::move(*rendered);
     text = std::move(prompt->text);
     prepared.reader = std::move(prompt->reader);
-    prepared.grammar = std::move(prompt->grammar);
     for (const std::string& name : prompt->visible_tokens) {
       const auto ids = common_tokenize(vocab_, name, false, true);
       if (ids.size() == 1) prepared.visible.insert(ids.front());
     }
-    resolve_triggers(prepared);
   } else {
     prepared.reader.marks = {.start = "", .ends = {}};
   }
   prepared.reader.stops = request.stop;
-  if (!grammar->empty()) {
-    prepared.grammar.grammar = {COMMON_GRAMMAR_TYPE_USER, std::move(*grammar)};
+  auto grammar = answer_grammar(request, prompt ? &*prompt : nullptr, prepared.visible);
+  if (!grammar) return std::unexpected(std::move(grammar).error());
+  if (grammar->grammar != nullptr) {
+    prepared.constraint =
+        std::make_unique<TokenConstraint>(std::move(*grammar), pieces_, prepared.visible);
+    if (auto begun = prepared.constraint->begin(); !begun) {
+      return std::unexpected(std::move(begun).error());
+    }
   }
 
   auto tokens = tokenize(text, chat);
@@ -204,18 +260,6 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   }
   prepared.tokens = std::move(*tokens);
   return prepared;
-}
-
-/// A trigger that is one control token must be told as that token: the grammar sees no text of it.
-void RequestPreparer::resolve_triggers(PreparedRequest& prepared) const {
-  for (common_grammar_trigger& trigger : prepared.grammar.grammar_triggers) {
-    if (trigger.type != COMMON_GRAMMAR_TRIGGER_TYPE_WORD) continue;
-    const auto ids = common_tokenize(vocab_, trigger.value, false, true);
-    if (ids.size() != 1 || !prepared.visible.contains(ids.front())) continue;
-    trigger.type = COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN;
-    trigger.token = ids.front();
-  }
-  prepared.grammar.preserved_tokens = prepared.visible;
 }
 
 }  // namespace sluice

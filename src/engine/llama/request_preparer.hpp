@@ -1,9 +1,9 @@
 #pragma once
 
-#include <common/sampling.h>
 #include <cstddef>
 #include <cstdint>
 #include <llama.h>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +13,8 @@
 #include "engine/engine.hpp"
 #include "engine/llama/answer_reader.hpp"
 #include "engine/llama/chat_format.hpp"
+#include "engine/llama/token_constraint.hpp"
+#include "engine/llama/token_pieces.hpp"
 
 namespace sluice {
 
@@ -20,8 +22,8 @@ namespace sluice {
 struct PreparedRequest {
   std::vector<llama_token> tokens;
   AnswerReader::Options reader;
-  common_params_sampling grammar;  // only the members that concern the grammar are set
-  std::set<llama_token> visible;   // control tokens whose text belongs to the answer
+  std::unique_ptr<TokenConstraint> constraint;  // null: the answer is free
+  std::set<llama_token> visible;                // control tokens whose text belongs to the answer
   SamplingParams sampling;
   std::uint32_t max_tokens = 0;  // 0: no limit of its own
 };
@@ -32,29 +34,38 @@ class RequestPreparer {
   static constexpr std::size_t kMaxStops = 16;
   static constexpr std::size_t kMaxStopBytes = 256;
   static constexpr std::size_t kMaxGrammarBytes = std::size_t{64} << 10U;
+  static constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
 
   RequestPreparer(const llama_model* model, std::uint32_t context_tokens);
 
-  /// What can be said about a request without reading its prompt: ranges, schema and grammar.
-  /// Takes time in proportion to these alone. Errors: -32602.
+  /// What can be said about a request at once: ranges and sizes. Errors: -32602.
   [[nodiscard]] Result<void> check(const GenerationRequest& request) const;
 
-  /// Translates a request that check() has passed; takes time in proportion to its prompt. Errors:
-  /// -32602, also for a prompt that does not fit into the context.
+  /// Whether prepare() takes less than a millisecond: a short prompt, nothing that binds the
+  /// answer, and no large template.
+  [[nodiscard]] bool is_quick(const GenerationRequest& request) const;
+
+  /// Translates a request that check() has passed: renders the template, tokenizes, reads schema
+  /// and grammar. Takes up to some tenths of a second, whatever the request is. Errors: -32602,
+  /// also for a prompt that does not fit into the context.
   [[nodiscard]] Result<PreparedRequest> prepare(const GenerationRequest& request) const;
 
  private:
   [[nodiscard]] Result<PreparedRequest> translate(const GenerationRequest& request) const;
-  [[nodiscard]] Result<std::string> grammar_of(const GenerationRequest& request) const;
+  [[nodiscard]] Result<Grammar> grammar_of(const GenerationRequest& request) const;
   [[nodiscard]] Result<std::vector<llama_token>> tokenize(const std::string& text,
                                                           bool special) const;
-  void resolve_triggers(PreparedRequest& prepared) const;
+  [[nodiscard]] Result<AnswerGrammar> answer_grammar(const GenerationRequest& request,
+                                                     const ChatPrompt* prompt,
+                                                     const std::set<llama_token>& visible) const;
 
   const llama_vocab* const vocab_;
   const std::uint32_t context_tokens_;
+  const std::shared_ptr<const TokenPieces> pieces_;
   const std::size_t longest_piece_;         // bytes of the vocabulary's longest token
   const std::optional<float> temperature_;  // that the model's file recommends
   const ChatFormat format_;
+  const ChatFormat quick_format_;  // for the loops, which must not wait for a large prompt
 };
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "core/log.hpp"
@@ -13,7 +14,6 @@ namespace sluice {
 namespace {
 
 using Reason = Completion::Reason;
-using Phase = GenerationStatus::Phase;
 
 /// Copying a sequence copies its whole part of the memory, so it must save this many tokens.
 constexpr std::size_t kMinCopy = 64;
@@ -32,14 +32,13 @@ Error model_failed(std::string_view what) {
 
 }  // namespace
 
-Scheduler::Scheduler(LoadedModel& model, const RequestPreparer& preparer, Duration pause_grace,
-                     SchedulerStats& stats, const std::atomic<bool>& stopping)
+Scheduler::Scheduler(LoadedModel& model, const Options& options, SchedulerStats& stats,
+                     const std::atomic<bool>& stopping)
     : model_(model),
       context_(model.context.get()),
       memory_(llama_get_memory(context_)),
       vocab_(llama_model_get_vocab(model.model.get())),
-      preparer_(preparer),
-      pause_grace_(pause_grace),
+      options_(options),
       stats_(stats),
       stopping_(stopping),
       slots_(model.slots),
@@ -73,7 +72,7 @@ std::optional<TimePoint> Scheduler::next_deadline() const {
   std::optional<TimePoint> first;
   for (const Slot& slot : slots_) {
     if (slot.run == nullptr || !slot.run->delivery.paused()) continue;
-    const TimePoint due = slot.run->paused_since + pause_grace_;
+    const TimePoint due = slot.run->paused_since + options_.grace;
     if (!first || due < *first) first = due;
   }
   return first;
@@ -120,7 +119,7 @@ void Scheduler::handle_signals() {
     }
     run->delivery.poll();
     if (!run->delivery.done()) return false;
-    --stats_.open;
+    run->share.reset();
     return true;
   });
 }
@@ -129,7 +128,7 @@ void Scheduler::admit() {
   while (!queue_.empty()) {
     const bool free =
         std::ranges::any_of(slots_, [](const Slot& slot) { return slot.run == nullptr; });
-    if (!free && !reclaim_paused()) return;
+    if (!free && !reclaim_paused() && !reclaim_surplus()) return;
     const RunPtr run = queue_.pop();
     if (begin(run)) place(run);
   }
@@ -142,39 +141,56 @@ bool Scheduler::reclaim_paused() {
     if (!slot.run->delivery.paused()) continue;
     if (longest == nullptr || slot.run->paused_since < longest->run->paused_since) longest = &slot;
   }
-  if (longest == nullptr || clock_.now() < longest->run->paused_since + pause_grace_) return false;
-  parked_.push_back(std::exchange(longest->run, nullptr));
-  longest->last_used = ++uses_;
+  if (longest == nullptr || clock_.now() < longest->run->paused_since + options_.grace)
+    return false;
+  parked_.push_back(vacate(*longest));
   return true;
+}
+
+/// Takes a slot from the principal that has the most for the one whose turn it is, if that one has
+/// waited long enough and has at least two less. What loses its slot waits for its turn again.
+bool Scheduler::reclaim_surplus() {
+  const RunPtr& next = queue_.front();
+  if (clock_.now() < next->started + options_.grace) return false;
+  std::map<std::string_view, std::size_t> slots_of;
+  for (const Slot& slot : slots_) ++slots_of[slot.run->place.principal];
+  Slot* youngest = nullptr;
+  for (Slot& slot : slots_) {
+    const std::size_t most = youngest == nullptr ? slots_of[next->place.principal] + 1
+                                                 : slots_of[youngest->run->place.principal];
+    const std::size_t has = slots_of[slot.run->place.principal];
+    if (has > most || (youngest != nullptr && has == most &&
+                       slot.run->place.arrival > youngest->run->place.arrival)) {
+      youngest = &slot;
+    }
+  }
+  if (youngest == nullptr) return false;
+  const RunPtr run = vacate(*youngest);
+  queue_.push(run->place, run);
+  return true;
+}
+
+/// Takes the run from its slot, which keeps its content.
+RunPtr Scheduler::vacate(Slot& slot) {
+  slot.last_used = ++uses_;
+  return std::exchange(slot.run, nullptr);
 }
 
 /// Makes a run ready for its slot. False: it could not be, and has been told so.
 bool Scheduler::begin(const RunPtr& run) {
   if (run->admitted) return true;
-  if (!run->prepared) {
-    auto prepared = preparer_.prepare(*run->request);
-    if (!prepared) {
-      complete(run, Reason::error, std::move(prepared).error());
-      return false;
-    }
-    run->prepared = std::move(*prepared);
+  if (run->fault) {
+    complete(run, Reason::error, std::exchange(run->fault, std::nullopt));
+    return false;
   }
-  run->request.reset();
   PreparedRequest prepared = *std::exchange(run->prepared, std::nullopt);
   run->tokens = std::move(prepared.tokens);
   run->visible = std::move(prepared.visible);
   run->max_tokens = prepared.max_tokens;
   run->reader = std::make_unique<AnswerReader>(std::move(prepared.reader));
-  const LlamaGuard guard;
-  try {
-    run->sampler = std::make_unique<TokenSampler>(model_.model.get(), prepared.sampling,
-                                                  std::move(prepared.grammar), run->tokens);
-  } catch (const std::exception& error) {
-    log_debug("a grammar was refused", {{"error", std::string_view(error.what())}});
-    complete(run, Reason::error,
-             Error{.code = kInvalidParams, .message = "the grammar cannot be used"});
-    return false;
-  }
+  run->sampler =
+      std::make_unique<TokenSampler>(vocab_, prepared.sampling, std::move(prepared.constraint),
+                                     run->tokens, model_.context_tokens);
   run->usage.prompt_tokens = static_cast<std::uint32_t>(run->tokens.size());
   stats_.prompt_tokens += run->tokens.size();
   return true;
@@ -185,8 +201,10 @@ void Scheduler::place(const RunPtr& run) {
   std::vector<SlotView> views;
   views.reserve(slots_.size());
   for (const Slot& slot : slots_) {
-    views.push_back(
-        {.tokens = slot.tokens, .free = slot.run == nullptr, .last_used = slot.last_used});
+    views.push_back({.tokens = slot.tokens,
+                     .free = slot.run == nullptr,
+                     .foreign = !options_.share_prefixes && slot.owner != run->place.principal,
+                     .last_used = slot.last_used});
   }
   const SlotChoice choice = *choose_slot(
       views, run->tokens, model_.can_copy ? kMinCopy : run->tokens.size() + model_.context_tokens);
@@ -204,6 +222,7 @@ void Scheduler::place(const RunPtr& run) {
     forget(choice.slot);  // a model whose memory cannot go back
   }
   slot.run = run;
+  slot.owner = run->place.principal;
   const auto cached = static_cast<std::uint32_t>(slot.tokens.size());
   if (!run->admitted) {
     run->admitted = clock_.now();
@@ -212,14 +231,13 @@ void Scheduler::place(const RunPtr& run) {
   }
   run->prefill_total = static_cast<std::uint32_t>(run->tokens.size());
   run->prefill_done = cached;
-  run->phase = Phase::prefill;
+  run->phase = LlamaRun::Phase::prefill;
 }
 
-/// Fills the batch: every answer's last token, then prompts, in order of admission, within the
-/// budget. False if there is nothing to compute.
+/// Fills the batch: every answer's last token, then pieces of prompts, in order of arrival. False
+/// if there is nothing to compute.
 bool Scheduler::build_batch() {
   batch_.n_tokens = 0;
-  prefill_in_batch_ = 0;
   std::vector<std::size_t> prompts;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
@@ -232,18 +250,15 @@ bool Scheduler::build_batch() {
       prompts.push_back(i);
     }
   }
-  std::ranges::sort(prompts, [&](std::size_t a, std::size_t b) {
-    return slots_[a].run->place < slots_[b].run->place;
-  });
-  std::uint32_t left = budget_.tokens();
+  std::ranges::sort(prompts, {}, [&](std::size_t i) { return slots_[i].run->place.arrival; });
+  std::vector<std::uint32_t> missing;
   for (const std::size_t i : prompts) {
-    const auto missing =
-        static_cast<std::uint32_t>(slots_[i].run->tokens.size() - slots_[i].tokens.size());
-    const std::uint32_t count = std::min(missing, left);
-    if (count == 0) break;
-    add_to_batch(i, count);
-    prefill_in_batch_ += count;
-    left -= count;
+    missing.push_back(
+        static_cast<std::uint32_t>(slots_[i].run->tokens.size() - slots_[i].tokens.size()));
+  }
+  const auto pieces = budget_.share(missing, static_cast<std::size_t>(batch_.n_tokens));
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    if (pieces[i] > 0) add_to_batch(prompts[i], pieces[i]);
   }
   return batch_.n_tokens > 0;
 }
@@ -275,7 +290,8 @@ int Scheduler::compute() {
   } catch (const std::exception& error) {
     log_error("the model failed", {{"error", std::string_view(error.what())}});
   }
-  budget_.observe(prefill_in_batch_, clock_.now() - before);
+  if (status == 0)
+    budget_.observe(static_cast<std::uint32_t>(batch_.n_tokens), clock_.now() - before);
   return status;
 }
 
@@ -297,7 +313,7 @@ void Scheduler::after_step(int status) {
     if (slot.added == 0) continue;
     const auto from = slot.run->tokens.begin() + static_cast<std::ptrdiff_t>(slot.tokens.size());
     slot.tokens.insert(slot.tokens.end(), from, from + slot.added);
-    if (slot.run->phase == Phase::prefill) {
+    if (slot.run->phase == LlamaRun::Phase::prefill) {
       slot.run->prefill_done = static_cast<std::uint32_t>(slot.tokens.size());
     }
   }
@@ -308,18 +324,20 @@ void Scheduler::after_step(int status) {
 
 void Scheduler::sample(Slot& slot) {
   const LlamaGuard guard;
-  llama_token token = LLAMA_TOKEN_NULL;
+  Result<llama_token> token = LLAMA_TOKEN_NULL;
   std::string_view text;
   try {
     token = slot.run->sampler->sample(context_, slot.output);
-    text = text_of(token, slot.run->visible.contains(token));
+    if (token) text = text_of(*token, slot.run->visible.contains(*token));
   } catch (const std::exception& error) {
-    log_debug("sampling failed", {{"error", std::string_view(error.what())}});
-    finish(slot, Reason::error,
-           model_failed("no token of the model fits the grammar at this point"));
+    log_error("sampling failed", {{"error", std::string_view(error.what())}});
+    token = std::unexpected(model_failed("the model failed to choose a token"));
+  }
+  if (!token) {
+    finish(slot, Reason::error, std::move(token).error());
     return;
   }
-  take(slot, token, text);
+  take(slot, *token, text);
 }
 
 /// The bytes of a token, valid until the next call; of a control token only if it is `visible`.
@@ -338,7 +356,7 @@ void Scheduler::take(Slot& slot, llama_token token, std::string_view text) {
   LlamaRun& run = *slot.run;
   run.last_token = clock_.now();
   if (!run.first_token) run.first_token = run.last_token;
-  run.phase = Phase::decode;
+  run.phase = LlamaRun::Phase::decode;
   if (llama_vocab_is_eog(vocab_, token)) {
     finish(slot, Reason::stop);
     return;
@@ -386,12 +404,12 @@ void Scheduler::complete(const RunPtr& run, Reason reason, std::optional<Error> 
     completion.timings.decode = microseconds_between(*run->first_token, run->last_token);
   }
   if (reason == Reason::cancelled) ++stats_.cancelled;
-  run->phase = Phase::done;
+  run->phase = LlamaRun::Phase::done;
   run->sampler.reset();
   run->tokens = {};
   run->delivery.complete(std::move(completion), reason == Reason::cancelled);
   if (run->delivery.done()) {
-    --stats_.open;
+    run->share.reset();
   } else {
     draining_.push_back(run);
   }
@@ -406,7 +424,7 @@ void Scheduler::forget(std::size_t slot) {
 void Scheduler::publish_positions() {
   queue_.visit([](const RunPtr& run, std::uint32_t position) {
     run->queue_position = position;
-    run->phase = Phase::queued;
+    run->phase = LlamaRun::Phase::queued;
   });
   stats_.queued = static_cast<std::uint32_t>(queue_.size());
   stats_.slots_busy = static_cast<std::uint32_t>(

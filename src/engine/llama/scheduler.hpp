@@ -5,6 +5,7 @@
 #include <llama.h>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +14,6 @@
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/llama_run.hpp"
 #include "engine/llama/prefill_budget.hpp"
-#include "engine/llama/request_preparer.hpp"
 
 namespace sluice {
 
@@ -21,7 +21,6 @@ namespace sluice {
 struct SchedulerStats {
   std::atomic<std::uint32_t> slots_busy = 0;
   std::atomic<std::uint32_t> queued = 0;
-  std::atomic<std::uint32_t> open = 0;  // started and not yet complete
   std::atomic<std::uint64_t> cancelled = 0;
   std::atomic<std::uint64_t> prompt_tokens = 0;
   std::atomic<std::uint64_t> cached_tokens = 0;
@@ -34,8 +33,15 @@ struct SchedulerStats {
 /// step, belong to all.
 class Scheduler {
  public:
-  Scheduler(LoadedModel& model, const RequestPreparer& preparer, Duration pause_grace,
-            SchedulerStats& stats, const std::atomic<bool>& stopping);
+  struct Options {
+    /// How long a slot stays with a run whose reader is slow, or with one of a principal that has
+    /// more slots than another, while that one waits.
+    Duration grace{};
+    bool share_prefixes = false;  // what one principal's prompt left may serve another's
+  };
+
+  Scheduler(LoadedModel& model, const Options& options, SchedulerStats& stats,
+            const std::atomic<bool>& stopping);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -52,6 +58,7 @@ class Scheduler {
  private:
   struct Slot {
     std::vector<llama_token> tokens;  // whose keys and values the model's memory holds
+    std::string owner;                // the principal that they come from
     RunPtr run;
     std::uint64_t last_used = 0;
     // Of the step being computed:
@@ -62,6 +69,8 @@ class Scheduler {
   void handle_signals();
   void admit();
   bool reclaim_paused();
+  bool reclaim_surplus();
+  RunPtr vacate(Slot& slot);
   bool begin(const RunPtr& run);
   void place(const RunPtr& run);
   bool build_batch();
@@ -82,8 +91,7 @@ class Scheduler {
   llama_context* const context_;
   const llama_memory_t memory_;
   const llama_vocab* const vocab_;
-  const RequestPreparer& preparer_;
-  const Duration pause_grace_;
+  const Options options_;
   SchedulerStats& stats_;
   const std::atomic<bool>& stopping_;
   const SteadyClock clock_;
@@ -94,7 +102,6 @@ class Scheduler {
   std::vector<RunPtr> draining_;  // computed, but their sink is full
   llama_batch batch_;
   PrefillBudget budget_;
-  std::uint32_t prefill_in_batch_ = 0;
   std::uint64_t uses_ = 0;
   std::vector<Delta> deltas_;
   std::vector<char> piece_;

@@ -11,12 +11,15 @@ std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::
 std::optional<SlotChoice> choose_slot(std::span<const SlotView> slots,
                                       std::span<const std::int32_t> prompt, std::size_t min_copy) {
   const auto usable = prompt.first(prompt.empty() ? 0 : prompt.size() - 1);
+  const auto shared = [&](const SlotView& slot) {
+    return slot.foreign ? 0 : common_prefix(slot.tokens, usable);
+  };
   std::optional<SlotChoice> best;    // by what it holds
   std::optional<std::size_t> other;  // to give way
   SlotChoice source;                 // free or not
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const SlotView& slot = slots[i];
-    const std::size_t common = common_prefix(slot.tokens, usable);
+    const std::size_t common = shared(slot);
     if (common > source.keep) source = {.slot = i, .keep = common};
     if (!slot.free) continue;
     if (!best || common > best->keep) best = SlotChoice{.slot = i, .keep = common};
@@ -28,7 +31,7 @@ std::optional<SlotChoice> choose_slot(std::span<const SlotView> slots,
   if (!best) return std::nullopt;
   const std::size_t worth = std::min(usable.size(), slots[best->slot].tokens.size());
   if (best->keep == 0 || best->keep * 2 < worth) {
-    best = SlotChoice{.slot = *other, .keep = common_prefix(slots[*other].tokens, usable)};
+    best = SlotChoice{.slot = *other, .keep = shared(slots[*other])};
   }
   if (source.slot != best->slot && source.keep >= best->keep + min_copy) {
     best->keep = source.keep;

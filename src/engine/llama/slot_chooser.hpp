@@ -11,6 +11,7 @@ namespace sluice {
 struct SlotView {
   std::span<const std::int32_t> tokens;
   bool free = false;
+  bool foreign = false;         // its content may not be used for this prompt
   std::uint64_t last_used = 0;  // larger is later
 };
 

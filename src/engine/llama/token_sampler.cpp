@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include "core/random.hpp"
@@ -10,6 +11,9 @@
 
 namespace sluice {
 namespace {
+
+constexpr std::size_t kMaxPenaltyWindow = 65536;
+constexpr float kDefaultTemperature = 0.8F;  // llama.cpp's own
 
 std::uint32_t random_seed() {
   std::uint32_t seed = 0;
@@ -36,41 +40,91 @@ Result<void> check_sampling(const SamplingParams& params) {
     if (!checked) return checked;
   }
   if (params.top_k < 0) return fail(kInvalidParams, "top_k must be at least 0");
-  if (params.penalty_last_n < 0 || params.penalty_last_n > 65536) {
-    return fail(kInvalidParams, "penalty_last_n must be from 0 to 65536");
+  if (params.penalty_last_n < -1 || params.penalty_last_n > static_cast<int>(kMaxPenaltyWindow)) {
+    return fail(kInvalidParams, "penalty_last_n must be from -1 to 65536");
   }
   return {};
 }
 
-TokenSampler::TokenSampler(const llama_model* model, const SamplingParams& params,
-                           common_params_sampling grammar, std::span<const llama_token> prompt) {
-  common_params_sampling& all = grammar;
-  if (params.temperature) all.temp = *params.temperature;
-  all.top_k = params.top_k;
-  all.top_p = params.top_p;
-  all.min_p = params.min_p;
-  all.penalty_repeat = params.repeat_penalty;
-  all.penalty_freq = params.frequency_penalty;
-  all.penalty_present = params.presence_penalty;
-  all.penalty_last_n = params.penalty_last_n;
-  all.seed = params.seed ? *params.seed : random_seed();
+TokenSampler::TokenSampler(const llama_vocab* vocab, const SamplingParams& params,
+                           std::unique_ptr<TokenConstraint> constraint,
+                           std::span<const llama_token> prompt, std::uint32_t context_tokens)
+    : constraint_(std::move(constraint)),
+      words_(static_cast<std::size_t>(llama_vocab_n_tokens(vocab))) {
+  auto chain_params = llama_sampler_chain_default_params();
+  chain_params.no_perf = true;
+  chain_.reset(llama_sampler_chain_init(chain_params));
+  const auto add = [this](llama_sampler* sampler) {
+    llama_sampler_chain_add(chain_.get(), sampler);
+  };
+  std::int32_t suppressed_count = 0;
+  const llama_token* const suppressed = llama_vocab_get_suppress_tokens(vocab, &suppressed_count);
+  if (suppressed_count > 0) {
+    std::vector<llama_logit_bias> biases;
+    for (std::int32_t i = 0; i < suppressed_count; ++i) {
+      biases.push_back({.token = suppressed[i], .bias = -std::numeric_limits<float>::infinity()});
+    }
+    add(llama_sampler_init_logit_bias(static_cast<std::int32_t>(words_), suppressed_count,
+                                      biases.data()));
+  }
+  const std::size_t window = std::min<std::size_t>(
+      params.penalty_last_n < 0 ? context_tokens : static_cast<std::size_t>(params.penalty_last_n),
+      kMaxPenaltyWindow);
+  add(llama_sampler_init_penalties(static_cast<std::int32_t>(words_),
+                                   static_cast<std::int32_t>(window), params.repeat_penalty,
+                                   params.frequency_penalty, params.presence_penalty));
+  add(llama_sampler_init_top_k(params.top_k));
+  add(llama_sampler_init_top_p(params.top_p, 0));
+  add(llama_sampler_init_min_p(params.min_p, 0));
+  add(llama_sampler_init_temp(params.temperature.value_or(kDefaultTemperature)));
+  const std::uint32_t seed = params.seed ? *params.seed : random_seed();
   // llama.cpp takes this one as the wish for a random seed.
-  if (all.seed == LLAMA_DEFAULT_SEED) all.seed = LLAMA_DEFAULT_SEED - 1;
-  all.no_perf = true;
-  all.samplers = {COMMON_SAMPLER_TYPE_PENALTIES, COMMON_SAMPLER_TYPE_TOP_K,
-                  COMMON_SAMPLER_TYPE_TOP_P, COMMON_SAMPLER_TYPE_MIN_P,
-                  COMMON_SAMPLER_TYPE_TEMPERATURE};
-  sampler_.reset(common_sampler_init(model, all));
-  const auto window = std::min(prompt.size(), static_cast<std::size_t>(params.penalty_last_n));
-  for (const llama_token token : prompt.last(window)) {
-    common_sampler_accept(sampler_.get(), token, false);
+  add(llama_sampler_init_dist(seed == LLAMA_DEFAULT_SEED ? LLAMA_DEFAULT_SEED - 1 : seed));
+  for (const llama_token token : prompt.last(std::min(prompt.size(), window))) {
+    llama_sampler_accept(chain_.get(), token);
   }
 }
 
-llama_token TokenSampler::sample(llama_context* context, int index) {
-  const llama_token token = common_sampler_sample(sampler_.get(), context, index);
-  common_sampler_accept(sampler_.get(), token, true);
+Result<llama_token> TokenSampler::sample(llama_context* context, int index) {
+  const float* const logits = llama_get_logits_ith(context, index);
+  candidates_.resize(words_);
+  for (std::size_t i = 0; i < words_; ++i) {
+    candidates_[i] = {.id = static_cast<llama_token>(i), .logit = logits[i], .p = 0};
+  }
+  llama_token token = choose();
+  if (constraint_ != nullptr) {
+    if (constraint_->binds()) {
+      const auto fits = constraint_->allows(token);
+      if (!fits) return std::unexpected(fits.error());
+      if (!*fits) {
+        // Only now it is worth looking at all.
+        const auto allowed = constraint_->allowed();
+        if (!allowed) return std::unexpected(allowed.error());
+        if (allowed->empty()) {
+          return fail(kInvalidParams, "no token of the model fits the grammar at this point");
+        }
+        candidates_.clear();
+        for (const llama_token word : *allowed) {
+          candidates_.push_back({.id = word, .logit = logits[word], .p = 0});
+        }
+        token = choose();
+      }
+    }
+    if (auto accepted = constraint_->accept(token); !accepted) {
+      return std::unexpected(std::move(accepted).error());
+    }
+  }
+  llama_sampler_accept(chain_.get(), token);
   return token;
+}
+
+/// Draws one of the candidates.
+llama_token TokenSampler::choose() {
+  llama_token_data_array array{
+      .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};
+  llama_sampler_apply(chain_.get(), &array);
+  if (array.selected < 0) throw std::runtime_error("no token was chosen");
+  return array.data[array.selected].id;
 }
 
 }  // namespace sluice

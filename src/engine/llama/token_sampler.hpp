@@ -1,12 +1,14 @@
 #pragma once
 
-#include <common/sampling.h>
 #include <llama.h>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
+#include "engine/llama/token_constraint.hpp"
 
 namespace sluice {
 
@@ -17,17 +19,27 @@ Result<void> check_sampling(const SamplingParams& params);
 /// grammar that every choice must fit.
 class TokenSampler {
  public:
-  /// `grammar` has the members set that concern the grammar, `params` the rest; `prompt` is what
-  /// the penalties see. Throws what llama.cpp throws for a grammar that it cannot parse.
-  TokenSampler(const llama_model* model, const SamplingParams& params,
-               common_params_sampling grammar, std::span<const llama_token> prompt);
+  /// `constraint` may be null; `prompt` is what the penalties see, and `context_tokens` what a
+  /// penalty_last_n of -1 means.
+  TokenSampler(const llama_vocab* vocab, const SamplingParams& params,
+               std::unique_ptr<TokenConstraint> constraint, std::span<const llama_token> prompt,
+               std::uint32_t context_tokens);
 
-  /// Chooses from the logits of output `index` of the last step, and remembers the choice. Throws
-  /// if the grammar allows no token of the vocabulary.
-  llama_token sample(llama_context* context, int index);
+  /// Chooses from the logits of output `index` of the last step, and remembers the choice. Errors:
+  /// -32602 if the grammar allows no token of the vocabulary or is too ambiguous.
+  Result<llama_token> sample(llama_context* context, int index);
 
  private:
-  common_sampler_ptr sampler_;
+  struct ChainDeleter {
+    void operator()(llama_sampler* chain) const { llama_sampler_free(chain); }
+  };
+
+  llama_token choose();
+
+  std::unique_ptr<llama_sampler, ChainDeleter> chain_;
+  const std::unique_ptr<TokenConstraint> constraint_;
+  const std::size_t words_;
+  std::vector<llama_token_data> candidates_;  // between calls meaningless
 };
 
 }  // namespace sluice

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+/// Ends a fuzz target, as a finding, where an invariant does not hold.
+inline void require(bool condition, std::source_location where = std::source_location::current()) {
+  if (condition) return;
+  std::fprintf(stderr, "line %u does not hold\n", where.line());
+  std::abort();
+}
+
+/// What a schedule does next, taken from a fuzzer's input: its bytes, one after another, and zeros
+/// behind its end.
+class Choices {
+ public:
+  Choices(const std::uint8_t* data, std::size_t size) : data_(data), end_(data + size) {}
+  [[nodiscard]] bool empty() const { return data_ == end_; }
+  std::uint8_t next() { return empty() ? 0 : *data_++; }
+  std::size_t below(std::size_t limit) { return next() % limit; }
+  template <class T>
+  T* pick(std::vector<T>& from) {
+    return from.empty() ? nullptr : &from[below(from.size())];
+  }
+  std::string_view bytes(std::size_t most) {
+    const std::size_t size = std::min(most, static_cast<std::size_t>(end_ - data_));
+    const std::string_view taken(reinterpret_cast<const char*>(data_), size);
+    data_ += size;
+    return taken;
+  }
+
+ private:
+  const std::uint8_t* data_;
+  const std::uint8_t* end_;
+};
+
+}  // namespace sluice

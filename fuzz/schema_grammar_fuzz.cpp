@@ -1,0 +1,35 @@
+// What becomes of a request's JSON Schema: whatever passes the check of its bounds must be
+// converted by llama.cpp and read as a grammar without a crash, and soon (-timeout).
+
+#include <common/json.h>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include <common/json-schema-to-grammar.h>
+
+#include "core/json.hpp"
+#include "engine/llama/grammar.hpp"
+#include "engine/llama/llama_log.hpp"
+#include "engine/llama/schema_bounds.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sluice::initialize_llama();
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto schema = sluice::parse_json(text);
+  if (!schema) return 0;
+  double budget = sluice::kSchemaBudget;
+  if (!sluice::check_schema_bounds(*schema, "json_schema", budget)) return 0;
+  const sluice::LlamaGuard guard;
+  std::string grammar;
+  try {
+    grammar = json_schema_to_grammar(common_json::parse(sluice::to_json(*schema)), true);
+  } catch (const std::exception&) {
+    return 0;  // refused, with a reason
+  }
+  const auto parsed = sluice::Grammar::parse(grammar);
+  return 0;
+}

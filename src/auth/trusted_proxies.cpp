@@ -1,0 +1,114 @@
+#include "auth/trusted_proxies.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kV4Prefix = 96;  // bits before an IPv4 address that is mapped into IPv6
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// "192.0.2.1", "192.0.2.1:80", "2001:db8::1" or "[2001:db8::1]:80".
+std::optional<PeerAddress> parse_node(std::string_view text) {
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    return end == std::string_view::npos ? std::nullopt
+                                         : PeerAddress::parse(text.substr(1, end - 1));
+  }
+  const std::size_t colon = text.find(':');
+  const bool has_port = colon != std::string_view::npos && text.find(':', colon + 1) == text.npos;
+  return PeerAddress::parse(has_port ? text.substr(0, colon) : text);
+}
+
+/// The node of `element`'s parameter "for" (RFC 7239, section 4).
+std::string_view forwarded_for(std::string_view element) {
+  while (!element.empty()) {
+    const std::size_t end = element.find(';');
+    const std::string_view pair = trimmed(element.substr(0, end));
+    element = end == std::string_view::npos ? std::string_view() : element.substr(end + 1);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || !equals_ignoring_case(pair.substr(0, equals), "for")) {
+      continue;
+    }
+    std::string_view node = pair.substr(equals + 1);
+    if (node.size() >= 2 && node.starts_with('"') && node.ends_with('"')) {
+      node = node.substr(1, node.size() - 2);
+    }
+    return node;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TrustedProxies> TrustedProxies::make(const std::vector<std::string>& networks, Field field) {
+  TrustedProxies proxies;
+  proxies.field_ =
+      field == Field::forwarded ? KnownHeader::forwarded : KnownHeader::x_forwarded_for;
+  for (const std::string& text : networks) {
+    const std::size_t slash = text.find('/');
+    const std::optional<PeerAddress> address = PeerAddress::parse(text.substr(0, slash));
+    bool is_network = address.has_value();
+    std::size_t bits = 128;
+    if (is_network && slash != std::string::npos) {
+      const std::size_t before = address->is_v4() ? kV4Prefix : 0;
+      const char* const end = text.data() + text.size();
+      std::size_t prefix = 0;
+      const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, prefix);
+      is_network = error == std::errc() && stop == end && prefix <= 128 - before;
+      bits = before + prefix;
+    }
+    if (!is_network) {
+      return fail(
+          1, "'" + text + "' is no address or prefix of a proxy; write 192.0.2.1 or 10.0.0.0/8");
+    }
+    proxies.networks_.push_back({*address, bits});
+  }
+  return proxies;
+}
+
+bool TrustedProxies::trusts(const PeerAddress& address) const {
+  return std::ranges::any_of(networks_, [&](const Network& network) {
+    const std::size_t bytes = network.bits / 8;
+    if (!std::equal(network.address.ip.begin(), network.address.ip.begin() + bytes,
+                    address.ip.begin())) {
+      return false;
+    }
+    const unsigned rest = network.bits % 8;
+    return rest == 0 || (network.address.ip[bytes] ^ address.ip[bytes]) >> (8 - rest) == 0;
+  });
+}
+
+PeerAddress TrustedProxies::client_of(const HttpRequest& request) const {
+  PeerAddress client = request.peer;
+  if (!trusts(client)) return client;
+  if (!request.has(field_)) return client;
+  const std::string_view name = field_ == KnownHeader::forwarded ? "forwarded" : "x-forwarded-for";
+  for (const HeaderField& header : request.headers | std::views::reverse) {
+    if (!equals_ignoring_case(header.name, name)) continue;
+    for (std::string_view left = header.value; !left.empty();) {
+      const std::size_t comma = left.rfind(',');
+      const std::string_view element =
+          trimmed(comma == std::string_view::npos ? left : left.substr(comma + 1));
+      left = comma == std::string_view::npos ? std::string_view() : left.substr(0, comma);
+      const std::optional<PeerAddress> node =
+          parse_node(field_ == KnownHeader::forwarded ? forwarded_for(element) : element);
+      // "unknown", or a name that only the proxy understands.
+      if (!node) return client;
+      client = *node;
+      if (!trusts(client)) return client;
+    }
+  }
+  return client;
+}
+
+}  // namespace sluice

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice {
+
+/// Counts the generations that are under way or wait, of each principal. All of them are limited,
+/// and nobody can take all places: a principal may have as many as are still free, so that half of
+/// them are left for others, a quarter after the second, and so on; and always `least`.
+/// Thread-safe.
+class QueueShares : public std::enable_shared_from_this<QueueShares> {
+ public:
+  /// Counts until it is destroyed.
+  class Place {
+   public:
+    Place(std::shared_ptr<QueueShares> shares, std::string principal)
+        : shares_(std::move(shares)), principal_(std::move(principal)) {}
+    ~Place() { shares_->give_back(principal_); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    const std::shared_ptr<QueueShares> shares_;
+    const std::string principal_;
+  };
+
+  /// `all` places; `least` of them for a principal whatever the others have.
+  QueueShares(std::uint32_t all, std::uint32_t least) : all_(all), least_(least) {}
+
+  /// Errors: kEngineBusy when all places are taken, or the share of `principal`.
+  Result<std::unique_ptr<Place>> take(const std::string& principal) {
+    const std::lock_guard lock(mutex_);
+    if (taken_ >= all_) return fail(kEngineBusy, "the model's queue is full; try again later");
+    std::uint32_t& own = own_[principal];
+    if (own >= std::max(all_ - taken_, least_)) {
+      return fail(kEngineBusy, "you have " + std::to_string(own) +
+                                   " generations under way, which is your share of the model's "
+                                   "queue; wait for one to end");
+    }
+    ++own;
+    ++taken_;
+    return std::make_unique<Place>(shared_from_this(), principal);
+  }
+
+ private:
+  void give_back(const std::string& principal) {
+    const std::lock_guard lock(mutex_);
+    const auto own = own_.find(principal);
+    if (--own->second == 0) own_.erase(own);
+    --taken_;
+  }
+
+  const std::uint32_t all_;
+  const std::uint32_t least_;
+  std::mutex mutex_;
+  std::uint32_t taken_ = 0;
+  std::map<std::string, std::uint32_t> own_;
+};
+
+}  // namespace sluice

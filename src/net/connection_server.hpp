@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net/acceptor.hpp"
+#include "net/connection_ticket.hpp"
+#include "net/connection_worker.hpp"
+#include "net/event_loop.hpp"
+
+namespace sluice {
+
+/// What a server does whatever its connections speak: accepts them on its first loop, deals them
+/// out to its workers in turn, and ends them. Workers are added before the first connection; then
+/// the members that do not say otherwise are for the first loop. Destroy it after its loops have
+/// stopped.
+class ConnectionServer {
+ public:
+  explicit ConnectionServer(EventLoop& home) : home_(home) {}
+  ConnectionServer(const ConnectionServer&) = delete;
+  ConnectionServer& operator=(const ConnectionServer&) = delete;
+
+  [[nodiscard]] EventLoop& home() const { return home_; }
+  void add_worker(std::unique_ptr<ConnectionWorker> worker);
+  [[nodiscard]] std::size_t workers() const { return workers_.size(); }
+  [[nodiscard]] ConnectionWorker& worker(std::size_t index) const { return *workers_[index]; }
+  /// The worker that is to have the next connection.
+  [[nodiscard]] ConnectionWorker& next_worker();
+
+  /// A place for one connection, which `of_client` counts too, if it is not null. Thread-safe.
+  [[nodiscard]] ConnectionTicket take_ticket(ConnectionTicket::Count of_client = nullptr) {
+    return ConnectionTicket(connections_, std::move(of_client));
+  }
+  /// How many places are taken. Thread-safe.
+  [[nodiscard]] std::size_t connections() const {
+    return connections_->load(std::memory_order_relaxed);
+  }
+
+  /// Accepts from `socket` until the server stops.
+  void accept_from(Descriptor socket, Acceptor::Sink sink);
+  [[nodiscard]] bool is_stopping() const { return is_stopping_; }
+  /// Stops accepting, lets what is under way finish until `deadline`, then drops what is left.
+  /// `stopped` runs on the first loop at once, `done` when no connection is left. Thread-safe;
+  /// once.
+  void shutdown(TimePoint deadline, Executor::Task stopped, Executor::Task done);
+
+  /// Thread-safe.
+  [[nodiscard]] std::uint64_t accept_errors() const {
+    return accept_errors_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  EventLoop& home_;
+  const ConnectionTicket::Count connections_ = std::make_shared<std::atomic<std::size_t>>(0);
+  ConnectionWorker::Workers workers_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::atomic<std::uint64_t> accept_errors_ = 0;
+  std::size_t next_worker_ = 0;
+  bool is_stopping_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "net/connection_ticket.hpp"
+#include "net/http_types.hpp"
+
+namespace sluice {
+
+/// Counts the connections of each client. A client is an address; of IPv6 a network of 64 bits, for
+/// that is what one is commonly given. Not thread-safe, but the counts are.
+class ConnectionShares {
+ public:
+  /// How many the client has. `connections`: how many all of them have.
+  ConnectionTicket::Count of(const PeerAddress& peer, std::size_t connections);
+
+  /// Clients that are remembered.
+  [[nodiscard]] std::size_t size() const { return counts_.size(); }
+
+  /// Clients without a connection that are remembered, beside twice as many as have one.
+  static constexpr std::size_t kKept = 1024;
+
+ private:
+  std::map<std::array<std::uint8_t, 16>, ConnectionTicket::Count> counts_;
+};
+
+}  // namespace sluice

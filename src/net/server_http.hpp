@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/memory_budget.hpp"
+#include "net/compression.hpp"
+#include "net/connection.hpp"
+#include "net/http_exchange.hpp"
+#include "net/http_parser.hpp"
+#include "net/http_worker.hpp"
+
+namespace sluice {
+
+class ServerExchange;
+class ServerWebSocket;
+
+/// The server's side of HTTP/1.1 on a connection, as a state machine: finds requests and their
+/// bodies in the input (RFC 9112), hands them to the worker's handler one at a time, and gives each
+/// an exchange to answer with. Belongs to its connection.
+class ServerHttp final : private ConnectionProtocol {
+ public:
+  /// Lets the worker's handler serve `connection`, which starts with it.
+  static void begin(Connection& connection, HttpWorker& worker);
+  /// Sends `reply` to a peer that is not to be served, then ends the connection.
+  static void turn_away(Connection& connection, HttpWorker& worker, std::string_view reply);
+
+  // For the exchange.
+  [[nodiscard]] HttpWorker& worker() const { return *worker_; }
+  /// A reply that has begun may not be told apart from 100 (Continue) any more.
+  void read_body(std::shared_ptr<BodyHandler> handler, bool is_unanswered);
+  void resume_body();
+  void request_finished(bool keep_alive);
+  /// The exchange goes without having finished.
+  void forget_exchange() { exchange_ = nullptr; }
+  void become_websocket(const RefPtr<ServerWebSocket>& session);
+
+ private:
+  /// A body that is handed on while it arrives.
+  struct BodyStream {
+    std::shared_ptr<BodyHandler> handler;
+    std::optional<ChunkedBodyReader> chunked;
+    std::size_t remaining = 0;     // bytes, if it is not chunked
+    std::uint64_t unfinished = 0;  // as the handler said last
+    TimePoint unfinished_at{};     // since when
+    bool expects_continue = false;
+    bool paused = true;
+  };
+
+  /// A chunked body that is collected.
+  struct ChunkedBody {
+    explicit ChunkedBody(std::size_t max_body) : reader(max_body) {}
+    ChunkedBodyReader reader;
+    std::size_t used = 0;  // bytes behind the head, once it is whole
+    BudgetShare share;
+  };
+
+  /// A body that is there, whose content coding is being undone.
+  struct CodedBody {
+    explicit CodedBody(std::size_t max_body) : decoder(max_body) {}
+    ContentDecoder decoder;
+    std::string text;  // when it is undone
+    BudgetShare share;
+  };
+
+  /// A request whose body the handler prepares.
+  struct Preparation {
+    std::unique_ptr<PreparedBody> body;
+    std::size_t size = 0;  // bytes behind the head that are in the input still
+  };
+
+  ServerHttp(Connection& connection, HttpWorker& worker);
+
+  bool on_input(InputBuffer& input) override;
+  [[nodiscard]] bool holds_input() const override { return false; }
+  [[nodiscard]] bool wants_input(const InputBuffer& input) const override;
+  void on_no_memory() override;
+  void on_input_end() override;
+  void on_drain() override;
+  [[nodiscard]] bool outlives_output() const override { return false; }
+  void on_tick(TimePoint now) override;
+  void on_shutdown() override;
+  [[nodiscard]] bool is_idle() const override;
+  void on_worker(ConnectionWorker& worker) override;
+  void on_end() override;
+  void release() override { delete this; }
+
+  bool take_request(InputBuffer& input);
+  [[nodiscard]] bool is_head_there(const InputBuffer& input);
+  [[nodiscard]] bool collects_body(const HttpRequestHead& head, const InputBuffer& input) const;
+  bool take_body(const HttpRequestHead& head, InputBuffer& input, std::string_view& body,
+                 std::size_t& total);
+  bool decode_body(std::string_view coding, std::string_view& body);
+  void begin_body_stream(HttpRequestHead& head, InputBuffer& input);
+  bool take_body_piece(InputBuffer& input);
+  [[nodiscard]] bool is_body_late(TimePoint now) const;
+  void dispatch(HttpRequestHead& head, std::string_view body);
+  bool prepare(const HttpRequestHead& head, InputBuffer& input, std::string_view body,
+               std::size_t total);
+  void forget_body();
+  void refuse(const Error& error);
+  void refuse_for_memory();
+
+  Connection& connection_;
+  HttpWorker* worker_;
+  ServerExchange* exchange_ = nullptr;  // unfinished; kept by its handles
+  std::unique_ptr<ChunkedBody> chunked_;
+  std::unique_ptr<CodedBody> coded_;
+  std::unique_ptr<BodyStream> body_stream_;
+  std::unique_ptr<Preparation> preparation_;
+  std::size_t input_needed_ = 0;    // bytes before parsing is worth another try
+  std::uint32_t head_size_ = 0;     // of the request whose body chunked_ reads
+  std::uint32_t head_scanned_ = 0;  // bytes without the end of a head
+  TimePoint request_at_;            // first byte of the request being read
+  TimePoint idle_at_;               // last request finished, or body resumed
+  bool request_begun_ = false;
+  bool continued_ = false;
+  bool draining_ = false;
+  bool has_probed_ = false;  // whether the peer is there, after the end of its input
+};
+
+}  // namespace sluice

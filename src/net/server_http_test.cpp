@@ -1,0 +1,338 @@
+#include "net/server_http.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/manual_executor.hpp"
+#include "net/compression.hpp"
+#include "net/memory_connection.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+/// HTTP without sockets: each request is answered with its path and body, unless the test holds the
+/// exchanges.
+class ServerHttpTest : public ::testing::Test, protected HttpHandler {
+ protected:
+  using Peer = RefPtr<MemoryConnection>;
+
+  void TearDown() override {
+    held.clear();
+    worker.drop_all();
+    executor.run();
+  }
+  Peer connect() {
+    Peer peer(new MemoryConnection(worker, options.output));
+    ServerHttp::begin(*peer, worker);
+    return peer;
+  }
+  void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
+    asked.emplace_back(request.path);
+    if (fails) throw std::runtime_error("in a handler");
+    if (holds) {
+      held.push_back(std::move(exchange));
+    } else {
+      exchange->reply(200, "text/plain",
+                      std::string(request.path) + "=" + std::to_string(request.body.size()));
+    }
+  }
+  /// A body that is ready when the test says so.
+  struct Prepared final : PreparedBody {
+    Prepared(std::string body, Executor::Task task)
+        : text_(std::move(body)), ready(std::move(task)) {}
+    [[nodiscard]] bool is_ready() const override { return is_done; }
+    [[nodiscard]] std::string_view text() const override { return text_; }
+    std::string text_;
+    Executor::Task ready;
+    bool is_done = false;
+  };
+  [[nodiscard]] bool prepares_body(const HttpRequest& /*head*/, std::size_t size) const override {
+    return prepares && size > 0;
+  }
+  std::unique_ptr<PreparedBody> prepare(std::string body, Executor::Task ready) override {
+    auto made = std::make_unique<Prepared>(std::move(body), std::move(ready));
+    prepared = made.get();
+    return made;
+  }
+  static std::string get(std::string_view path, std::string_view version = "1.1") {
+    return "GET " + std::string(path) + " HTTP/" + std::string(version) + "\r\nHost: test\r\n\r\n";
+  }
+  static std::string post(std::string_view path, std::string_view body,
+                          std::string_view fields = "") {
+    return "POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  }
+
+  ManualExecutor executor;
+  HttpServerOptions options;
+  HttpWorker worker{executor, nullptr, *this, options};
+  std::vector<std::string> asked;
+  std::vector<HttpExchangePtr> held;
+  bool holds = false;
+  bool fails = false;
+  bool prepares = false;
+  Prepared* prepared = nullptr;  // the last
+};
+
+TEST_F(ServerHttpTest, FindsRequestsHoweverTheyAreCut) {
+  const std::string chunked =
+      "POST /c HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n";
+  const std::string all = get("/a") + post("/b", "12345") + chunked + "\r\n" + get("/d");
+  for (std::size_t piece = 1; piece < all.size(); ++piece) {
+    asked.clear();
+    const Peer peer = connect();
+    std::string replies;
+    for (std::size_t at = 0; at < all.size(); at += piece) {
+      peer->write(std::string_view(all).substr(at, piece));
+      executor.run();
+      replies += peer->take();
+    }
+    ASSERT_THAT(asked, ElementsAre("/a", "/b", "/c", "/d")) << piece;
+    for (const char* reply : {"/a=0", "/b=5", "/c=3", "/d=0"}) {
+      ASSERT_THAT(replies, HasSubstr(reply)) << piece;
+    }
+    peer->tear_down();
+  }
+}
+
+TEST_F(ServerHttpTest, APeerMayTakeItsRepliesByteByByte) {
+  const Peer peer = connect();
+  peer->write(get("/a") + get("/b"));
+  executor.run();
+  std::string replies;
+  for (std::string byte = peer->take(1); !byte.empty(); byte = peer->take(1)) {
+    ASSERT_EQ(byte.size(), 1U);
+    replies += byte;
+    executor.run();
+  }
+  EXPECT_THAT(replies, HasSubstr("/a=0"));
+  EXPECT_THAT(replies, EndsWith("/b=0"));
+}
+
+TEST_F(ServerHttpTest, APeerThatSendsNoMoreStillGetsItsSlowAnswer) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/slow"));
+  peer->end();
+  executor.run();
+  // Shows whether it has gone altogether.
+  EXPECT_EQ(peer->take(), "HTTP/1.1 100 Continue\r\n\r\n");
+  executor.run();
+  ASSERT_TRUE(held.at(0)->is_open());
+  held[0]->reply(200, "text/plain", "at last");
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("at last"));
+  executor.run();
+  EXPECT_TRUE(peer->is_over());
+}
+
+TEST_F(ServerHttpTest, APeerThatSendsNoMoreStillGetsItsEvents) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/events"));
+  executor.run();
+  held.at(0)->start(200, "text/event-stream");
+  peer->end();
+  executor.run();
+  EXPECT_THAT(peer->take(), HasSubstr(": keep-alive\n\n"));
+  held[0]->write(std::string_view("data: 1\n\n"));
+  held[0]->finish();
+  executor.run();
+  EXPECT_THAT(peer->take(), AllOf(HasSubstr("data: 1\n\n"), EndsWith("0\r\n\r\n")));
+}
+
+TEST_F(ServerHttpTest, APeerThatHasGoneIsNoticedThoughNothingIsToBeSaid) {
+  holds = true;
+  bool is_lost = false;
+  const Peer peer = connect();
+  peer->write(get("/slow"));
+  held.at(0)->on_close([&] { is_lost = true; });
+  peer->end();
+  executor.run();
+  EXPECT_FALSE(is_lost);
+  peer->vanish();
+  executor.run();
+  EXPECT_TRUE(is_lost);
+  EXPECT_FALSE(held[0]->is_open());
+}
+
+TEST_F(ServerHttpTest, APeerOfHttp10ThatSendsNoMoreHasGone) {
+  // It knows no 100 (Continue), and a proxy that speaks 1.0 ends a request so.
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/slow", "1.0"));
+  peer->end();
+  executor.run();
+  EXPECT_FALSE(held.at(0)->is_open());
+}
+
+TEST_F(ServerHttpTest, ABodyIsPreparedBeforeItsRequestIsHandled) {
+  const std::string body = std::string(100'000, 'x');
+  std::string packed;
+  gzip(body, packed);
+  const std::string chunked =
+      "POST /chunked HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "186a0\r\n" +
+      body + "\r\n0\r\n\r\n";
+  const std::string requests[] = {post("/plain", body),
+                                  post("/packed", packed, "Content-Encoding: gzip\r\n"), chunked};
+  prepares = true;
+  for (const std::string& request : requests) {
+    for (const char* behind : {"", "GET /next HTTP/1.1\r\nHost: test\r\n\r\n"}) {
+      asked.clear();
+      const Peer peer = connect();
+      peer->write(request + behind);
+      executor.run();
+      ASSERT_TRUE(asked.empty());
+      executor.advance(options.request_timeout + 1s);
+      ASSERT_TRUE(peer->is_open()) << "the peer has done its part";
+      prepared->is_done = true;
+      prepared->ready();
+      executor.run();
+      ASSERT_EQ(asked.size(), *behind == '\0' ? 1U : 2U);
+      EXPECT_THAT(peer->take(), HasSubstr(asked[0] + "=100000"));
+      peer->tear_down();
+    }
+  }
+}
+
+TEST_F(ServerHttpTest, APeerMayEndWhileItsBodyIsPrepared) {
+  prepares = true;
+  const Peer ending = connect();
+  ending->write(post("/a", std::string(100, 'x')));
+  ending->end();
+  executor.run();
+  ASSERT_TRUE(ending->is_open());
+  prepared->is_done = true;
+  prepared->ready();
+  executor.run();
+  EXPECT_THAT(ending->take(), EndsWith("/a=100"));
+}
+
+TEST_F(ServerHttpTest, ABodyThatIsCutOffEndsTheConnection) {
+  const Peer peer = connect();
+  peer->write(post("/a", "12345").substr(0, 50));
+  peer->end();
+  executor.run();
+  EXPECT_TRUE(peer->is_over());
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(ServerHttpTest, TellsHeadsAndExpectationsApart) {
+  const Peer peer = connect();
+  const std::string request = post("/a", "body", "Expect: 100-continue\r\n");
+  peer->write(request.substr(0, request.size() - 4));
+  executor.run();
+  EXPECT_EQ(peer->take(), "HTTP/1.1 100 Continue\r\n\r\n");
+  peer->write("body");
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("/a=4"));
+  peer->write("HEAD /b HTTP/1.1\r\nHost: test\r\n\r\n");
+  executor.run();
+  EXPECT_THAT(peer->take(), AllOf(HasSubstr("Content-Length: 4"), EndsWith("\r\n\r\n")));
+}
+
+TEST_F(ServerHttpTest, WhatAHandlerThrowsCostsItsRequest) {
+  fails = true;
+  const Peer peer = connect();
+  peer->write(get("/a") + get("/b"));
+  executor.run();
+  EXPECT_THAT(peer->take(), StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(asked, ElementsAre("/a", "/b"));
+  fails = false;
+  peer->write(get("/c"));
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("/c=0"));
+}
+
+TEST_F(ServerHttpTest, WhatACallbackThrowsCostsItsConnection) {
+  holds = true;
+  const Peer peer = connect();
+  const Peer other = connect();
+  peer->write(get("/a"));
+  other->write(get("/b"));
+  held.at(0)->on_close([] { throw std::runtime_error("in a callback"); });
+  peer->vanish();
+  executor.run();
+  EXPECT_TRUE(peer->is_over());
+  held.at(1)->reply(200, "text/plain", "fine");
+  EXPECT_THAT(other->take(), EndsWith("fine"));
+}
+
+/// A turn of the loop has room for a few requests only.
+class BusyServerHttpTest : public ServerHttpTest {
+ protected:
+  BusyServerHttpTest() {
+    options.work = {.turn = 8 * kMessageCost, .connection = 4 * kMessageCost};
+  }
+  std::size_t place_of(std::string_view path) const {
+    return static_cast<std::size_t>(std::ranges::find(asked, path) - asked.begin());
+  }
+};
+
+TEST_F(BusyServerHttpTest, ManyRequestsOfOnePeerDoNotKeepAnother) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  const auto join = [&] {
+    Peer peer(new MemoryConnection(busy, options.output));
+    ServerHttp::begin(*peer, busy);
+    return peer;
+  };
+  const Peer loud = join();
+  const Peer quiet = join();
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += get("/loud");
+  loud->write(many);
+  EXPECT_LE(asked.size(), 4U);
+  quiet->write(get("/quiet"));
+  executor.run();
+  EXPECT_EQ(asked.size(), 1001U);
+  EXPECT_LT(place_of("/quiet"), 10U);
+  EXPECT_THAT(quiet->take(), EndsWith("/quiet=0"));
+}
+
+TEST_F(BusyServerHttpTest, EachHasItsTurnWhenThereAreMoreThanOneTurnHasRoomFor) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  std::vector<Peer> peers;
+  for (int i = 0; i < 20; ++i) {
+    peers.emplace_back(new MemoryConnection(busy, options.output));
+    ServerHttp::begin(*peers.back(), busy);
+    std::string many;
+    for (int k = 0; k < 50; ++k) many += get("/" + std::to_string(i));
+    peers.back()->write(many);
+  }
+  executor.run();
+  ASSERT_EQ(asked.size(), 1000U);
+  // All have been served for the first time before any is for the third time.
+  for (int i = 0; i < 20; ++i) EXPECT_LT(place_of("/" + std::to_string(i)), 160U) << i;
+}
+
+TEST_F(BusyServerHttpTest, ABodyThatExpandsGivesWayMeanwhile) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  const Peer heavy(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*heavy, busy);
+  const Peer light(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*light, busy);
+  std::string bomb;
+  gzip(std::string(4'000'000, ' '), bomb);
+  heavy->write(post("/heavy", bomb, "Content-Encoding: gzip\r\n"));
+  light->write(get("/light"));
+  executor.run();
+  EXPECT_THAT(asked, ElementsAre("/light", "/heavy"));
+  EXPECT_THAT(heavy->take(), EndsWith("/heavy=4000000"));
+}
+
+}  // namespace
+}  // namespace sluice

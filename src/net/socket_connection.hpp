@@ -1,0 +1,35 @@
+#pragma once
+
+#include "net/connection.hpp"
+#include "net/connection_ticket.hpp"
+#include "net/descriptor.hpp"
+#include "net/event_loop.hpp"
+
+namespace sluice {
+
+/// A connection over an accepted TCP socket, with TLS if a context is given. Its worker has a loop
+/// for sockets.
+class SocketConnection final : public Connection, private EventLoop::Watcher {
+ public:
+  /// `limits` outlive the connection; `tls` is null for a plain one and needed only now.
+  SocketConnection(ConnectionWorker& worker, const OutputLimits& limits, Descriptor socket,
+                   const PeerAddress& peer, TlsContext* tls, ConnectionTicket ticket);
+
+  [[nodiscard]] bool is_established() const override { return transport_.is_established(); }
+
+ private:
+  void on_ready(std::uint32_t events) override;
+  IoResult read_some(std::span<char> room) override;
+  IoResult write_some(std::span<const iovec> parts) override;
+  [[nodiscard]] std::size_t unacknowledged() const override { return transport_.unacknowledged(); }
+  bool end_output() override;
+  bool attach() override;
+  void detach() override;
+  void close() override;
+
+  Descriptor socket_;
+  Transport transport_;
+  ConnectionTicket ticket_;
+};
+
+}  // namespace sluice

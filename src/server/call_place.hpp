@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+
+/// Whose a call is, and its place among the calls of that client; leaving the scope gives it back.
+class CallPlace {
+ public:
+  CallPlace() = default;
+  /// Of a call that is bounded elsewhere.
+  explicit CallPlace(std::string principal) : principal_(std::move(principal)) {}
+  /// Empty if the client has as many as it may. `quota` outlives the place.
+  static CallPlace take(ClientQuota& quota, const std::string& principal) {
+    CallPlace place;
+    if (!quota.try_acquire(principal)) return place;
+    place.quota_ = &quota;
+    place.principal_ = principal;
+    return place;
+  }
+  CallPlace(CallPlace&& other) noexcept
+      : quota_(std::exchange(other.quota_, nullptr)), principal_(std::move(other.principal_)) {}
+  CallPlace& operator=(CallPlace&& other) noexcept {
+    std::swap(quota_, other.quota_);
+    std::swap(principal_, other.principal_);
+    return *this;
+  }
+  ~CallPlace() { leave(); }
+
+  [[nodiscard]] const std::string& principal() const { return principal_; }
+  /// Whether it was taken and not left.
+  explicit operator bool() const { return quota_ != nullptr; }
+  /// Gives it back before the scope ends.
+  void leave() {
+    if (ClientQuota* const quota = std::exchange(quota_, nullptr)) quota->release(principal_);
+  }
+
+ private:
+  ClientQuota* quota_ = nullptr;
+  std::string principal_;
+};
+
+}  // namespace sluice

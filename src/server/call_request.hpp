@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "protocol/negotiation.hpp"
+#include "rpc/message.hpp"
+
+namespace sluice {
+
+/// The request that a call answers. Does not change; shared by the call and its outlet, of which
+/// either may go first.
+struct CallRequest {
+  RequestId id;
+  RequestContext context;
+  std::string client;  // the principal whose call it is
+};
+
+}  // namespace sluice

@@ -1,0 +1,127 @@
+#include "server/long_messages.hpp"
+
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "rpc/error_codes.hpp"
+#include "server/batch.hpp"
+
+namespace sluice {
+namespace {
+
+MessageError no_memory() {
+  return {{kInternalError, "The server has no memory for this message; try it again", {}}, {}};
+}
+
+}  // namespace
+
+struct LongMessage::Work {
+  using Parsed = std::expected<Message, MessageError>;
+
+  void parse() {
+    if (!is_batch(text)) {
+      message = parser.parse(text);
+      return;
+    }
+    batch = parser.parse_batch(text, kMaxBatch);
+    if (!batch) return;
+    for (const std::string_view each : *batch) {
+      parsers.push_back(std::make_unique<MessageParser>());
+      messages.push_back(parsers.back()->parse(each));
+    }
+  }
+  void give_up() {
+    parsers.clear();
+    messages.clear();
+    message = std::unexpected(no_memory());
+    batch = std::unexpected(no_memory());
+  }
+
+  std::string text;
+  MessageParser parser;
+  Parsed message = std::unexpected(MessageError{});
+  std::expected<std::vector<std::string_view>, MessageError> batch =
+      std::unexpected(MessageError{});
+  std::vector<std::unique_ptr<MessageParser>> parsers;  // of the batch's messages
+  std::vector<Parsed> messages;
+  LongMessage* owner = nullptr;  // for its loop; null once that is gone
+};
+
+LongMessage::LongMessage(LongMessages& all, std::string text, Executor::Task ready)
+    : all_(&all), work_(std::make_shared<Work>()), ready_(std::move(ready)) {
+  work_->owner = this;
+  if (share_.hold(all.memory_, text.size())) {
+    work_->text = std::move(text);
+  } else {
+    work_->give_up();
+  }
+}
+
+LongMessage::~LongMessage() {
+  work_->owner = nullptr;
+  share_.release(all_->memory_);
+  // To free it takes a while too.
+  if (all_->workers_ != nullptr) all_->workers_->run([work = std::move(work_)] {});
+  all_->remove(*this);
+}
+
+std::string_view LongMessage::text() const {
+  return work_->text;
+}
+
+const std::expected<Message, MessageError>& LongMessage::message() const {
+  return work_->message;
+}
+
+const std::expected<std::vector<std::string_view>, MessageError>& LongMessage::batch() const {
+  return work_->batch;
+}
+
+const std::expected<Message, MessageError>& LongMessage::message(std::size_t index) const {
+  return work_->messages[index];
+}
+
+std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Task ready) {
+  std::unique_ptr<LongMessage> message(new LongMessage(*this, std::move(text), std::move(ready)));
+  waiting_.push_back(message.get());
+  begin_next();
+  return message;
+}
+
+void LongMessages::begin_next() {
+  if (current_ != nullptr || is_busy_ || waiting_.empty()) return;
+  current_ = waiting_.front();
+  waiting_.pop_front();
+  is_busy_ = true;
+  auto job = [this, work = current_->work_] {
+    try {
+      if (!work->text.empty()) work->parse();
+    } catch (const std::bad_alloc&) {
+      work->give_up();
+    }
+    loop_->post([this, work] { end(work); });
+  };
+  if (workers_ == nullptr || !workers_->run(job)) job();
+}
+
+void LongMessages::end(const std::shared_ptr<LongMessage::Work>& work) {
+  is_busy_ = false;
+  if (work->owner == nullptr) {
+    begin_next();
+    return;
+  }
+  work->owner->is_ready_ = true;
+  // It may destroy the message.
+  Executor::Task ready = std::move(work->owner->ready_);
+  ready();
+}
+
+void LongMessages::remove(LongMessage& message) {
+  std::erase(waiting_, &message);
+  if (current_ == &message) current_ = nullptr;
+  begin_next();
+}
+
+}  // namespace sluice

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "core/memory_budget.hpp"
+#include "net/http_exchange.hpp"
+#include "rpc/message.hpp"
+#include "server/worker_pool.hpp"
+
+namespace sluice {
+
+class LongMessages;
+
+/// A long message, or a long batch, that is parsed, or waits for it. Belongs to its loop.
+/// Destroyed, it makes room for the next.
+class LongMessage final : public PreparedBody {
+ public:
+  ~LongMessage() override;
+  LongMessage(const LongMessage&) = delete;
+  LongMessage& operator=(const LongMessage&) = delete;
+
+  [[nodiscard]] bool is_ready() const override { return is_ready_; }
+  [[nodiscard]] std::string_view text() const override;
+
+  // When it is ready.
+
+  /// As MessageParser::parse(), of what is no batch. Lives as long as this.
+  [[nodiscard]] const std::expected<Message, MessageError>& message() const;
+  /// As MessageParser::parse_batch() with kMaxBatch.
+  [[nodiscard]] const std::expected<std::vector<std::string_view>, MessageError>& batch() const;
+  /// That of the batch's texts, parsed. Lives as long as this.
+  [[nodiscard]] const std::expected<Message, MessageError>& message(std::size_t index) const;
+
+ private:
+  friend class LongMessages;
+  /// What the worker has meanwhile.
+  struct Work;
+
+  LongMessage(LongMessages& all, std::string text, Executor::Task ready);
+
+  LongMessages* all_;
+  std::shared_ptr<Work> work_;
+  Executor::Task ready_;
+  BudgetShare share_;  // of the text
+  bool is_ready_ = false;
+};
+
+/// Has long messages parsed by a worker, for that takes long enough for others on the loop to
+/// notice; one after another, so that the value of only one, which may be many times as large as
+/// its text, is in memory. Belongs to its loop, and outlives its messages.
+class LongMessages {
+ public:
+  /// Bytes of a message that is worth it. Parsing a shorter one takes about as long as a read.
+  static constexpr std::size_t kLong = std::size_t{64} << 10U;
+
+  /// `workers` and `memory` outlive this. Without the one messages are parsed at once; without the
+  /// other there is no limit.
+  LongMessages(Executor& loop, WorkerPool* workers, MemoryBudget* memory)
+      : loop_(&loop), workers_(workers), memory_(memory) {}
+
+  static bool is_long(std::string_view text) { return text.size() > kLong; }
+
+  /// Parses `text`. `ready` runs on a later turn, unless the message is gone by then.
+  /// When there is no memory for it, what comes of it is an error that says so.
+  std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready);
+
+ private:
+  friend class LongMessage;
+  void remove(LongMessage& message);
+  void begin_next();
+  void end(const std::shared_ptr<LongMessage::Work>& work);
+
+  Executor* loop_;
+  WorkerPool* workers_;
+  MemoryBudget* memory_;
+  std::deque<LongMessage*> waiting_;
+  LongMessage* current_ = nullptr;  // whose value is in memory, or being made
+  bool is_busy_ = false;            // so is the worker, perhaps for one that is gone
+};
+
+}  // namespace sluice

@@ -1,0 +1,54 @@
+#include "stream/client_memory.hpp"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace sluice {
+
+struct ClientMemory::Table {
+  struct Place {
+    std::weak_ptr<MemoryShare> share;
+    /// Shares that refer to this place: while one goes, the client may get another.
+    std::size_t entries = 0;
+  };
+  using Places = std::map<std::string, Place, std::less<>>;
+  std::mutex mutex;
+  Places places;
+};
+
+/// A share that leaves the table when it goes.
+class ClientMemory::Entry final : public MemoryShare {
+ public:
+  /// With the table locked.
+  Entry(MemoryBudget& budget, std::shared_ptr<Table> table, Table::Places::iterator at)
+      : MemoryShare(budget), table_(std::move(table)), at_(at) {
+    ++at_->second.entries;
+  }
+  ~Entry() {
+    const std::lock_guard lock(table_->mutex);
+    if (--at_->second.entries == 0) table_->places.erase(at_);
+  }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+ private:
+  std::shared_ptr<Table> table_;
+  Table::Places::iterator at_;
+};
+
+ClientMemory::ClientMemory(MemoryBudget& budget)
+    : budget_(&budget), table_(std::make_shared<Table>()) {}
+
+std::shared_ptr<MemoryShare> ClientMemory::of(const std::string& client) {
+  const std::lock_guard lock(table_->mutex);
+  const auto at = table_->places.try_emplace(client).first;
+  std::shared_ptr<MemoryShare> share = at->second.share.lock();
+  if (share == nullptr) {
+    share = std::make_shared<Entry>(*budget_, table_, at);
+    at->second.share = share;
+  }
+  return share;
+}
+
+}  // namespace sluice

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "core/memory_budget.hpp"
+
+namespace sluice {
+
+/// One client's part of a budget, over all loops. It may hold as much as is free: alone that is
+/// half of the budget, and with n others that take all they may, one part of n + 2. So there is
+/// always room for whoever comes next. Thread-safe, lock-free.
+class MemoryShare {
+ public:
+  explicit MemoryShare(MemoryBudget& budget) : budget_(&budget) {}
+
+  /// As those of the budget.
+  bool try_acquire(std::size_t bytes) {
+    const std::size_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (used <= free_bytes() && budget_->try_acquire(bytes)) return true;
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
+  }
+  void acquire_beyond_limit(std::size_t bytes) {
+    used_.fetch_add(bytes, std::memory_order_relaxed);
+    budget_->acquire_beyond_limit(bytes);
+  }
+  /// Releasing nothing touches no budget, which may be gone by then.
+  void release(std::size_t bytes) {
+    if (bytes == 0) return;
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    budget_->release(bytes);
+  }
+  /// Whether less than a sixteenth of what it may hold is left.
+  [[nodiscard]] bool is_short() const {
+    return used_.load(std::memory_order_relaxed) > free_bytes() / 16 * 15;
+  }
+
+ private:
+  [[nodiscard]] std::size_t free_bytes() const {
+    const std::size_t used = budget_->used();
+    return used < budget_->limit() ? budget_->limit() - used : 0;
+  }
+
+  MemoryBudget* budget_;
+  std::atomic<std::size_t> used_ = 0;
+};
+
+/// The shares of all clients that have one. Thread-safe.
+class ClientMemory {
+ public:
+  /// `budget` outlives what the shares hold.
+  explicit ClientMemory(MemoryBudget& budget);
+
+  /// The client's share, which goes with its last handle.
+  std::shared_ptr<MemoryShare> of(const std::string& client);
+
+ private:
+  struct Table;
+  class Entry;
+
+  MemoryBudget* budget_;
+  std::shared_ptr<Table> table_;  // handles may outlive this
+};
+
+}  // namespace sluice

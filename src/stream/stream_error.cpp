@@ -1,0 +1,20 @@
+#include "stream/stream_error.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+
+namespace sluice {
+
+std::unexpected<Error> over_limit(std::string message) {
+  static LogLimit limit;
+  if (const auto left_out = limit.take()) {
+    log_warning("a limit is reached",
+                {{"told", std::string_view(message)}, {"left_out", *left_out}});
+  }
+  return fail(kStreamLimit, std::move(message));
+}
+
+}  // namespace sluice

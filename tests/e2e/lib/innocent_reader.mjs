@@ -1,0 +1,50 @@
+// The thread of innocent.mjs.
+
+import http from 'node:http';
+import { parentPort, workerData } from 'node:worker_threads';
+import * as wire from './wire.mjs';
+
+const address = '127.0.0.9';
+const where = { host: workerData.host, port: workerData.port, localAddress: address, agent: false };
+
+function call([method, params]) {
+  return new Promise((resolve, reject) => {
+    const request = http.request({ ...where, method: 'POST', path: '/mcp' });
+    request.setHeader('Content-Type', 'application/json');
+    request.setHeader('Accept', 'application/json');
+    request.on('error', reject);
+    request.on('response', async (response) => {
+      let text = '';
+      for await (const part of response) text += part;
+      resolve(JSON.parse(text).result);
+    });
+    request.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  });
+}
+
+const { stream_id } = await call(wire.start({ count: 1_000_000, interval_us: 20_000 }));
+const request = http.get({ ...where, path: wire.path.stream(stream_id) });
+let last = null;
+let gap = 0;
+let chunks = 0;
+let whole = true;
+request.on('response', (response) => {
+  response.setEncoding('utf8');
+  response.on('data', (text) => {
+    for (const [, seq] of text.matchAll(/^id: ?(\d+)$/gm)) {
+      whole &&= Number(seq) === chunks;
+      ++chunks;
+    }
+    const now = performance.now();
+    if (last === null) parentPort.postMessage({ reading: true });
+    else gap = Math.max(gap, now - last);
+    last = now;
+  });
+});
+parentPort.on('message', async () => {
+  // What is late now is late.
+  gap = Math.max(gap, performance.now() - last);
+  request.destroy();
+  parentPort.postMessage({ gap, chunks, whole });
+  parentPort.close();
+});
