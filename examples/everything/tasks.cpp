@@ -16,7 +16,7 @@ using sluice::Call;
 using sluice::Task;
 using sluice::TaskSupport;
 
-struct Name {
+struct PersonName {
   std::string name;
 };
 struct Work {
@@ -26,14 +26,14 @@ struct Work {
 struct File {
   std::optional<std::string> filename;
 };
-struct Confirmation {
+struct Consent {
   bool confirm;
 };
 
 }  // namespace
 
 void add_tasks(sluice::Server& server) {
-  server.tool("greet", "Greets", [](Name in) { return "Hello, " + in.name + "!"; });
+  server.tool("greet", "Greets", [](PersonName in) { return "Hello, " + in.name + "!"; });
   server.tool("slow_compute", "Takes as long as it is told",
               [](Work in, Call& call) -> Task<std::string> {
                 const std::chrono::duration<double> time(in.seconds);
@@ -55,7 +55,7 @@ void add_tasks(sluice::Server& server) {
               {.tasks = TaskSupport::optional});
   server.tool("confirm_delete", "Asks before it deletes",
               [](File in, Call& call) -> Task<std::string> {
-                const auto answer = co_await call.elicit<Confirmation>(
+                const auto answer = co_await call.elicit<Consent>(
                     "Delete " + in.filename.value_or("it") + "?", "confirm");
                 co_return answer&& answer.content->confirm ? "Deleted" : "Kept";
               },
@@ -63,8 +63,8 @@ void add_tasks(sluice::Server& server) {
   server.tool("multi_input", "Asks two things at once",
               [](Call& call) -> Task<std::string> {
                 std::vector<sluice::Question> questions;
-                questions.push_back(Call::elicitation<Name>("Your first name?", "first"));
-                questions.push_back(Call::elicitation<Name>("Your last name?", "last"));
+                questions.push_back(Call::elicitation<PersonName>("Your first name?", "first"));
+                questions.push_back(Call::elicitation<PersonName>("Your last name?", "last"));
                 const std::vector<sluice::json::value> answers =
                     co_await call.ask(std::move(questions));
                 co_return "Got " + std::to_string(answers.size()) + " answers";
@@ -72,7 +72,8 @@ void add_tasks(sluice::Server& server) {
               {.tasks = TaskSupport::optional});
   server.tool("test_tool_with_task", "Asks for a name, then goes on as a task",
               [](Call& call) -> Task<std::string> {
-                const auto answer = co_await call.elicit<Name>("What is your name?", "user_name");
+                const auto answer =
+                    co_await call.elicit<PersonName>("What is your name?", "user_name");
                 call.begin_task();
                 co_await call.sleep(300ms);
                 co_return "Hello, " + (answer ? answer.content->name : "you") + "!";

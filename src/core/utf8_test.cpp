@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-std::string encode(std::uint32_t code_point) {
+std::string utf8_of(std::uint32_t code_point) {
   const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };
   if (code_point < 0x80) return {byte(code_point)};
   if (code_point < 0x800) return {byte(0xC0 | code_point >> 6U), byte(0x80 | (code_point & 0x3F))};
@@ -23,20 +23,20 @@ std::string encode(std::uint32_t code_point) {
 TEST(Utf8, AcceptsEveryCodePointButSurrogates) {
   for (std::uint32_t code_point = 0; code_point <= 0x10FFFF; ++code_point) {
     const bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
-    ASSERT_EQ(is_valid_utf8(encode(code_point)), !surrogate) << std::hex << code_point;
+    ASSERT_EQ(is_valid_utf8(utf8_of(code_point)), !surrogate) << std::hex << code_point;
   }
   for (std::uint32_t code_point = 0x110000; code_point <= 0x1FFFFF; ++code_point) {
-    ASSERT_FALSE(is_valid_utf8(encode(code_point))) << std::hex << code_point;
+    ASSERT_FALSE(is_valid_utf8(utf8_of(code_point))) << std::hex << code_point;
   }
 }
 
-// Every sequence of one, two and three bytes against the set of what encode() can make.
+// Every sequence of one, two and three bytes against the set of what utf8_of() can make.
 TEST(Utf8, AcceptsNoOtherShortSequence) {
   std::vector<bool> valid(1U << 24U);
   for (std::uint32_t code_point = 0; code_point < 0x10000; ++code_point) {
     if (code_point >= 0xD800 && code_point <= 0xDFFF) continue;
     std::uint32_t key = 0;
-    for (const char c : encode(code_point)) key = key << 8U | static_cast<unsigned char>(c);
+    for (const char c : utf8_of(code_point)) key = key << 8U | static_cast<unsigned char>(c);
     if (code_point >= 0x80) valid[key] = true;
   }
   const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };
@@ -80,7 +80,7 @@ TEST(Utf8, FindsAFaultWhereverItIs) {
 TEST(CompleteUtf8Prefix, EndsBeforeAnUnfinishedCharacter) {
   for (const std::uint32_t code_point : {0x61U, 0xE9U, 0x7FFU, 0x800U, 0x20ACU, 0xD7FFU, 0xE000U,
                                          0xFFFFU, 0x10000U, 0x1F600U, 0x10FFFFU}) {
-    const std::string character = encode(code_point);
+    const std::string character = utf8_of(code_point);
     for (const std::string before : {"", "x", "\xC3\xA9", "\xF0\x9F\x98\x80"}) {
       for (std::size_t cut = 0; cut <= character.size(); ++cut) {
         const bool whole = cut == character.size();

@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 /// Of a text that says why a task has failed, this much is its `statusMessage`.
-constexpr std::size_t kMaxMessage = 1000;
+constexpr std::size_t kMaxStatusMessage = 1000;
 /// A task was cancelled, so that its request has no result.
 constexpr int kCancelled = -32000;
 
@@ -280,7 +280,7 @@ void TaskRecord::end(Ending ending, std::string_view why, std::string_view respo
 
 void TaskRecord::set_status(TaskStatus status, std::string_view message) {
   state_.status = status;
-  message = message.substr(0, kMaxMessage);
+  message = message.substr(0, kMaxStatusMessage);
   state_.message = message.substr(0, complete_utf8_prefix(message));
   state_.updated = std::max(state_.updated, environment_->time_of_day());
   announce();
