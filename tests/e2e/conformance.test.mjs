@@ -1,6 +1,7 @@
-// The official conformance suite against sluice-everything, over HTTP and without the network. How
-// many checks of each scenario pass is compared with fixtures/conformance.json, because the suite
-// also calls a scenario passed that checked nothing.
+// The official conformance suites, the newest and the one that npm installs by default, against
+// sluice-everything, over HTTP and without the network. How many checks of each scenario pass is
+// compared with fixtures/conformance.json, because a suite also calls a scenario passed that checked
+// nothing.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -10,10 +11,8 @@ import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { clean_environment, root, start_everything } from './lib/server.mjs';
 
-const suite = path.join(
-  root,
-  'tests/node_modules/@modelcontextprotocol/conformance/dist/index.js',
-);
+const kNewest = '@modelcontextprotocol/conformance';
+const kDefault = 'conformance-0.1';
 const golden = JSON.parse(
   readFileSync(path.join(root, 'tests/e2e/fixtures/conformance.json'), 'utf8'),
 );
@@ -24,10 +23,11 @@ after(() => rmSync(folder, { recursive: true }));
 const { port } = await start_everything({ after });
 const url = `http://localhost:${port}/mcp`;
 
-// {status, output} of the suite with these arguments.
-function run(...args) {
+// {status, output} of a suite with these arguments.
+function run(suite, ...args) {
+  const program = path.join(root, 'tests/node_modules', suite, 'dist/index.js');
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [suite, 'server', '--url', url, ...args, '-o', folder], {
+    const child = spawn(process.execPath, [program, 'server', '--url', url, ...args, '-o', folder], {
       env: clean_environment(),
       timeout: kDeadline,
     });
@@ -55,14 +55,15 @@ function passed(output) {
   return counts;
 }
 
-describe('the conformance suite', () => {
-  for (const [name, args] of [
-    ['2025-11-25', ['--requirements', '2025-11-25']],
-    ['2026-07-28', ['--requirements', '2026-07-28']],
-    ['all', ['--suite', 'all']],
+describe('the conformance suites', () => {
+  for (const [name, suite, args] of [
+    ['2025-11-25', kNewest, ['--requirements', '2025-11-25']],
+    ['2026-07-28', kNewest, ['--requirements', '2026-07-28']],
+    ['all', kNewest, ['--suite', 'all']],
+    ['all of 0.1', kDefault, ['--suite', 'all']],
   ]) {
-    test(`passes whole: ${name}`, { timeout: kDeadline }, async () => {
-      const { status, output } = await run(...args);
+    test(`pass whole: ${name}`, { timeout: kDeadline }, async () => {
+      const { status, output } = await run(suite, ...args);
       assert.equal(status, 0, output);
       assert.deepEqual(passed(output), golden[name]);
     });
