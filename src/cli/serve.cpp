@@ -68,6 +68,9 @@ ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsCon
   options.http.idle_timeout = config.http.keep_alive;
   options.http.output.stall_timeout = config.http.write_stall;
   options.http.event_keep_alive = config.http.event_keep_alive;
+  if (config.http.event_keep_alive != Duration{}) {
+    options.http.ping_interval = 2 * config.http.event_keep_alive;
+  }
   for (const ApiKey& key : config.access.api_keys) {
     options.access.api_keys.emplace_back(key.name, key.key);
   }

@@ -360,9 +360,11 @@ std::vector<Setting> make_settings() {
   add(duration("http.write_stall", "--write-stall",
                "Connections that take no bytes for this long are closed",
                SLUICE_AT(http.write_stall)));
-  add(duration("http.event_keep_alive", "--event-keep-alive",
-               "An event stream that is silent gets a comment this often",
-               SLUICE_AT(http.event_keep_alive)));
+  add(duration(
+      "http.event_keep_alive", "--event-keep-alive",
+      "An event stream that is silent gets a comment this often, a WebSocket a ping half as "
+      "often",
+      SLUICE_AT(http.event_keep_alive)));
 
   add(api_keys());
   add(text("access.api_key_file", "--api-key-file", "FILE",

@@ -1,116 +1,16 @@
 // The sequence diagrams of the specification's pages on transports, arrow by arrow: what the client
-// sends and what comes back, in this order and nothing else.
+// sends and what comes back, in this order and nothing else. Over HTTP also behind nginx, which is
+// told a path and nothing else.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { LineClient } from './lib/lines.mjs';
+import { behind, start_nginx } from './lib/nginx.mjs';
 import { check_message } from './lib/schemas.mjs';
 import { clean_environment, everything, start_everything } from './lib/server.mjs';
+import { StreamableClient, events, initialize } from './lib/streamable.mjs';
 
-const kInfo = { name: 'diagrams', version: '1' };
-const kDeadline = 30_000;
-
-// A client of one revision over HTTP. `arrows` has what went either way.
-class HttpClient {
-  arrows = [];
-  #last_id = 0;
-  #session;
-  #agreed = false;
-
-  constructor(server, revision) {
-    this.url = server.mcp_url;
-    this.revision = revision;
-    this.modern = revision === '2026-07-28';
-  }
-
-  #headers(message) {
-    const headers = { accept: 'application/json, text/event-stream' };
-    if (message) headers['content-type'] = 'application/json';
-    if (this.#session) headers['mcp-session-id'] = this.#session;
-    if (this.modern || this.#agreed) headers['mcp-protocol-version'] = this.revision;
-    if (this.modern) {
-      headers['mcp-method'] = message.method;
-      if (message.params?.name) headers['mcp-name'] = message.params.name;
-    }
-    return headers;
-  }
-
-  // POSTs a message of this kind and gives the reply's messages one by one.
-  async *post(message, label = message.method) {
-    this.arrows.push(`-> POST ${label}`);
-    const body = { jsonrpc: '2.0', ...message };
-    if (message.method && !message.method.startsWith('notifications/')) body.id = ++this.#last_id;
-    if (this.modern && body.id) {
-      body.params = {
-        ...message.params,
-        _meta: {
-          ...message.params?._meta,
-          'io.modelcontextprotocol/protocolVersion': this.revision,
-          'io.modelcontextprotocol/clientInfo': kInfo,
-          'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
-        },
-      };
-    }
-    yield* this.#read(
-      await fetch(this.url, {
-        method: 'POST',
-        headers: this.#headers(message),
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(kDeadline),
-      }),
-      message.method,
-    );
-  }
-
-  // Opens the session's own stream.
-  async *get() {
-    this.arrows.push('-> GET');
-    const signal = AbortSignal.timeout(kDeadline);
-    yield* this.#read(await fetch(this.url, { headers: this.#headers(), signal }));
-  }
-
-  async *#read(reply, method) {
-    this.#session ??= reply.headers.get('mcp-session-id');
-    const type = reply.headers.get('content-type')?.split(';')[0];
-    this.arrows.push(['<-', reply.status, type].filter(Boolean).join(' '));
-    if (!type) return;
-    for await (const message of type === 'application/json' ? [await reply.json()] : events(reply)) {
-      check_message(message, method, this.revision);
-      if (method === 'initialize') this.#agreed = true;
-      this.arrows.push(`<- ${message.method ?? (message.error ? 'error' : 'result')}`);
-      yield message;
-    }
-    if (type === 'text/event-stream') this.arrows.push('<- end');
-  }
-
-  // Sends a message and reads all that comes back; the last message.
-  async ask(message, label) {
-    let last;
-    for await (const each of this.post(message, label)) last = each;
-    return last;
-  }
-}
-
-// The messages of an event stream. An event without data only says where to resume.
-async function* events(reply) {
-  let rest = '';
-  for await (const text of reply.body.pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + text).split('\n\n');
-    rest = parts.pop();
-    for (const part of parts) {
-      const data = /^data: (.+)$/m.exec(part)?.[1];
-      const type = /^event: (.+)$/m.exec(part)?.[1] ?? 'message';
-      if (type === 'endpoint') yield { endpoint: data };
-      else if (data) yield JSON.parse(data);
-    }
-  }
-}
-
-const initialize = (revision, capabilities = {}) => ({
-  method: 'initialize',
-  params: { protocolVersion: revision, capabilities, clientInfo: kInfo },
-});
 const call = (name, params = {}) => ({ method: 'tools/call', params: { name, ...params } });
 const count = call('count', { arguments: { to: 2 }, _meta: { progressToken: 1 } });
 
@@ -123,142 +23,153 @@ const counted = [
   '<- end',
 ];
 
-for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26']) {
-  test(`${revision}: a session over Streamable HTTP`, async (t) => {
-    const client = new HttpClient(await start_everything(t), revision);
-    const expect_arrows = (...arrows) => assert.deepEqual(client.arrows.splice(0), arrows);
+const places = {
+  'nothing between': start_everything,
+  'behind nginx': async (t) => {
+    const server = await start_everything(t);
+    const location = `location /ai/ { proxy_pass ${server.base}/; }`;
+    return behind(t, server, await start_nginx(t, location), '/ai');
+  },
+};
 
-    await client.ask(initialize(revision, { sampling: {} }));
-    expect_arrows('-> POST initialize', '<- 200 application/json', '<- result');
-    await client.ask({ method: 'notifications/initialized' });
-    expect_arrows('-> POST notifications/initialized', '<- 202');
+for (const [where, start] of Object.entries(places)) {
+  for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26']) {
+    test(`${revision}: a session over Streamable HTTP, ${where}`, async (t) => {
+      const client = new StreamableClient(await start(t), revision);
+      const expect_arrows = (...arrows) => assert.deepEqual(client.arrows.splice(0), arrows);
 
+      await client.ask(initialize(revision, { sampling: {} }));
+      expect_arrows('-> POST initialize', '<- 200 application/json', '<- result');
+      await client.ask({ method: 'notifications/initialized' });
+      expect_arrows('-> POST notifications/initialized', '<- 202');
+
+      await client.ask(call('test_simple_text'));
+      expect_arrows('-> POST tools/call', '<- 200 application/json', '<- result');
+      await client.ask(count);
+      expect_arrows(...counted);
+
+      await client.ask({ method: 'notifications/roots/list_changed' });
+      expect_arrows('-> POST notifications/roots/list_changed', '<- 202');
+      // The server asks on the call's stream; the answer is a message of its own.
+      for await (const asked of client.post(call('test_sampling', { arguments: { prompt: 'Hi' } }))) {
+        if (asked.method !== 'sampling/createMessage') continue;
+        const content = { type: 'text', text: 'Hello' };
+        const result = { role: 'assistant', content, model: 'a model' };
+        await client.ask({ id: asked.id, result }, 'response');
+      }
+      expect_arrows(
+        '-> POST tools/call',
+        '<- 200 text/event-stream',
+        '<- sampling/createMessage',
+        '-> POST response',
+        '<- 202',
+        '<- result',
+        '<- end',
+      );
+
+      const stream = client.get();
+      const first = stream.next();
+      while (client.arrows.length < 2) await new Promise(setImmediate);
+      expect_arrows('-> GET', '<- 200 text/event-stream');
+      await client.ask(call('test_trigger_tool_change'));
+      await first;
+      const arrows = client.arrows.splice(0);
+      assert.deepEqual(arrows.toSorted(), [
+        '-> POST tools/call',
+        '<- 200 application/json',
+        '<- notifications/tools/list_changed',
+        '<- result',
+      ]);
+      await stream.return();
+    });
+  }
+
+  test(`2026-07-28: a simple response, a streaming one, and a notification, ${where}`, async (t) => {
+    const client = new StreamableClient(await start(t), '2026-07-28');
     await client.ask(call('test_simple_text'));
-    expect_arrows('-> POST tools/call', '<- 200 application/json', '<- result');
     await client.ask(count);
-    expect_arrows(...counted);
-
-    await client.ask({ method: 'notifications/roots/list_changed' });
-    expect_arrows('-> POST notifications/roots/list_changed', '<- 202');
-    // The server asks on the call's stream; the answer is a message of its own.
-    for await (const asked of client.post(call('test_sampling', { arguments: { prompt: 'Hi' } }))) {
-      if (asked.method !== 'sampling/createMessage') continue;
-      const content = { type: 'text', text: 'Hello' };
-      const result = { role: 'assistant', content, model: 'a model' };
-      await client.ask({ id: asked.id, result }, 'response');
-    }
-    expect_arrows(
-      '-> POST tools/call',
-      '<- 200 text/event-stream',
-      '<- sampling/createMessage',
-      '-> POST response',
-      '<- 202',
-      '<- result',
-      '<- end',
-    );
-
-    const stream = client.get();
-    const first = stream.next();
-    while (client.arrows.length < 2) await new Promise(setImmediate);
-    expect_arrows('-> GET', '<- 200 text/event-stream');
-    await client.ask(call('test_trigger_tool_change'));
-    await first;
-    const arrows = client.arrows.splice(0);
-    assert.deepEqual(arrows.toSorted(), [
+    await client.ask({ method: 'notifications/cancelled', params: { requestId: 'nothing' } });
+    assert.deepEqual(client.arrows, [
       '-> POST tools/call',
       '<- 200 application/json',
-      '<- notifications/tools/list_changed',
       '<- result',
+      ...counted,
+      '-> POST notifications/cancelled',
+      '<- 202',
     ]);
-    await stream.return();
+  });
+
+  test(`2026-07-28: a request that needs input, ${where}`, async (t) => {
+    const client = new StreamableClient(await start(t), '2026-07-28');
+    const asked = await client.ask(call('test_input_required_result_elicitation'));
+    assert.equal(asked.result.resultType, 'input_required');
+    const [[key, request]] = Object.entries(asked.result.inputRequests);
+    assert.equal(request.method, 'elicitation/create');
+    const answered = await client.ask(
+      call('test_input_required_result_elicitation', {
+        inputResponses: { [key]: { action: 'accept', content: { name: 'Ada' } } },
+        requestState: asked.result.requestState,
+      }),
+    );
+    assert.match(answered.result.content[0].text, /Ada/);
+    assert.equal(answered.id, asked.id + 1);
+    assert.deepEqual(client.arrows, [
+      ...['-> POST tools/call', '<- 200 application/json', '<- result'],
+      ...['-> POST tools/call', '<- 200 application/json', '<- result'],
+    ]);
+  });
+
+  test(`2026-07-28: a subscription, ${where}`, async (t) => {
+    const client = new StreamableClient(await start(t), '2026-07-28');
+    const other = new StreamableClient({ mcp_url: client.url }, '2026-07-28');
+    const stream = client.post({
+      method: 'subscriptions/listen',
+      params: {
+        notifications: {
+          toolsListChanged: true,
+          resourceSubscriptions: ['test://watched-resource'],
+        },
+      },
+    });
+    await stream.next();
+    await other.ask(call('test_trigger_tool_change'));
+    await stream.next();
+    await other.ask(call('test_trigger_resource_update'));
+    await stream.next();
+    assert.deepEqual(client.arrows, [
+      '-> POST subscriptions/listen',
+      '<- 200 text/event-stream',
+      '<- notifications/subscriptions/acknowledged',
+      '<- notifications/tools/list_changed',
+      '<- notifications/resources/updated',
+    ]);
+    await stream.return(); // the client closes the stream
+  });
+
+  test(`2024-11-05: HTTP with SSE, ${where}`, async (t) => {
+    const server = await start(t);
+    const closing = new AbortController();
+    const reply = await fetch(`${server.base}/sse`, { signal: closing.signal });
+    const stream = events(reply);
+    const { endpoint } = (await stream.next()).value;
+    const post = (message) =>
+      fetch(new URL(endpoint, `${server.base}/sse`), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      });
+    for (const [id, message] of [initialize('2024-11-05'), { method: 'tools/list' }].entries()) {
+      assert.equal((await post({ id, ...message })).status, 202);
+      const { value } = await stream.next();
+      assert.equal(value.id, id);
+      check_message(value, message.method, '2024-11-05');
+    }
+    closing.abort();
+    await assert.rejects(stream.next());
+    // The session ends with its connection.
+    while ((await post({ id: 9, method: 'ping' })).status !== 404) await new Promise(setImmediate);
   });
 }
-
-test('2026-07-28: a simple response, a streaming one, and a notification', async (t) => {
-  const client = new HttpClient(await start_everything(t), '2026-07-28');
-  await client.ask(call('test_simple_text'));
-  await client.ask(count);
-  await client.ask({ method: 'notifications/cancelled', params: { requestId: 'nothing' } });
-  assert.deepEqual(client.arrows, [
-    '-> POST tools/call',
-    '<- 200 application/json',
-    '<- result',
-    ...counted,
-    '-> POST notifications/cancelled',
-    '<- 202',
-  ]);
-});
-
-test('2026-07-28: a request that needs input', async (t) => {
-  const client = new HttpClient(await start_everything(t), '2026-07-28');
-  const asked = await client.ask(call('test_input_required_result_elicitation'));
-  assert.equal(asked.result.resultType, 'input_required');
-  const [[key, request]] = Object.entries(asked.result.inputRequests);
-  assert.equal(request.method, 'elicitation/create');
-  const answered = await client.ask(
-    call('test_input_required_result_elicitation', {
-      inputResponses: { [key]: { action: 'accept', content: { name: 'Ada' } } },
-      requestState: asked.result.requestState,
-    }),
-  );
-  assert.match(answered.result.content[0].text, /Ada/);
-  assert.equal(answered.id, asked.id + 1);
-  assert.deepEqual(client.arrows, [
-    ...['-> POST tools/call', '<- 200 application/json', '<- result'],
-    ...['-> POST tools/call', '<- 200 application/json', '<- result'],
-  ]);
-});
-
-test('2026-07-28: a subscription', async (t) => {
-  const client = new HttpClient(await start_everything(t), '2026-07-28');
-  const other = new HttpClient({ mcp_url: client.url }, '2026-07-28');
-  const stream = client.post({
-    method: 'subscriptions/listen',
-    params: {
-      notifications: {
-        toolsListChanged: true,
-        resourceSubscriptions: ['test://watched-resource'],
-      },
-    },
-  });
-  await stream.next();
-  await other.ask(call('test_trigger_tool_change'));
-  await stream.next();
-  await other.ask(call('test_trigger_resource_update'));
-  await stream.next();
-  assert.deepEqual(client.arrows, [
-    '-> POST subscriptions/listen',
-    '<- 200 text/event-stream',
-    '<- notifications/subscriptions/acknowledged',
-    '<- notifications/tools/list_changed',
-    '<- notifications/resources/updated',
-  ]);
-  await stream.return(); // the client closes the stream
-});
-
-test('2024-11-05: HTTP with SSE', async (t) => {
-  const server = await start_everything(t);
-  const closing = new AbortController();
-  const reply = await fetch(`${server.base}/sse`, { signal: closing.signal });
-  const stream = events(reply);
-  const { endpoint } = (await stream.next()).value;
-  const post = (message) =>
-    fetch(new URL(endpoint, server.base), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
-    });
-  for (const [id, message] of [initialize('2024-11-05'), { method: 'tools/list' }].entries()) {
-    assert.equal((await post({ id, ...message })).status, 202);
-    const { value } = await stream.next();
-    assert.equal(value.id, id);
-    check_message(value, message.method, '2024-11-05');
-  }
-  closing.abort();
-  await assert.rejects(stream.next());
-  // The session ends with its connection.
-  while ((await post({ id: 9, method: 'ping' })).status !== 404) await new Promise(setImmediate);
-});
 
 test('all revisions: a subprocess', async (t) => {
   for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {

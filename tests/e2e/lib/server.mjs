@@ -33,6 +33,7 @@ export function clean_environment(extra = {}) {
 export class Server {
   constructor(child) {
     this.child = child;
+    this.prefix = ''; // of all paths
     this.output = '';
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -80,13 +81,13 @@ export class Server {
   }
 
   get base() {
-    return `${this.tls ? 'https' : 'http'}://${this.host}:${this.port}`;
+    return `${this.tls ? 'https' : 'http'}://${this.host}:${this.port}${this.prefix}`;
   }
   get mcp_url() {
     return `${this.base}/mcp`;
   }
   get ws_url() {
-    return `${this.tls ? 'wss' : 'ws'}://${this.host}:${this.port}/ws`;
+    return `${this.tls ? 'wss' : 'ws'}://${this.host}:${this.port}${this.prefix}/ws`;
   }
 
   // One HTTP exchange: {status, headers, body: Buffer}.
@@ -106,7 +107,7 @@ export class Server {
           host: this.host,
           port: this.port,
           method,
-          path: target,
+          path: this.prefix + target,
           headers:
             body === undefined
               ? headers
