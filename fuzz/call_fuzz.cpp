@@ -128,7 +128,7 @@ class Client final : public Caller {
 
   [[nodiscard]] const std::string& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& /*id*/) override {
-    if (full) return fail(-32000, "full");
+    if (full) return fail(kBusy, "full");
     auto channel = std::make_shared<FuzzChannel>(*this, current, streams_);
     if (session_ != nullptr) {
       Result<std::unique_ptr<Session::Call>> entry =
@@ -293,7 +293,7 @@ class World {
     // The rest is forgotten, which answers too.
     handlers_.clear();
     executor_.run();
-    tasks_->end_all({-32000, "over", {}});
+    tasks_->end_all({kBusy, "over", {}});
     executor_.run();
     for (Client& client : clients_) {
       for (const auto& channel : client.channels) channel->set_room(true);
@@ -366,7 +366,7 @@ class World {
         break;
       case 14:
         if (choices_.below(8) == 0)
-          dispatcher_->end_calls({-32000, "The server is shutting down", {}});
+          dispatcher_->end_calls({kBusy, "The server is shutting down", {}});
         break;
       default:
         executor_.run();
@@ -500,7 +500,7 @@ class World {
         break;
       default:
         // What a time limit does.
-        call->fail({-32001, "too long", {}});
+        call->fail({kTimedOut, "too long", {}});
         call->complete({.text = "late"});
     }
     require(call->over());

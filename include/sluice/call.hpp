@@ -196,8 +196,8 @@ class Call {
   void disconnect(std::chrono::milliseconds retry) { backend_->disconnect(retry); }
 
   /// From here on the call is a task, if the tool `asks_first` and the client's call of it is to
-  /// become one: the client hears so, and asks for the result later. Throws Error -32010 when there
-  /// are too many tasks.
+  /// become one: the client hears so, and asks for the result later. Throws Error kLimitReached
+  /// when there are too many tasks.
   void begin_task() { backend_->begin_task(); }
 
   // What a coroutine waits for.
@@ -253,7 +253,7 @@ class Call {
   // Other threads.
 
   /// Runs `work` on a worker thread and waits for what it returns. It may refer to what the handler
-  /// has: a handler whose request is over is destroyed only after it. Throws Error -32000 if too
+  /// has: a handler whose request is over is destroyed only after it. Throws Error kBusy if too
   /// much is waiting there.
   template <class Work>
   Awaiting<std::invoke_result_t<Work&>> in_background(Work work) {
@@ -274,7 +274,7 @@ class Call {
     });
     if (!taken) {
       resolver.fail(std::make_exception_ptr(
-          Error{-32000, "The server has too much to do; try it again later", {}}));
+          Error{kBusy, "The server has too much to do; try it again later", {}}));
     }
     return Awaiting<Out>(arrival);
   }

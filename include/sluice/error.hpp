@@ -16,6 +16,19 @@ struct Error {
   std::string data = {};  // JSON text, or empty; what is no JSON is sent as a JSON string
 };
 
+// Sluice's own codes, for what JSON-RPC and MCP have none for: the same in every revision, and
+// outside of the range that those keep to themselves (2026-07-28, Base Protocol, Error Codes). What
+// handlers make up belongs outside of it too: not between -32768 and -32000.
+
+/// The server cannot take it now: it is shutting down, a queue is full, or a model is not ready.
+inline constexpr int kBusy = -31000;
+/// It has taken longer than it may.
+inline constexpr int kTimedOut = -31001;
+/// It was cancelled, which whoever still asks for the result is told.
+inline constexpr int kCancelled = -31002;
+/// The caller has as much of something as it may, or there is no more of it.
+inline constexpr int kLimitReached = -31010;
+
 /// A tool throws it when it failed in a way that the model should read: the result has `isError`
 /// and this text.
 class ToolError : public std::runtime_error {

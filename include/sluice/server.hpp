@@ -116,7 +116,7 @@ struct TemplateRef {
 
 struct ServerOptions {
   std::string instructions = {};
-  /// How long a call may take; then it fails with -32001. Zero: as long as it likes.
+  /// How long a call may take; then it fails with kTimedOut. Zero: as long as it likes.
   std::chrono::nanoseconds call_timeout = std::chrono::minutes(10);
   /// Threads for blocking() and in_background().
   std::size_t workers = 4;

@@ -263,7 +263,7 @@ TEST_F(AnswerTest, AnErrorInTheStreamEndsItAfterWhatCameBefore) {
   take_request();
   reply(
       poll_reply({chunk(0, "half"),
-                  R"({"seq":1,"delta":"","end":true,"error":{"code":-32000,"message":"gone"}})"}));
+                  R"({"seq":1,"delta":"","end":true,"error":{"code":-31000,"message":"gone"}})"}));
   EXPECT_EQ(sink.text, "half");
   EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
   EXPECT_EQ(only_end().error.message, "gone");
@@ -440,7 +440,7 @@ TEST_F(AnswerTest, WsTakesARefusedHandshakeForAnAnswer) {
 TEST_F(AnswerTest, WsReportsErrorsOfItsOwnRequestsAndOfNone) {
   start(AnswerVia::ws);
   machine->on_open();
-  machine->on_message(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"full"}})");
+  machine->on_message(R"({"jsonrpc":"2.0","id":1,"error":{"code":-31000,"message":"full"}})");
   EXPECT_EQ(only_end().error.message, "full");
 
   sink.ends.clear();
@@ -517,7 +517,7 @@ TEST_F(AnswerTest, McpReportsToolAndProtocolErrors) {
   start(AnswerVia::mcp);
   take_request();
   begin_events();
-  event(0, R"({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"shutting down"}})");
+  event(0, R"({"jsonrpc":"2.0","id":1,"error":{"code":-31000,"message":"shutting down"}})");
   EXPECT_EQ(only_end().error.message, "shutting down");
 }
 

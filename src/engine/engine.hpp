@@ -136,9 +136,6 @@ struct EngineStats {
   std::uint64_t completion_tokens = 0;
 };
 
-/// The engine cannot take the request now: its queue is full, or it is not ready or shutting down.
-inline constexpr int kEngineBusy = -32000;
-
 /// A model as the rest of the system sees it. Thread-safe. Must outlive its generations.
 class Engine {
  public:
@@ -146,7 +143,7 @@ class Engine {
   /// Queues `request`. `home` is the loop that the sink belongs to: an engine without threads of
   /// its own runs there; others ignore it. Called on home's thread; never waits for the model.
   /// Errors: -32602 for a request that can never be served (no prompt, bad schema or grammar,
-  /// prompt longer than the context), -32000 when the queue is full or the engine is not ready.
+  /// prompt longer than the context), kBusy when the queue is full or the engine is not ready.
   virtual Result<std::unique_ptr<Generation>> start(GenerationRequest request,
                                                     std::shared_ptr<GenerationSink> sink,
                                                     Executor& home) = 0;

@@ -212,9 +212,9 @@ Result<std::unique_ptr<Generation>> SyntheticEngine::start(GenerationRequest req
   auto run = std::make_shared<Run>(registry_, std::move(sink), home, *count, *interval);
   {
     const std::lock_guard lock(registry_->mutex);
-    if (registry_->closed) return fail(kEngineBusy, "the engine is shutting down");
+    if (registry_->closed) return fail(kBusy, "the engine is shutting down");
     if (registry_->runs.size() >= registry_->max_generations) {
-      return fail(kEngineBusy, "too many generations are running; try again later");
+      return fail(kBusy, "too many generations are running; try again later");
     }
     registry_->runs.insert(run);
   }

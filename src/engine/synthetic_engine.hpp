@@ -32,13 +32,13 @@ class SyntheticEngine final : public Engine {
   /// More in a row would wake one reader for each of them.
   static constexpr int kMaxFlushedBatch = 2;
 
-  /// `max_generations` bounds how many may run at the same time; more are refused with -32000.
+  /// `max_generations` bounds how many may run at the same time; more are refused with kBusy.
   explicit SyntheticEngine(std::uint32_t max_generations = 100'000);
   ~SyntheticEngine() override;
   SyntheticEngine(const SyntheticEngine&) = delete;
   SyntheticEngine& operator=(const SyntheticEngine&) = delete;
 
-  /// Errors: -32602 when `count` or `interval_us` is out of range, -32000 when too many run.
+  /// Errors: -32602 when `count` or `interval_us` is out of range, kBusy when too many run.
   Result<std::unique_ptr<Generation>> start(GenerationRequest request,
                                             std::shared_ptr<GenerationSink> sink,
                                             Executor& home) override;

@@ -210,7 +210,7 @@ TEST_F(SyntheticEngineTest, BoundsHowManyRun) {
   const auto other = std::make_shared<RecordingSink>();
   const auto second = small.start(request(1), other, loop_);
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, -32000);
+  EXPECT_EQ(second.error().code, kBusy);
   loop_.run();
   EXPECT_TRUE(small.start(request(1), other, loop_));
   loop_.run();

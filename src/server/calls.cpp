@@ -11,7 +11,7 @@
 namespace sluice {
 
 Calls::~Calls() {
-  end_all({-32000, "The server is shutting down", {}});
+  end_all({kBusy, "The server is shutting down", {}});
 }
 
 std::shared_ptr<PendingRequest> Calls::add(PendingRequest::Details details,
@@ -33,9 +33,9 @@ Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details deta
                                                     const RefPtr<LoopOffer>& offer) {
   details.place = CallPlace::take(*quota_, caller.principal());
   if (!details.place) {
-    return fail(kStreamLimit, "You have " + std::to_string(quota_->limit()) +
-                                  " calls under way, the most one client may "
-                                  "(calls-per-client); wait for some");
+    return fail(kLimitReached, "You have " + std::to_string(quota_->limit()) +
+                                   " calls under way, the most one client may "
+                                   "(calls-per-client); wait for some");
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(details.id);
   if (!channel) return std::unexpected(std::move(channel.error()));

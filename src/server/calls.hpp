@@ -26,8 +26,8 @@ class Calls {
   Calls& operator=(const Calls&) = delete;
 
   /// Begins to answer a request of `caller`; the call may be over if the caller has gone. Errors:
-  /// -32000 when the caller has too many unanswered requests, -32010 when the client has as many
-  /// calls as it may.
+  /// kBusy when the caller has too many unanswered requests, kLimitReached when the client has as
+  /// many calls as it may.
   Result<std::shared_ptr<PendingRequest>> open(PendingRequest::Details details, Caller& caller,
                                                const RefPtr<LoopOffer>& offer);
   /// Begins a call that runs as `details.task`, which has admitted it.

@@ -521,7 +521,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                                                               RequestContext context,
                                                               std::shared_ptr<Session> session,
                                                               Caller& caller) {
-  if (streams_->draining()) return fail(-32000, "The server is shutting down; try another");
+  if (streams_->draining()) return fail(kBusy, "The server is shutting down; try another");
   std::unique_ptr<InputRounds> rounds;
   if (context.revision->era == Era::modern && context.capabilities.any() &&
       may_require_input(message.method)) {

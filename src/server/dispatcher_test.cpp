@@ -274,10 +274,10 @@ TEST_F(DispatcherTest, DeferredToolsAnswerThroughTheChannel) {
 
 TEST_F(DispatcherTest, DeferredToolsMayFail) {
   call_later();
-  bench.calls[0]->fail({-32010, "full", {}});
+  bench.calls[0]->fail({kLimitReached, "full", {}});
   ASSERT_EQ(caller.channel().replies.size(), 1U);
   EXPECT_EQ(caller.channel().replies[0],
-            R"({"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"full"}})");
+            R"({"jsonrpc":"2.0","id":1,"error":{"code":-31010,"message":"full"}})");
   EXPECT_EQ(bench.request("tools/call", R"("name":"later","arguments":{"refuse":1})", caller), "");
   ASSERT_EQ(caller.channel().replies.size(), 1U);
   EXPECT_EQ(error_code(caller.channel().replies[0]), -32602);
@@ -419,12 +419,12 @@ TEST_F(DispatcherTest, AServerThatStopsAnswersWhatIsUnderWay) {
   bench.calls[0]->set_producer(&producer);
   call_later();
   bench.calls[1]->emit("a");
-  bench.dispatcher->end_calls({-32000, "The server is shutting down", {}});
+  bench.dispatcher->end_calls({kBusy, "The server is shutting down", {}});
   bench.run_all();
   EXPECT_EQ(producer.cancels, 1);
   ASSERT_EQ(caller.channels[0]->replies.size(), 1U);
-  EXPECT_EQ(error_code(caller.channels[0]->replies[0]), -32000);
-  EXPECT_THAT(caller.channels[1]->written, HasSubstr(R"("error":{"code":-32000)"));
+  EXPECT_EQ(error_code(caller.channels[0]->replies[0]), kBusy);
+  EXPECT_THAT(caller.channels[1]->written, HasSubstr(R"("error":{"code":-31000)"));
   EXPECT_EQ(bench.quota.in_use(), 0U);
   // A call may outlive the loop that it belongs to.
   call_later();
@@ -463,7 +463,7 @@ TEST_F(DispatcherTest, ACallThatIsRefusedRunsNoHandler) {
     // Nothing that it does later can be refused for want of a place.
     EXPECT_TRUE(bench.calls.back()->emit("a"));
   }
-  EXPECT_EQ(error_code(bench.request("tools/call", params, caller)), -32010);
+  EXPECT_EQ(error_code(bench.request("tools/call", params, caller)), kLimitReached);
   EXPECT_EQ(bench.calls.size(), most);
   EXPECT_EQ(caller.channels.size(), most);
   RecordingCaller other("bob");
@@ -473,7 +473,7 @@ TEST_F(DispatcherTest, ACallThatIsRefusedRunsNoHandler) {
   call_later();
   caller.channels[1]->close();
   call_later();
-  EXPECT_EQ(error_code(bench.request("tools/call", params, caller)), -32010);
+  EXPECT_EQ(error_code(bench.request("tools/call", params, caller)), kLimitReached);
 }
 
 TEST_F(DispatcherTest, CallsAreNoStreamsOfTheirCaller) {
@@ -496,11 +496,11 @@ TEST_F(DispatcherTest, CallsAreNoStreamsOfTheirCaller) {
 
 TEST_F(DispatcherTest, DeferredCallsAreRefusedWhenThereIsNoRoomOrTimeForThem) {
   caller.full = true;
-  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later")", caller)), -32000);
+  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later")", caller)), kBusy);
   caller.full = false;
   bench.services[0]->drain();
-  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later")", caller)), -32000);
-  EXPECT_EQ(error_code(bench.request("run", R"("prompt":"a")", caller)), -32000);
+  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later")", caller)), kBusy);
+  EXPECT_EQ(error_code(bench.request("run", R"("prompt":"a")", caller)), kBusy);
   EXPECT_TRUE(bench.calls.empty());
   EXPECT_EQ(error_code(bench.request("tools/list", "", caller)), 0);
 }

@@ -12,8 +12,6 @@
 namespace sluice {
 namespace {
 
-constexpr int kTimedOut = -32001;
-
 /// How many messages of a worker may be on their way to the loop.
 constexpr std::ptrdiff_t kMessagesUnderWay = 16;
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
 
 Error too_many_subscriptions() {
-  return {kStreamLimit,
+  return {kLimitReached,
           "This connection is pushed " + std::to_string(kMaxSubscriptions) +
               " streams, the most it may; unsubscribe from some",
           {}};
@@ -288,8 +288,8 @@ void MessageConnection::check_idle() {
 
 Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const RequestId& id) {
   if (pending_.size() >= kMaxPending) {
-    return fail(-32000, "This connection has " + std::to_string(kMaxPending) +
-                            " unanswered requests; wait for some of them");
+    return fail(kBusy, "This connection has " + std::to_string(kMaxPending) +
+                           " unanswered requests; wait for some of them");
   }
   if (pending_.contains(id)) {
     return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");

@@ -103,7 +103,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Goes on as a task, if the tool `asks_first` and this client's call of it is to become one:
   /// the call is answered, and what it returns is the call to go on with. Else that is this one.
-  /// -32010 when there are too many tasks.
+  /// kLimitReached when there are too many tasks.
   Result<std::shared_ptr<PendingRequest>> begin_task();
   using BeginTask =
       std::move_only_function<Result<std::shared_ptr<PendingRequest>>(PendingRequest* call)>;

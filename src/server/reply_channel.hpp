@@ -51,12 +51,12 @@ class Caller {
   virtual ~Caller() = default;
   /// Who may see what this request makes.
   [[nodiscard]] virtual const std::string& principal() const = 0;
-  /// Takes over the duty to answer request `id`, or, without an id, several of them. -32000 when
+  /// Takes over the duty to answer request `id`, or, without an id, several of them. kBusy when
   /// the caller has too many unanswered requests.
   virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;
   /// The session that the message belongs to, or null. An Error: it names one that is not there.
   virtual Result<std::shared_ptr<Session>> session() = 0;
-  /// The caller has initialized with `revision`. -32010 when there are too many sessions.
+  /// The caller has initialized with `revision`. kLimitReached when there are too many sessions.
   virtual Result<void> begin_session(const Revision& revision,
                                      const ClientCapabilities& capabilities) = 0;
   /// Answers a request that means something of its own to this caller, through `out` or otherwise.

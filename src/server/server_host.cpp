@@ -29,7 +29,7 @@ constexpr auto kEndGrace = 500ms;
 /// How long the last bytes may take to leave after the deadline.
 constexpr auto kCloseGrace = 500ms;
 
-const Error kShuttingDown{-32000, "The server is shutting down", {}};
+const Error kShuttingDown{kBusy, "The server is shutting down", {}};
 
 struct Gauge {
   std::string_view name;
@@ -88,7 +88,7 @@ LineServerOptions line_options(const ServerHostOptions& host) {
                    .end_timeout = host.end_timeout};
   options.max_connections = host.http.max_connections;
   append_error(options.too_many, {},
-               {-32000, "The server has as many connections as it may; try it again", {}});
+               {kBusy, "The server has as many connections as it may; try it again", {}});
   options.too_many.push_back('\n');
   options.memory = host.http.memory;
   options.tick = host.http.tick;

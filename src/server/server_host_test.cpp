@@ -210,11 +210,11 @@ TEST_F(ServerHostTest, AShutdownLetsStreamsFinish) {
   while (!ready.contains("503")) ready = ask("/readyz");
   EXPECT_THAT(ready, HasSubstr("shutting down"));
   std::string refused;
-  while (!refused.contains("-32000")) {
+  while (!refused.contains("-31000")) {
     Peer late(port());
     late.post(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true}})");
     refused = late.until("}}");
-    ASSERT_THAT(refused, AnyOf(HasSubstr("-32000"), HasSubstr("streaming_started")));
+    ASSERT_THAT(refused, AnyOf(HasSubstr("-31000"), HasSubstr("streaming_started")));
   }
   on_its_loop([this] {
     stream->append(ChunkKind::text, "two");
@@ -237,7 +237,7 @@ TEST_F(ServerHostTest, AShutdownEndsWhatTheDeadlineCutsOff) {
   const auto reader = read_a_stream();
   auto over = std::async(std::launch::async, [this] { host->shutdown(0s); });
   EXPECT_THAT(reader->rest(),
-              AllOf(HasSubstr(R"("end":true)"), HasSubstr("-32000"), HasSubstr("shutting down")));
+              AllOf(HasSubstr(R"("end":true)"), HasSubstr("-31000"), HasSubstr("shutting down")));
   ASSERT_EQ(over.wait_for(20s), std::future_status::ready);
 }
 
@@ -277,7 +277,7 @@ TEST_F(ServerHostTest, AShutdownAnswersTheCallsThatTheDeadlineCutsOff) {
   peer.post(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later"}})");
   call = called.get_future().get();
   host->shutdown(0s);
-  EXPECT_THAT(peer.rest(), HasSubstr(R"("error":{"code":-32000)"));
+  EXPECT_THAT(peer.rest(), HasSubstr(R"("error":{"code":-31000)"));
   EXPECT_TRUE(call->over());
 }
 

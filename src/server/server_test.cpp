@@ -340,7 +340,7 @@ TEST_F(ServerTest, ACallThatTakesTooLongFails) {
   serve();
   EXPECT_TRUE(call("wait", "{}").is_null());
   bench.executors[0].advance(5s);
-  EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), -32001);
+  EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
 }
 
 TEST_F(ServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {

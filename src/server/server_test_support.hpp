@@ -101,7 +101,7 @@ class RecordingCaller final : public Caller {
   explicit RecordingCaller(std::string principal = "alice") : principal_(std::move(principal)) {}
   [[nodiscard]] const std::string& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
-    if (full) return fail(-32000, "Too many unanswered requests");
+    if (full) return fail(kBusy, "Too many unanswered requests");
     ids.push_back(id);
     channels.push_back(std::make_shared<RecordingChannel>());
     channels.back()->streams = streams;

@@ -14,8 +14,8 @@ std::unexpected<Error> over() {
 }
 
 std::unexpected<Error> too_many(std::size_t most, std::string_view what) {
-  return fail(kStreamLimit, "This session has " + std::to_string(most) + " " + std::string(what) +
-                                ", the most it may");
+  return fail(kLimitReached, "This session has " + std::to_string(most) + " " + std::string(what) +
+                                 ", the most it may");
 }
 
 /// The outcome that a response's body tells. Copied: the body lives in its parser.

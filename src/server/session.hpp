@@ -54,7 +54,7 @@ class Session {
   /// The least severe log messages wanted; without logging/setLevel the server decides: all.
   [[nodiscard]] LoggingLevel logging_level() const { return level_.load(); }
   void set_logging_level(LoggingLevel level) { level_.store(level); }
-  /// -32010 beyond kMaxSubscriptions.
+  /// kLimitReached beyond kMaxSubscriptions.
   Result<void> subscribe(const std::string& uri);
   void unsubscribe(const std::string& uri);
   [[nodiscard]] bool subscribed(const std::string& uri) const;
@@ -76,7 +76,7 @@ class Session {
   };
 
   /// `cancel` runs when the client cancels the request (2025-11-25, Cancellation), or the session
-  /// ends. -32010 beyond kMaxCalls, -32600 if `request_id` is under way already.
+  /// ends. kLimitReached beyond kMaxCalls, -32600 if `request_id` is under way already.
   static Result<std::unique_ptr<Call>> add_call(const std::shared_ptr<Session>& session,
                                                 RequestId request_id, Executor& loop,
                                                 std::function<void()> cancel);
@@ -87,7 +87,7 @@ class Session {
   /// What became of one: the result, or the client's error.
   using Answer = std::move_only_function<void(Result<json::value>)>;
   /// Expects the response to a request that is about to be sent; returns its id as JSON text.
-  /// -32010 beyond kMaxRequests.
+  /// kLimitReached beyond kMaxRequests.
   Result<RequestId> expect_response(Executor& loop, Answer answer);
   /// Remembers an elicitation in URL mode: its client is to hear when it is completed. Of more than
   /// kMaxElicitations the oldest is forgotten.

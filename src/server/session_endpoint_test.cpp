@@ -85,7 +85,7 @@ TEST_F(SessionEndpointTest, ALimitOfSessionsIsSaid) {
       ask(post("/mcp", R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{)"
                        R"("protocolVersion":"2025-11-25","capabilities":{}}})"));
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 503"));
-  EXPECT_THAT(reply, HasSubstr("-32010"));
+  EXPECT_THAT(reply, HasSubstr("-31010"));
 }
 
 TEST_F(SessionEndpointTest, ACallOutlivesItsConnectionAndIsResumed) {

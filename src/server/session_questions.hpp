@@ -28,7 +28,7 @@ class SessionQuestions final : public std::enable_shared_from_this<SessionQuesti
   SessionQuestions(const SessionQuestions&) = delete;
   SessionQuestions& operator=(const SessionQuestions&) = delete;
 
-  /// -32010 when too much is asked in the session; then nothing is called.
+  /// kLimitReached when too much is asked in the session; then nothing is called.
   Result<void> send();
   /// Tells the client that nobody waits for its answers any more.
   void take_back();

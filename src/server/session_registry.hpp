@@ -52,10 +52,10 @@ class SessionRegistry {
     SessionRegistry* registry_;
     std::string principal_;
   };
-  /// -32010 at a limit.
+  /// kLimitReached at a limit.
   Result<std::unique_ptr<Place>> take_place(const std::string& principal);
 
-  /// A new session with an id from the CSPRNG. -32010 at a limit.
+  /// A new session with an id from the CSPRNG. kLimitReached at a limit.
   Result<std::shared_ptr<Session>> create(const std::string& principal, const Revision& revision,
                                           const ClientCapabilities& capabilities);
   /// The session of this id, which counts as used now. Null if there is none, or it is another

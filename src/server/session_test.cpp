@@ -68,7 +68,7 @@ TEST_F(SessionTest, HoldsNoMoreCallsThanItsLimit) {
   }
   const auto beyond = Session::add_call(session, "beyond", loop, [] {});
   ASSERT_FALSE(beyond);
-  EXPECT_EQ(beyond.error().code, kStreamLimit);
+  EXPECT_EQ(beyond.error().code, kLimitReached);
 }
 
 TEST_F(SessionTest, GivesTheClientsAnswerToWhoeverAsked) {
@@ -135,7 +135,7 @@ TEST_F(SessionTest, RemembersSubscriptionsWithinTheirLimit) {
   EXPECT_TRUE(session->subscribe("test://0")) << "that is no new one";
   const Result<void> beyond = session->subscribe("test://beyond");
   ASSERT_FALSE(beyond);
-  EXPECT_EQ(beyond.error().code, kStreamLimit);
+  EXPECT_EQ(beyond.error().code, kLimitReached);
   session->unsubscribe("test://0");
   EXPECT_FALSE(session->subscribed("test://0"));
   EXPECT_TRUE(session->subscribed("test://1"));
@@ -176,12 +176,12 @@ TEST_F(SessionRegistryTest, KeepsToItsLimits) {
   ASSERT_TRUE(second);
   const auto third = begin();
   ASSERT_FALSE(third);
-  EXPECT_EQ(third.error().code, kStreamLimit);
+  EXPECT_EQ(third.error().code, kLimitReached);
   EXPECT_THAT(third.error().message, HasSubstr("DELETE"));
   ASSERT_TRUE(begin("bob"));
   const auto full = begin("carol");
   ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code, kStreamLimit);
+  EXPECT_EQ(full.error().code, kLimitReached);
   registry.remove(**second);
   registry.remove(**second);
   EXPECT_EQ(registry.size(), 2U);

@@ -107,7 +107,7 @@ TEST_F(SseSessionEndpointTest, SaysWhatIsWrong) {
 TEST_F(SseSessionEndpointTest, TheLimitsOfSessionsHold) {
   session_limits.per_client = 1;
   Peer events = open();
-  EXPECT_THAT(ask(get("/sse")), HasSubstr("-32010"));
+  EXPECT_THAT(ask(get("/sse")), HasSubstr("-31010"));
   events.close();
   EXPECT_TRUE(until([&] { return sessions->size() == 0; }));
   Peer next = open();

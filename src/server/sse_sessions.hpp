@@ -46,7 +46,7 @@ class SseSessions {
     std::weak_ptr<SseConnection> connection;
   };
 
-  /// A new session of `principal`, with an id from the CSPRNG. -32010 at a limit.
+  /// A new session of `principal`, with an id from the CSPRNG. kLimitReached at a limit.
   Result<std::unique_ptr<Entry>> add(const std::string& principal, Route route);
   /// Nothing if there is none of this id, or it is another principal's.
   [[nodiscard]] std::optional<Route> find(std::string_view id, std::string_view principal) const;

@@ -126,7 +126,7 @@ class WholeRun final : public Cursor {
       return true;
     });
     if (text_.size() + reasoning_.size() + tool_calls_.size() > kWholeBytes) {
-      answer(fail(kStreamLimit,
+      answer(fail(kLimitReached,
                   "The answer is longer than a whole reply may be; ask for it with "
                   "\"stream\":true"));
       return;

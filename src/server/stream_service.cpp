@@ -112,7 +112,7 @@ Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& me
                                                           const std::string& principal,
                                                           const RunStart& options,
                                                           bool expects_poller) {
-  if (draining_) return fail(-32000, "The server is shutting down; try another");
+  if (draining_) return fail(kBusy, "The server is shutting down; try another");
   Result<std::shared_ptr<ChunkStream>> stream = streams().start({.principal = principal,
                                                                  .method = method.name,
                                                                  .priority = options.priority,

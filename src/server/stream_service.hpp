@@ -90,7 +90,7 @@ class StreamService {
                                                 std::size_t window, const ChunkEncoder& encoder,
                                                 bool shareable, std::unique_ptr<BlockSink> sink);
 
-  /// New work is refused from now on with -32000.
+  /// New work is refused from now on with kBusy.
   void drain() { draining_ = true; }
   [[nodiscard]] bool draining() const { return draining_; }
 

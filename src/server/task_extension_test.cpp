@@ -175,11 +175,11 @@ TEST_F(TaskExtensionTest, WhatNeedsNoTaskIsNoneWhenThereAreTooMany) {
   begin_modern();
   EXPECT_EQ(modern("tools/call", R"("name":"later")"), "");
   EXPECT_EQ(bench.outcome.kind, Outcome::Kind::pending);
-  EXPECT_EQ(error_code(modern("tools/call", R"("name":"needed")")), kStreamLimit);
+  EXPECT_EQ(error_code(modern("tools/call", R"("name":"needed")")), kLimitReached);
   modern("tools/call", R"("name":"first")");
   const auto begun = bench.calls.back()->begin_task();
   ASSERT_FALSE(begun.has_value());
-  EXPECT_EQ(begun.error().code, kStreamLimit);
+  EXPECT_EQ(begun.error().code, kLimitReached);
 }
 
 TEST_F(TaskExtensionTest, ProgressOfATaskIsNotSentByTheExtension) {

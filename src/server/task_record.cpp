@@ -16,7 +16,6 @@ namespace {
 /// Of a text that says why a task has failed, this much is its `statusMessage`.
 constexpr std::size_t kMaxStatusMessage = 1000;
 /// A task was cancelled, so that its request has no result.
-constexpr int kCancelled = -32000;
 
 /// `response` to TaskRecord::kRequestId without what comes before and after its outcome.
 std::string_view outcome_of(std::string_view response) {
@@ -176,8 +175,8 @@ Result<void> TaskRecord::observe(Executor& loop, std::weak_ptr<TaskObserver> obs
   const std::lock_guard lock(mutex_);
   std::erase_if(observers_, [](const Observer& each) { return each.observer.expired(); });
   if (observers_.size() >= kMaxObservers) {
-    return fail(kStreamLimit, "As many as may (" + std::to_string(kMaxObservers) +
-                                  ") wait for this task already; look at it with tasks/get");
+    return fail(kLimitReached, "As many as may (" + std::to_string(kMaxObservers) +
+                                   ") wait for this task already; look at it with tasks/get");
   }
   observers_.push_back({&loop, std::move(observer)});
   return {};

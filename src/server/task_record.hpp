@@ -123,7 +123,7 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   /// Responses by the keys of what is asked; others are ignored. -32602 if one does not fit what it
   /// answers: none is taken then that comes behind it, and the task goes on waiting.
   Result<void> answer(const json::object& responses);
-  /// Tells of changes from now on. -32010 beyond kMaxObservers.
+  /// Tells of changes from now on. kLimitReached beyond kMaxObservers.
   Result<void> observe(Executor& loop, std::weak_ptr<TaskObserver> observer);
 
   /// The first question that nobody has put to the client and that `fits`; `asker` does so from now

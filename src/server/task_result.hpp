@@ -10,7 +10,7 @@ namespace sluice {
 
 /// Answers `call`, a `tasks/result`, with the outcome of `task` as soon as it has one. Meanwhile
 /// the call carries the task's notifications and questions to its client (2025-11-25, Tasks, Input
-/// Required Status). -32010 if too many wait for this task.
+/// Required Status). kLimitReached if too many wait for this task.
 Result<void> await_task_result(const std::shared_ptr<PendingRequest>& call,
                                const std::shared_ptr<TaskRecord>& task);
 

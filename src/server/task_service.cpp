@@ -103,7 +103,7 @@ TaskService::Run TaskService::run_of(const Tool& tool, const json::object& argum
 
 Result<std::shared_ptr<TaskRecord>> TaskService::create(
     Origin& origin, std::optional<std::chrono::milliseconds> ttl) {
-  if (streams_->draining()) return fail(-32000, "The server is shutting down; try another");
+  if (streams_->draining()) return fail(kBusy, "The server is shutting down; try another");
   return tasks_->create({.principal = origin.principal,
                          .revision = origin.context.revision,
                          .session = origin.session,

@@ -66,8 +66,8 @@ class TaskService {
     RefPtr<LoopOffer> offer = {};
     const CompiledTool* tool = nullptr;  // of the offer, or null
   };
-  /// Begins a task, which runs `run` after this turn; returns its record. -32010 when there are too
-  /// many tasks, -32000 when the server shuts down.
+  /// Begins a task, which runs `run` after this turn; returns its record. kLimitReached when there
+  /// are too many tasks, kBusy when the server shuts down.
   Result<std::shared_ptr<TaskRecord>> begin(Origin origin,
                                             std::optional<std::chrono::milliseconds> ttl, Run run);
   /// Appends the response to request `id` that has become `task`.

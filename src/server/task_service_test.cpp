@@ -173,7 +173,7 @@ TEST_F(TaskServiceTest, NotMoreThanSomeWaitForOneTask) {
   EXPECT_TRUE(caller.channel().replies.empty());
   wait(id);
   ASSERT_EQ(caller.channel().replies.size(), 1U);
-  EXPECT_EQ(error_code(caller.channel().replies[0]), kStreamLimit);
+  EXPECT_EQ(error_code(caller.channel().replies[0]), kLimitReached);
   caller.channels[0]->close();
   bench.run_all();
   wait(id);
@@ -271,7 +271,7 @@ TEST_F(TaskServiceTest, CancellingStopsTheHandlerAndIsFinal) {
   EXPECT_EQ(status_of(get(id)), "cancelled");
   EXPECT_TRUE(bench.calls.back()->over());
   EXPECT_EQ(heard, "");
-  EXPECT_EQ(error_code(wait(id)), -32000);
+  EXPECT_EQ(error_code(wait(id)), kCancelled);
   EXPECT_THAT(caller.channel().written, HasSubstr("cancelled by request"));
   const std::string again = cancel(id);
   EXPECT_EQ(error_code(again), kInvalidParams);
@@ -388,13 +388,13 @@ TEST_F(TaskServiceTest, TasksOfOneClientAndOfAllAreLimited) {
   initialize();
   begin();
   begin("later", R"(,"task":{"ttl":2000})");
-  EXPECT_EQ(error_code(call("later")), kStreamLimit);
+  EXPECT_EQ(error_code(call("later")), kLimitReached);
   RecordingCaller bob("bob");
   bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", bob);
   const std::string params = R"("name":"later","task":{})";
   EXPECT_EQ(error_code(bench.request("tools/call", params, bob)), 0);
   const std::string full = bench.request("tools/call", params, bob);
-  EXPECT_EQ(error_code(full), kStreamLimit);
+  EXPECT_EQ(error_code(full), kLimitReached);
   EXPECT_THAT(full, HasSubstr("The server has 3 tasks"));
   // Room comes back with the end of a task's time.
   bench.executors[0].advance(2s);
@@ -421,7 +421,7 @@ TEST_F(TaskServiceTest, TheOldestTaskThatHasEndedMakesRoomForAnother) {
   RecordingCaller bob("bob");
   bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", bob);
   EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later","task":{})", bob)),
-            kStreamLimit);
+            kLimitReached);
 }
 
 TEST_F(TaskServiceTest, ResultsAreLimitedEachAndTogether) {
@@ -444,7 +444,7 @@ TEST_F(TaskServiceTest, ADrainingServerBeginsNoTasks) {
   initialize();
   const std::string id = begin();
   bench.services[0]->drain();
-  EXPECT_EQ(error_code(call("later")), -32000);
+  EXPECT_EQ(error_code(call("later")), kBusy);
   wait(id);
   bench.tasks->end_all({kStreamInvalidState, "The server is shutting down", {}});
   bench.run_all();

@@ -32,12 +32,12 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
   }
   if (is_full(creation.principal)) {
     if (tasks_.size() >= limits.max_tasks) {
-      return fail(kStreamLimit, "The server has " + std::to_string(limits.max_tasks) +
-                                    " tasks, the most it may; try again later");
+      return fail(kLimitReached, "The server has " + std::to_string(limits.max_tasks) +
+                                     " tasks, the most it may; try again later");
     }
-    return fail(kStreamLimit, "You have " + std::to_string(limits.per_client) +
-                                  " tasks under way, the most a client may (tasks-per-client); "
-                                  "wait for some, or cancel them");
+    return fail(kLimitReached, "You have " + std::to_string(limits.per_client) +
+                                   " tasks under way, the most a client may (tasks-per-client); "
+                                   "wait for some, or cancel them");
   }
   ByNumber& own = by_principal_[creation.principal];
   const std::uint64_t number = ++last_number_;

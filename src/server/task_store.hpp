@@ -41,7 +41,7 @@ class TaskStore {
     std::optional<std::chrono::milliseconds> ttl = {};  // as its client asks
   };
   /// A new task with an id from the CSPRNG, whose request runs on `loop`. At a limit the
-  /// principal's oldest task that has ended makes room; -32010 if there is none.
+  /// principal's oldest task that has ended makes room; kLimitReached if there is none.
   Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
 
   /// Whether create() would find room for another task of `principal`.

@@ -60,7 +60,7 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
     log_.release_below(hold());
     manager_->reclaim(ChunkLog::memory_for(escaped.size()), *share_, this);
     if (!log_.append(kind, escaped)) {
-      abandon({.code = kStreamLimit,
+      abandon({.code = kLimitReached,
                .message = "Your streams hold as much memory as they may; read or abort some, or "
                           "raise streams.max_total_bytes"});
       return false;

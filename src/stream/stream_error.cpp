@@ -14,7 +14,7 @@ std::unexpected<Error> over_limit(std::string message) {
     log_warning("a limit is reached",
                 {{"told", std::string_view(message)}, {"left_out", *left_out}});
   }
-  return fail(kStreamLimit, std::move(message));
+  return fail(kLimitReached, std::move(message));
 }
 
 }  // namespace sluice

@@ -79,8 +79,8 @@ class StreamManager {
     int priority = 0;              // kMinPriority..kMaxPriority; higher goes first
     bool expects_poller = true;
   };
-  /// Errors: -32010 when `principal` has as many streams under way as it may, or the loop is full
-  /// of streams that are still read.
+  /// Errors: kLimitReached when `principal` has as many streams under way as it may, or the loop is
+  /// full of streams that are still read.
   Result<std::shared_ptr<ChunkStream>> start(StartOptions options);
 
   /// A stream that is no client's: it is not counted as one, and only `finder` finds it by its id,

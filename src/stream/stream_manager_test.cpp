@@ -202,7 +202,7 @@ TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
   for (int i = 0; i < 3; ++i) streams.push_back(bench.start());
   const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, kStreamLimit);
+  EXPECT_EQ(refused.error().code, kLimitReached);
   EXPECT_NE(refused.error().message.find("streams-per-client"), std::string::npos);
   EXPECT_TRUE(bench.start({.principal = "bob"}));
   // An ended stream makes room, though it is still there to read.
@@ -275,7 +275,7 @@ TEST(StreamNumber, IsLimitedAndMakesRoomOnlyByWhatHasBeenRead) {
   streams[0]->finish();
   const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, kStreamLimit);
+  EXPECT_EQ(refused.error().code, kLimitReached);
   EXPECT_NE(refused.error().message.find("as many streams as it may"), std::string::npos);
 
   finish_and_read(bench, streams[2]);
@@ -417,7 +417,7 @@ TEST(StreamMemory, FailsOnlyTheStreamForWhichThereIsNone) {
   }
   EXPECT_FALSE(second->append(ChunkKind::text, std::string(4000, 'y')));
   EXPECT_EQ(second->state(), StreamState::failed);
-  EXPECT_EQ(second->error().code, kStreamLimit);
+  EXPECT_EQ(second->error().code, kLimitReached);
   EXPECT_NE(second->error().message.find("streams.max_total_bytes"), std::string::npos);
   EXPECT_EQ(producer.cancels, 1);
   EXPECT_FALSE(first->ended());
@@ -556,7 +556,7 @@ TEST(StreamManager, EndsAllAndDeliversTheError) {
   producer.drive(stream);
   ReadingCursor reader(stream, 0);
   stream->append(ChunkKind::text, "a");
-  bench.streams->end_all({.code = -32000, .message = "shutdown"});
+  bench.streams->end_all({.code = kBusy, .message = "shutdown"});
   EXPECT_EQ(producer.cancels, 1);
   EXPECT_EQ(ended->state(), StreamState::finished);
   bench.executor.run();

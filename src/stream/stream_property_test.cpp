@@ -134,7 +134,7 @@ class World {
       const bool more = stream_->append(ChunkKind::text, text);
       // For want of memory a stream ends instead of keeping the chunk.
       if (stream_->ended()) {
-        ASSERT_EQ(stream_->error().code, kStreamLimit);
+        ASSERT_EQ(stream_->error().code, kLimitReached);
         return;
       }
       ASSERT_EQ(stream_->next(), before + 1);

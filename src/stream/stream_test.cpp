@@ -62,11 +62,11 @@ TEST(ChunkStream, FailsWithAnErrorInItsLastChunk) {
   StreamBench bench;
   const auto stream = bench.start();
   ASSERT_TRUE(stream->append(ChunkKind::text, "before"));
-  stream->fail({.code = -32000, .message = "no \"luck\"", .data = R"({"x":1})"}, "\"more\":2");
+  stream->fail({.code = kBusy, .message = "no \"luck\"", .data = R"({"x":1})"}, "\"more\":2");
   EXPECT_EQ(stream->state(), StreamState::failed);
   EXPECT_EQ(stream->error().message, "no \"luck\"");
   EXPECT_EQ(stream->trailer(),
-            R"("error":{"code":-32000,"message":"no \"luck\"","data":{"x":1}},"more":2)");
+            R"("error":{"code":-31000,"message":"no \"luck\"","data":{"x":1}},"more":2)");
   // What came before it stays readable.
   EXPECT_EQ(kept_text(*stream, 0), "before");
 }
@@ -460,7 +460,7 @@ TEST(StreamCancel, MayEndTheStreamAtOnce) {
   StreamBench bench;
   const auto stream = bench.start();
   CountingProducer producer;
-  producer.when_cancelled = [&] { stream->fail({.code = -32000, .message = "cancelled"}); };
+  producer.when_cancelled = [&] { stream->fail({.code = kBusy, .message = "cancelled"}); };
   producer.drive(stream);
   EXPECT_TRUE(stream->cancel());
   EXPECT_EQ(stream->state(), StreamState::failed);

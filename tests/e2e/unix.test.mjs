@@ -123,7 +123,7 @@ test('connections are limited as those of a port are', async (t) => {
   for (const client of clients) await client.call('ping');
   const third = await unix_client(t, place);
   await until(() => third.ended, 'the third is turned away');
-  assert.equal(third.messages[0].error.code, -32000);
+  assert.equal(third.messages[0].error.code, wire.codes.busy);
   clients[0].socket.destroy();
   await until(async () => {
     const next = await unix_client(t, place);

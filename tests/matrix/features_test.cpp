@@ -90,7 +90,7 @@ void calls(const Cell& cell) {
   const json::object failed = cell.client.call("fail");
   EXPECT_EQ(failed.at("isError"), true);
   EXPECT_EQ(text_of(failed), "It broke");
-  EXPECT_EQ(cell.client.error("tools/call", {{"name", "refuse"}}), -32050);
+  EXPECT_EQ(cell.client.error("tools/call", {{"name", "refuse"}}), 42);
 }
 
 void arguments(const Cell& cell) {

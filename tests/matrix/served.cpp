@@ -88,7 +88,7 @@ void Served::offer_tools() {
                 .annotations = {.read_only = true},
                 .icons = {{.src = "https://example.com/add.png"}}});
   server_.tool("fail", "Fails", []() -> std::string { throw ToolError("It broke"); });
-  server_.tool("refuse", "Refuses", []() -> std::string { throw Error{-32050, "Refused", {}}; });
+  server_.tool("refuse", "Refuses", []() -> std::string { throw Error{42, "Refused", {}}; });
   server_.tool("contents", "All kinds of content", [] {
     return std::vector<Content>{
         Content::text("text"), Content::image("png", "image/png"),

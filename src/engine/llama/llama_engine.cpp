@@ -132,7 +132,7 @@ class Llama final : public LlamaEngine {
     run->share = std::move(*share);
     if (!quick) run->request = std::move(request);
     if (!(quick ? mailbox_->put(run) : preparation_->put(run))) {
-      return fail(kEngineBusy, "the engine is shutting down");
+      return fail(kBusy, "the engine is shutting down");
     }
     ++requests_;
     return std::make_unique<Handle>(std::move(run), mailbox_, quick ? nullptr : preparation_);
@@ -176,18 +176,18 @@ class Llama final : public LlamaEngine {
   /// The preparer once the model is ready; else what to tell who asks.
   Result<const RequestPreparer*> ready_preparer() const {
     const std::lock_guard lock(state_mutex_);
-    if (stopping_) return fail(kEngineBusy, "the engine is shutting down");
+    if (stopping_) return fail(kBusy, "the engine is shutting down");
     switch (state_.phase) {
       case ModelState::Phase::ready:
         return preparer_.get();
       case ModelState::Phase::failed:
-        return fail(kEngineBusy, "the model could not be loaded");
+        return fail(kBusy, "the model could not be loaded");
       case ModelState::Phase::loading:
         break;
     }
     std::string message = "the model is still loading (";
     append_number(message, static_cast<int>(state_.progress * 100));
-    return fail(kEngineBusy, message + " %); try again later");
+    return fail(kBusy, message + " %); try again later");
   }
 
   void set_state(ModelState state) {

@@ -71,7 +71,7 @@ class LlamaEngine : public Engine {
 };
 
 /// Starts the engine's thread, which loads the model. Returns at once; until the model is ready,
-/// start() answers kEngineBusy.
+/// start() answers kBusy.
 std::unique_ptr<LlamaEngine> make_llama_engine(LlamaOptions options);
 
 /// The names of the devices that a model can run on, beside the CPU.

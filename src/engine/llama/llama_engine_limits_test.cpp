@@ -52,14 +52,14 @@ TEST_F(LlamaEngineLimits, RefusesWhenTheQueueIsFull) {
   const Running second = start(greedy("Hello"), 1);
   const auto too_many = try_start(greedy("Hello"));
   ASSERT_FALSE(too_many);
-  EXPECT_EQ(too_many.error().code, kEngineBusy);
+  EXPECT_EQ(too_many.error().code, kBusy);
   EXPECT_THAT(too_many.error().message, HasSubstr("your share"));
   GenerationRequest another = greedy("Hello");
   another.principal = "another";
   const Running third = start(another, 1);
   const auto refused = try_start(another);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, kEngineBusy);
+  EXPECT_EQ(refused.error().code, kBusy);
   busy.generation->cancel();
   busy.sink->wait();
   eventually([&] { return try_start(greedy("Hello")).has_value(); });

@@ -412,7 +412,7 @@ TEST_F(LlamaEngineTest, ShutdownEndsEverythingAndRefusesMore) {
   EXPECT_TRUE(decoding.sink->completed());
   EXPECT_TRUE(queued.sink->completed());
   EXPECT_EQ(decoding.sink->wait().reason, Reason::cancelled);
-  EXPECT_EQ(try_start(greedy("Hello")).error().code, kEngineBusy);
+  EXPECT_EQ(try_start(greedy("Hello")).error().code, kBusy);
   engine_->shutdown();
 }
 

@@ -35,15 +35,15 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
   /// `all` places; `least` of them for a principal whatever the others have.
   QueueShares(std::uint32_t all, std::uint32_t least) : all_(all), least_(least) {}
 
-  /// Errors: kEngineBusy when all places are taken, or the share of `principal`.
+  /// Errors: kBusy when all places are taken, or the share of `principal`.
   Result<std::unique_ptr<Place>> take(const std::string& principal) {
     const std::lock_guard lock(mutex_);
-    if (taken_ >= all_) return fail(kEngineBusy, "the model's queue is full; try again later");
+    if (taken_ >= all_) return fail(kBusy, "the model's queue is full; try again later");
     std::uint32_t& own = own_[principal];
     if (own >= std::max(all_ - taken_, least_)) {
-      return fail(kEngineBusy, "you have " + std::to_string(own) +
-                                   " generations under way, which is your share of the model's "
-                                   "queue; wait for one to end");
+      return fail(kBusy, "you have " + std::to_string(own) +
+                             " generations under way, which is your share of the model's "
+                             "queue; wait for one to end");
     }
     ++own;
     ++taken_;

@@ -36,7 +36,7 @@ TEST(QueueShares, TheLeastIsForEverybodyUntilAllIsTaken) {
   EXPECT_EQ(take_all(*shares, "b", places), 4U);
   const auto refused = shares->take("b");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, kEngineBusy);
+  EXPECT_EQ(refused.error().code, kBusy);
   EXPECT_THAT(refused.error().message, testing::HasSubstr("your share"));
   EXPECT_EQ(take_all(*shares, "c", places), 1U);
   EXPECT_THAT(shares->take("d").error().message, testing::HasSubstr("queue is full"));

@@ -11,7 +11,8 @@ export const codes = {
   not_found: -32001,
   expired: -32005,
   invalid_state: -32006,
-  limit: -32010,
+  limit: -31010,
+  busy: -31000,
 };
 
 export const metric = {
