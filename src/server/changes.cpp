@@ -107,7 +107,12 @@ void Changes::close() {
     }
   }
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
-    on_standalone_stream(session, [](ChunkStream& stream) { stream.finish(); });
+    on_standalone_stream(session, [](ChunkStream& stream) {
+      const bool is_read = stream.has_readers();
+      stream.finish();
+      // A shutdown waits for readers of what has ended; nobody comes for this one any more.
+      if (!is_read) stream.note_delivered();
+    });
   }
 }
 

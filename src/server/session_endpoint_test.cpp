@@ -299,6 +299,25 @@ TEST_F(SessionEndpointTest, TheStandaloneStreamGoesWithItsSession) {
   EXPECT_EQ(manager.counters().active, 0U);
 }
 
+TEST_F(SessionEndpointTest, AShutdownWaitsForNoReaderOfAStandaloneStreamThatHasNone) {
+  const std::string left = initialize();
+  const std::string followed = initialize();
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(get("/mcp", left + "Accept: text/event-stream\r\n"));
+    ASSERT_TRUE(peer.expect(": open\n\n"));
+  }
+  Peer peer = connect_to_endpoint();
+  peer.send(get("/mcp", followed + "Accept: text/event-stream\r\n"));
+  ASSERT_TRUE(peer.expect(": open\n\n"));
+  settle();
+  changes->close();
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+  settle();
+  EXPECT_EQ(manager.counters().active, 0U);
+  EXPECT_EQ(manager.counters().unread, 0U);
+}
+
 TEST_F(SessionEndpointTest, ChangesComeOnTheStandaloneStreamOfWhoeverAskedForThem) {
   definition.announces_changes = true;
   const std::string session = initialize();
