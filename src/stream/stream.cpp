@@ -122,6 +122,7 @@ void ChunkStream::poll_from(Seq seq) {
     poller_moved_ = true;
   }
   departed_at_ = poller_at_;
+  manager_->place(*this);
   // What a reader that was cut off may come back for stays, within the retained bytes.
   if (!interrupted_) log_.release_below(hold());
   if (paused_ || log_.bytes() > retained_bytes()) queue();
@@ -200,7 +201,7 @@ void ChunkStream::note_delivered() {
 
 void ChunkStream::mark_delivered() {
   if (!std::exchange(delivered_, true)) --manager_->counters().unread;
-  manager_->note_evictable();
+  manager_->place(*this);
 }
 
 bool ChunkStream::has_several_readers() const {
@@ -403,6 +404,7 @@ Cursor::Cursor(std::shared_ptr<ChunkStream> stream, Seq from)
   if (next_ != nullptr) next_->link_ = &next_;
   if (stream_->poller_ == ChunkStream::Poller::expected)
     stream_->poller_ = ChunkStream::Poller::none;
+  stream_->manager_->place(*stream_);
   stream_->touch();
 }
 
@@ -420,7 +422,7 @@ void Cursor::detach() {
   if (!stream->listed_) return;
   if (stream->cursors_ == nullptr) {
     stream->departed_at_ = held();
-    stream->manager_->note_evictable();
+    stream->manager_->place(*stream);
   }
   stream->touch();
   if (stream->paused_) stream->queue();

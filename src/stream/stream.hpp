@@ -12,6 +12,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "stream/chunk_log.hpp"
+#include "stream/ended_streams.hpp"
 #include "stream/stream_id.hpp"
 
 namespace sluice {
@@ -161,6 +162,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
 
  private:
   friend class Cursor;
+  friend class EndedStreams;
   friend class StreamManager;
 
   /// Where a reader that comes by requests, and is not there between them, stands.
@@ -196,6 +198,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   struct Ending {
     std::string trailer;
     Error error;
+    EndedStreams::Link link = {};
   };
 
   struct SharedBlock {

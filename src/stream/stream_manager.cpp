@@ -75,7 +75,7 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) 
                       " streams under way, the most one client may "
                       "(streams-per-client); read or abort some");
   }
-  if (store_.size() - private_streams_ >= policy_->max_streams && !evict_one()) {
+  if (limited() >= policy_->max_streams && !evict_one()) {
     policy_->quota.release(options.principal);
     return over_limit("The server holds as many streams as it may, " +
                       std::to_string(policy_->max_streams) +
@@ -88,6 +88,8 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) 
 std::shared_ptr<ChunkStream> StreamManager::start_private(std::string finder,
                                                           std::string_view method,
                                                           const std::string& client) {
+  while (limited() > policy_->max_streams && evict_one()) {
+  }
   return add({.principal = std::move(finder), .method = method, .expects_poller = false},
              policy_->memory.of(client), true);
 }
@@ -108,7 +110,7 @@ std::shared_ptr<ChunkStream> StreamManager::add(StartOptions options,
                            .is_private = is_private,
                            .share = std::move(share)},
       *this);
-  if (is_private) ++private_streams_;
+  if (is_private) ++private_under_way_;
   store_.insert(stream);
   stream->listed_ = true;
   on_access(*stream);
@@ -218,10 +220,15 @@ void StreamManager::unlink(ChunkStream& stream) {
 }
 
 void StreamManager::on_ended(ChunkStream& stream) {
-  if (!stream.is_private_) policy_->quota.release(stream.principal());
+  if (stream.is_private_) {
+    --private_under_way_;
+  } else {
+    policy_->quota.release(stream.principal());
+  }
   ++counters_.ended;
   --counters_.active;
   ++counters_.unread;
+  place(stream);
 }
 
 void StreamManager::on_paused(ChunkStream& stream) {
@@ -267,15 +274,18 @@ void StreamManager::reclaim(std::size_t bytes, const MemoryShare& share,
 }
 
 bool StreamManager::evict_one() {
-  if (!std::exchange(may_evict_, false)) return false;
-  for (ChunkStream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
-    // The end of a private one makes no room.
-    if (stream->is_private_ || !stream->evictable()) continue;
-    may_evict_ = true;
-    bury(*stream, gone());
-    return true;
+  ChunkStream* const stream = ended_.next();
+  if (stream == nullptr) return false;
+  const std::shared_ptr<ChunkStream> keep = stream->shared_from_this();
+  entomb(*stream);
+  unlist(*stream, gone());
+  if (stream->has_readers()) {
+    // They are not called from within what needs the room.
+    executor_->post([keep] { let_go(*keep, gone()); });
+  } else {
+    let_go(*stream, gone());
   }
-  return false;
+  return true;
 }
 
 bool StreamManager::short_of_memory() const {
@@ -312,20 +322,32 @@ void StreamManager::sweep() {
 
 void StreamManager::bury(ChunkStream& stream, const Error& reason) {
   const std::shared_ptr<ChunkStream> keep = stream.shared_from_this();
-  store_.bury(stream, executor_->clock().now() + limits().tombstone);
-  counters_.tombstones = store_.tombstones();
+  entomb(stream);
   remove(stream, reason);
 }
 
+void StreamManager::entomb(const ChunkStream& stream) {
+  store_.bury(stream, executor_->clock().now() + limits().tombstone);
+  counters_.tombstones = store_.tombstones();
+}
+
 void StreamManager::remove(ChunkStream& stream, const Error& reason) {
-  if (!std::exchange(stream.listed_, false)) return;
   const std::shared_ptr<ChunkStream> keep = stream.shared_from_this();
+  if (unlist(stream, reason)) let_go(stream, reason);
+}
+
+bool StreamManager::unlist(ChunkStream& stream, const Error& reason) {
+  if (!std::exchange(stream.listed_, false)) return false;
+  if (stream.ended()) ended_.remove(stream);
   unlink(stream);
   store_.erase(stream.id());
-  if (stream.is_private_) --private_streams_;
   --counters_.open;
   stream.abandon(reason);
   stream.mark_delivered();
+  return true;
+}
+
+void StreamManager::let_go(ChunkStream& stream, const Error& reason) {
   while (stream.cursors_ != nullptr) {
     Cursor* const cursor = stream.cursors_;
     cursor->detach();

@@ -13,6 +13,7 @@
 #include "core/executor.hpp"
 #include "core/memory_budget.hpp"
 #include "stream/client_memory.hpp"
+#include "stream/ended_streams.hpp"
 #include "stream/stream.hpp"
 #include "stream/stream_store.hpp"
 
@@ -42,7 +43,7 @@ struct StreamPolicy {
   MemoryBudget budget;
   ClientMemory memory{budget};
   ClientQuota quota;
-  std::size_t max_streams;  // of one loop, ended ones included, private ones not
+  std::size_t max_streams;  // of one loop, ended ones included, private ones once they have ended
 
   StreamPolicy(StreamLimits stream_limits, std::size_t memory, std::size_t per_client,
                std::size_t streams)
@@ -79,8 +80,8 @@ class StreamManager {
     int priority = 0;              // kMinPriority..kMaxPriority; higher goes first
     bool expects_poller = true;
   };
-  /// Errors: kLimitReached when `principal` has as many streams under way as it may, or the loop is
-  /// full of streams that are still read.
+  /// When the loop is full, an ended stream makes room (EndedStreams). Errors: kLimitReached when
+  /// `principal` has as many streams under way as it may, or no stream has ended.
   Result<std::shared_ptr<ChunkStream>> start(StartOptions options);
 
   /// A stream that is no client's: it is not counted as one, and only `finder` finds it by its id,
@@ -124,8 +125,10 @@ class StreamManager {
   void on_ended(ChunkStream& stream);
   /// A paused stream found no room; if that is for want of memory, it is asked again soon.
   void on_paused(ChunkStream& stream);
-  /// Some stream may have become one that can be evicted.
-  void note_evictable() { may_evict_ = true; }
+  /// A stream may be of more or of less use than before.
+  void place(ChunkStream& stream) {
+    if (stream.listed_ && stream.ended()) ended_.put(stream);
+  }
   void count_chunk();
   /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it:
   /// those of `share`, or while the budget itself is short everybody's.
@@ -143,11 +146,16 @@ class StreamManager {
   void sweep();
   void schedule_sweep();
   void retry_paused();
-  /// Removes the stream that was read to its end and not accessed for longest. False if there is
-  /// none.
+  /// How many there are of those that are limited.
+  [[nodiscard]] std::size_t limited() const { return store_.size() - private_under_way_; }
+  /// Removes the ended stream that goes first. False if there is none.
   bool evict_one();
   void bury(ChunkStream& stream, const Error& reason);
+  void entomb(const ChunkStream& stream);
   void remove(ChunkStream& stream, const Error& reason);
+  // Its two halves: what the manager does, and what readers hear. False: it has been done.
+  bool unlist(ChunkStream& stream, const Error& reason);
+  static void let_go(ChunkStream& stream, const Error& reason);
   void unlink(ChunkStream& stream);
 
   Executor* executor_;
@@ -155,7 +163,8 @@ class StreamManager {
   std::size_t loop_;
   std::size_t loops_;
   StreamStore store_;
-  std::size_t private_streams_ = 0;  // of those in the store
+  std::size_t private_under_way_ = 0;  // of those in the store
+  EndedStreams ended_;
   StreamCounters counters_;
   ChunkStream* oldest_ = nullptr;
   ChunkStream* newest_ = nullptr;
@@ -167,7 +176,6 @@ class StreamManager {
   Executor::TimerId sweep_timer_ = 0;
   Executor::TimerId retry_timer_ = 0;
   bool flush_posted_ = false;
-  bool may_evict_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -264,20 +264,19 @@ TEST(StreamQuota, IsSharedByLoops) {
   EXPECT_TRUE(quota.try_acquire("a"));
 }
 
-TEST(StreamNumber, IsLimitedAndMakesRoomOnlyByWhatHasBeenRead) {
+TEST(StreamNumber, WhatHasBeenReadMakesRoomThenWhatHasEnded) {
   StreamBench::Setup setup;
   setup.max_streams = 4;
   StreamBench bench(setup);
   std::vector<std::shared_ptr<ChunkStream>> streams;
   for (int i = 0; i < 4; ++i) streams.push_back(bench.start());
-  // Ended, but nobody has read it: it stays.
-  streams[0]->append(ChunkKind::text, "unread");
-  streams[0]->finish();
   const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, kLimitReached);
   EXPECT_NE(refused.error().message.find("as many streams as it may"), std::string::npos);
 
+  streams[0]->append(ChunkKind::text, "unread");
+  streams[0]->finish();
   finish_and_read(bench, streams[2]);
   finish_and_read(bench, streams[1]);
   EXPECT_NE(bench.start(), nullptr);
@@ -286,9 +285,68 @@ TEST(StreamNumber, IsLimitedAndMakesRoomOnlyByWhatHasBeenRead) {
   EXPECT_TRUE(bench.streams->find(streams[1]->id(), "alice"));
   EXPECT_NE(bench.start(), nullptr);
   EXPECT_FALSE(bench.streams->find(streams[1]->id(), "alice"));
-  EXPECT_EQ(bench.start(), nullptr);
   EXPECT_TRUE(bench.streams->find(streams[0]->id(), "alice"));
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_EQ(bench.streams->find(streams[0]->id(), "alice").error().code, kStreamExpired);
+  EXPECT_EQ(bench.start(), nullptr) << "all the others are under way";
   EXPECT_EQ(bench.streams->counters().open, 4U);
+}
+
+TEST(StreamNumber, WhoLeavesMostUnreadMakesRoomForOthers) {
+  StreamBench::Setup setup;
+  setup.max_streams = 6;
+  StreamBench bench(setup);
+  const auto end = [&](const std::string& client) {
+    const auto stream = bench.start({.principal = client});
+    if (stream != nullptr) stream->finish();
+    return stream;
+  };
+  const auto of_bob = end("bob");
+  std::vector<std::shared_ptr<ChunkStream>> greedy;
+  for (int i = 0; i < 20; ++i) greedy.push_back(end("mallory"));
+  EXPECT_TRUE(bench.streams->find(of_bob->id(), "bob"));
+  EXPECT_EQ(bench.streams->find(greedy[14]->id(), "mallory").error().code, kStreamExpired);
+  EXPECT_TRUE(bench.streams->find(greedy[15]->id(), "mallory"));
+  const auto of_carol = end("carol");
+  ASSERT_NE(of_carol, nullptr);
+  EXPECT_FALSE(bench.streams->find(greedy[15]->id(), "mallory"));
+  EXPECT_TRUE(bench.streams->find(of_bob->id(), "bob"));
+  EXPECT_TRUE(bench.streams->find(of_carol->id(), "carol"));
+  EXPECT_EQ(bench.streams->counters().open, 6U);
+  EXPECT_EQ(bench.streams->counters().unread, 6U);
+}
+
+TEST(StreamNumber, CallsThatNobodyReadsMakeRoomToo) {
+  StreamBench::Setup setup;
+  setup.max_streams = 6;
+  StreamBench bench(setup);
+  std::vector<std::shared_ptr<ChunkStream>> under_way;
+  for (int i = 0; i < 10; ++i) {
+    under_way.push_back(bench.streams->start_private("session:1", "tools/call", "mallory"));
+  }
+  EXPECT_EQ(bench.streams->counters().open, 10U) << "other limits bound those";
+  for (int i = 0; i < 100; ++i) {
+    bench.streams->start_private("session:1", "tools/call", "mallory")->finish();
+  }
+  EXPECT_EQ(bench.streams->counters().open, 17U);
+  EXPECT_NE(bench.start({.principal = "bob"}), nullptr);
+  for (const auto& stream : under_way) EXPECT_FALSE(stream->ended());
+}
+
+TEST(StreamNumber, AReaderHearsLaterThatItsStreamHasMadeRoom) {
+  StreamBench::Setup setup;
+  setup.max_streams = 1;
+  StreamBench bench(setup);
+  const auto stream = bench.start_pushed();
+  ReadingCursor reader(stream, 0);
+  reader.slow = true;
+  stream->append(ChunkKind::text, "x");
+  stream->finish();
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_FALSE(reader.dropped) << "not from within what needs the room";
+  bench.executor.run();
+  EXPECT_TRUE(reader.dropped);
+  EXPECT_EQ(stream->memory(), 0U);
 }
 
 TEST(StreamNumber, ARefusedStartTakesNothingFromTheQuota) {
@@ -307,17 +365,21 @@ TEST(StreamNumber, ARefusedStartTakesNothingFromTheQuota) {
   EXPECT_NE(bench.start(), nullptr);
 }
 
-TEST(StreamNumber, APollerInTheMiddleKeepsItsStream) {
+TEST(StreamNumber, APollerInTheMiddleKeepsItsStreamWhileThereAreOthers) {
   StreamBench::Setup setup;
-  setup.max_streams = 1;
+  setup.max_streams = 2;
   StreamBench bench(setup);
   const auto stream = bench.start();
   stream->append(ChunkKind::text, "x");
   stream->poll_from(0);
   finish_and_read(bench, stream);
-  EXPECT_EQ(bench.start(), nullptr) << "a cursor has read it, but the poller has not";
+  for (int i = 0; i < 3; ++i) finish_and_read(bench, bench.start());
+  EXPECT_TRUE(bench.streams->find(stream->id(), "alice"))
+      << "a cursor has read it, but the poller has not";
   stream->note_delivered();
   EXPECT_NE(bench.start(), nullptr);
+  EXPECT_NE(bench.start(), nullptr);
+  EXPECT_FALSE(bench.streams->find(stream->id(), "alice"));
 }
 
 TEST(StreamNumber, EvictedStreamsAreFreedAtOnce) {
