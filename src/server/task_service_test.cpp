@@ -417,11 +417,31 @@ TEST_F(TaskServiceTest, TheOldestTaskThatHasEndedMakesRoomForAnother) {
   EXPECT_EQ(status_of(get(ended[19])), "completed");
   EXPECT_EQ(status_of(get(ended[18])), "completed");
   EXPECT_EQ(error_code(get(ended[17])), kInvalidParams);
-  // What others have ended is theirs.
+}
+
+TEST_F(TaskServiceTest, WhoHasMostMakesRoomForWhoHasLess) {
+  serve({.max_tasks = 4, .per_client = 3});
+  initialize();
+  const std::string running = begin();
+  std::vector<std::string> ended;
+  for (int i = 0; i < 2; ++i) {
+    ended.push_back(begin());
+    bench.calls.back()->complete({.text = "done"});
+    bench.run_all();
+  }
   RecordingCaller bob("bob");
   bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", bob);
-  EXPECT_EQ(error_code(bench.request("tools/call", R"("name":"later","task":{})", bob)),
-            kLimitReached);
+  const auto begin_of_bob = [&] {
+    return error_code(bench.request("tools/call", R"("name":"later","task":{})", bob));
+  };
+  EXPECT_EQ(begin_of_bob(), 0);
+  EXPECT_EQ(begin_of_bob(), 0);
+  EXPECT_EQ(error_code(get(ended[0])), kInvalidParams) << "the oldest";
+  EXPECT_EQ(status_of(get(ended[1])), "completed");
+  // Now both have two, and what the other has ended is the other's.
+  EXPECT_EQ(begin_of_bob(), kLimitReached);
+  EXPECT_EQ(status_of(get(running)), "working");
+  EXPECT_EQ(status_of(get(ended[1])), "completed");
 }
 
 TEST_F(TaskServiceTest, ResultsAreLimitedEachAndTogether) {

@@ -27,19 +27,19 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
   std::shared_ptr<TaskRecord> forgotten;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   if (is_full(creation.principal)) {
-    forgotten = oldest_ended(creation.principal);
+    forgotten = dispensable(creation.principal);
     if (forgotten != nullptr) remove(*forgotten);
   }
   if (is_full(creation.principal)) {
-    if (tasks_.size() >= limits.max_tasks) {
+    if (!is_at_limit(creation.principal)) {
       return fail(kLimitReached, "The server has " + std::to_string(limits.max_tasks) +
-                                     " tasks, the most it may; try again later");
+                                    " tasks, the most it may; try again later");
     }
     return fail(kLimitReached, "You have " + std::to_string(limits.per_client) +
                                    " tasks under way, the most a client may (tasks-per-client); "
                                    "wait for some, or cancel them");
   }
-  ByNumber& own = by_principal_[creation.principal];
+  Owner& owner = owners_[creation.principal];
   const std::uint64_t number = ++last_number_;
   auto task =
       std::make_shared<TaskRecord>(TaskRecord::Details{.id = random_id(kIdLength),
@@ -50,7 +50,8 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
                                                        .ttl = ttl,
                                                        .expires = clock_->now() + ttl},
                                    environment_, loop);
-  own.emplace(number, task);
+  owner.tasks.emplace(number, task);
+  ranking_.set(owner, owner.tasks.size());
   tasks_.emplace(task->id(), task);
   by_expiry_.emplace(task->expires(), task.get());
   return task;
@@ -59,29 +60,38 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
 bool TaskStore::has_room(const std::string& principal) {
   sweep();
   const std::lock_guard lock(mutex_);
-  return !is_full(principal) || oldest_ended(principal) != nullptr;
+  return !is_full(principal) || dispensable(principal) != nullptr;
+}
+
+bool TaskStore::is_at_limit(const std::string& principal) const {
+  const auto owner = owners_.find(principal);
+  return owner != owners_.end() && owner->second.tasks.size() >= environment_->limits.per_client;
 }
 
 bool TaskStore::is_full(const std::string& principal) const {
-  const TaskLimits& limits = environment_->limits;
-  const auto own = by_principal_.find(principal);
-  return tasks_.size() >= limits.max_tasks ||
-         (own != by_principal_.end() && own->second.size() >= limits.per_client);
+  return tasks_.size() >= environment_->limits.max_tasks || is_at_limit(principal);
 }
 
-std::shared_ptr<TaskRecord> TaskStore::oldest_ended(const std::string& principal) const {
-  const auto own = by_principal_.find(principal);
-  if (own == by_principal_.end()) return nullptr;
-  for (const auto& [number, task] : own->second) {
-    if (is_terminal(task->status())) return task;
+std::shared_ptr<TaskRecord> TaskStore::dispensable(const std::string& principal) const {
+  const auto found = owners_.find(principal);
+  const Owner* const own = found == owners_.end() ? nullptr : &found->second;
+  const Owner* const most = ranking_.most();
+  const bool has_less =
+      !is_at_limit(principal) && (own == nullptr || own->rank.has < most->rank.has);
+  for (const Owner* owner : {has_less ? most : nullptr, own}) {
+    if (owner == nullptr) continue;
+    for (const auto& [number, task] : owner->tasks) {
+      if (is_terminal(task->status())) return task;
+    }
   }
   return nullptr;
 }
 
 void TaskStore::remove(const TaskRecord& task) {
-  const auto own = by_principal_.find(task.principal());
-  own->second.erase(task.number());
-  if (own->second.empty()) by_principal_.erase(own);
+  const auto owner = owners_.find(task.principal());
+  owner->second.tasks.erase(task.number());
+  ranking_.set(owner->second, owner->second.tasks.size());
+  if (owner->second.tasks.empty()) owners_.erase(owner);
   by_expiry_.erase({task.expires(), &task});
   tasks_.erase(task.id());
 }
@@ -109,9 +119,10 @@ std::vector<std::shared_ptr<TaskRecord>> TaskStore::list(const std::string& prin
   std::vector<std::shared_ptr<TaskRecord>> tasks;
   const TimePoint now = clock_->now();
   const std::lock_guard lock(mutex_);
-  const auto own = by_principal_.find(principal);
-  if (own == by_principal_.end()) return tasks;
-  for (auto each = own->second.upper_bound(after); each != own->second.end(); ++each) {
+  const auto owner = owners_.find(principal);
+  if (owner == owners_.end()) return tasks;
+  const ByNumber& own = owner->second.tasks;
+  for (auto each = own.upper_bound(after); each != own.end(); ++each) {
     if (tasks.size() == count) break;
     const TaskRecord& task = *each->second;
     if (&task.revision() == &revision && task.expires() > now) tasks.push_back(each->second);
@@ -140,7 +151,8 @@ std::vector<std::shared_ptr<TaskRecord>> TaskStore::take_all() {
   const std::lock_guard lock(mutex_);
   for (auto& [id, task] : tasks_) all.push_back(std::move(task));
   tasks_.clear();
-  by_principal_.clear();
+  ranking_ = {};
+  owners_.clear();
   by_expiry_.clear();
   return all;
 }

@@ -18,6 +18,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
+#include "core/ranking.hpp"
 #include "server/task_record.hpp"
 
 namespace sluice {
@@ -40,8 +41,9 @@ class TaskStore {
     std::shared_ptr<Session> session = {};              // or null
     std::optional<std::chrono::milliseconds> ttl = {};  // as its client asks
   };
-  /// A new task with an id from the CSPRNG, whose request runs on `loop`. At a limit the
-  /// principal's oldest task that has ended makes room; kLimitReached if there is none.
+  /// A new task with an id from the CSPRNG, whose request runs on `loop`. At a limit the oldest
+  /// task that has ended makes room: the principal's own, or where all have too many, that of the
+  /// principal that has most. kLimitReached if there is none.
   Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
 
   /// Whether create() would find room for another task of `principal`.
@@ -78,10 +80,16 @@ class TaskStore {
 
  private:
   using ByNumber = std::map<std::uint64_t, std::shared_ptr<TaskRecord>>;
+  struct Owner {
+    ByNumber tasks;
+    RankPlace rank;
+  };
 
   // With the lock held.
+  [[nodiscard]] bool is_at_limit(const std::string& principal) const;
   [[nodiscard]] bool is_full(const std::string& principal) const;
-  [[nodiscard]] std::shared_ptr<TaskRecord> oldest_ended(const std::string& principal) const;
+  /// What makes room for a task of `principal`.
+  [[nodiscard]] std::shared_ptr<TaskRecord> dispensable(const std::string& principal) const;
   void remove(const TaskRecord& task);
 
   std::vector<std::shared_ptr<TaskRecord>> take_expired();
@@ -94,7 +102,8 @@ class TaskStore {
   mutable std::mutex mutex_;
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::string, std::shared_ptr<TaskRecord>> tasks_;
-  std::map<std::string, ByNumber, std::less<>> by_principal_;
+  std::map<std::string, Owner, std::less<>> owners_;  // by principal
+  Ranking<Owner> ranking_;
   std::set<std::pair<TimePoint, const TaskRecord*>> by_expiry_;
 };
 
