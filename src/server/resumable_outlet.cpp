@@ -176,8 +176,12 @@ void ResumableOutlet::close() {
   const std::shared_ptr<ChunkStream> stream = std::exchange(stream_, nullptr);
   if (stream == nullptr) return;
   stream->set_producer(nullptr);
-  // A response that nobody has read yet waits for its reader to come back.
-  if (!stream->ended()) stream->discard();
+  if (stream->ended()) {
+    // A response that nobody has read yet waits for its reader to come back.
+    session_->keep(stream, *executor_);
+  } else {
+    stream->discard();
+  }
 }
 
 }  // namespace sluice

@@ -395,6 +395,8 @@ std::string ServerHost::metrics() const {
   }
   append_metric(out, "sluice_sessions", "gauge", "Sessions of the session eras.",
                 server.sessions.size());
+  append_metric(out, "sluice_sessions_displaced_total", "counter",
+                "Sessions that have made room for others at a limit.", server.sessions.displaced());
   append_metric(out, "sluice_tasks", "gauge", "Tasks held, ended ones included.",
                 server.tasks->size());
   append_metric(out, "sluice_tasks_running", "gauge", "Tasks that have not ended.",

@@ -160,13 +160,12 @@ std::optional<StreamId> Session::standalone_stream() const {
   return standalone_;
 }
 
-StreamId Session::offer_standalone_stream(const StreamId& stream, Executor& loop,
-                                          std::function<void()> discard) {
+StreamId Session::offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream,
+                                          Executor& loop) {
   const std::lock_guard lock(mutex_);
   if (!standalone_) {
-    standalone_ = stream;
-    discard_standalone_ = {&loop, std::move(discard)};
-    if (ended_) discard_standalone_.post();
+    standalone_ = stream->id();
+    keep_locked(stream, loop);
   }
   return *standalone_;
 }
@@ -174,6 +173,27 @@ StreamId Session::offer_standalone_stream(const StreamId& stream, Executor& loop
 void Session::forget_standalone_stream(const StreamId& stream) {
   const std::lock_guard lock(mutex_);
   if (standalone_ == stream) standalone_.reset();
+}
+
+void Session::keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
+  const std::lock_guard lock(mutex_);
+  keep_locked(stream, loop);
+}
+
+void Session::keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
+  if (kept_.size() >= sweep_kept_at_) {
+    std::erase_if(kept_, [](const Kept& each) { return each.stream.expired(); });
+    sweep_kept_at_ = std::max<std::size_t>(8, 2 * kept_.size());
+  }
+  kept_.push_back({&loop, stream});
+  if (ended_) kept_.back().discard();
+}
+
+/// On its loop, and only there is it held.
+void Session::Kept::discard() const {
+  loop->post([weak = stream] {
+    if (const auto ended = weak.lock()) ended->discard();
+  });
 }
 
 void Session::set_outlet(Executor& loop, std::function<void(const std::string& message)> send) {
@@ -189,13 +209,16 @@ bool Session::send(const std::string& message) {
   return true;
 }
 
-bool Session::expired(TimePoint now, Duration expiry) {
+std::optional<TimePoint> Session::idle_since() const {
   const std::lock_guard lock(mutex_);
-  if (!calls_.empty() || !readers_.empty()) {
-    touch(now);
-    return false;
-  }
-  return used_.load() <= (now - expiry).time_since_epoch().count();
+  if (!calls_.empty() || !readers_.empty()) return std::nullopt;
+  return TimePoint(TimePoint::duration(used_.load()));
+}
+
+bool Session::expired(TimePoint now, Duration expiry) {
+  const std::optional<TimePoint> used = idle_since();
+  if (!used) touch(now);
+  return used && *used <= now - expiry;
 }
 
 void Session::end() {
@@ -204,7 +227,7 @@ void Session::end() {
   ended_ = true;
   for (const auto& [id, cancel] : calls_) cancel.post();
   for (const auto& [stream, reader] : readers_) reader.close.post();
-  if (standalone_) discard_standalone_.post();
+  for (const Kept& each : kept_) each.discard();
   // Whoever waits for them is being cancelled.
   expected.swap(expected_);
 }

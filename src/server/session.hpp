@@ -22,7 +22,7 @@
 #include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
-#include "stream/stream_id.hpp"
+#include "stream/stream.hpp"
 
 namespace sluice {
 
@@ -122,12 +122,12 @@ class Session {
                                            std::function<void()> close);
   /// The stream for messages that belong to no request, if there is one yet.
   [[nodiscard]] std::optional<StreamId> standalone_stream() const;
-  /// Makes `stream` that stream if there is none; returns the one there is then. `discard` runs on
-  /// `loop` when the session has ended, unless the stream has been forgotten or was not taken.
-  StreamId offer_standalone_stream(const StreamId& stream, Executor& loop,
-                                   std::function<void()> discard);
+  /// Makes `stream` that stream if there is none, and keeps it; returns the one there is then.
+  StreamId offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
   /// `stream` has expired.
   void forget_standalone_stream(const StreamId& stream);
+  /// `stream` of `loop` is discarded when the session has ended.
+  void keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
   /// Where messages go that belong to no request, if the session's connection takes them itself.
   /// `send` runs on `loop`.
@@ -139,11 +139,13 @@ class Session {
 
   /// Somebody used it. Relaxed: a sweep may see it late.
   void touch(TimePoint now) { used_.store(now.time_since_epoch().count()); }
+  /// When it was used last; nothing while a call is under way or a stream is read.
+  [[nodiscard]] std::optional<TimePoint> idle_since() const;
   /// Whether nothing is under way, and it was not used for `expiry` before `now`. What is under way
   /// counts as use.
   [[nodiscard]] bool expired(TimePoint now, Duration expiry);
-  /// Cancels its requests, closes its readers and discards its standalone stream. Nothing can be
-  /// added afterwards.
+  /// Cancels its requests, closes its readers and discards its streams. Nothing can be added
+  /// afterwards.
   void end();
   [[nodiscard]] bool ended() const;
 
@@ -167,9 +169,15 @@ class Session {
     std::uint64_t number;
     PostedTask close;
   };
+  struct Kept {
+    Executor* loop;
+    std::weak_ptr<ChunkStream> stream;
+    void discard() const;
+  };
 
   void forget_call(const RequestId& request_id);
   void forget_reader(const StreamId& stream, std::uint64_t number);
+  void keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
   const std::string id_;
   const std::string principal_;
@@ -189,7 +197,8 @@ class Session {
   std::vector<std::string> elicitations_;  // in URL mode; the newest last
   std::map<StreamId, ReaderEntry> readers_;
   std::optional<StreamId> standalone_;
-  PostedTask discard_standalone_ = {};  // while there is one
+  std::vector<Kept> kept_;
+  std::size_t sweep_kept_at_ = 8;  // when there are so many, those that are gone are dropped
   Executor* outlet_loop_ = nullptr;
   std::function<void(const std::string&)> outlet_;
 };

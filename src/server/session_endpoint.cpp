@@ -71,18 +71,10 @@ void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchan
     });
     return;
   }
-  Result<std::shared_ptr<ChunkStream>> stream = service_->streams.streams().start(
-      {.principal = session->stream_principal(), .expects_poller = false});
-  if (!stream) {
-    refuse(*exchange, 503, stream.error().code, stream.error().message);
-    return;
-  }
-  const auto discard = [streams = &service_->streams.streams(), weak = std::weak_ptr(*stream)] {
-    if (const auto ended = weak.lock()) streams->discard(*ended);
-  };
-  const StreamId id =
-      session->offer_standalone_stream((*stream)->id(), service_->streams.executor(), discard);
-  if (id != (*stream)->id()) discard();
+  const std::shared_ptr<ChunkStream> stream = service_->streams.streams().start_private(
+      session->stream_principal(), {}, session->principal());
+  const StreamId id = session->offer_standalone_stream(stream, service_->streams.executor());
+  if (id != stream->id()) stream->discard();
   read(session, exchange, id, kUndelivered,
        [exchange](const Error& error) { refuse(*exchange, 503, error.code, error.message); });
 }

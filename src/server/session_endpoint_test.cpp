@@ -80,12 +80,36 @@ TEST_F(SessionEndpointTest, WithoutSessionsEachRequestStandsByItself) {
 
 TEST_F(SessionEndpointTest, ALimitOfSessionsIsSaid) {
   session_limits.max_sessions = 1;
-  initialize();
-  const std::string reply =
-      ask(post("/mcp", R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{)"
-                       R"("protocolVersion":"2025-11-25","capabilities":{}}})"));
+  const std::string session = initialize();
+  Peer peer = connect_to_endpoint();
+  peer.send(get("/mcp", session + "Accept: text/event-stream\r\n"));
+  ASSERT_TRUE(peer.expect(": open\n\n"));
+  const std::string another =
+      post("/mcp", R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{)"
+                   R"("protocolVersion":"2025-11-25","capabilities":{}}})");
+  const std::string reply = ask(another);
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 503"));
   EXPECT_THAT(reply, HasSubstr("-31010"));
+  peer.close();
+  EXPECT_TRUE(until([&] { return ask(another).starts_with("HTTP/1.1 200"); }));
+  EXPECT_THAT(ask(post("/mcp", kPing, session)), StartsWith("HTTP/1.1 404"))
+      << "nobody used it, so it has made room";
+}
+
+TEST_F(SessionEndpointTest, WhatAnEndedSessionHasNotReadGoesWithIt) {
+  const std::string session = initialize();
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(post("/mcp", kCallLater, session));
+    ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+  }
+  settle();
+  calls[0]->complete({.text = "done"});
+  calls.clear();
+  settle();
+  EXPECT_EQ(manager.counters().open, 1U);
+  ask(remove(session), "\r\n\r\n");
+  EXPECT_TRUE(until([&] { return manager.counters().open == 0; }));
 }
 
 TEST_F(SessionEndpointTest, ACallOutlivesItsConnectionAndIsResumed) {

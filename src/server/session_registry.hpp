@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "core/ranking.hpp"
 #include "server/session.hpp"
 
 namespace sluice {
@@ -32,6 +34,10 @@ struct SessionLimits {
 };
 
 /// The sessions of Streamable HTTP, by their ids. Thread-safe; shared by all loops.
+///
+/// At a limit a session ends to make room for the next: of the client that has most of all, or has
+/// as many as it may, the one that was used longest ago with nothing under way. A client that has
+/// two more than another ends one even if all of them are busy, so whoever has none gets one.
 class SessionRegistry {
  public:
   SessionRegistry(SessionLimits limits, const Clock& clock) : limits_(limits), clock_(&clock) {}
@@ -42,18 +48,21 @@ class SessionRegistry {
   /// back.
   class Place {
    public:
-    Place(SessionRegistry& registry, std::string principal)
-        : registry_(&registry), principal_(std::move(principal)) {}
-    ~Place() { registry_->release(principal_); }
+    Place(SessionRegistry& registry, std::string principal, std::uint64_t number)
+        : registry_(&registry), principal_(std::move(principal)), number_(number) {}
+    ~Place() { registry_->release(principal_, number_); }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
    private:
     SessionRegistry* registry_;
     std::string principal_;
+    std::uint64_t number_;
   };
+  /// `end` runs on any thread if the session must make room for another; it is always busy.
   /// kLimitReached at a limit.
-  Result<std::unique_ptr<Place>> take_place(const std::string& principal);
+  Result<std::unique_ptr<Place>> take_place(const std::string& principal,
+                                            std::function<void()> end);
 
   /// A new session with an id from the CSPRNG. kLimitReached at a limit.
   Result<std::shared_ptr<Session>> create(const std::string& principal, const Revision& revision,
@@ -62,7 +71,7 @@ class SessionRegistry {
   /// principal's.
   std::shared_ptr<Session> find(std::string_view id, std::string_view principal);
   /// Ends it.
-  void remove(const Session& session);
+  void remove(Session& session);
   /// Ends those that nobody has used for the time of their expiry. To be called now and then.
   void sweep();
 
@@ -70,27 +79,68 @@ class SessionRegistry {
   [[nodiscard]] std::vector<std::shared_ptr<Session>> sessions() const;
   /// Those kept elsewhere included.
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  /// How many have made room for others.
+  [[nodiscard]] std::size_t displaced() const { return displaced_.load(std::memory_order_relaxed); }
   [[nodiscard]] const SessionLimits& limits() const { return limits_; }
 
   static constexpr std::size_t kIdLength = 32;
+  /// Sessions that are looked at, in turn, for one that makes room.
+  static constexpr std::size_t kLooks = 32;
 
  private:
   static constexpr std::size_t kShards = 16;
+  struct Entry {
+    std::shared_ptr<Session> session;
+    std::uint64_t number;
+  };
   struct Shard {
     mutable std::mutex mutex;
-    std::unordered_map<std::string, std::shared_ptr<Session>> sessions;
+    std::unordered_map<std::string, Entry> sessions;
+  };
+  /// Of one client, by their numbers; null: it is kept elsewhere.
+  using Held = std::map<std::uint64_t, std::shared_ptr<Session>>;
+  struct Client {
+    Held held;
+    std::uint64_t looked_at = 0;  // the number of the last that was
+    RankPlace rank;
+  };
+  /// What makes room: a session, or the end of one that is kept elsewhere.
+  struct Displaced {
+    std::shared_ptr<Session> session;
+    std::function<void()> end;
+  };
+  /// The best that has been found to make room.
+  struct Idle {
+    Client* client = nullptr;
+    Held::iterator at;
+    TimePoint used;
   };
 
   Shard& shard_of(const std::string& id);
-  Result<void> reserve(const std::string& principal);
-  void release(const std::string& principal);
+  /// Finds a place for a session, and ends what makes room.
+  Result<void> add(const std::string& principal, std::uint64_t number,
+                   std::shared_ptr<Session> session, std::function<void()> end);
+  void release(const std::string& principal, std::uint64_t number);
+  bool erase(const Session& session, std::uint64_t& number);
+
+  // With the clients locked.
+  [[nodiscard]] std::optional<Displaced> make_room(Client& asking);
+  [[nodiscard]] static Held::iterator next(Client& client);
+  static void look(Client& client, std::size_t& looks, Idle& idle);
+  Displaced displace(Client& client, Held::iterator at);
+  void set_held(Client& client);
+  void forget_unused(const std::string& principal);
 
   const SessionLimits limits_;
   const Clock* clock_;
   std::array<Shard, kShards> shards_;
   std::atomic<std::size_t> size_ = 0;
+  std::atomic<std::size_t> displaced_ = 0;
   std::mutex clients_mutex_;
-  std::map<std::string, std::size_t, std::less<>> clients_;  // sessions of each principal
+  std::map<std::string, Client, std::less<>> clients_;
+  Ranking<Client> ranking_;
+  std::unordered_map<std::uint64_t, std::function<void()>> ends_;  // of those kept elsewhere
+  std::atomic<std::uint64_t> last_number_ = 0;
 };
 
 }  // namespace sluice

@@ -156,6 +156,16 @@ class SessionRegistryTest : public ::testing::Test {
   Result<std::shared_ptr<Session>> begin(const std::string& principal = "alice") {
     return registry.create(principal, newest_revision(Era::legacy), {});
   }
+  /// A session with a call under way.
+  struct Busy {
+    std::shared_ptr<Session> session;
+    std::unique_ptr<Session::Call> call;
+  };
+  Busy busy(const std::string& principal = "alice") {
+    Busy busy{.session = begin(principal).value(), .call = nullptr};
+    busy.call = Session::add_call(busy.session, "1", loop, [] {}).value();
+    return busy;
+  }
 
   ManualExecutor loop;
   SessionRegistry registry{{.max_sessions = 3, .per_client = 2, .expiry = 10s}, loop.clock()};
@@ -170,23 +180,89 @@ TEST_F(SessionRegistryTest, FindsASessionForItsPrincipalOnly) {
   EXPECT_EQ(registry.find("", "alice"), nullptr);
 }
 
-TEST_F(SessionRegistryTest, KeepsToItsLimits) {
-  ASSERT_TRUE(begin());
-  const auto second = begin();
-  ASSERT_TRUE(second);
+TEST_F(SessionRegistryTest, KeepsToItsLimitsWhileAllAreBusy) {
+  const auto first = busy();
+  const auto second = busy();
   const auto third = begin();
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().code, kLimitReached);
   EXPECT_THAT(third.error().message, HasSubstr("DELETE"));
-  ASSERT_TRUE(begin("bob"));
-  const auto full = begin("carol");
+  const auto of_bob = busy("bob");
+  const auto full = begin("bob");
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, kLimitReached);
-  registry.remove(**second);
-  registry.remove(**second);
+  EXPECT_THAT(full.error().message, HasSubstr("max-sessions"));
+  registry.remove(*second.session);
+  registry.remove(*second.session);
   EXPECT_EQ(registry.size(), 2U);
-  EXPECT_TRUE((*second)->ended());
+  EXPECT_TRUE(second.session->ended());
   EXPECT_TRUE(begin("carol"));
+  EXPECT_EQ(registry.displaced(), 0U);
+}
+
+TEST_F(SessionRegistryTest, OnesOwnIdleSessionMakesRoomAtOnesOwnLimit) {
+  const auto first = begin().value();
+  loop.advance(1s);
+  const auto second = begin().value();
+  loop.advance(1s);
+  const auto of_bob = begin("bob").value();
+  EXPECT_NE(registry.find(first->id(), "alice"), nullptr);
+  loop.advance(1s);
+  EXPECT_TRUE(begin());
+  EXPECT_TRUE(second->ended()) << "it was used longest ago";
+  EXPECT_EQ(registry.find(second->id(), "alice"), nullptr);
+  EXPECT_FALSE(first->ended());
+  EXPECT_FALSE(of_bob->ended());
+  EXPECT_EQ(registry.size(), 3U);
+  EXPECT_EQ(registry.displaced(), 1U);
+}
+
+TEST_F(SessionRegistryTest, WhoHasNoneAlwaysGetsOne) {
+  SessionRegistry many({.max_sessions = 100, .per_client = 50}, loop.clock());
+  const auto begin_of = [&](const std::string& principal) {
+    return many.create(principal, newest_revision(Era::legacy), {});
+  };
+  const auto of_alice = begin_of("alice").value();
+  std::vector<std::shared_ptr<Session>> kept;
+  for (int client = 0; client < 10; ++client) {
+    for (int i = 0; i < 60; ++i) {
+      kept.push_back(begin_of("mallory" + std::to_string(client)).value());
+    }
+  }
+  EXPECT_EQ(many.size(), 100U);
+  for (int i = 0; i < 200; ++i) {
+    loop.advance(1ms);
+    ASSERT_TRUE(begin_of("bob" + std::to_string(i)));
+    EXPECT_NE(many.find(of_alice->id(), "alice"), nullptr) << i;
+  }
+  EXPECT_EQ(many.size(), 100U);
+}
+
+TEST_F(SessionRegistryTest, WhoHasMostEndsOneEvenIfAllAreBusy) {
+  const auto first = busy();
+  const auto second = busy();
+  const auto of_bob = busy("bob");
+  const auto of_carol = busy("carol");
+  ASSERT_NE(of_carol.session, nullptr);
+  EXPECT_TRUE(first.session->ended() != second.session->ended());
+  EXPECT_FALSE(of_bob.session->ended());
+  // Now each has one.
+  EXPECT_FALSE(begin("dave"));
+}
+
+TEST_F(SessionRegistryTest, OneThatIsKeptElsewhereEndsToo) {
+  int ended = 0;
+  auto first = registry.take_place("alice", [&] { ++ended; });
+  const auto second = registry.take_place("alice", [&] { ++ended; });
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(registry.take_place("alice", [] {}));
+  const auto of_bob = begin("bob").value();
+  ASSERT_TRUE(begin("carol"));
+  EXPECT_EQ(ended, 1);
+  EXPECT_FALSE(of_bob->ended()) << "he has only this one";
+  EXPECT_EQ(registry.size(), 3U);
+  first->reset();
+  EXPECT_EQ(registry.size(), 3U) << "its place had been given away";
 }
 
 TEST_F(SessionRegistryTest, EndsSessionsThatNobodyUses) {

@@ -65,11 +65,15 @@ bool SseConnection::push_framed(std::string_view messages) {
 void SseConnection::close() {
   if (entry_ == nullptr) return;
   connection_->when_idle([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self == nullptr || self->entry_ == nullptr) return;
-    self->over();
-    self->exchange_->finish();
+    if (const auto self = weak.lock()) self->end();
   });
+}
+
+void SseConnection::end() {
+  if (entry_ == nullptr) return;
+  const std::shared_ptr<SseConnection> keep = shared_from_this();
+  over();
+  exchange_->finish();
 }
 
 void SseConnection::over() {

@@ -26,6 +26,8 @@ class SseConnection final : public MessageOutput,
   [[nodiscard]] bool is_open() const { return entry_ != nullptr; }
   /// One posted message, while it is open. `handled` runs when it is: at once, unless it is long.
   void deliver(std::string_view message, Executor::Task handled);
+  /// Ends the session at once.
+  void end();
 
   // MessageOutput
   void send(std::string_view message) override;

@@ -113,6 +113,17 @@ TEST_F(SseSessionEndpointTest, TheLimitsOfSessionsHold) {
   Peer next = open();
 }
 
+TEST_F(SseSessionEndpointTest, WhoHasSeveralEndsOneForWhoHasNone) {
+  session_limits.max_sessions = 2;
+  Peer first = open();
+  Peer second = open();
+  const auto of_another = sessions->create("another", newest_revision(Era::legacy), {});
+  ASSERT_TRUE(of_another);
+  EXPECT_TRUE(first.expect("0\r\n\r\n"));
+  EXPECT_THAT(ask(post(target, kPing), kAccepted), StartsWith("HTTP/1.1 202 "));
+  EXPECT_EQ(sessions->size(), 2U);
+}
+
 TEST_F(SseSessionEndpointTest, ThereAreNoneWhereThereAreNoSessions) {
   session_limits.max_sessions = 0;
   EXPECT_THAT(ask(get("/sse")), StartsWith("HTTP/1.1 405 "));

@@ -3,12 +3,18 @@
 #include <utility>
 
 #include "core/random.hpp"
+#include "server/sse_connection.hpp"
 
 namespace sluice {
 
 Result<std::unique_ptr<SseSessions::Entry>> SseSessions::add(const std::string& principal,
                                                              Route route) {
-  Result<std::unique_ptr<SessionRegistry::Place>> place = registry_->take_place(principal);
+  Result<std::unique_ptr<SessionRegistry::Place>> place =
+      registry_->take_place(principal, [loop = route.loop, weak = route.connection] {
+        loop->post([weak] {
+          if (const auto connection = weak.lock()) connection->end();
+        });
+      });
   if (!place) return std::unexpected(std::move(place.error()));
   const std::string id = random_id(SessionRegistry::kIdLength);
   {

@@ -33,7 +33,7 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
   if (is_full(creation.principal)) {
     if (!is_at_limit(creation.principal)) {
       return fail(kLimitReached, "The server has " + std::to_string(limits.max_tasks) +
-                                    " tasks, the most it may; try again later");
+                                     " tasks, the most it may; try again later");
     }
     return fail(kLimitReached, "You have " + std::to_string(limits.per_client) +
                                    " tasks under way, the most a client may (tasks-per-client); "

@@ -171,6 +171,39 @@ test('connections: one too many is turned away, and there is room again after', 
   await until(async () => (await ask()) === 200, 'there is room again');
 });
 
+test('sessions: whoever has none gets one, however many others have', async (t) => {
+  const server = await start_server(t, ['--max-sessions', '50', '--sessions-per-client', '20']);
+  const begin = async (address) => {
+    const client = new HttpClient(server, { local_address: address });
+    const hello = await client.exchange(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'initialize',
+        params: {
+          protocolVersion: '2025-11-25',
+          capabilities: {},
+          clientInfo: { name: 'e2e', version: '1' },
+        },
+      }),
+    );
+    assert.equal(hello.status, 200, `for ${address}`);
+    const headers = { 'Mcp-Session-Id': hello.headers['mcp-session-id'] };
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+    return async () => (await client.exchange(ping, headers)).status;
+  };
+  const innocent = await begin('127.0.0.2');
+  const greedy = [];
+  for (let n = 10; n < 20; ++n) {
+    for (let i = 0; i < 20; ++i) greedy.push(await begin(`127.0.0.${n}`));
+  }
+  for (let n = 20; n < 30; ++n) assert.equal(await (await begin(`127.0.0.${n}`))(), 200);
+  assert.equal(await innocent(), 200, 'who has only one keeps it');
+  assert.equal(await greedy[0](), 404, 'the client is to initialize again');
+  assert.equal(await server.metric('sluice_sessions'), 50);
+  assert.equal(await server.metric('sluice_sessions_displaced_total'), 161);
+});
+
 test('a slow reader does not slow the others or the model', async (t) => {
   const server = await start_server(t);
   const client = new HttpClient(server);
