@@ -204,6 +204,26 @@ TEST_F(SessionEndpointTest, EveryMessageComesOnceHoweverOftenTheClientIsCutOff) 
   EXPECT_THAT(peer->taken, Not(HasSubstr("\"message ")));
 }
 
+TEST_F(SessionEndpointTest, AResponseOfAnyLengthWaitsForAClientThatWasCutOffWithinIt) {
+  const std::string session = initialize();
+  std::string primed;
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(post("/mcp", kCallLater, session));
+    ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+    primed = event_id(peer.taken);
+    calls[0]->complete({.text = std::string(300 << 10, 'x')});
+    calls.clear();
+    ASSERT_TRUE(peer.expect("xxx"));
+  }
+  for (int times = 0; times < 2; ++times) {
+    Peer peer = connect_to_endpoint();
+    peer.send(get("/mcp", session + last_event(primed)));
+    ASSERT_TRUE(peer.expect("0\r\n\r\n")) << peer.received;
+    EXPECT_THAT(peer.taken, HasSubstr("\"result\""));
+  }
+}
+
 TEST_F(SessionEndpointTest, ACallThatGoesOnAloneCanBeCancelledAndEndsWithItsSession) {
   const std::string session = initialize();
   for (const bool by_delete : {false, true}) {

@@ -308,6 +308,8 @@ void ChunkStream::make_room() {
   }
   log_.release_below(log_.read(first(), [&](const Chunk& chunk) {
     if (chunk.seq >= passed || (bytes <= keep_bytes && chunks <= keep_chunks)) return false;
+    // However long the last one is, a reader may have been cut off within it.
+    if (ended() && chunk.seq + 2 >= next()) return false;
     bytes -= chunk.escaped.size();
     --chunks;
     return true;

@@ -64,9 +64,10 @@ class ChunkEncoder {
 /// An ordered sequence of chunks with one producer and any number of readers.
 ///
 /// Chunks that every reader has passed stay within `retained_bytes` and half of `max_chunks` until
-/// someone acknowledges them. When what is kept reaches the limits, append() says so and the
-/// producer waits for on_room(), which comes when a quarter is free. A stream that its manager has
-/// removed is ended, has no readers and takes none. Belongs to the loop of its manager.
+/// someone acknowledges them; of a stream that has ended the last one stays too. When what is kept
+/// reaches the limits, append() says so and the producer waits for on_room(), which comes when a
+/// quarter is free. A stream that its manager has removed is ended, has no readers and takes none.
+/// Belongs to the loop of its manager.
 class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
  public:
   struct Options {

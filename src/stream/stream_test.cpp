@@ -236,6 +236,29 @@ TEST(StreamLimit, RetainedChunksNeverHoldUpTheProducer) {
   EXPECT_EQ(producer.rooms, 2);
 }
 
+// A reader is past it as soon as it has been written, and may be cut off before it has arrived.
+TEST(StreamLimit, TheLastChunkIsRetainedHoweverLongItIs) {
+  StreamBench bench(small(64, 1 << 20, 1 << 10));
+  const auto stream = bench.start_pushed();
+  const std::string text(200 << 10, 'x');
+  {
+    ReadingCursor reader(stream, 0);
+    stream->append(ChunkKind::message, text);
+    bench.executor.run();
+    stream->append(ChunkKind::message, text);
+    stream->finish();
+    bench.executor.run();
+    EXPECT_EQ(reader.text.size(), 2 * text.size());
+  }
+  EXPECT_EQ(stream->first(), 1U) << "but not the one before";
+  std::string kept;
+  stream->read(1, [&](const Chunk& chunk) {
+    kept.append(chunk.escaped);
+    return true;
+  });
+  EXPECT_EQ(kept, text);
+}
+
 TEST(StreamLimit, AProducerMayAppendFromOnRoomAndEndThere) {
   StreamBench bench(small(4));
   const auto stream = bench.start_pushed();
