@@ -23,8 +23,8 @@ void ConnectionServer::accept_from(Descriptor socket, Acceptor::Sink sink) {
       std::make_unique<Acceptor>(home_, std::move(socket), std::move(sink), accept_errors_));
 }
 
-void ConnectionServer::shutdown(TimePoint deadline, Executor::Task stopped, Executor::Task done) {
-  home_.post([this, deadline, stopped = std::move(stopped), done = std::move(done)]() mutable {
+void ConnectionServer::shutdown(DrainLimits limits, Executor::Task stopped, Executor::Task done) {
+  home_.post([this, limits, stopped = std::move(stopped), done = std::move(done)]() mutable {
     is_stopping_ = true;
     acceptors_.clear();
     if (stopped) stopped();
@@ -32,10 +32,16 @@ void ConnectionServer::shutdown(TimePoint deadline, Executor::Task stopped, Exec
       worker->loop.post([&drained = *worker] { drained.drain(); });
     }
     watch_drain(
-        home_, *connections_, deadline,
-        [this] {
+        home_, *connections_, limits,
+        [this](bool all) {
           for (const auto& worker : workers_) {
-            worker->loop.post([&dropped = *worker] { dropped.drop_all(); });
+            worker->loop.post([&dropped = *worker, all] {
+              if (all) {
+                dropped.drop_all();
+              } else {
+                dropped.drop_quiet();
+              }
+            });
           }
         },
         std::move(done));

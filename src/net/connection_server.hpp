@@ -9,6 +9,7 @@
 #include "net/acceptor.hpp"
 #include "net/connection_ticket.hpp"
 #include "net/connection_worker.hpp"
+#include "net/drain_watch.hpp"
 #include "net/event_loop.hpp"
 
 namespace sluice {
@@ -42,10 +43,10 @@ class ConnectionServer {
   /// Accepts from `socket` until the server stops.
   void accept_from(Descriptor socket, Acceptor::Sink sink);
   [[nodiscard]] bool is_stopping() const { return is_stopping_; }
-  /// Stops accepting, lets what is under way finish until `deadline`, then drops what is left.
+  /// Stops accepting, lets what is under way finish within `limits`, then drops what is left.
   /// `stopped` runs on the first loop at once, `done` when no connection is left. Thread-safe;
   /// once.
-  void shutdown(TimePoint deadline, Executor::Task stopped, Executor::Task done);
+  void shutdown(DrainLimits limits, Executor::Task stopped, Executor::Task done);
 
   /// Thread-safe.
   [[nodiscard]] std::uint64_t accept_errors() const {

@@ -97,6 +97,14 @@ void ConnectionWorker::drop_all() {
   while (connections_ != nullptr) connections_->tear_down();
 }
 
+void ConnectionWorker::drop_quiet() {
+  std::vector<RefPtr<Connection>> quiet;
+  for (Connection* c = connections_; c != nullptr; c = c->next_) {
+    if (c->queued_bytes() == 0) quiet.emplace_back(c);
+  }
+  for (const RefPtr<Connection>& connection : quiet) connection->tear_down();
+}
+
 void ConnectionWorker::release_later(Executor::Task task) {
   released_.push_back(std::move(task));
   loop.at_turn_end(*this);

@@ -72,6 +72,8 @@ class ConnectionWorker : private Executor::TurnHook {
   /// Ends what is idle and lets the rest finish.
   void drain();
   void drop_all();
+  /// Ends the connections that have nothing left to be sent.
+  void drop_quiet();
   [[nodiscard]] bool draining() const { return draining_; }
   [[nodiscard]] bool is_empty() const { return connections_ == nullptr; }
 

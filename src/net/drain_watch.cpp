@@ -1,5 +1,6 @@
 #include "net/drain_watch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -13,8 +14,8 @@ constexpr Duration kLook = std::chrono::milliseconds(10);
 struct Wait {
   EventLoop* home;
   const std::atomic<std::size_t>* connections;
-  TimePoint deadline;
-  std::function<void()> drop;
+  DrainLimits limits;
+  std::function<void(bool all)> drop;
   Executor::Task done;
 };
 
@@ -23,18 +24,16 @@ void look(const std::shared_ptr<Wait>& wait) {
     if (wait->done) wait->done();
     return;
   }
-  if (wait->home->clock().now() >= wait->deadline) {
-    wait->drop();
-    wait->deadline = TimePoint::max();
-  }
-  wait->home->schedule_at(wait->home->clock().now() + kLook, [wait] { look(wait); });
+  const TimePoint now = wait->home->clock().now();
+  if (now >= std::min(wait->limits.quiet, wait->limits.all)) wait->drop(now >= wait->limits.all);
+  wait->home->schedule_at(now + kLook, [wait] { look(wait); });
 }
 
 }  // namespace
 
-void watch_drain(EventLoop& home, const std::atomic<std::size_t>& connections, TimePoint deadline,
-                 std::function<void()> drop, Executor::Task done) {
-  look(std::make_shared<Wait>(&home, &connections, deadline, std::move(drop), std::move(done)));
+void watch_drain(EventLoop& home, const std::atomic<std::size_t>& connections, DrainLimits limits,
+                 std::function<void(bool all)> drop, Executor::Task done) {
+  look(std::make_shared<Wait>(&home, &connections, limits, std::move(drop), std::move(done)));
 }
 
 }  // namespace sluice

@@ -8,9 +8,16 @@
 
 namespace sluice {
 
-/// Waits on `home` until `connections` is 0, then runs `done`, once. What is left at `deadline` is
-/// ended by `drop`. Only on the thread of `home`, which outlives the wait, as `connections` does.
-void watch_drain(EventLoop& home, const std::atomic<std::size_t>& connections, TimePoint deadline,
-                 std::function<void()> drop, Executor::Task done);
+/// Until when the connections of a server that shuts down may stay.
+struct DrainLimits {
+  TimePoint all;
+  TimePoint quiet = TimePoint::max();  // those that have nothing left to be sent
+};
+
+/// Waits on `home` until `connections` is 0, then runs `done`, once. What stays too long is ended
+/// by `drop`: the quiet ones, or all. Only on the thread of `home`, which outlives the wait, as
+/// `connections` does.
+void watch_drain(EventLoop& home, const std::atomic<std::size_t>& connections, DrainLimits limits,
+                 std::function<void(bool all)> drop, Executor::Task done);
 
 }  // namespace sluice

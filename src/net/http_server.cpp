@@ -118,8 +118,8 @@ Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t 
   return port;
 }
 
-void HttpServer::shutdown(TimePoint deadline, Executor::Task done) {
-  impl_->server.shutdown(deadline, {}, std::move(done));
+void HttpServer::shutdown(DrainLimits limits, Executor::Task done) {
+  impl_->server.shutdown(limits, {}, std::move(done));
 }
 
 HttpServerStats HttpServer::stats() const {

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/memory_budget.hpp"
 #include "net/connection_worker.hpp"
+#include "net/drain_watch.hpp"
 #include "net/event_loop.hpp"
 #include "net/http_exchange.hpp"
 #include "net/output_stage.hpp"
@@ -87,9 +88,9 @@ class HttpServer {
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port,
                                std::shared_ptr<TlsContext> tls = nullptr);
 
-  /// Stops accepting, closes idle connections, lets replies in flight finish until `deadline`, then
+  /// Stops accepting, closes idle connections, lets replies in flight finish within `limits`, then
   /// drops what is left. `done` runs on the first loop when no connection is left. Once.
-  void shutdown(TimePoint deadline, Executor::Task done = {});
+  void shutdown(DrainLimits limits, Executor::Task done = {});
 
   [[nodiscard]] HttpServerStats stats() const;
 

@@ -401,7 +401,7 @@ TEST_F(HttpServerTest, FinishesWhatIsUnderWayWhenItShutsDown) {
   busy.send(get("/"));
   ASSERT_TRUE(until([&] { return held.size() == 1 && server->stats().connections == 2; }));
   bool done = false;
-  server->shutdown(loop.clock().now() + 1h, [&] { done = true; });
+  server->shutdown({loop.clock().now() + 1h}, [&] { done = true; });
   EXPECT_TRUE(idle.expect_end());
   idle.close();
   EXPECT_FALSE(done);
@@ -420,7 +420,7 @@ TEST_F(HttpServerTest, DropsWhatIsLeftAtTheDeadlineOfAShutdown) {
   bool closed = false;
   bool done = false;
   held.front()->on_close([&] { closed = true; });
-  server->shutdown(loop.clock().now() + 20ms, [&] { done = true; });
+  server->shutdown({loop.clock().now() + 20ms}, [&] { done = true; });
   EXPECT_TRUE(until([&] { return done; }));
   EXPECT_TRUE(closed);
 }

@@ -48,7 +48,7 @@ class Client {
 
 void shut_down(HttpServer& server, LoopPool& pool) {
   std::atomic<bool> done = false;
-  server.shutdown(SteadyClock().now() + 5s, [&] { done = true; });
+  server.shutdown({SteadyClock().now() + 5s}, [&] { done = true; });
   while (!done) std::this_thread::yield();
   pool.stop();
 }

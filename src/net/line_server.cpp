@@ -105,9 +105,9 @@ void LineServer::adopt(Descriptor input, Descriptor output, Executor::Task ended
   });
 }
 
-void LineServer::shutdown(TimePoint deadline, Executor::Task done) {
+void LineServer::shutdown(DrainLimits limits, Executor::Task done) {
   impl_->server.shutdown(
-      deadline, [impl = impl_.get()] { impl->listeners.clear(); }, std::move(done));
+      limits, [impl = impl_.get()] { impl->listeners.clear(); }, std::move(done));
 }
 
 LineServerStats LineServer::stats() const {
@@ -119,6 +119,7 @@ LineServerStats LineServer::stats() const {
     };
     stats.connections += get(c.connections);
     stats.queued_bytes += get(c.queued_bytes);
+    stats.bytes_out += get(c.bytes_out);
     stats.connections_total += get(c.connections_total);
     stats.lines_total += get(c.requests_total);
     stats.timeouts += get(c.timeouts);

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "net/descriptor.hpp"
+#include "net/drain_watch.hpp"
 #include "net/event_loop.hpp"
 #include "net/line_session.hpp"
 
@@ -32,6 +33,7 @@ struct LineServerStats {
   std::uint64_t connections_total = 0;
   std::uint64_t connections_rejected = 0;
   std::uint64_t lines_total = 0;
+  std::uint64_t bytes_out = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t stalled = 0;  // connections dropped because their peer did not read
 };
@@ -57,9 +59,9 @@ class LineServer {
   /// the first loop when it is over, or is destroyed with it.
   void adopt(Descriptor input, Descriptor output, Executor::Task ended);
 
-  /// Stops accepting and reading, lets answers in flight finish until `deadline`, then drops what
+  /// Stops accepting and reading, lets answers in flight finish within `limits`, then drops what
   /// is left. `done` runs on the first loop when no connection is left. Once.
-  void shutdown(TimePoint deadline, Executor::Task done);
+  void shutdown(DrainLimits limits, Executor::Task done);
 
   [[nodiscard]] LineServerStats stats() const;
 

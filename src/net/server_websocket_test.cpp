@@ -410,7 +410,7 @@ TEST_F(ServerWebSocketTest, AFrameHeaderAloneReservesNothing) {
 TEST_F(ServerWebSocketTest, SaysGoodbyeWhenTheServerShutsDown) {
   Peer peer = open();
   bool done = false;
-  server->shutdown(loop.clock().now() + 1h, [&] { done = true; });
+  server->shutdown({loop.clock().now() + 1h}, [&] { done = true; });
   ASSERT_TRUE(peer.expect(close_frame(1001, "the server is shutting down")));
   peer.send(masked_close(1001));
   ASSERT_TRUE(peer.expect_end());

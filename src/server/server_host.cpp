@@ -1,5 +1,6 @@
 #include "server/server_host.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -22,11 +23,11 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMaxMessage = std::size_t{1} << 30U;
 /// How often a shutdown looks whether streams have finished.
 constexpr auto kDrainPoll = 10ms;
-/// How long ended streams wait for their readers during a shutdown.
+/// How long ended streams wait for their readers during a shutdown, while nobody takes anything.
 constexpr auto kReadGrace = 2s;
 /// How long the ends of streams that the deadline has cut off may take to reach their readers.
 constexpr auto kEndGrace = 500ms;
-/// How long the last bytes may take to leave after the deadline.
+/// How long the last bytes may take to leave after the deadline, and peers to say goodbye.
 constexpr auto kCloseGrace = 500ms;
 
 const Error kShuttingDown{kBusy, "The server is shutting down", {}};
@@ -159,6 +160,10 @@ struct ServerHost::State {
     sweep_tasks(pool.loop(0), *tasks);
   }
 
+  /// How much its peers have taken.
+  [[nodiscard]] std::uint64_t sent() const {
+    return http->stats().bytes_out + lines->stats().bytes_out;
+  }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> StreamCounters::* counter) const {
     std::uint64_t total = 0;
     for (const auto& manager : managers) {
@@ -291,13 +296,16 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   server.changes->close();
   const auto hurried = [&] { return hurry && hurry(); };
   TimePoint readers_until = until;
-  bool finished = false;
+  std::optional<std::uint64_t> sent;  // since nothing is under way any more
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
     if (server.sum(&StreamCounters::active) + server.tasks->running() + server.calls.in_use() ==
         0) {
-      if (!std::exchange(finished, true)) readers_until = std::min(until, now + kReadGrace);
       if (server.sum(&StreamCounters::unread) == 0) break;
+      const std::uint64_t sent_now = server.sent();
+      if (std::exchange(sent, sent_now) != sent_now) {
+        readers_until = std::min(until, now + kReadGrace);
+      }
     }
     if (now >= readers_until) break;
     std::this_thread::sleep_for(kDrainPoll);
@@ -328,11 +336,19 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
     ++closed->servers;
     closed->condition.notify_all();
   };
-  const TimePoint closed_until = std::chrono::steady_clock::now() + kCloseGrace / 2;
-  server.http->shutdown(closed_until, done);
-  server.lines->shutdown(closed_until, done);
+  // A long answer may leave until the deadline; who has all of it has only to close.
+  const TimePoint closing_at = std::chrono::steady_clock::now();
+  DrainLimits limits{.all = closing_at + kCloseGrace / 2, .quiet = closing_at + kCloseGrace / 2};
+  if (!hurried()) limits.all = std::max(limits.all, until);
+  server.http->shutdown(limits, done);
+  server.lines->shutdown(limits, done);
   std::unique_lock lock(closed->mutex);
-  closed->condition.wait_for(lock, kCloseGrace, [&] { return closed->servers == 2; });
+  const auto are_closed = [&] { return closed->servers == 2; };
+  closed->condition.wait_for(lock, kCloseGrace, are_closed);
+  while (!are_closed() && !hurried() &&
+         std::chrono::steady_clock::now() < limits.all + kCloseGrace / 2) {
+    closed->condition.wait_for(lock, kDrainPoll, are_closed);
+  }
   lock.unlock();
   server.pool.stop();
 }

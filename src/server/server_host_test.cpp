@@ -272,6 +272,20 @@ TEST_F(ServerHostTest, AShutdownLetsCallsFinish) {
   ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
 }
 
+TEST_F(ServerHostTest, AShutdownLetsALongAnswerLeaveUntilTheDeadline) {
+  static constexpr std::size_t kLong = std::size_t{32} << 20U;
+  Peer peer(port());
+  peer.post(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later"}})");
+  call = called.get_future().get();
+  call->executor().post([this] { call->complete({.text = std::string(kLong, 'x')}); });
+  EXPECT_THAT(peer.until("200 OK"), HasSubstr("200 OK"));
+  auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
+  // Nothing is under way any more, but it is a slow reader.
+  EXPECT_EQ(over.wait_for(1s), std::future_status::timeout);
+  EXPECT_GT(peer.rest().size(), kLong);
+  ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
+}
+
 TEST_F(ServerHostTest, AShutdownAnswersTheCallsThatTheDeadlineCutsOff) {
   Peer peer(port());
   peer.post(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later"}})");
