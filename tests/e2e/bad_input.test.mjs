@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Innocent } from './lib/innocent.mjs';
 import {
   RawConnection,
   close_code,
@@ -19,8 +20,9 @@ import { start_server } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
 // Another client with a stream by each delivery: it is under way while `misbehave` runs, is ended
-// afterwards, and must be whole.
+// afterwards, and must be whole. A third reader looks at the time, too.
 async function with_bystanders(server, misbehave) {
+  const innocent = await Innocent.beside(server);
   const client = new HttpClient(server, { local_address: '127.0.0.9' });
   const started = [];
   for (let n = 0; n < 2; ++n) {
@@ -32,6 +34,7 @@ async function with_bystanders(server, misbehave) {
     push_stream(server, pushed, { options: { local_address: '127.0.0.9' } }),
   ];
   await misbehave();
+  await innocent.was_not_disturbed();
   for (const { stream_id } of started) await client.call(...wire.abort(stream_id));
   for (const chunks of await Promise.all(readers)) {
     assert.ok(wire.count_numbers(wire.checked_text(chunks)) > 0, 'the bystander has its stream');

@@ -1,11 +1,14 @@
 // One client may not stop another: while each attack runs, a reader of a stream that has a chunk each
 // 20 ms never waits long for one.
 
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Innocent } from './lib/innocent.mjs';
 import { RawConnection } from './lib/raw.mjs';
-import { start_server } from './lib/server.mjs';
+import { HttpClient } from './lib/rpc.mjs';
+import { start_server, until } from './lib/server.mjs';
+import * as wire from './lib/wire.mjs';
 
 const MiB = 1024 * 1024;
 
@@ -74,4 +77,79 @@ test('long arguments that are parsed and checked', async (t) => {
     await attacker.until(() => count_of(attacker, 'HTTP/1.1 ') === 5, 'all were answered');
   }
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+});
+
+const begin = (id, params) =>
+  post(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'run', params })));
+
+test('streams that one client begins and never reads', async (t) => {
+  const kStreams = 400;
+  const server = await start_server(t, ['--streams-per-client', String(kStreams)]);
+  const innocent = await Innocent.beside(server);
+  const [attacker] = await connections(t, server, 1);
+  const endless = { prompt: 'x', count: 1e8, interval_us: 0, stream: true };
+  for (let id = 0; id < kStreams; ++id) attacker.write(begin(id, endless));
+  await attacker.until(
+    () => count_of(attacker, 'streaming_started') === kStreams,
+    'all have begun',
+  );
+  await until(
+    async () => (await server.metric(wire.metric.pauses)) >= kStreams / 2,
+    'they have filled what they may',
+  );
+  t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+});
+
+test('more short streams than there is room for, which nobody reads', async (t) => {
+  const server = await start_server(t);
+  const innocent = await Innocent.beside(server);
+  const kConnections = 20;
+  const kEach = 3000;
+  const many = Buffer.concat(
+    Array(kEach).fill(begin(1, { prompt: 'x', count: 1, stream: true })),
+  );
+  const attackers = await connections(t, server, kConnections);
+  for (const attacker of attackers) {
+    attacker.write(many);
+    await attacker.until(() => count_of(attacker, 'HTTP/1.1 200') === kEach, 'all are answered');
+    attacker.destroy();
+  }
+  const other = new HttpClient(server, { local_address: '127.0.0.8' });
+  const { stream_id } = await other.call(...wire.start({ count: 1 }));
+  assert.ok(stream_id);
+  t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+});
+
+test('objects with very many members', async (t) => {
+  const server = await start_server(t);
+  const innocent = await Innocent.beside(server);
+  const values = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`member ${n}`, n]));
+  const body = Buffer.from(
+    JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'generate', arguments: { prompt: 'x', values } },
+    }),
+  );
+  const attackers = await connections(t, server, 10);
+  for (const attacker of attackers) attacker.write(Buffer.concat(Array(5).fill(post(body))));
+  for (const attacker of attackers) {
+    await attacker.until(() => count_of(attacker, 'HTTP/1.1 ') === 5, 'all were answered');
+  }
+  t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+});
+
+test('a log that nobody reads', async (t) => {
+  const server = await start_server(t, ['--log-level', 'debug']);
+  server.child.stderr.pause();
+  const innocent = await Innocent.beside(server);
+  const kEach = 2000;
+  const attackers = await connections(t, server, 5);
+  for (const attacker of attackers) attacker.write(Buffer.concat(Array(kEach).fill(post(ping(1)))));
+  for (const attacker of attackers) {
+    await attacker.until(() => count_of(attacker, 'HTTP/1.1 200') === kEach, 'all were answered');
+  }
+  t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+  server.child.stderr.resume();
 });
