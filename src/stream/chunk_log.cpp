@@ -67,7 +67,9 @@ ChunkLog::~ChunkLog() {
 
 bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
   if (escaped.size() > kMaxChunkBytes) return false;
-  if (const Need need = need_for(escaped.size(), slack()); need.capacity > 0) {
+  if (Need need = need_for(escaped.size(), slack()); need.capacity > 0) {
+    // What is left last is for chunks that are there, of all streams, not for later ones.
+    if (share_->is_short(need.memory)) need = need_for(escaped.size(), 0);
     if (!share_->try_acquire(need.memory)) return false;
     provide(need);
   }

@@ -100,6 +100,22 @@ TEST(ChunkLog, AnswersForItsMemoryToTheBudget) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
+TEST(ChunkLog, LeavesTheLastBytesOfItsShareToOthers) {
+  MemoryBudget budget(256 << 10);
+  MemoryShare share(budget);
+  ChunkLog log(share);
+  const std::string text(40, 'x');
+  while (!share.is_short()) ASSERT_TRUE(log.append(ChunkKind::text, text));
+  // Each of a client's other streams has its first chunk now, and waits.
+  std::deque<ChunkLog> others;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(others.emplace_back(share).append(ChunkKind::text, text)) << i;
+  }
+  while (log.append(ChunkKind::text, text)) {
+  }
+  EXPECT_GT(budget.used(), budget.limit() / 2 - 200) << "a client alone has half of it";
+}
+
 TEST(ChunkLog, AlwaysHasRoomForTheEnd) {
   MemoryBudget budget(0);
   {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -33,9 +34,10 @@ class MemoryShare {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     budget_->release(bytes);
   }
-  /// Whether less than a sixteenth of what it may hold is left.
-  [[nodiscard]] bool is_short() const {
-    return used_.load(std::memory_order_relaxed) > free_bytes() / 16 * 15;
+  /// Whether less than a sixteenth of what it may hold is left, or will be with so much `more`.
+  [[nodiscard]] bool is_short(std::size_t more = 0) const {
+    const std::size_t free = free_bytes();
+    return used_.load(std::memory_order_relaxed) + more > (free - std::min(free, more)) / 16 * 15;
   }
 
  private:
