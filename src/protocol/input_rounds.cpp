@@ -131,13 +131,13 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
       return fail(kInvalidParams, "Invalid params: inputResponses must be an object");
     }
     for (const auto& [key, answer] : given->get_object()) {
+      // What was not asked is ignored (2026-07-28, Multi Round-Trip Requests, Error Handling).
+      const json::value* const question = asked.if_contains(key);
+      if (question == nullptr) continue;
       if (!answer.is_object()) {
         return fail(kInvalidParams, "Invalid params: inputResponses[\"" + std::string(key) +
                                         "\"] must be an object");
       }
-      // What was not asked is ignored (2026-07-28, Multi Round-Trip Requests, Error Handling).
-      const json::value* const question = asked.if_contains(key);
-      if (question == nullptr) continue;
       rounds.answers_[key] = {{"q", *question}, {"a", json::value(answer, json::storage_ptr())}};
     }
   }

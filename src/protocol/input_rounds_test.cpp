@@ -128,13 +128,27 @@ TEST_F(InputRoundsTest, TheStateHidesTheAnswers) {
 TEST_F(InputRoundsTest, WhatIsIllTypedIsNamed) {
   for (const auto& [members, why] :
        {std::pair(R"("requestState":7)", "requestState must be a string"),
-        std::pair(R"("inputResponses":[])", "inputResponses must be an object"),
-        std::pair(R"("inputResponses":{"a":1})", R"(inputResponses["a"] must be an object)")}) {
+        std::pair(R"("inputResponses":[])", "inputResponses must be an object")}) {
     const auto rounds = read(members);
     ASSERT_FALSE(rounds) << members;
     EXPECT_EQ(rounds.error().code, kInvalidParams);
     EXPECT_THAT(rounds.error().message, HasSubstr(why));
   }
+  const std::string state = "," + state_after(*read(kRequest), "a");
+  const auto rounds = read(kRequest + std::string(R"(,"inputResponses":{"a":1})") + state);
+  ASSERT_FALSE(rounds);
+  EXPECT_EQ(rounds.error().code, kInvalidParams);
+  EXPECT_THAT(rounds.error().message, HasSubstr(R"(inputResponses["a"] must be an object)"));
+}
+
+TEST_F(InputRoundsTest, WhatWasNotAskedIsIgnoredWhateverItIs) {
+  const std::string state = "," + state_after(*read(kRequest), "a");
+  const auto rounds =
+      read(kRequest + std::string(R"(,"inputResponses":{"b":1,"c":null,"a":{"n":1}})") + state);
+  ASSERT_TRUE(rounds);
+  EXPECT_NE(rounds->find(question("a")), nullptr);
+  EXPECT_EQ(rounds->find(question("b")), nullptr);
+  EXPECT_TRUE(read(R"("inputResponses":{"a":1})"));
 }
 
 }  // namespace

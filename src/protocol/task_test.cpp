@@ -72,8 +72,7 @@ TEST(TaskTest, IdsResponsesAndCursorsAreChecked) {
   }
   const json::object responses = parsed_object(R"({"inputResponses":{"a":{}}})");
   EXPECT_EQ(decode_input_responses(responses).value()->size(), 1U);
-  for (const char* const wrong :
-       {"{}", R"({"inputResponses":[]})", R"({"inputResponses":{"a":1}})"}) {
+  for (const char* const wrong : {"{}", R"({"inputResponses":[]})"}) {
     EXPECT_FALSE(decode_input_responses(parsed_object(wrong)).has_value()) << wrong;
   }
   EXPECT_FALSE(decode_cursor(parsed_object("{}")).value().has_value());

@@ -120,6 +120,8 @@ TEST_F(TaskExtensionTest, AnUpdateThatDoesNotFitItsQuestionIsRefused) {
   const std::string refused = update(R"({"name":{"action":"perhaps"}})");
   EXPECT_EQ(error_code(refused), kInvalidParams);
   EXPECT_THAT(refused, HasSubstr("action"));
+  EXPECT_EQ(error_code(update(R"({"name":7})")), kInvalidParams);
+  EXPECT_EQ(error_code(update(R"({"another":7})")), 0) << "which was not asked";
   EXPECT_EQ(status_of(get_modern(id)), "input_required");
   EXPECT_EQ(error_code(update(R"({"name":{"action":"accept","content":{}}})")), 0);
   bench.run_all();
@@ -180,6 +182,25 @@ TEST_F(TaskExtensionTest, WhatNeedsNoTaskIsNoneWhenThereAreTooMany) {
   const auto begun = bench.calls.back()->begin_task();
   ASSERT_FALSE(begun.has_value());
   EXPECT_EQ(begun.error().code, kLimitReached);
+}
+
+TEST_F(TaskExtensionTest, ProgressEndsWhereATaskBegins) {
+  bench.request("tools/call",
+                R"("name":"first","_meta":{"progressToken":1,)"
+                R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                R"("io.modelcontextprotocol/clientCapabilities":)"
+                R"({"extensions":{"io.modelcontextprotocol/tasks":{}}}})",
+                caller);
+  bench.calls.back()->progress(7, {}, "before");
+  bench.run_all();
+  const std::shared_ptr<PendingRequest> task = bench.calls.back()->begin_task().value();
+  task->progress(1, {}, "after");
+  task->emit("after");
+  bench.run_all();
+  ASSERT_EQ(caller.channels.size(), 1U);
+  EXPECT_THAT(caller.channel().written, HasSubstr("before"));
+  EXPECT_THAT(caller.channel().written, HasSubstr(R"("resultType":"task")"));
+  EXPECT_THAT(caller.channel().written, Not(HasSubstr("after")));
 }
 
 TEST_F(TaskExtensionTest, ProgressOfATaskIsNotSentByTheExtension) {
