@@ -303,6 +303,10 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
 
 Result<void> MessageConnection::begin_session(const Revision& revision,
                                               const ClientCapabilities& capabilities) {
+  if (agreed_ != nullptr && agreed_->is_asking()) {
+    return fail(kInvalidRequest,
+                "Invalid Request: this connection's session waits for an answer of its client");
+  }
   const auto agreement =
       std::make_shared<Agreement>(weak_from_this(), principal_, revision, capabilities);
   service_->changes->add(service_->streams.executor(), agreement);

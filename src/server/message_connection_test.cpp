@@ -62,6 +62,30 @@ TEST_F(MessageConnectionTest, ItsSessionEndsWithIt) {
   EXPECT_TRUE(session->ended());
 }
 
+TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileItWaitsForAnAnswer) {
+  const std::string initialize = R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+                                 R"({"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}})";
+  say(initialize);
+  say(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"later"}})");
+  ASSERT_EQ(bench.calls.size(), 1U);
+  std::string heard;
+  bench.calls[0]->ask({{"roots", "roots/list", {}}},
+                      [&](const Result<std::vector<json::value>>& answers) {
+                        heard = answers ? to_json(answers->front()) : answers.error().message;
+                      });
+  bench.run_all();
+  EXPECT_THAT(output.messages.back(), testing::HasSubstr("roots/list"));
+  say(initialize);
+  EXPECT_EQ(error_code(output.messages.back()), kInvalidRequest);
+  say(R"({"jsonrpc":"2.0","id":1,"result":{"roots":[]}})");
+  bench.run_all();
+  EXPECT_EQ(heard, R"({"roots":[]})");
+  say(initialize);
+  EXPECT_EQ(error_code(output.messages.back()), 0);
+  bench.calls[0]->complete({.text = "done"});
+  bench.run_all();
+}
+
 TEST_F(MessageConnectionTest, HooksAreAskedOfWhatItServesItself) {
   std::vector<std::string> heard;
   bench.definition.before.push_back([&](const RequestInfo& request) -> std::optional<Error> {
