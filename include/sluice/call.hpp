@@ -71,7 +71,8 @@ struct UrlElicitation {
 };
 
 /// What a handler throws that cannot go on before the user has been on these pages: the client may
-/// send the user there and call again. Of 2025-11-25 only; elicit_url() is there for all.
+/// send the user there and call again. An error of 2025-11-25 only, in other revisions -32600 with
+/// the same data; elicit_url() is there for all.
 Error url_elicitation_required(const std::vector<UrlElicitation>& pages);
 
 struct SamplingMessage {
@@ -209,7 +210,8 @@ class Call {
   // client gets them as the result and calls again with the answers, and the handler runs again
   // from its start: before it asks, it must not do what may not be done twice, and it asks by the
   // same keys (by default: the number of the question). They throw Error: -32021 if the client has
-  // not declared that it can be asked so, -32600 if it cannot be asked at all, or the client's own.
+  // not declared that it can be asked so, -32600 if it cannot be asked at all, -32603 if it answers
+  // with an error, of which `data` has `code` and `message`.
 
   /// Asks the user for a `T`, a struct of texts, numbers, bools, enums and std::vectors of enums
   /// (form mode). What the client answers beyond that is passed over.

@@ -92,8 +92,9 @@ Outcome Dispatcher::reject(const MessageError& error, std::string& out) {
           .http_status = http_status_of(error.error, nullptr, !error.id.empty())};
 }
 
-Outcome Dispatcher::error(const RequestId& id, const Error& error, const Revision* revision,
+Outcome Dispatcher::error(const RequestId& id, const Error& failure, const Revision* revision,
                           std::string& out) {
+  const Error error = revision == nullptr ? failure : spoken(failure, *revision);
   append_error(out, id, error);
   return {.kind = Outcome::Kind::answered,
           .http_status = http_status_of(error, revision, !id.empty()),

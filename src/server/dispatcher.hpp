@@ -116,7 +116,7 @@ class Dispatcher {
                                                     std::shared_ptr<Session> session,
                                                     Caller& caller);
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);
-  Outcome error(const RequestId& id, const Error& error, const Revision* revision,
+  Outcome error(const RequestId& id, const Error& failure, const Revision* revision,
                 std::string& out);
 
   [[nodiscard]] const ServerDefinition& definition() const { return offer_->definition(); }

@@ -254,8 +254,9 @@ void PendingRequest::answer_with(std::string response) {
   conclude({.response = std::move(response)});
 }
 
-void PendingRequest::fail(const Error& error) {
+void PendingRequest::fail(const Error& failure) {
   if (over_) return;
+  const Error error = spoken(failure, *context().revision);
   if (session_ != nullptr) remember_pages(*session_, error);
   CallAnswer answer{.response = {},
                     .http_status = http_status_of(error, context().revision, true),

@@ -114,7 +114,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void complete(const ToolResult& result);
   /// A result with these members (JSON members without braces), and these of its `_meta`.
   void complete(std::string_view members, std::string_view meta);
-  void fail(const Error& error);
+  void fail(const Error& failure);
   /// This whole response.
   void answer_with(std::string response);
   /// Answers with an existing stream of the caller instead: its deltas are emitted, its text is

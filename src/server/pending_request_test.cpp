@@ -12,6 +12,7 @@
 #include "rpc/error_codes.hpp"
 #include "server/server_test_support.hpp"
 #include "server/session_questions.hpp"
+#include "sluice/call.hpp"
 
 namespace sluice {
 namespace {
@@ -99,10 +100,34 @@ TEST_F(PendingRequestTest, ASessionsClientIsAskedWhileTheCallWaits) {
   // It may ask again.
   ask_for_name_and_roots();
   respond(asked_id("elicitation/create"), R"("error":{"code":-1,"message":"No"})");
-  EXPECT_EQ(heard, "-1 ");
+  EXPECT_EQ(heard, R"(-32603 {"code":-1,"message":"No"})");
   call().complete({.text = "done"});
   bench.run_all();
   EXPECT_THAT(channel().written, HasSubstr("\"done\""));
+}
+
+TEST_F(PendingRequestTest, AClientsErrorDoesNotPassForOneOfTheServer) {
+  call_in_session(kAsksAll);
+  call().ask({{"roots", "roots/list", {}}}, [&](const Result<std::vector<json::value>>& answers) {
+    call().fail(answers.error());
+  });
+  bench.run_all();
+  respond(asked_id("roots/list"),
+          R"("error":{"code":-32042,"message":"Open it","data":{"elicitations":[]}})");
+  EXPECT_THAT(channel().written,
+              HasSubstr(R"("error":{"code":-32603,"message":"The client answered )"
+                        R"(roots/list with error -32042: Open it")"));
+}
+
+TEST_F(PendingRequestTest, ThatAPageMustBeOpenedIsAnErrorOfOneRevision) {
+  const Error error = url_elicitation_required({{"Sign in", "https://example.com/", "1"}});
+  call_in_session();
+  call().fail(error);
+  EXPECT_EQ(error_code(channel().replies.back()), kUrlElicitationRequired);
+  call_modern();
+  call().fail(error);
+  EXPECT_EQ(error_code(channel().replies.back()), kInvalidRequest);
+  EXPECT_THAT(channel().replies.back(), HasSubstr(R"("url":"https://example.com/")"));
 }
 
 TEST_F(PendingRequestTest, SeveralQuestionsMayBeOpenAtOnce) {

@@ -99,6 +99,13 @@ void append_caching(std::string& members, const Caching& caching, const Revision
   members.append(caching.shared ? R"(,"cacheScope":"public")" : R"(,"cacheScope":"private")");
 }
 
+Error spoken(Error error, const Revision& revision) {
+  if (error.code == kUrlElicitationRequired && !revision.elicitation_ids) {
+    error.code = kInvalidRequest;
+  }
+  return error;
+}
+
 int http_status_of(const Error& error, const Revision* revision, bool has_id) {
   static constexpr int kOk = 200;
   static constexpr int kBadRequest = 400;

@@ -51,6 +51,9 @@ class ResultWriter {
 /// Appends to the members of a result how it may be cached, where the revision has that.
 void append_caching(std::string& members, const Caching& caching, const Revision& revision);
 
+/// `error` as `revision` has it: codes of other revisions become one that all have.
+Error spoken(Error error, const Revision& revision);
+
 /// The HTTP status that an error goes with: 200 unless the revision says otherwise (2026-07-28,
 /// Streamable HTTP) or there was no request to answer.
 int http_status_of(const Error& error, const Revision* revision, bool has_id);

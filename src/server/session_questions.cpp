@@ -15,6 +15,18 @@ void remember_page(Session& session, const json::object& page) {
   if (id != nullptr && id->is_string()) session.ask_to_open(std::string(id->get_string()));
 }
 
+/// What a client says of our request is no answer to its own: as the error of that it would pass
+/// for one of ours.
+Error as_ours(const std::string& method, const Error& clients) {
+  Error error{kInternalError,
+              "The client answered " + method + " with error " + std::to_string(clients.code) +
+                  ": " + clients.message,
+              R"({"code":)" + std::to_string(clients.code) + R"(,"message":)"};
+  append_json_string(error.data, clients.message);
+  error.data.push_back('}');
+  return error;
+}
+
 }  // namespace
 
 void remember_pages(Session& session, const Error& error) {
@@ -68,7 +80,9 @@ Result<void> SessionQuestions::send() {
 }
 
 void SessionQuestions::on_result(std::size_t index, Result<json::value> result) {
-  if (!result) return finish(std::unexpected(std::move(result.error())));
+  if (!result) {
+    return finish(std::unexpected(as_ours(asked_.requests()[index].method, result.error())));
+  }
   if (Result<void> fits = asked_.take(index, *result); !fits) {
     return finish(std::unexpected(std::move(fits.error())));
   }

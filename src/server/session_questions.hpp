@@ -20,8 +20,8 @@ void remember_pages(Session& session, const Error& error);
 class SessionQuestions final : public std::enable_shared_from_this<SessionQuestions> {
  public:
   /// `asker` keeps this until it is over. `done` is called once, with the results in the order of
-  /// the requests or the first error: of the client, of an answer that does not fit, or of the time
-  /// that is over.
+  /// the requests or the first error: -32603 with the client's own as its data, of an answer that
+  /// does not fit, or of the time that is over.
   SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
                    std::vector<InputRequest> requests, PendingRequest::Answer done);
   ~SessionQuestions();

@@ -244,7 +244,7 @@ TEST_F(TaskServiceTest, AQuestionIsAskedAgainWhenItsReaderHasGone) {
   EXPECT_THAT(caller.channels[1]->written, HasSubstr("elicitation/create"));
   bench.send(R"({"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}})", caller);
   bench.run_all();
-  EXPECT_EQ(heard, "-1");
+  EXPECT_EQ(heard, "-32603");
 }
 
 TEST_F(TaskServiceTest, AClientThatCannotBeAskedFailsTheQuestionAtOnce) {
