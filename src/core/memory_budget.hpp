@@ -61,6 +61,9 @@ class BudgetShare {
     drawn_ = 0;
   }
 
+  /// What it has of the budget now.
+  [[nodiscard]] std::size_t drawn() const { return drawn_; }
+
   static constexpr std::size_t kFree = std::size_t{16} << 10U;
   static constexpr std::size_t kStep = std::size_t{64} << 10U;
 

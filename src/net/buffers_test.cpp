@@ -222,10 +222,55 @@ TEST(OutputStage, ALongMessageDoesNotCountForWhatFollowsIt) {
   EXPECT_TRUE(stage.has_room());
   add(stage, "x");
   EXPECT_FALSE(stage.has_room()) << "200 wait besides the long one";
-  stage.consume(10'001);
+  stage.consume(10'100);
+  add(stage, std::string(99, 'x'));
   EXPECT_TRUE(stage.has_room());
   add(stage, "x");
   EXPECT_FALSE(stage.has_room()) << "the long one has gone";
+}
+
+TEST(OutputStage, LongMessagesDoNotCountForEachOther) {
+  BufferPool pool;
+  const OutputLimits limits{.high_water = 100, .low_water = 10, .max_queued = 200};
+  OutputStage stage(pool, limits);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(stage.has_room()) << i;
+    add(stage, std::string(10'000, 'x'));
+  }
+  add(stage, std::string(200, 'x'));
+  EXPECT_TRUE(stage.has_room());
+  stage.consume(95'000);
+  EXPECT_TRUE(stage.has_room());
+  add(stage, "x");
+  EXPECT_FALSE(stage.has_room());
+  stage.consume(5'000);
+  EXPECT_FALSE(stage.has_room());
+  stage.consume(201);
+  EXPECT_TRUE(stage.empty());
+  add(stage, std::string(201, 'x'));
+  EXPECT_TRUE(stage.has_room());
+}
+
+TEST(OutputStage, OneConnectionHoldsNoMoreThanIsFree) {
+  MemoryBudget budget(std::size_t{4} << 20U);
+  BufferPool pool(&budget);
+  const OutputLimits limits{.max_queued = 1000};
+  OutputStage greedy(pool, limits);
+  int messages = 0;
+  while (messages < 10) {
+    add(greedy, std::string(std::size_t{512} << 10U, 'x'));
+    if (greedy.is_over_budget()) break;
+    ++messages;
+  }
+  EXPECT_GE(messages, 2);
+  EXPECT_LT(messages, 8);
+  OutputStage other(pool, limits);
+  EXPECT_TRUE(other.has_room());
+  add(other, std::string(100'000, 'x'));
+  EXPECT_FALSE(other.is_over_budget());
+  greedy.clear();
+  other.clear();
+  EXPECT_EQ(budget.used(), 0U);
 }
 
 TEST(OutputStage, HoldsLittleMoreThanWhatIsUnsent) {

@@ -38,19 +38,29 @@ bool OutputStage::is_drained() {
 
 /// What has been added since the last call is one message.
 void OutputStage::note_message() {
-  const std::size_t all = size();
-  const std::size_t message = all - noted_;
-  if (message > limits_->max_queued) {
-    long_message_ = std::max(long_message_, message);
-  } else if (all <= limits_->max_queued) {
-    long_message_ = 0;
-  }
-  noted_ = all;
+  const std::size_t message = size() - noted_;
+  noted_ = size();
+  if (message <= limits_->max_queued) return;
+  if (long_ == nullptr) long_ = std::make_unique<std::vector<LongMessage>>();
+  long_->push_back({.end = noted_, .size = message});
+}
+
+std::size_t OutputStage::in_long() const {
+  std::size_t bytes = 0;
+  if (long_ == nullptr) return bytes;
+  for (const LongMessage& message : *long_) bytes += std::min(message.end, message.size);
+  return bytes;
 }
 
 /// Blocks do not count: a thousand readers of a stream share the same ones.
 bool OutputStage::draw() {
-  return share_.hold(pool_->budget(), text_.capacity());
+  MemoryBudget* const budget = pool_->budget();
+  const std::size_t held = text_.capacity();
+  if (budget != nullptr && held > limits_->max_queued &&
+      budget->used() - share_.drawn() + 2 * held > budget->limit()) {
+    return false;
+  }
+  return share_.hold(budget, held);
 }
 
 std::size_t OutputStage::gather(std::span<iovec> parts, std::size_t& total) const {
@@ -73,6 +83,11 @@ std::size_t OutputStage::gather(std::span<iovec> parts, std::size_t& total) cons
 void OutputStage::consume(std::size_t bytes) {
   note_message();
   noted_ -= bytes;
+  if (long_ != nullptr) {
+    for (LongMessage& message : *long_) message.end -= std::min(message.end, bytes);
+    std::erase_if(*long_, [](const LongMessage& message) { return message.end == 0; });
+    if (long_->empty()) long_ = nullptr;
+  }
   while (first_block_ < blocks_.size() && bytes > 0) {
     Block& block = blocks_[first_block_];
     const std::size_t part = std::min(bytes, block.size);
@@ -99,7 +114,6 @@ void OutputStage::consume(std::size_t bytes) {
   } else if (text_sent_ >= kWorthMoving && text_sent_ >= text_.size() / 2) {
     compact();
   }
-  if (size() <= limits_->max_queued) long_message_ = 0;
   over_budget_ = !draw();
 }
 
@@ -122,6 +136,7 @@ void OutputStage::clear() {
   text_ = {};
   text_sent_ = 0;
   noted_ = 0;
+  long_ = nullptr;
   over_budget_ = false;
   share_.release(pool_->budget());
 }

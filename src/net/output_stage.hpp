@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <sys/uio.h>
@@ -22,8 +23,8 @@ inline constexpr std::size_t kCopiedBlock = 1024;
 struct OutputLimits {
   std::size_t high_water = std::size_t{256} << 10U;  // above it, senders are told to wait
   std::size_t low_water = std::size_t{64} << 10U;    // at it, they are told to go on
-  /// With more than this waiting, nothing can be added, and the peer is given up. A message may be
-  /// longer: it does not count for what follows it.
+  /// With more than this waiting, nothing can be added, and the peer is given up. Messages may be
+  /// longer: those that wait do not count for what follows them.
   std::size_t max_queued = std::size_t{4} << 20U;
   Duration stall_timeout = std::chrono::seconds(30);  // a peer that takes nothing; 0: for ever
 };
@@ -49,9 +50,9 @@ class OutputStage {
 
   /// Whether anything may be added. If not, the peer does not keep up: the connection is to be
   /// given up.
-  [[nodiscard]] bool has_room() const { return size() <= limits_->max_queued + long_message_; }
-  /// Whether the budget had no room for what waits. If it still waits after an attempt to send it,
-  /// the connection is to be given up.
+  [[nodiscard]] bool has_room() const { return size() <= limits_->max_queued + in_long(); }
+  /// Whether the budget had no room for what waits, of which one connection may hold as much as is
+  /// free. If it still waits after an attempt to send it, the connection is to be given up.
   [[nodiscard]] bool is_over_budget() const { return over_budget_; }
   /// What text is appended to. Append only, then call added(); valid until the next call.
   std::string& text() {
@@ -83,8 +84,15 @@ class OutputStage {
     std::size_t offset;
     std::size_t size;
   };
+  /// A message above the limit.
+  struct LongMessage {
+    std::size_t end;  // among the unsent bytes
+    std::size_t size;
+  };
 
   void note_message();
+  /// Unsent bytes of long messages.
+  [[nodiscard]] std::size_t in_long() const;
   void compact();
   bool draw();
 
@@ -95,8 +103,8 @@ class OutputStage {
   std::size_t in_blocks_ = 0;
   std::string text_;  // behind the blocks
   std::size_t text_sent_ = 0;
-  std::size_t noted_ = 0;         // of size(), what note_message() knows
-  std::size_t long_message_ = 0;  // the longest above the limit since there was less than that
+  std::size_t noted_ = 0;                           // of size(), what note_message() knows
+  std::unique_ptr<std::vector<LongMessage>> long_;  // null while there is none
   BudgetShare share_;
   bool full_ = false;
   bool over_budget_ = false;

@@ -127,6 +127,23 @@ TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
   EXPECT_EQ(server->stats().websockets, 0U);
 }
 
+TEST_F(ServerWebSocketTest, SeveralLongMessagesAtOnceReachAPeerThatReads) {
+  Peer peer = open();
+  std::size_t all = 0;
+  for (const char letter : {'a', 'b', 'c', 'd', 'e'}) {
+    const std::string message(options.output.max_queued + 1, letter);
+    session->send_text(message);
+    all += message.size();
+  }
+  session->send_text("the last");
+  EXPECT_TRUE(until([&] {
+    peer.receive();
+    return peer.received.ends_with("the last") || peer.ended;
+  }));
+  EXPECT_GT(peer.received.size(), all);
+  EXPECT_FALSE(peer.ended);
+}
+
 TEST_F(ServerWebSocketTest, AHandlerMayTakeItsTimeForAMessage) {
   pauses = true;
   Peer peer = open();
