@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "core/manual_executor.hpp"
 #include "server/changes.hpp"
 #include "server/dispatcher.hpp"
+#include "server/long_messages.hpp"
 #include "server/message_events.hpp"
 #include "server/pending_request.hpp"
 #include "server/session_registry.hpp"
@@ -146,6 +148,7 @@ class Client final : public Caller {
                              const ClientCapabilities& /*capabilities*/) override {
     return fail(-32600, "there is one");
   }
+  KeptCaller keep() override { return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)}; }
 
   /// Takes events for `asked`.
   void take(Asked& asked, std::string_view block) {
@@ -265,13 +268,19 @@ class World {
            .task_support = TaskSupport::optional,
            .asks_first = asks_first});
     }
+    definition_.middleware = {[this](Request& request) -> Task<> {
+                                ++begun_;
+                                co_await request.next();
+                                ++heard_;
+                              },
+                              [this](Request& request) { return wander(request); }};
     results_.emplace(definition_);
     offer_ = RefPtr(new LoopOffer(Offer::make(definition_).value(), *results_));
     const std::vector<StreamShard> shards{{&executor_, &manager_}};
     service_.emplace(offer_->definition(), shards, 0);
     changes_.emplace(registry_, shards);
     tasks_.emplace(TaskLimits{.max_tasks = 6, .per_client = 4}, executor_.clock(), *changes_);
-    dispatcher_.emplace(offer_, *service_, quota_, *changes_, *tasks_);
+    dispatcher_.emplace(offer_, *service_, quota_, *changes_, *tasks_, long_messages_);
     const ClientCapabilities all{.roots = true, .sampling = true, .elicitation_form = true};
     const Revision& legacy = newest_revision(Era::legacy);
     resumable_ = std::make_shared<Session>("s", "alice", legacy, all, 60s);
@@ -284,6 +293,8 @@ class World {
   }
 
   ~World() {
+    // What waits in the middleware goes on.
+    executor_.advance(10s);
     for (Client& client : clients_) {
       for (const auto& channel : client.channels) channel->set_room(true);
     }
@@ -298,13 +309,15 @@ class World {
     for (Client& client : clients_) {
       for (const auto& channel : client.channels) channel->set_room(true);
     }
-    executor_.run();
+    // So does what waits there behind the end.
+    executor_.advance(10s);
     resume_all();
     for (const auto& [client, asked] : asked_) {
       require(asked->answers <= 1);
       require(asked->given_up || asked->answers == 1);
     }
     require(quota_.in_use() == 0);
+    require(begun_ == heard_);
     readers_.clear();
     for (Client& client : clients_) {
       for (const auto& channel : client.channels) channel->close(Departure::gone);
@@ -374,6 +387,24 @@ class World {
   }
 
  private:
+  /// A middleware that does what it should not, too.
+  Task<> wander(Request& request) {
+    const std::size_t way = choices_.below(16);
+    if (way == 0) throw Error{403, "no", {}};
+    if (way == 1) co_return;
+    if (way < 5) co_await request.sleep(1s);
+    if (way == 5) co_await request.callback<void>([](const Resolver<void>&) {});
+    if (way == 4) throw Error{403, "no", {}};
+    if (way == 6) {
+      const Awaiting<RequestEnd> end = request.next();
+      co_await request.sleep(1s);
+      throw Error{kTimedOut, "too long", {}};
+    }
+    co_await request.next();
+    if (way == 7) throw std::runtime_error("too late");
+    if (way < 10) co_await request.sleep(1s);
+  }
+
   std::shared_ptr<Asked> send(Client& client, std::string_view method, const std::string& params) {
     auto asked = std::make_shared<Asked>();
     asked->id = std::to_string(++last_id_);
@@ -615,6 +646,7 @@ class World {
   std::optional<StreamService> service_;
   std::optional<Changes> changes_;
   std::optional<TaskStore> tasks_;
+  LongMessages long_messages_{executor_, nullptr, nullptr};
   std::optional<Dispatcher> dispatcher_;
   MessageParser parser_;
   std::shared_ptr<Session> resumable_;
@@ -624,6 +656,8 @@ class World {
   std::vector<std::pair<Asked*, std::unique_ptr<Subscription>>> readers_;
   std::vector<std::unique_ptr<Handler>> handlers_;
   int started_ = 0;
+  int begun_ = 0;  // requests that have come to the middleware
+  int heard_ = 0;  // of whose end it has heard
   int last_id_ = 0;
 };
 

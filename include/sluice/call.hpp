@@ -2,9 +2,7 @@
 
 // The request that a handler answers.
 
-#include <atomic>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +19,7 @@
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
 #include "sluice/logging_level.hpp"
+#include "sluice/request_loop.hpp"
 #include "sluice/schema.hpp"
 #include "sluice/task.hpp"
 
@@ -105,62 +104,11 @@ struct Root {
   std::string name;
 };
 
-/// Hands a value to a waiting coroutine, from any thread, once: what comes after the first is
-/// ignored. If the last copy is dropped before, the coroutine gets an Error -32603.
-template <class T>
-class Resolver {
-  using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
-  using Arrival = typename Awaiting<T>::Arrival;
-
- public:
-  Resolver(std::shared_ptr<detail::Mailbox> mailbox, std::shared_ptr<Arrival> arrival)
-      : wait_(std::make_shared<Wait>(std::move(mailbox), std::move(arrival))) {}
-
-  void succeed(Value value) {
-    if (wait_->settled.exchange(true)) return;
-    wait_->mailbox->post([arrival = wait_->arrival, value = std::move(value)]() mutable {
-      arrival->succeed(std::move(value));
-    });
-  }
-  void succeed()
-    requires std::is_void_v<T>
-  {
-    succeed(detail::Unit());
-  }
-  void fail(std::exception_ptr failure) { wait_->fail(std::move(failure)); }
-
- private:
-  /// What all copies share.
-  struct Wait {
-    Wait(std::shared_ptr<detail::Mailbox> box, std::shared_ptr<Arrival> place)
-        : mailbox(std::move(box)), arrival(std::move(place)) {}
-    ~Wait() {
-      if (!settled.load()) fail(detail::dropped_resolver());
-    }
-    Wait(const Wait&) = delete;
-    Wait& operator=(const Wait&) = delete;
-    void fail(std::exception_ptr failure) {
-      if (settled.exchange(true)) return;
-      mailbox->post([place = arrival, failure = std::move(failure)]() mutable {
-        place->fail(std::move(failure));
-      });
-    }
-
-    std::shared_ptr<detail::Mailbox> mailbox;
-    std::shared_ptr<Arrival> arrival;
-    std::atomic<bool> settled = false;
-  };
-
-  std::shared_ptr<Wait> wait_;
-};
-
 /// The request that a handler answers, as long as the handler runs. Belongs to the event loop of
 /// the request; in a blocking() handler, to its worker thread.
-class Call {
+class Call : public RequestLoop {
  public:
-  explicit Call(detail::CallBackend& backend) : backend_(&backend) {}
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  explicit Call(detail::CallBackend& backend) : RequestLoop(backend.loop()), backend_(&backend) {}
 
   /// Who asks: the name of an API key ("key:NAME"), the peer's address, or "uid:N" on stdio and
   /// Unix sockets.
@@ -201,10 +149,8 @@ class Call {
   /// when there are too many tasks.
   void begin_task() { backend_->begin_task(); }
 
-  // What a coroutine waits for.
-
+  /// Waits for that.
   Awaiting<void> room();
-  Awaiting<void> sleep(std::chrono::nanoseconds duration);
 
   // Questions to the client. In the session eras they are requests to it; from 2026-07-28 on the
   // client gets them as the result and calls again with the answers, and the handler runs again
@@ -251,42 +197,6 @@ class Call {
   }
   static Question elicitation(const std::string& message, json::value schema, std::string key = {});
   Question sampling(SamplingRequest request, std::string key = {}) const;
-
-  // Other threads.
-
-  /// Runs `work` on a worker thread and waits for what it returns. It may refer to what the handler
-  /// has: a handler whose request is over is destroyed only after it. Throws Error kBusy if too
-  /// much is waiting there.
-  template <class Work>
-  Awaiting<std::invoke_result_t<Work&>> in_background(Work work) {
-    using Out = std::invoke_result_t<Work&>;
-    const auto arrival = std::make_shared<typename Awaiting<Out>::Arrival>(*backend_);
-    Resolver<Out> resolver(backend_->mailbox(), arrival);
-    const bool taken = backend_->work([work = std::move(work), resolver]() mutable {
-      try {
-        if constexpr (std::is_void_v<Out>) {
-          work();
-          resolver.succeed();
-        } else {
-          resolver.succeed(work());
-        }
-      } catch (...) {
-        resolver.fail(std::current_exception());
-      }
-    });
-    if (!taken) {
-      resolver.fail(std::make_exception_ptr(
-          Error{kBusy, "The server has too much to do; try it again later", {}}));
-    }
-    return Awaiting<Out>(arrival);
-  }
-  /// Waits for a value that somebody else has: `start` gets a Resolver<T>.
-  template <class T, class Start>
-  Awaiting<T> callback(Start start) {
-    const auto arrival = std::make_shared<typename Awaiting<T>::Arrival>(*backend_);
-    start(Resolver<T>(backend_->mailbox(), arrival));
-    return Awaiting<T>(arrival);
-  }
 
   detail::CallBackend& backend() { return *backend_; }
 

@@ -36,8 +36,8 @@
 #include "sluice/detail/handler.hpp"
 #include "sluice/detail/type.hpp"
 #include "sluice/error.hpp"
-#include "sluice/hooks.hpp"
 #include "sluice/json.hpp"
+#include "sluice/middleware.hpp"
 #include "sluice/schema.hpp"
 #include "sluice/serve.hpp"
 #include "sluice/stream.hpp"
@@ -429,11 +429,10 @@ class Server {
   bool remove_resource_template(std::string_view uri_template);
   bool remove_prompt(std::string_view name);
 
-  /// Asked before each request, on its loop: an Error refuses it. For authorization and rate
-  /// limits. Several are asked in their order.
-  Server& before(BeforeRequest hook);
-  /// Told after each request, on its loop. For timing and logging.
-  Server& after(AfterRequest hook);
+  /// Stands around each request, also those of initialize, tasks and the stream methods, from now
+  /// on: for authorization, limits, timing and logging. The first one that is added is the
+  /// outermost.
+  Server& use(Middleware middleware);
 
   // Tell the clients that asked for it, wherever this is served. Of what this class changes itself
   // they hear without.

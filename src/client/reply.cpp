@@ -12,7 +12,8 @@ std::optional<Error> error_of(const json::object& message) {
   Error out{kInternalError, "The server reports an error without saying which"};
   const json::object* members = error->if_object();
   if (members == nullptr) return out;
-  if (const json::value* code = members->if_contains("code"); code != nullptr && code->is_int64()) {
+  if (const json::value* code = members->if_contains("code");
+      code != nullptr && code->is_int64() && std::in_range<int>(code->get_int64())) {
     out.code = static_cast<int>(code->get_int64());
   }
   if (const json::value* text = members->if_contains("message");

@@ -1,5 +1,6 @@
 #include "rpc/message.hpp"
 
+#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -243,6 +244,16 @@ void append_error(std::string& out, const RequestId& id, const Error& error) {
   out.append(R"(,"error":)");
   append_json_error(out, error);
   out.push_back('}');
+}
+
+std::optional<int> error_code_of(std::string_view response, const RequestId& id) {
+  static constexpr std::string_view kError = R"(,"error":{"code":)";
+  const std::size_t head = std::string_view(R"({"jsonrpc":"2.0","id":)").size() + id.size();
+  if (response.size() <= head || !response.substr(head).starts_with(kError)) return {};
+  int code = 0;
+  const std::string_view digits = response.substr(head + kError.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), code);
+  return code;
 }
 
 }  // namespace sluice

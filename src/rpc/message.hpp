@@ -91,4 +91,7 @@ void end_result(std::string& out);
 /// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none.
 void append_error(std::string& out, const RequestId& id, const Error& error);
 
+/// The code of the error that `response` to request `id`, one of these, is; nothing for a result.
+std::optional<int> error_code_of(std::string_view response, const RequestId& id);
+
 }  // namespace sluice

@@ -102,13 +102,13 @@ TEST(AccessPolicy, LetsPagesOfItsOwnCall) {
 }
 
 /// A request with one field.
-struct Request {
-  Request(KnownHeader name, std::string_view value) : field{"", value} {
+struct RequestOfOneField {
+  RequestOfOneField(KnownHeader name, std::string_view value) : field{"", value} {
     request.headers = {&field, 1};
     request.known[static_cast<std::size_t>(name)] = 1;
   }
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
+  RequestOfOneField(const RequestOfOneField&) = delete;
+  RequestOfOneField& operator=(const RequestOfOneField&) = delete;
   HeaderField field;
   HttpRequest request;
 };
@@ -120,7 +120,7 @@ TEST(AccessPolicy, KnowsCallersByTheirKeys) {
   EXPECT_TRUE(policy.requires_key());
   EXPECT_EQ(policy.principal_of(HttpRequest{}), "");
   const auto principal = [&policy](KnownHeader name, std::string_view value) {
-    return policy.principal_of(Request(name, value).request);
+    return policy.principal_of(RequestOfOneField(name, value).request);
   };
   EXPECT_EQ(principal(KnownHeader::authorization, "Bearer secret"), "key:ann");
   EXPECT_EQ(principal(KnownHeader::authorization, "Bearer wrong"), "");
@@ -128,7 +128,7 @@ TEST(AccessPolicy, KnowsCallersByTheirKeys) {
   EXPECT_EQ(principal(KnownHeader::x_api_key, "secret"), "key:ann");
   EXPECT_EQ(principal(KnownHeader::x_api_key, ""), "");
   for (const KnownHeader name : {KnownHeader::authorization, KnownHeader::x_api_key}) {
-    Request twice(name, name == KnownHeader::x_api_key ? "secret" : "Bearer secret");
+    RequestOfOneField twice(name, name == KnownHeader::x_api_key ? "secret" : "Bearer secret");
     twice.request.repeated_known = 1U << static_cast<unsigned>(name);
     EXPECT_EQ(policy.principal_of(twice.request), "");
   }

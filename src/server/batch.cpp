@@ -13,8 +13,13 @@ namespace {
 /// The caller of a batch as each of its messages sees it.
 class BatchCaller final : public Caller {
  public:
-  BatchCaller(Caller& caller, std::shared_ptr<Session> session, SharedReply& reply)
-      : caller_(&caller), session_(std::move(session)), reply_(&reply) {}
+  BatchCaller(Caller& caller, std::shared_ptr<Session> session, std::shared_ptr<SharedReply> reply)
+      : caller_(&caller), session_(std::move(session)), reply_(std::move(reply)) {}
+  BatchCaller(std::shared_ptr<Caller> caller, const BatchCaller& other)
+      : caller_(caller.get()),
+        kept_(std::move(caller)),
+        session_(other.session_),
+        reply_(other.reply_) {}
 
   [[nodiscard]] const std::string& principal() const override { return caller_->principal(); }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
@@ -31,11 +36,20 @@ class BatchCaller final : public Caller {
     // Nothing else is possible before it is answered (2025-03-26, Lifecycle).
     return fail(kInvalidRequest, "Invalid Request: initialize must not be part of a batch");
   }
+  bool serve(const Message& message, Caller& asker, std::string& out) override {
+    return message.kind == MessageKind::notification && caller_->serve(message, asker, out);
+  }
+  KeptCaller keep() override {
+    KeptCaller kept = caller_->keep();
+    kept.caller = std::make_shared<BatchCaller>(std::move(kept.caller), *this);
+    return kept;
+  }
 
  private:
   Caller* caller_;
+  std::shared_ptr<Caller> kept_;  // it, if this lives longer than the batch is handled
   std::shared_ptr<Session> session_;
-  SharedReply* reply_;
+  std::shared_ptr<SharedReply> reply_;
 };
 
 Outcome refuse(const Error& error, int http_status, std::string& out) {
@@ -64,7 +78,7 @@ Outcome handle_batch(std::string_view text, const LongMessage* parsed,
   if (!texts) return Dispatcher::reject(texts.error(), out);
 
   const auto reply = std::make_shared<SharedReply>(form, service.streams.executor());
-  BatchCaller each(caller, std::move(*session), *reply);
+  BatchCaller each(caller, std::move(*session), reply);
   std::string response;
   for (std::size_t index = 0; index < texts->size(); ++index) {
     response.clear();

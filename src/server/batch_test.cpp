@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string call_later(std::string_view id) {
@@ -221,6 +222,42 @@ TEST_F(BatchTest, AFullChannelHoldsUpEveryCall) {
   bench.run_all();
   EXPECT_THAT(caller.channel().written, HasSubstr("\"b\""));
   bench.calls[0]->set_producer(nullptr);
+}
+
+TEST_F(BatchTest, ItsRequestsWaitInTheMiddlewareEachForItself) {
+  bool refuses = false;
+  bench.definition.middleware.push_back([&refuses](Request& request) -> Task<> {
+    if (request.method() != "ping") co_await request.sleep(std::chrono::seconds(1));
+    if (refuses) throw Error{403, "no"};
+    co_await request.next();
+  });
+  bench.serve();
+  service->dispatcher.take(bench.offer);
+  const std::string list = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";
+  const std::string initialize = R"({"jsonrpc":"2.0","id":4,"method":"initialize","params":)"
+                                 R"({"protocolVersion":"2025-03-26","capabilities":{}}})";
+  EXPECT_EQ(send(array({list, ping("2"), call_later("3"), initialize})), "");
+  EXPECT_EQ(outcome.kind, Outcome::Kind::pending);
+  EXPECT_EQ(bench.quota.in_use(), 3U);
+  bench.executors[0].advance(std::chrono::seconds(1));
+  ASSERT_EQ(bench.calls.size(), 1U);
+  EXPECT_TRUE(caller.channel().replies.empty());
+  bench.calls[0]->complete({.text = "third"});
+  bench.run_all();
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(parse_json(caller.channel().replies[0]).value().as_array().size(), 4U);
+  EXPECT_THAT(caller.channel().replies[0], HasSubstr("initialize must not be part of a batch"));
+  refuses = true;
+  send(array({list, call_later("2")}));
+  bench.executors[0].advance(std::chrono::seconds(1));
+  EXPECT_THAT(caller.channel().replies.at(0), AllOf(HasSubstr(R"("id":1,"error":{"code":403)"),
+                                                    HasSubstr(R"("id":2,"error":{"code":403)")));
+  refuses = false;
+  send(array({list, call_later("2")}));
+  caller.channel().close();
+  bench.executors[0].advance(std::chrono::seconds(1));
+  EXPECT_EQ(bench.calls.size(), 1U);
+  EXPECT_EQ(bench.quota.in_use(), 0U);
 }
 
 }  // namespace

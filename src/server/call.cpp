@@ -56,11 +56,6 @@ std::vector<Question> one(Question question) {
 
 }  // namespace
 
-std::exception_ptr detail::dropped_resolver() noexcept {
-  return std::make_exception_ptr(
-      Error{kInternalError, "What the handler waited for was dropped without an answer", {}});
-}
-
 Error url_elicitation_required(const std::vector<UrlElicitation>& pages) {
   json::array elicitations;
   for (const UrlElicitation& page : pages) elicitations.push_back(as_json(page));
@@ -99,14 +94,8 @@ std::string_view Call::revision() const {
 }
 
 Awaiting<void> Call::room() {
-  const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*backend_);
+  const auto arrival = std::make_shared<Awaiting<void>::Arrival>(backend_->loop());
   backend_->when_room([arrival] { arrival->succeed({}); });
-  return Awaiting<void>(arrival);
-}
-
-Awaiting<void> Call::sleep(std::chrono::nanoseconds duration) {
-  const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*backend_);
-  backend_->after(duration, [arrival] { arrival->succeed({}); });
   return Awaiting<void>(arrival);
 }
 
@@ -116,7 +105,7 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
     ++asked_;
     if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
   }
-  const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(*backend_);
+  const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(backend_->loop());
   backend_->ask(std::move(questions), [arrival](std::expected<Answers, Error> answers) {
     if (answers) {
       arrival->succeed(std::move(*answers));

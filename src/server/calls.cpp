@@ -29,18 +29,24 @@ void Calls::forget(const PendingRequest& call) {
   under_way_.pop_back();
 }
 
+Result<CallPlace> Calls::admit(const std::string& principal) const {
+  CallPlace place = CallPlace::take(*quota_, principal);
+  if (place) return place;
+  return fail(kLimitReached, "You have " + std::to_string(quota_->limit()) +
+                                 " calls under way, the most one client may "
+                                 "(calls-per-client); wait for some");
+}
+
 Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details details, Caller& caller,
                                                     const RefPtr<LoopOffer>& offer) {
-  details.place = CallPlace::take(*quota_, caller.principal());
-  if (!details.place) {
-    return fail(kLimitReached, "You have " + std::to_string(quota_->limit()) +
-                                   " calls under way, the most one client may "
-                                   "(calls-per-client); wait for some");
-  }
+  Result<CallPlace> place = admit(caller.principal());
+  if (!place) return std::unexpected(std::move(place.error()));
+  details.place = std::move(*place);
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(details.id);
   if (!channel) return std::unexpected(std::move(channel.error()));
   const std::shared_ptr<Session> session = details.session;
   const std::shared_ptr<PendingRequest> call = add(std::move(details), offer);
+  call->set_watch(caller.watch());
   const bool is_resumable = session != nullptr && !session->id().empty() &&
                             (*channel)->can_stream() && !(*channel)->is_shared();
   if (is_resumable) {

@@ -19,13 +19,14 @@
 #include "server/skills.hpp"
 #include "sluice/caching.hpp"
 #include "sluice/content.hpp"
-#include "sluice/hooks.hpp"
+#include "sluice/middleware.hpp"
 #include "sluice/task_support.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
 
 class PendingRequest;
+class WorkerPool;
 
 /// What a tool, a resource or a prompt says of itself beside its name (2026-07-28, Tools, Resources
 /// and Prompts, Data Types). What a revision does not have is left out for its clients.
@@ -166,9 +167,9 @@ struct ServerDefinition {
   bool announces_changes = false;
   /// Whether calls send log messages.
   bool logs = false;
-  /// Asked before, and told after each request, on its loop.
-  std::vector<BeforeRequest> before = {};
-  std::vector<AfterRequest> after = {};
+  /// Around each request, the first one outermost; and the threads that these may use, or null.
+  std::vector<Middleware> middleware = {};
+  std::shared_ptr<WorkerPool> workers = {};
   /// Entries of one reply to a list request; the rest follows by cursor.
   std::size_t page_size = 1000;
   /// Of these, and of server/discover.

@@ -1,8 +1,6 @@
 #include "server/dispatcher.hpp"
 
-#include <charconv>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -11,37 +9,12 @@
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/feature_methods.hpp"
-#include "server/handler_run.hpp"
 #include "server/listen.hpp"
+#include "server/long_messages.hpp"
 #include "server/pending_request.hpp"
 
 namespace sluice {
 namespace {
-
-/// What the request is about, for the hooks (RequestInfo). By its method: what else a client adds
-/// must not mislead them.
-std::string_view subject_of(const Message& message) {
-  std::optional<std::string_view> parameter = mirrored_parameter(message.method);
-  if (message.method == "resources/subscribe" || message.method == "resources/unsubscribe") {
-    parameter = "uri";
-  } else if (message.method == "tasks/result") {
-    parameter = "taskId";
-  }
-  if (!parameter || message.params == nullptr) return {};
-  const json::value* const name = message.params->if_contains(*parameter);
-  return name != nullptr && name->is_string() ? std::string_view(name->get_string())
-                                              : std::string_view();
-}
-
-/// What a hook says, or what becomes of what it throws.
-std::optional<Error> asked(const BeforeRequest& before, const RequestInfo& info) {
-  try {
-    return before(info);
-  } catch (...) {
-    static FailureLog failures("hook", "before");
-    return error_of(std::current_exception(), failures);
-  }
-}
 
 /// The revision that an initialize agrees on; null if it names none.
 const Revision* revision_to_initialize(const Message& message) {
@@ -51,17 +24,6 @@ const Revision* revision_to_initialize(const Message& message) {
   return &negotiate_initialize(requested->get_string());
 }
 
-/// The code of the error that `response` to request `id` is; 0 for a result, or none.
-int error_code_of(std::string_view response, const RequestId& id) {
-  static constexpr std::string_view kError = R"(,"error":{"code":)";
-  const std::size_t head = std::string_view(R"({"jsonrpc":"2.0","id":)").size() + id.size();
-  if (response.size() <= head || !response.substr(head).starts_with(kError)) return 0;
-  int code = 0;
-  const std::string_view digits = response.substr(head + kError.size());
-  std::from_chars(digits.data(), digits.data() + digits.size(), code);
-  return code;
-}
-
 std::unexpected<Error> no_skills() {
   return fail(kMethodNotFound, "Method not found: this server offers no skills");
 }
@@ -69,16 +31,27 @@ std::unexpected<Error> no_skills() {
 }  // namespace
 
 Dispatcher::Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota,
-                       Changes& changes, TaskStore& tasks)
+                       Changes& changes, TaskStore& tasks, LongMessages& long_messages)
     : offer_(std::move(offer)),
       streams_(&streams),
       calls_(streams, quota),
       changes_(&changes),
-      tasks_(offer_, calls_, tasks) {
+      tasks_(offer_, calls_, tasks),
+      long_messages_(&long_messages) {
   if (!definition().instructions.empty()) {
     instructions_ = R"(,"instructions":)";
     append_json_string(instructions_, definition().instructions);
   }
+}
+
+Dispatcher::~Dispatcher() {
+  end_calls({kBusy, "The server is shutting down", {}});
+  chains_.stop();
+}
+
+void Dispatcher::end_calls(const Error& error) {
+  chains_.refuse_waiting(error);
+  calls_.end_all(error);
 }
 
 void Dispatcher::take(RefPtr<LoopOffer> offer) {
@@ -97,93 +70,80 @@ Outcome Dispatcher::error(const RequestId& id, const Error& failure, const Revis
   const Error error = revision == nullptr ? failure : spoken(failure, *revision);
   append_error(out, id, error);
   return {.kind = Outcome::Kind::answered,
-          .http_status = http_status_of(error, revision, !id.empty()),
-          .error = error.code};
+          .http_status = http_status_of(error, revision, !id.empty())};
 }
 
 Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
                              std::string& out) {
   if (message.kind == MessageKind::response) return response(message, caller, out);
-  if (streams_->serves(message.method)) return stream_method(message, headers, caller, out);
-  if (message.method == "initialize" && message.kind == MessageKind::request &&
-      !is_self_contained(message)) {
-    const Revision* const revision = revision_to_initialize(message);
-    return with_hooks(message, revision, caller, out,
-                      [&] { return initialize(message, revision, caller, out); });
-  }
-  std::shared_ptr<Session> session;
-  if (!is_self_contained(message)) {
-    Result<std::shared_ptr<Session>> named = caller.session();
-    if (!named) return no_session(message.id, named.error(), out);
-    session = std::move(*named);
-  }
-  Result<RequestContext> context =
-      negotiate(message, headers, session == nullptr ? nullptr : &session->revision());
-  if (!context) {
-    // A notification is not answered; HTTP has a status for it.
-    if (message.kind == MessageKind::notification && headers == nullptr) {
+  UnderstoodRequest request;
+  if (streams_->serves(message.method)) {
+    if (headers != nullptr) {
+      // These belong to no revision, so the fields that would mirror them may be missing.
+      MirroredHeaders given = *headers;
+      given.required = false;
+      if (const Result<void> mirrored = check_mirrored_headers(message, given, {}); !mirrored) {
+        return error(message.id, mirrored.error(), nullptr, out);
+      }
+    }
+  } else if (message.method == "initialize" && message.kind == MessageKind::request &&
+             !is_self_contained(message)) {
+    request.kind = UnderstoodRequest::Kind::initialize;
+    request.context.revision = revision_to_initialize(message);
+  } else {
+    request.kind = UnderstoodRequest::Kind::other;
+    if (!is_self_contained(message)) {
+      Result<std::shared_ptr<Session>> named = caller.session();
+      if (!named) return no_session(message.id, named.error(), out);
+      request.session = std::move(*named);
+    }
+    Result<RequestContext> context = negotiate(
+        message, headers, request.session == nullptr ? nullptr : &request.session->revision());
+    if (!context) {
+      // A notification is not answered; HTTP has a status for it.
+      if (message.kind == MessageKind::notification && headers == nullptr) {
+        return {.kind = Outcome::Kind::accepted};
+      }
+      Outcome refused = error(message.id, context.error(), nullptr, out);
+      // Whatever keeps a request from being understood is a bad request to HTTP too.
+      refused.http_status = 400;
+      return refused;
+    }
+    if (message.kind == MessageKind::notification) {
+      notification(message, request.session.get());
       return {.kind = Outcome::Kind::accepted};
     }
-    Outcome refused = error(message.id, context.error(), nullptr, out);
-    // Whatever keeps a request from being understood is a bad request to HTTP too.
-    refused.http_status = 400;
-    return refused;
+    request.context = std::move(*context);
   }
-  if (message.kind == MessageKind::notification) {
-    notification(message, session.get());
-    return {.kind = Outcome::Kind::accepted};
+  if (definition().middleware.empty()) {
+    return answer(message, headers, std::move(request), caller, out);
   }
-  return with_hooks(message, context->revision, caller, out, [&] {
-    return request(message, headers, std::move(*context), std::move(session), caller, out);
-  });
+  return RequestChain::run(*this, message, headers, std::move(request), caller, out);
 }
 
-template <class Answer>
-Outcome Dispatcher::with_hooks(const Message& message, const Revision* revision, Caller& caller,
-                               std::string& out, Answer answer) {
-  if (definition().before.empty() && definition().after.empty()) return answer();
-  const RequestInfo info{
-      .method = message.method,
-      .name = subject_of(message),
-      .principal = caller.principal(),
-      .revision = revision == nullptr ? std::string_view() : std::string_view(revision->name)};
-  for (const BeforeRequest& before : definition().before) {
-    if (const std::optional<Error> refused = asked(before, info)) {
-      return error(message.id, *refused, revision, out);
-    }
+Outcome Dispatcher::answer(const Message& message, const MirroredHeaders* headers,
+                           UnderstoodRequest request, Caller& caller, std::string& out) {
+  switch (request.kind) {
+    case UnderstoodRequest::Kind::stream_method:
+      return stream_method(message, caller, out);
+    case UnderstoodRequest::Kind::initialize:
+      return initialize(message, request.context.revision, caller, out);
+    case UnderstoodRequest::Kind::other:
+      break;
   }
-  if (definition().after.empty()) return answer();
-  watch_ = std::make_unique<RequestWatch>(definition().after, info, streams_->executor().clock());
-  const Outcome outcome = answer();
-  // Else the call has it.
-  if (const auto watch = std::move(watch_)) watch->end(outcome.error);
-  return outcome;
+  return this->request(message, headers, std::move(request.context), std::move(request.session),
+                       caller, out);
 }
 
-/// These belong to no revision, so the fields that would mirror them may be missing.
-Outcome Dispatcher::stream_method(const Message& message, const MirroredHeaders* headers,
-                                  Caller& caller, std::string& out) {
-  if (headers != nullptr) {
-    MirroredHeaders given = *headers;
-    given.required = false;
-    if (const Result<void> mirrored = check_mirrored_headers(message, given, {}); !mirrored) {
-      return error(message.id, mirrored.error(), nullptr, out);
-    }
-  }
+Outcome Dispatcher::stream_method(const Message& message, Caller& caller, std::string& out) {
   if (message.kind == MessageKind::notification) {
     std::string unheard;
-    with_hooks(message, nullptr, caller, unheard, [&]() -> Outcome {
-      if (!caller.serve(message, unheard)) streams_->notify(message, caller);
-      return {.kind = Outcome::Kind::accepted};
-    });
+    if (!caller.serve(message, caller, unheard)) streams_->notify(message, caller);
     return {.kind = Outcome::Kind::accepted};
   }
-  return with_hooks(message, nullptr, caller, out, [&]() -> Outcome {
-    const std::size_t before = out.size();
-    const bool answered = caller.serve(message, out) || streams_->handle(message, caller, out);
-    return {.kind = answered ? Outcome::Kind::answered : Outcome::Kind::pending,
-            .error = error_code_of(std::string_view(out).substr(before), message.id)};
-  });
+  const bool answered =
+      caller.serve(message, caller, out) || streams_->handle(message, caller, out);
+  return {.kind = answered ? Outcome::Kind::answered : Outcome::Kind::pending};
 }
 
 Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::string& out) {
@@ -384,9 +344,7 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   if (!begun) {
     static constexpr int kServiceUnavailable = 503;
     append_error(out, message.id, begun.error());
-    return {.kind = Outcome::Kind::answered,
-            .http_status = kServiceUnavailable,
-            .error = begun.error().code};
+    return {.kind = Outcome::Kind::answered, .http_status = kServiceUnavailable};
   }
   std::string members = R"("protocolVersion":)";
   append_json_string(members, revision->name);
@@ -531,14 +489,12 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
     if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));
   }
-  Result<std::shared_ptr<PendingRequest>> call = calls_.open({.id = message.id,
-                                                              .context = std::move(context),
-                                                              .session = std::move(session),
-                                                              .rounds = std::move(rounds),
-                                                              .tool = tool},
-                                                             caller, offer_);
-  if (call) (*call)->set_watch(std::move(watch_));
-  return call;
+  return calls_.open({.id = message.id,
+                      .context = std::move(context),
+                      .session = std::move(session),
+                      .rounds = std::move(rounds),
+                      .tool = tool},
+                     caller, offer_);
 }
 
 }  // namespace sluice

@@ -15,12 +15,14 @@
 #include "server/feature_methods.hpp"
 #include "server/offer.hpp"
 #include "server/reply_channel.hpp"
-#include "server/request_watch.hpp"
+#include "server/request_chain.hpp"
 #include "server/session.hpp"
 #include "server/stream_service.hpp"
 #include "server/task_service.hpp"
 
 namespace sluice {
+
+class LongMessages;
 
 /// What became of a message.
 struct Outcome {
@@ -31,7 +33,6 @@ struct Outcome {
   };
   Kind kind = Kind::answered;
   int http_status = 200;
-  int error = 0;  // the code of the JSON-RPC error that answered it, 0 for a result
 };
 
 /// MCP's methods on one loop, for every era and transport.
@@ -39,7 +40,10 @@ class Dispatcher {
  public:
   /// `quota` is that of the calls of all loops, as in Calls.
   Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota, Changes& changes,
-             TaskStore& tasks);
+             TaskStore& tasks, LongMessages& long_messages);
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// Requests that come from now on are of `offer`; those under way stay with theirs.
   void take(RefPtr<LoopOffer> offer);
@@ -49,13 +53,15 @@ class Dispatcher {
   Outcome dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
                    std::string& out);
 
-  /// Stops the calls that are under way, and answers them with `error`.
-  void end_calls(const Error& error) { calls_.end_all(error); }
+  /// Stops the calls that are under way or wait in the middleware, and answers them with `error`.
+  void end_calls(const Error& error);
 
   /// The response to a text that is no message.
   static Outcome reject(const MessageError& error, std::string& out);
 
  private:
+  friend class RequestChain;
+
   /// What the answer to a request depends on beside its parameters.
   struct Scope {
     const Revision& revision;
@@ -70,12 +76,10 @@ class Dispatcher {
   static const std::array<Method, 15> kMethods;
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
-  /// What `answer` does, with the hooks around it. `revision` is null for a stream method.
-  template <class Answer>
-  Outcome with_hooks(const Message& message, const Revision* revision, Caller& caller,
-                     std::string& out, Answer answer);
-  Outcome stream_method(const Message& message, const MirroredHeaders* headers, Caller& caller,
-                        std::string& out);
+  /// Answers what has come through the middleware.
+  Outcome answer(const Message& message, const MirroredHeaders* headers, UnderstoodRequest request,
+                 Caller& caller, std::string& out);
+  Outcome stream_method(const Message& message, Caller& caller, std::string& out);
   void notification(const Message& message, Session* session);
   Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
                   std::shared_ptr<Session> session, Caller& caller, std::string& out);
@@ -123,14 +127,14 @@ class Dispatcher {
   [[nodiscard]] const FeatureLists& lists() const { return offer_->lists(); }
   [[nodiscard]] const ResultWriter& results() const { return offer_->results(); }
 
+  RequestChains chains_;
   RefPtr<LoopOffer> offer_;
   StreamService* streams_;
   Calls calls_;
   Changes* changes_;
   TaskService tasks_;
+  LongMessages* long_messages_;
   std::string instructions_;  // a JSON member with a comma before it, or empty
-  /// Told of the end of the request that is being dispatched; the pending request takes it over.
-  std::unique_ptr<RequestWatch> watch_;
 };
 
 }  // namespace sluice

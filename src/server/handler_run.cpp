@@ -1,13 +1,11 @@
 #include "server/handler_run.hpp"
 
-#include <mutex>
 #include <semaphore>
 #include <stdexcept>
 
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "rpc/error_codes.hpp"
-#include "server/calls.hpp"
 
 namespace sluice {
 namespace {
@@ -16,7 +14,7 @@ namespace {
 constexpr std::ptrdiff_t kMessagesUnderWay = 16;
 
 /// The call as a worker thread sees it: what it sends goes through the loop, which it waits for.
-class WorkerCall final : public detail::CallBackend {
+class WorkerCall final : public detail::CallBackend, private detail::LoopBackend {
  public:
   WorkerCall(detail::CallBackend& call, std::shared_ptr<detail::Mailbox> mailbox)
       : call_(&call),
@@ -24,6 +22,7 @@ class WorkerCall final : public detail::CallBackend {
         key_(call.idempotency_key()),
         mailbox_(std::move(mailbox)) {}
 
+  LoopBackend& loop() override { return *this; }
   const detail::CallFacts& facts() const override { return facts_; }
 
   bool text(std::string_view text) override {
@@ -50,14 +49,16 @@ class WorkerCall final : public detail::CallBackend {
 
   void begin_task() override { refuse(); }
   void when_room(detail::Job /*job*/) override { refuse(); }
-  void after(std::chrono::nanoseconds /*duration*/, detail::Job /*job*/) override { refuse(); }
   void ask(std::vector<Question> /*questions*/, Answer /*answer*/) override { refuse(); }
-  bool work(detail::Job /*job*/) override { refuse(); }
-  std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
   std::shared_ptr<CallBackend> for_worker() override { refuse(); }
-  void resume(std::coroutine_handle<> /*coroutine*/) override { refuse(); }
 
  private:
+  // LoopBackend
+  void after(std::chrono::nanoseconds /*duration*/, detail::Job /*job*/) override { refuse(); }
+  bool work(detail::Job /*job*/) override { refuse(); }
+  std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
+  void resume(std::coroutine_handle<> /*coroutine*/) override { refuse(); }
+
   using Credits = std::counting_semaphore<kMessagesUnderWay>;
 
   /// Given back wherever the message ends: sent, or dropped with the request.
@@ -119,35 +120,9 @@ Error error_of(const std::exception_ptr& exception, FailureLog& log) {
   return {kInternalError, "Internal error", {}};
 }
 
-class HandlerRun::LoopMailbox final : public detail::Mailbox,
-                                      public std::enable_shared_from_this<LoopMailbox> {
- public:
-  explicit LoopMailbox(Executor& loop) : loop_(&loop) {}
-
-  void post(detail::Job job) override {
-    const std::lock_guard lock(mutex_);
-    if (loop_ == nullptr) return;
-    loop_->post([self = shared_from_this(), job = std::move(job)]() mutable {
-      if (!self->closed_) job();
-    });
-  }
-  /// On the loop.
-  void close() {
-    closed_ = true;
-    const std::lock_guard lock(mutex_);
-    loop_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  Executor* loop_;
-  bool closed_ = false;  // for the loop alone
-};
-
 HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& options)
-    : request_(std::move(request)),
-      calls_(request_->calls()),
-      workers_(options.workers),
+    : CoroutineRun(request->executor(), *request->calls(), options.workers),
+      request_(std::move(request)),
       call_(*this) {
   facts_.principal = request_->principal();
   facts_.revision = request_->context().revision;
@@ -161,8 +136,7 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
                    .sampling_tools = client.sampling_tools,
                    .roots = client.roots};
   if (options.timeout <= Duration::zero()) return;
-  Executor& loop = request_->executor();
-  facts_.deadline = loop.clock().now() + options.timeout;
+  facts_.deadline = executor().clock().now() + options.timeout;
   after(options.timeout, [this] {
     request_->fail({kTimedOut, "The call took longer than it may", {}});
     on_cancel();
@@ -170,28 +144,12 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
 }
 
 HandlerRun::~HandlerRun() {
-  if (jobs_ != nullptr) jobs_->join();
-  destroy_coroutine();
+  end();
 }
 
-void HandlerRun::destroy_coroutine() {
-  if (root_) std::exchange(root_, nullptr).destroy();
-}
-
-void HandlerRun::go(Root root) {
-  root_ = root.handle;
-  if (request_->over()) return;  // nobody is there to answer
-  self_ = shared_from_this();
+void HandlerRun::begin(Root root) {
   request_->set_producer(this);
-  resume(root_);
-}
-
-void HandlerRun::resume(std::coroutine_handle<> coroutine) {
-  const std::shared_ptr<HandlerRun> keep = shared_from_this();
-  running_ = true;
-  coroutine.resume();
-  running_ = false;
-  if (over_) release();
+  go(root);
 }
 
 bool HandlerRun::text(std::string_view text) {
@@ -240,20 +198,10 @@ void HandlerRun::when_room(detail::Job job) {
 
 void HandlerRun::on_room() {
   full_ = false;
-  const std::shared_ptr<HandlerRun> keep = shared_from_this();
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
   for (detail::Job& job : std::exchange(when_room_, {})) {
     if (!over_) job();
   }
-}
-
-void HandlerRun::after(std::chrono::nanoseconds duration, detail::Job job) {
-  Executor& loop = request_->executor();
-  const auto id = std::make_shared<Executor::TimerId>(0);
-  *id = loop.schedule_at(loop.clock().now() + duration, [this, id, job = std::move(job)]() mutable {
-    timers_.erase(*id);
-    job();
-  });
-  timers_.insert(*id);
 }
 
 void HandlerRun::ask(std::vector<Question> questions, Answer answer) {
@@ -270,53 +218,21 @@ void HandlerRun::ask(std::vector<Question> questions, Answer answer) {
   if (request_->over()) on_cancel();
 }
 
-bool HandlerRun::work(detail::Job job) {
-  if (jobs_ == nullptr) jobs_ = std::make_shared<BackgroundJobs>();
-  return workers_->run([jobs = jobs_, job = std::move(job)]() mutable {
-    if (!jobs->begin()) return;
-    job();
-    job = nullptr;
-    jobs->end();
-  });
-}
-
-std::shared_ptr<detail::Mailbox> HandlerRun::mailbox() {
-  if (mailbox_ == nullptr) mailbox_ = std::make_shared<LoopMailbox>(request_->executor());
-  return mailbox_;
-}
-
 std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {
   return std::make_shared<WorkerCall>(*this, mailbox());
 }
 
 void HandlerRun::on_cancel() {
-  const std::shared_ptr<HandlerRun> keep = shared_from_this();
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
   over_ = true;
   facts_.stop.request_stop();
-  if (!running_) release();
+  stop();
 }
 
-void HandlerRun::release() {
-  if (self_ == nullptr) return;
-  if (mailbox_ != nullptr) mailbox_->close();
-  Executor& loop = request_->executor();
-  for (const Executor::TimerId timer : std::exchange(timers_, {})) loop.cancel(timer);
+std::shared_ptr<void> HandlerRun::on_release() {
   when_room_.clear();
   request_->set_producer(nullptr);
-  const std::shared_ptr<HandlerRun> self = std::move(self_);
-  const bool is_unused = jobs_ == nullptr || jobs_->close(loop, [weak = weak_from_this()] {
-    const auto run = weak.lock();
-    if (run == nullptr) return;
-    run->destroy_coroutine();
-    run->calls_->let_go(*run);
-  });
-  if (is_unused) {
-    destroy_coroutine();
-  } else {
-    calls_->keep(self);
-  }
-  // Whoever calls may be one of them.
-  loop.post([self, request = std::move(request_)] {});
+  return std::move(request_);
 }
 
 }  // namespace sluice

@@ -1,23 +1,19 @@
 #pragma once
 
-#include <coroutine>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/executor.hpp"
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
-#include "server/background_jobs.hpp"
 #include "server/call_facts.hpp"
+#include "server/coroutine_run.hpp"
 #include "server/pending_request.hpp"
-#include "server/worker_pool.hpp"
 #include "sluice/call.hpp"
 #include "sluice/task.hpp"
 #include "stream/stream.hpp"
@@ -41,12 +37,9 @@ class FailureLog {
 /// text, and of any other only that there was one, which goes to `log`.
 Error error_of(const std::exception_ptr& exception, FailureLog& log);
 
-/// One run of a handler's coroutine for a request. Keeps itself alive until the handler has
-/// answered or the request is over; then the coroutine is destroyed where it waits. Belongs to the
-/// loop of the request.
-class HandlerRun final : public detail::CallBackend,
-                         private StreamProducer,
-                         public std::enable_shared_from_this<HandlerRun> {
+/// One run of a handler's coroutine for a request, until the handler has answered or the request is
+/// over.
+class HandlerRun final : public CoroutineRun, public detail::CallBackend, private StreamProducer {
  public:
   struct Options {
     Duration timeout{};  // zero: none
@@ -59,8 +52,9 @@ class HandlerRun final : public detail::CallBackend,
                     const std::function<Task<Result>(Call&)>& begin,
                     std::function<void(PendingRequest&, Result)> then,
                     std::function<void(PendingRequest&, const std::exception_ptr&)> otherwise) {
+    if (request->over()) return;  // nobody is there to answer
     const auto run = std::make_shared<HandlerRun>(std::move(request), options);
-    run->go(drive<Result>(*run, begin, std::move(then), std::move(otherwise)));
+    run->begin(drive<Result>(*run, begin, std::move(then), std::move(otherwise)));
   }
 
   HandlerRun(std::shared_ptr<PendingRequest> request, const Options& options);
@@ -68,6 +62,7 @@ class HandlerRun final : public detail::CallBackend,
   HandlerRun(const HandlerRun&) = delete;
   HandlerRun& operator=(const HandlerRun&) = delete;
 
+  LoopBackend& loop() override { return *this; }
   const detail::CallFacts& facts() const override { return facts_; }
   bool text(std::string_view text) override;
   bool progress(double progress, std::optional<double> total, std::string_view message) override;
@@ -76,30 +71,10 @@ class HandlerRun final : public detail::CallBackend,
   void begin_task() override;
   const std::string& idempotency_key() override;
   void when_room(detail::Job job) override;
-  void after(std::chrono::nanoseconds duration, detail::Job job) override;
   void ask(std::vector<Question> questions, Answer answer) override;
-  bool work(detail::Job job) override;
-  std::shared_ptr<detail::Mailbox> mailbox() override;
   std::shared_ptr<detail::CallBackend> for_worker() override;
-  void resume(std::coroutine_handle<> coroutine) override;
 
  private:
-  class LoopMailbox;
-
-  /// The outermost coroutine.
-  struct Root {
-    struct promise_type {  // NOLINT(readability-identifier-naming)
-      Root get_return_object() {
-        return {std::coroutine_handle<promise_type>::from_promise(*this)};
-      }
-      std::suspend_always initial_suspend() noexcept { return {}; }
-      std::suspend_always final_suspend() noexcept { return {}; }
-      void return_void() noexcept {}
-      void unhandled_exception() noexcept { std::terminate(); }
-    };
-    std::coroutine_handle<promise_type> handle;
-  };
-
   template <class Result>
   static Root drive(HandlerRun& run, std::function<Task<Result>(Call&)> begin,
                     std::function<void(PendingRequest&, Result)> then,
@@ -115,28 +90,19 @@ class HandlerRun final : public detail::CallBackend,
     run.over_ = true;
   }
 
-  void go(Root root);
+  void begin(Root root);
+  // StreamProducer
   void on_room() override;
   void on_cancel() override;
-  /// Destroys the coroutine, as soon as no worker uses it, and lets go of everything.
-  void release();
-  void destroy_coroutine();
+  // CoroutineRun
+  std::shared_ptr<void> on_release() override;
 
   std::string key_;  // once it has been asked for, or a task has begun
   std::shared_ptr<PendingRequest> request_;
-  Calls* calls_;
-  std::shared_ptr<WorkerPool> workers_;
-  std::shared_ptr<BackgroundJobs> jobs_;  // if there were any
   detail::CallFacts facts_;
   Call call_;
-  std::coroutine_handle<> root_;
-  std::shared_ptr<LoopMailbox> mailbox_;  // if somebody has asked for it
-  std::shared_ptr<HandlerRun> self_;
   std::vector<detail::Job> when_room_;
-  std::set<Executor::TimerId> timers_;
   bool full_ = false;
-  bool running_ = false;
-  bool over_ = false;
 };
 
 }  // namespace sluice

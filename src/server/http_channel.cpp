@@ -1,5 +1,7 @@
 #include "server/http_channel.hpp"
 
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include "server/event_sink.hpp"
@@ -30,7 +32,9 @@ void HttpChannel::may_take_long() {
 
 void HttpChannel::reply(int http_status, std::string_view message) {
   if (!exchange_->is_streaming()) {
-    exchange_->reply(http_status, "application/json", message);
+    const HeaderField session{"Mcp-Session-Id", session_id_};
+    const std::size_t named = session_id_.empty() ? 0 : 1;
+    exchange_->reply(http_status, "application/json", message, std::span(&session, named));
     return;
   }
   // It has been silent for so long that it became a stream.

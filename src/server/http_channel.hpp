@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,9 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
 
   /// Lets a cancellation in `session` find this request. Errors as Session::add_call().
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
+
+  /// The reply names that session, which its request has begun.
+  void set_session_id(std::string id) { session_id_ = std::move(id); }
 
   void reply(int http_status, std::string_view message) override;
   bool write(std::string_view block) override;
@@ -47,6 +51,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   HttpExchangePtr exchange_;
   CloseTask close_task_;
   std::unique_ptr<Session::Call> cancellable_;
+  std::string session_id_;
   bool can_stream_;
   Format format_;
   bool started_ = false;

@@ -18,6 +18,50 @@ constexpr std::string_view kJson = "application/json";
 constexpr int kUnauthorized = 401;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
+/// Begins the session of an `initialize` of `principal`; null if there are none here.
+Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
+                                                  const std::string& principal,
+                                                  const Revision& revision,
+                                                  const ClientCapabilities& capabilities) {
+  if (!service.sessions->enabled()) return nullptr;
+  return service.sessions->create(principal, revision, capabilities);
+}
+
+/// The caller of one POST for later.
+class KeptHttpCaller final : public Caller {
+ public:
+  KeptHttpCaller(const HttpRequest& request, const Service& service, std::string principal,
+                 std::shared_ptr<HttpChannel> channel)
+      : head_(request),
+        service_(&service),
+        principal_(std::move(principal)),
+        channel_(std::move(channel)) {}
+
+  [[nodiscard]] const MirroredHeaders& headers() const { return headers_; }
+  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& /*id*/) override {
+    return channel_;
+  }
+  Result<std::shared_ptr<Session>> session() override { return nullptr; }
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override {
+    const Result<std::shared_ptr<Session>> begun =
+        begin_session_of(*service_, principal_, revision, capabilities);
+    if (!begun) return std::unexpected(begun.error());
+    if (*begun != nullptr) channel_->set_session_id((*begun)->id());
+    return {};
+  }
+  KeptCaller keep() override { return {}; }
+
+ private:
+  KeptHead head_;
+  RequestFields fields_{head_.get()};
+  MirroredHeaders headers_ = mirrored_headers(head_.get(), fields_);
+  const Service* service_;
+  std::string principal_;
+  std::shared_ptr<HttpChannel> channel_;  // null for notifications
+};
+
 /// The caller of one POST. A principal that is not known yet is worked out when somebody asks.
 class HttpCaller final : public Caller {
  public:
@@ -42,6 +86,7 @@ class HttpCaller final : public Caller {
         return std::unexpected(std::move(added.error()));
       }
     }
+    channel_ = channel;
     return channel;
   }
 
@@ -55,12 +100,17 @@ class HttpCaller final : public Caller {
 
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override {
-    if (!service_->sessions->enabled()) return {};
     Result<std::shared_ptr<Session>> begun =
-        service_->sessions->create(principal(), revision, capabilities);
+        begin_session_of(*service_, principal(), revision, capabilities);
     if (!begun) return std::unexpected(std::move(begun.error()));
     begun_ = std::move(*begun);
     return {};
+  }
+
+  KeptCaller keep() override {
+    auto kept = std::make_shared<KeptHttpCaller>(*request_, *service_, principal(), channel_);
+    const MirroredHeaders* const headers = &kept->headers();
+    return {std::move(kept), headers};
   }
 
   /// The session that this message has begun, or null.
@@ -71,6 +121,7 @@ class HttpCaller final : public Caller {
   const HttpExchangePtr* exchange_;
   const Service* service_;
   mutable std::string principal_;
+  std::shared_ptr<HttpChannel> channel_;  // the last that was opened
   std::shared_ptr<Session> session_;
   std::shared_ptr<Session> begun_;
 };

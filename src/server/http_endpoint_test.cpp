@@ -371,5 +371,86 @@ TEST_F(HttpEndpointTest, AStreamIsReadAndResumedAsEvents) {
   EXPECT_THAT(ask(get("/streams/0123456789abcdef")), StartsWith("HTTP/1.1 404 "));
 }
 
+TEST_F(HttpEndpointTest, RequestsWaitInTheMiddleware) {
+  std::vector<Resolver<bool>> asked;
+  std::vector<std::string> ends;
+  definition.middleware.push_back([&](Request& request) -> Task<> {
+    const RequestEnd end = co_await request.next();
+    ends.push_back(request.method() + " " + std::to_string(end.error.value_or(0)) +
+                   (end.cancelled ? " cancelled" : ""));
+  });
+  definition.middleware.push_back([&](Request& request) -> Task<> {
+    const bool allowed = co_await request.callback<bool>(
+        [&](const Resolver<bool>& resolver) { asked.push_back(resolver); });
+    if (!allowed) throw Error{403, "Not for you"};
+    co_await request.next();
+  });
+  static constexpr std::string_view kInitialize =
+      R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
+      R"("capabilities":{},"clientInfo":{"name":"test","version":"1"}}})";
+  static constexpr std::string_view kModernCall =
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later","_meta":)"
+      R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+      R"("io.modelcontextprotocol/clientCapabilities":{}}}})";
+  static constexpr std::string_view kFields =
+      "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: later\r\n";
+  const auto sent = [&](std::string_view request, Peer& peer) {
+    const std::size_t before = asked.size();
+    peer.send(request);
+    return until([&] { return asked.size() == before + 1; });
+  };
+  Peer peer = connect_to_endpoint();
+  // A pipelined request waits for its turn.
+  ASSERT_TRUE(sent(post("/mcp", kInitialize) + post("/mcp", kPing), peer));
+  asked.back().succeed(true);
+  ASSERT_TRUE(peer.expect("}}}"));
+  EXPECT_THAT(peer.taken, HasSubstr("\r\nMcp-Session-Id: "));
+  const std::size_t at = peer.taken.find("Mcp-Session-Id: ");
+  const std::string session = peer.taken.substr(at, peer.taken.find("\r\n", at) + 2 - at);
+  ASSERT_TRUE(until([&] { return asked.size() == 2; }));
+  asked.back().succeed(false);
+  ASSERT_TRUE(peer.expect(R"({"jsonrpc":"2.0","id":1,"error":{"code":403,)"));
+  ASSERT_TRUE(peer.expect("}}"));
+  // What its fields say is known later, too.
+  ASSERT_TRUE(sent(post("/mcp", kModernCall, kFields), peer));
+  asked.back().succeed(true);
+  ASSERT_TRUE(until([&] { return calls.size() == 1; }));
+  calls[0]->complete({.text = "done"});
+  ASSERT_TRUE(peer.expect("}}}"));
+  // In a session a call is cancelled by its id, and everywhere by its peer's going.
+  ASSERT_TRUE(sent(post("/mcp",
+                        R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":)"
+                        R"({"name":"later"}})",
+                        session),
+                   peer));
+  ask(post("/mcp",
+           R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}})",
+           session),
+      "202 Accepted\r\n");
+  ASSERT_TRUE(until([&] { return ends.size() == 4; }));
+  Peer leaving = connect_to_endpoint();
+  ASSERT_TRUE(sent(post("/mcp", kPing), leaving));
+  leaving.close();
+  ASSERT_TRUE(until([&] { return ends.size() == 5; }));
+  EXPECT_EQ(ends, (std::vector<std::string>{"initialize 0", "ping 403", "tools/call 0",
+                                            "tools/call 0 cancelled", "ping 0 cancelled"}));
+  EXPECT_EQ(calls.size(), 1U);
+  // One that waits when its server ends is answered.
+  Peer last = connect_to_endpoint();
+  ASSERT_TRUE(sent(post("/mcp", kPing), last));
+  service->dispatcher.end_calls({kBusy, "The server is shutting down", {}});
+  ASSERT_TRUE(last.expect(R"("error":{"code":-31000,)"));
+  EXPECT_EQ(quota.in_use(), 0U);
+  // Lines in one body wait each for themselves.
+  Peer lines = connect_to_endpoint();
+  lines.send(post("/mcp", ping("1") + "\n" + ping("2") + "\n",
+                  "Content-Type: application/x-ndjson\r\nAccept: application/x-ndjson\r\n"));
+  ASSERT_TRUE(until([&] { return asked.size() == 8; }));
+  asked[7].succeed(true);
+  ASSERT_TRUE(lines.expect(R"("id":2,"result":{}})"));
+  asked[6].succeed(false);
+  ASSERT_TRUE(lines.expect(R"("id":1,"error":{"code":403)"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -383,5 +383,43 @@ TEST_F(LineEndpointTest, AnIdleConnectionEndsWithItsInput) {
   EXPECT_TRUE(peer->is_over());
 }
 
+TEST_F(LineEndpointTest, RequestsWaitInTheMiddleware) {
+  std::vector<std::string> ends;
+  bench.definition.middleware.push_back([&](Request& request) -> Task<> {
+    const RequestEnd end = co_await request.next();
+    ends.push_back(request.method() + (end.cancelled ? " cancelled" : ""));
+  });
+  bench.definition.middleware.push_back([](Request& request) -> Task<> {
+    co_await request.sleep(std::chrono::seconds(1));
+    if (request.method() == "streams") throw Error{403, "Not for you"};
+    co_await request.next();
+  });
+  bench.serve();
+  service->dispatcher.take(bench.offer);
+  EXPECT_EQ(ask(*peer, request("1", "ping") + "\n" + request("2", "streams") + "\n" +
+                           request("3", "ping") + "\n" +
+                           R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                           R"("params":{"requestId":3}})"),
+            "");
+  bench.executors[0].advance(std::chrono::seconds(1));
+  EXPECT_EQ(peer->take(),
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":403,"
+            "\"message\":\"Not for you\"}}\n");
+  // What follows an initialize waits with it.
+  ask(*peer, request("4", "initialize", R"("protocolVersion":"2024-11-05","capabilities":{})") +
+                 "\n" + request("5", "ping"));
+  bench.executors[0].advance(std::chrono::seconds(1));
+  EXPECT_THAT(peer->take(), HasSubstr(R"({"jsonrpc":"2.0","id":4,"result":)"));
+  bench.executors[0].advance(std::chrono::seconds(1));
+  EXPECT_THAT(peer->take(), HasSubstr(R"({"jsonrpc":"2.0","id":5,"result":)"));
+  ask(*peer, request("6", "ping"));
+  peer->tear_down();
+  bench.run_all();
+  EXPECT_EQ(ends, (std::vector<std::string>{"ping cancelled", "ping", "streams", "initialize",
+                                            "ping", "ping cancelled"}));
+  EXPECT_EQ(bench.quota.in_use(), 0U);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -65,6 +65,9 @@ class LongMessages {
   LongMessages(Executor& loop, WorkerPool* workers, MemoryBudget* memory)
       : loop_(&loop), workers_(workers), memory_(memory) {}
 
+  /// That of its messages, or null.
+  [[nodiscard]] MemoryBudget* memory() const { return memory_; }
+
   static bool is_long(std::string_view text) { return text.size() > kLong; }
 
   /// Parses `text`. `ready` runs on a later turn, unless the message is gone by then.

@@ -38,12 +38,12 @@ void MessageBody::open() {
 bool MessageBody::on_body(std::string_view bytes) {
   reader_.append(bytes);
   const bool more = handle_lines();
-  return keep() && more;
+  return draw() && more;
 }
 
 /// Draws what is left on the server's memory. If there is none, nothing but the connection's end
 /// can say so, for the reply may have begun.
-bool MessageBody::keep() {
+bool MessageBody::draw() {
   if (share_.hold(memory_, reader_.held_bytes())) return true;
   exchange_->abort();
   return false;
@@ -57,7 +57,7 @@ void MessageBody::on_body_end() {
 
 void MessageBody::go_on() {
   if (!waiting_ || !exchange_->is_open()) return;
-  if (handle_lines() && keep() && !ended_) exchange_->resume_body();
+  if (handle_lines() && draw() && !ended_) exchange_->resume_body();
 }
 
 bool MessageBody::handle_lines() {
@@ -116,6 +116,10 @@ void MessageBody::handle(const std::expected<Message, MessageError>& message) {
 
 Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId& id) {
   return reply_->open(id, session_);
+}
+
+KeptCaller MessageBody::keep() {
+  return {std::shared_ptr<Caller>(shared_from_this(), this), &headers_};
 }
 
 Result<std::shared_ptr<Session>> MessageBody::session() {

@@ -47,6 +47,7 @@ class MessageBody final : public BodyHandler,
   Result<std::shared_ptr<Session>> session() override;
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override;
+  KeptCaller keep() override;
 
   /// Handles the lines that are there. False: what is unanswered has to be answered, or read,
   /// first.
@@ -54,7 +55,7 @@ class MessageBody final : public BodyHandler,
   void handle(const std::expected<Message, MessageError>& message);
   void handle_long();
   void go_on();
-  bool keep();
+  bool draw();
 
   Service* service_;
   HttpExchangePtr exchange_;

@@ -167,7 +167,9 @@ bool MessageConnection::on_message(std::string_view text, Executor::Task& handle
     return false;
   }
   handle(text, nullptr);
-  return true;
+  if (initializing_.empty()) return true;
+  initialized_ = std::move(handled);
+  return false;
 }
 
 void MessageConnection::handle(std::string_view text, const LongMessage* parsed) {
@@ -198,7 +200,11 @@ void MessageConnection::handle_long(std::list<Later>::iterator at) {
   later_.erase(at);
   handle(later.message->text(), later.message.get());
   later.message = nullptr;
-  later.handled();
+  if (initializing_.empty()) {
+    later.handled();
+  } else {
+    initialized_ = std::move(later.handled);
+  }
   check_idle();
 }
 
@@ -209,7 +215,11 @@ void MessageConnection::handle(const std::expected<Message, MessageError>& messa
   } else if (is_cancellation(*message)) {
     cancel_request(*message);
   } else {
-    service_->dispatcher.dispatch(*message, nullptr, *this, response);
+    const Outcome outcome = service_->dispatcher.dispatch(*message, nullptr, *this, response);
+    // What comes behind it belongs to its session.
+    if (outcome.kind == Outcome::Kind::pending && message->method == "initialize") {
+      initializing_ = message->id;
+    }
   }
 }
 
@@ -218,9 +228,6 @@ Outcome MessageConnection::dispatch_batched(const Message& message, Caller& call
                                             std::string& out) {
   if (is_cancellation(message)) {
     cancel_request(message);
-    return {.kind = Outcome::Kind::accepted};
-  }
-  if (message.kind == MessageKind::notification && handle_notification(message)) {
     return {.kind = Outcome::Kind::accepted};
   }
   if (message.kind == MessageKind::request && pushes(message)) {
@@ -259,6 +266,7 @@ void MessageConnection::on_drain() {
 void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
+  initialized_ = nullptr;
   later_.clear();
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
@@ -328,6 +336,13 @@ void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
 
 void MessageConnection::forget(const RequestId& id) {
   pending_.erase(id);
+  if (!initializing_.empty() && id == initializing_) {
+    initializing_.clear();
+    service_->streams.executor().post([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self != nullptr && self->initialized_) std::exchange(self->initialized_, {})();
+    });
+  }
   check_idle();
 }
 
@@ -392,11 +407,11 @@ bool MessageConnection::handle_notification(const Message& message) {
 }
 
 /// On a connection that can be pushed to, `run` and its relatives push.
-bool MessageConnection::serve(const Message& message, std::string& out) {
+bool MessageConnection::serve(const Message& message, Caller& asker, std::string& out) {
   if (message.kind == MessageKind::notification) return handle_notification(message);
   if (pushes(message)) {
     if (message.method == "subscribe") {
-      subscribe(message, out);
+      subscribe(message, asker, out);
     } else {
       run(message, *service_->streams.definition().find_stream_method(message.method), out);
     }
@@ -406,7 +421,7 @@ bool MessageConnection::serve(const Message& message, std::string& out) {
     unsubscribe(message, out);
     return true;
   }
-  if (message.method == "ack") return acknowledge(message, out);
+  if (message.method == "ack") return acknowledge(message, asker, out);
   return false;
 }
 
@@ -431,13 +446,13 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   if (output_ != nullptr) reader->resume();
 }
 
-void MessageConnection::subscribe(const Message& message, std::string& out) {
+void MessageConnection::subscribe(const Message& message, Caller& asker, std::string& out) {
   Result<Subscribe> request = decode_subscribe(params_of(message));
   if (!request) return append_error(out, message.id, request.error());
   if (subscriptions_.size() >= kMaxSubscriptions) {
     return append_error(out, message.id, too_many_subscriptions());
   }
-  Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
+  Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
   if (!channel) return append_error(out, message.id, channel.error());
   auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
   service_->streams.subscribe(
@@ -479,7 +494,7 @@ void MessageConnection::unsubscribe(const Message& message, std::string& out) {
 }
 
 /// An ack for a stream pushed here; others are the stream service's.
-bool MessageConnection::acknowledge(const Message& message, std::string& out) {
+bool MessageConnection::acknowledge(const Message& message, Caller& asker, std::string& out) {
   const Result<Acknowledge> ack = decode_ack(params_of(message));
   if (!ack) {
     append_error(out, message.id, ack.error());
@@ -487,7 +502,7 @@ bool MessageConnection::acknowledge(const Message& message, std::string& out) {
   }
   const auto found = subscriptions_.find(StreamId(ack->stream_id));
   if (found == subscriptions_.end()) return false;
-  Result<std::shared_ptr<ReplyChannel>> channel = open_channel(message.id);
+  Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
   if (!channel) {
     append_error(out, message.id, channel.error());
     return true;
@@ -520,8 +535,7 @@ void MessageConnection::cancel_request(const Message& message) {
     return;
   }
   const std::shared_ptr<Channel> channel = found->second.lock();
-  pending_.erase(found);
-  check_idle();
+  forget(*id);
   if (channel != nullptr) channel->close(Departure::cancelled);
 }
 

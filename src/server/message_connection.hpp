@@ -57,9 +57,9 @@ class MessageConnection final : public Caller,
   /// Gives the connection its way out, before the first message and until on_close().
   void attach(MessageOutput& output);
 
-  /// One message from the peer, valid during the call. False: it is long, so it is handled later,
-  /// and `handled`, which has been taken, runs then, unless the peer has gone before. Messages that
-  /// come meanwhile would overtake it.
+  /// One message from the peer, valid during the call. False: it is long, or an initialize that
+  /// waits, so it is handled later, and `handled`, which has been taken, runs then, unless the peer
+  /// has gone before. Messages that come meanwhile would overtake it.
   bool on_message(std::string_view text, Executor::Task& handled);
   /// Answers what is no message at all.
   void refuse(const Error& error);
@@ -77,8 +77,9 @@ class MessageConnection final : public Caller,
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override;
-  bool serve(const Message& message, std::string& out) override;
+  bool serve(const Message& message, Caller& asker, std::string& out) override;
   void add_listener(std::weak_ptr<ChangeListener> listener) override;
+  KeptCaller keep() override { return {shared_from_this(), nullptr}; }
 
  private:
   class Agreement;
@@ -99,9 +100,9 @@ class MessageConnection final : public Caller,
   [[nodiscard]] bool pushes(const Message& message) const;
   bool handle_notification(const Message& message);
   void run(const Message& message, const StreamMethod& method, std::string& out);
-  void subscribe(const Message& message, std::string& out);
+  void subscribe(const Message& message, Caller& asker, std::string& out);
   void unsubscribe(const Message& message, std::string& out);
-  bool acknowledge(const Message& message, std::string& out);
+  bool acknowledge(const Message& message, Caller& asker, std::string& out);
   void cancel_request(const Message& message);
 
   // For channels and sinks.
@@ -126,6 +127,8 @@ class MessageConnection final : public Caller,
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::weak_ptr<Agreement> agreement_;                    // which has it
   std::list<Later> later_;
+  RequestId initializing_;      // the initialize that waits, or empty
+  Executor::Task initialized_;  // then
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;

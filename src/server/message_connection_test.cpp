@@ -86,22 +86,81 @@ TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileItWaitsForAnAnswer) {
   bench.run_all();
 }
 
-TEST_F(MessageConnectionTest, HooksAreAskedOfWhatItServesItself) {
+TEST_F(MessageConnectionTest, MiddlewareStandsAroundWhatItServesItself) {
   std::vector<std::string> heard;
-  bench.definition.before.push_back([&](const RequestInfo& request) -> std::optional<Error> {
-    heard.emplace_back(request.method);
-    return Error{-32003, "no"};
+  bool waits = false;
+  bool refuses = true;
+  bench.definition.middleware.push_back([&](Request& request) -> Task<> {
+    if (waits) co_await request.sleep(std::chrono::seconds(1));
+    if (refuses) throw Error{403, "no"};
+    const RequestEnd end = co_await request.next();
+    heard.push_back(request.method() + " " + std::to_string(end.error.value_or(0)));
   });
   bench.serve();
   service.dispatcher.take(bench.offer);
-  for (const char* method : {"run", "subscribe", "unsubscribe", "ack"}) {
-    say(R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) +
-        R"(","params":{"stream":true,"stream_id":"0123456789abcdef","seq":0}})");
-    ASSERT_FALSE(output.messages.empty());
-    EXPECT_EQ(error_code(output.messages.back()), -32003) << method;
+  for (const bool waiting : {false, true}) {
+    waits = waiting;
+    for (const bool refusing : {true, false}) {
+      refuses = refusing;
+      for (const char* method : {"subscribe", "unsubscribe", "ack", "run"}) {
+        output.messages.clear();
+        say(R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) + R"(","params":{)" +
+            (method == std::string_view("run") ? R"("stream":true)"
+                                               : R"("stream_id":"0123456789abcdef","seq":0)") +
+            "}}");
+        if (waits) {
+          EXPECT_TRUE(output.messages.empty());
+          bench.executors[0].advance(std::chrono::seconds(1));
+        }
+        bench.run_all();
+        ASSERT_EQ(output.messages.size(), 1U) << method;
+        EXPECT_EQ(error_code(output.messages[0]),
+                  refuses ? 403 : (method == std::string_view("run") ? 0 : -32001));
+      }
+      EXPECT_EQ(heard, refuses ? std::vector<std::string>{}
+                               : (std::vector<std::string>{"subscribe -32001", "unsubscribe -32001",
+                                                           "ack -32001", "run 0"}));
+      heard.clear();
+    }
+    ASSERT_EQ(bench.runs.size(), waits ? 2U : 1U);
+    bench.runs.back()->append(ChunkKind::text, "a");
+    bench.run_all();
+    EXPECT_EQ(output.messages.size(), 2U) << "it is pushed";
   }
-  EXPECT_EQ(heard, (std::vector<std::string>{"run", "subscribe", "unsubscribe", "ack"}));
-  EXPECT_TRUE(bench.runs.empty());
+  EXPECT_EQ(bench.quota.in_use(), 0U);
+}
+
+TEST_F(MessageConnectionTest, WhatComesBehindAnInitializeWaitsForItsSession) {
+  bool refuses = false;
+  bench.definition.middleware.push_back([&](Request& request) -> Task<> {
+    if (request.method() == "initialize") co_await request.sleep(std::chrono::seconds(1));
+    if (refuses) throw Error{403, "no"};
+    co_await request.next();
+  });
+  bench.serve();
+  service.dispatcher.take(bench.offer);
+  static constexpr const char* kInitialize =
+      R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+      R"({"protocolVersion":"2024-11-05","capabilities":{}}})";
+  EXPECT_FALSE(say(kInitialize));
+  bench.run_all();
+  EXPECT_EQ(handled, 0);
+  bench.executors[0].advance(std::chrono::seconds(1));
+  EXPECT_EQ(output.messages.size(), 1U);
+  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(connection->session().value()->revision().name, "2024-11-05");
+  refuses = true;
+  EXPECT_FALSE(say(kInitialize));
+  bench.executors[0].advance(std::chrono::seconds(1));
+  EXPECT_EQ(error_code(output.messages.back()), 403);
+  EXPECT_EQ(handled, 2);
+  // One that has gone hears nothing more.
+  EXPECT_FALSE(say(kInitialize));
+  connection->on_close();
+  bench.executors[0].advance(std::chrono::seconds(2));
+  EXPECT_EQ(output.messages.size(), 2U);
+  EXPECT_EQ(handled, 2);
+  EXPECT_EQ(bench.executors[0].timers(), 0U);
 }
 
 TEST_F(MessageConnectionTest, IsNotPushedToAfterItsEnd) {

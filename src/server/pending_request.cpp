@@ -251,7 +251,8 @@ void PendingRequest::complete(std::string_view members, std::string_view meta) {
 }
 
 void PendingRequest::answer_with(std::string response) {
-  conclude({.response = std::move(response)});
+  const std::optional<int> error = error_code_of(response, id());
+  conclude({.response = std::move(response)}, error);
 }
 
 void PendingRequest::fail(const Error& failure) {
@@ -290,8 +291,8 @@ std::shared_ptr<CallOutlet> PendingRequest::end() {
   return std::exchange(outlet_, nullptr);
 }
 
-/// `error`: the code of the error that answers it, 0 for a result.
-void PendingRequest::conclude(CallAnswer answer, int error) {
+/// `error`: the code of the error that answers it; none: a result.
+void PendingRequest::conclude(CallAnswer answer, std::optional<int> error) {
   // What is told of the end may let go of the call.
   const std::shared_ptr<PendingRequest> keep = weak_from_this().lock();
   const std::shared_ptr<CallOutlet> outlet = end();

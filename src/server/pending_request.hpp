@@ -59,7 +59,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Told how the request ends. Or null.
   void set_watch(std::unique_ptr<RequestWatch> watch) {
-    if (watch != nullptr && !over_) rare().watch = std::move(watch);
+    if (watch == nullptr) return;
+    watch->watch(*this);
+    rare().watch = std::move(watch);
   }
 
   /// Told when to go on and when to stop. Not owned; reset to null before it goes.
@@ -156,7 +158,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// The only way to an end: what is told to whom is up to the caller, which gets the outlet. Null
   /// if the call was over before.
   std::shared_ptr<CallOutlet> end();
-  void conclude(CallAnswer answer, int error = 0);
+  void conclude(CallAnswer answer, std::optional<int> error = {});
   void stop(bool leaves_outlet);
   [[nodiscard]] double next_progress(double wanted) const;
   bool send_progress(double progress, std::optional<double> total, std::string_view message);
@@ -167,7 +169,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// What few requests have, so that an open call is small.
   struct Rare {
     std::unique_ptr<InputRounds> rounds;  // null in a session
-    std::unique_ptr<RequestWatch> watch;  // null without hooks
+    std::unique_ptr<RequestWatch> watch;  // null without middleware
     const CompiledTool* tool = nullptr;   // null if it has no output schema
     std::shared_ptr<TaskRecord> task;     // null if it does not run as one
     BeginTask begin_task;

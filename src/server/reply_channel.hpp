@@ -7,8 +7,10 @@
 #include <string_view>
 
 #include "core/executor.hpp"
+#include "protocol/mirrored_headers.hpp"
 #include "rpc/message.hpp"
 #include "server/framing.hpp"
+#include "server/request_watch.hpp"
 #include "server/session.hpp"
 #include "stream/push_cursor.hpp"
 
@@ -45,6 +47,15 @@ class ReplyChannel : public BlockSink {
   virtual void on_drain(Executor::Task task) = 0;
 };
 
+class Caller;
+
+/// A caller for longer than its request is handled, and the header fields of the request as for
+/// negotiate().
+struct KeptCaller {
+  std::shared_ptr<Caller> caller;
+  const MirroredHeaders* headers = nullptr;  // as long as the caller lives
+};
+
 /// Who sent a request. Lives during the handling of it only.
 class Caller {
  public:
@@ -60,11 +71,18 @@ class Caller {
   virtual Result<void> begin_session(const Revision& revision,
                                      const ClientCapabilities& capabilities) = 0;
   /// Answers a request that means something of its own to this caller, through `out` or otherwise.
-  /// False: it means what it means to all.
-  virtual bool serve(const Message& /*message*/, std::string& /*out*/) { return false; }
+  /// False: it means what it means to all. `asker` is this, or who stands before it, and opens the
+  /// channels.
+  virtual bool serve(const Message& /*message*/, Caller& /*asker*/, std::string& /*out*/) {
+    return false;
+  }
   /// It listens to changes until it goes. A caller who can say that it asks nothing more closes
   /// `listener` then.
   virtual void add_listener(std::weak_ptr<ChangeListener> /*listener*/) {}
+  /// Who is told of the end of what is answered later, or null.
+  virtual std::unique_ptr<RequestWatch> watch() { return nullptr; }
+  /// The same caller for later. What it is asked then opens no channels.
+  virtual KeptCaller keep() = 0;
 };
 
 }  // namespace sluice

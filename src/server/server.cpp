@@ -383,6 +383,7 @@ Server::Server(std::string_view name, std::string_view version, ServerOptions op
   HandlerRun::Options runs{
       .timeout = options.call_timeout,
       .workers = std::make_shared<WorkerPool>(options.workers, options.max_background_jobs)};
+  definition.workers = runs.workers;
   state_ = std::make_shared<ServerState>(std::move(definition), std::move(runs));
 }
 
@@ -553,17 +554,9 @@ Server& Server::skills(const std::string& directory) {
   return *this;
 }
 
-Server& Server::before(BeforeRequest hook) {
+Server& Server::use(Middleware middleware) {
   state_->change({}, [&](ServerDefinition& definition) {
-    definition.before.push_back(std::move(hook));
-    return true;
-  });
-  return *this;
-}
-
-Server& Server::after(AfterRequest hook) {
-  state_->change({}, [&](ServerDefinition& definition) {
-    definition.after.push_back(std::move(hook));
+    definition.middleware.push_back(std::move(middleware));
     return true;
   });
   return *this;

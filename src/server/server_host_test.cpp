@@ -295,6 +295,31 @@ TEST_F(ServerHostTest, AShutdownAnswersTheCallsThatTheDeadlineCutsOff) {
   EXPECT_TRUE(call->over());
 }
 
+TEST_F(ServerHostTest, AShutdownAnswersWhatWaitsInTheMiddleware) {
+  std::promise<void> waits;
+  std::promise<void> destroyed;
+  definition.middleware.push_back([&](Request& request) -> Task<> {
+    struct Guard {
+      explicit Guard(std::promise<void>& told) : end(&told) {}
+      ~Guard() { end->set_value(); }
+      Guard(const Guard&) = delete;
+      Guard& operator=(const Guard&) = delete;
+      std::promise<void>* end;
+    };
+    const Guard guard(destroyed);
+    waits.set_value();
+    co_await request.sleep(1h);
+    co_await request.next();
+  });
+  host = ServerHost::start(definition, options(0)).value();
+  Peer peer(port());
+  peer.post(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  waits.get_future().wait();
+  host->shutdown(0s);
+  EXPECT_THAT(peer.rest(), HasSubstr(R"("error":{"code":-31000)"));
+  EXPECT_EQ(destroyed.get_future().wait_for(0s), std::future_status::ready);
+}
+
 TEST_F(ServerHostTest, AShutdownEndsTheTasksThatTheDeadlineCutsOff) {
   begin_a_task();
   host->shutdown(0s);

@@ -55,7 +55,7 @@ struct Topic {
 };
 
 /// A server whose definition a bench serves.
-class ServerTest : public testing::Test {
+class PublicServerTest : public testing::Test {
  protected:
   void serve() {
     const ServerDefinition made = server.state()->definition();
@@ -63,8 +63,8 @@ class ServerTest : public testing::Test {
     bench.definition.resources = made.resources;
     bench.definition.resource_templates = made.resource_templates;
     bench.definition.prompts = made.prompts;
-    bench.definition.before = made.before;
-    bench.definition.after = made.after;
+    bench.definition.middleware = made.middleware;
+    bench.definition.workers = made.workers;
     bench.definition.logs = true;
     bench.definition.list_caching = made.list_caching;
     bench.serve();
@@ -110,7 +110,7 @@ class ServerTest : public testing::Test {
   RecordingCaller caller;
 };
 
-TEST_F(ServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
+TEST_F(PublicServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
   server.tool("add", "Adds", [](Add in) { return Total{in.a + in.b}; }, {.title = "Sum"});
   serve();
   const Tool& tool = *bench.definition.find_tool("add");
@@ -123,7 +123,7 @@ TEST_F(ServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
   EXPECT_TRUE(caller.channels.empty()) << "answered at once";
 }
 
-TEST_F(ServerTest, HandlersReturnTextContentResultsAndNothing) {
+TEST_F(PublicServerTest, HandlersReturnTextContentResultsAndNothing) {
   server.tool("text", "", [] { return "hello"; });
   server.tool("number", "", [] { return 7; });
   server.tool("content", "", [] { return Content::image("x", "image/png"); });
@@ -140,7 +140,7 @@ TEST_F(ServerTest, HandlersReturnTextContentResultsAndNothing) {
   EXPECT_EQ(call("raw", R"({"x":[1]})").at_pointer("/result/structuredContent/x/0").as_int64(), 1);
 }
 
-TEST_F(ServerTest, ArraysAndScalarsAreStructuredWhereTheRevisionHasThem) {
+TEST_F(PublicServerTest, ArraysAndScalarsAreStructuredWhereTheRevisionHasThem) {
   server.tool("number", "", [] { return 7; });
   server.tool("sums", "", [] { return std::vector<Total>{{1}, {2}}; });
   server.tool("raw", "", [] { return json::value(json::array{"a"}); },
@@ -160,7 +160,7 @@ TEST_F(ServerTest, ArraysAndScalarsAreStructuredWhereTheRevisionHasThem) {
   EXPECT_FALSE(old.at("result").as_object().contains("structuredContent"));
 }
 
-TEST_F(ServerTest, AToolWithoutParametersTakesNone) {
+TEST_F(PublicServerTest, AToolWithoutParametersTakesNone) {
   server.tool("bare", "", [] { return "x"; });
   server.tool("raw", "", [](const json::object&) { return "x"; });
   serve();
@@ -173,7 +173,7 @@ TEST_F(ServerTest, AToolWithoutParametersTakesNone) {
   EXPECT_EQ(text_of(call("raw", R"({"a":1})")), "x");
 }
 
-TEST_F(ServerTest, ResultsAreTheirCallersAndStaleUnlessTheServerSaysMore) {
+TEST_F(PublicServerTest, ResultsAreTheirCallersAndStaleUnlessTheServerSaysMore) {
   server = Server("test", "1", {.list_caching = {.fresh_for = 2s, .shared = true}});
   server.resource("test://mine", "mine", [] { return "x"; });
   server.resource("test://all", "all", [] { return "x"; },
@@ -193,7 +193,7 @@ TEST_F(ServerTest, ResultsAreTheirCallersAndStaleUnlessTheServerSaysMore) {
   EXPECT_EQ(caching("resources/read", R"("uri":"test://monday")"), R"([0,"private"])");
 }
 
-TEST_F(ServerTest, ThreeKindsOfFailureAreToldApart) {
+TEST_F(PublicServerTest, ThreeKindsOfFailureAreToldApart) {
   server.tool("failure", "", []() -> std::string { throw ToolError("no such city"); });
   server.tool("error", "", []() -> std::string { throw Error{-32050, "try later"}; });
   server.tool("surprise", "", []() -> std::string { throw std::runtime_error("secret"); });
@@ -212,7 +212,7 @@ TEST_F(ServerTest, ThreeKindsOfFailureAreToldApart) {
   EXPECT_EQ(answer_of("").at_pointer("/error/message").as_string(), "Internal error");
 }
 
-TEST_F(ServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
+TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   constexpr const char* kBytes = "caf\xE9 \xFF";
   constexpr const char* kReadable = "caf\uFFFD \uFFFD";
   server.tool("text", "\xFF", [=] { return kBytes; });
@@ -254,7 +254,7 @@ TEST_F(ServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   EXPECT_TRUE(is_valid_utf8(caller.channel().written));
 }
 
-TEST_F(ServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {
+TEST_F(PublicServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {
   server.tool("broken", "", []() -> std::string { throw std::runtime_error("of no use"); });
   server.tool("late", "", [](Call& call) -> Task<std::string> {
     co_await call.sleep(0s);
@@ -271,7 +271,7 @@ TEST_F(ServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {
   EXPECT_NE(logged.find("a handler failed tool=late what=\"of no use\""), std::string::npos);
 }
 
-TEST_F(ServerTest, AStreamShowsWhatItYieldsBeforeItsResult) {
+TEST_F(PublicServerTest, AStreamShowsWhatItYieldsBeforeItsResult) {
   server.tool("count", "", [](Add in) -> Stream<Total> {
     Total total;
     for (int i = in.a; i <= in.b; ++i) {
@@ -287,7 +287,7 @@ TEST_F(ServerTest, AStreamShowsWhatItYieldsBeforeItsResult) {
   EXPECT_NE(caller.channel().written.find(R"("message":"3")"), std::string::npos);
 }
 
-TEST_F(ServerTest, AStreamWaitsForASlowPeerAndGoesOnWhenItReads) {
+TEST_F(PublicServerTest, AStreamWaitsForASlowPeerAndGoesOnWhenItReads) {
   int made = 0;
   server.tool("many", "", [&made]() -> Stream<Total> {
     for (; made < 100'000; ++made) co_yield text("a line of some length to fill the buffer");
@@ -307,7 +307,7 @@ TEST_F(ServerTest, AStreamWaitsForASlowPeerAndGoesOnWhenItReads) {
   EXPECT_EQ(answer_of("").at_pointer("/result/structuredContent/sum").as_int64(), 100'000);
 }
 
-TEST_F(ServerTest, CancellationDestroysTheCoroutineWhereItWaits) {
+TEST_F(PublicServerTest, CancellationDestroysTheCoroutineWhereItWaits) {
   struct Guard {
     bool* gone;
     ~Guard() { *gone = true; }
@@ -330,7 +330,7 @@ TEST_F(ServerTest, CancellationDestroysTheCoroutineWhereItWaits) {
   EXPECT_EQ(bench.executors[0].timers(), 0U);
 }
 
-TEST_F(ServerTest, ACallThatTakesTooLongFails) {
+TEST_F(PublicServerTest, ACallThatTakesTooLongFails) {
   server = Server("test", "1", {.call_timeout = 5s});
   server.tool("wait", "", [](Call& call) -> Task<std::string> {
     EXPECT_TRUE(call.deadline().has_value());
@@ -343,7 +343,7 @@ TEST_F(ServerTest, ACallThatTakesTooLongFails) {
   EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
 }
 
-TEST_F(ServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
+TEST_F(PublicServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
   int runs = 0;
   server.tool("greet", "", [&runs](Call& call) -> Task<std::string> {
     ++runs;
@@ -371,7 +371,7 @@ TEST_F(ServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
   EXPECT_EQ(call("greet", "{}").at_pointer("/error/code").as_int64(), -32021);
 }
 
-TEST_F(ServerTest, ACompletionIsNotAnsweredWithAQuestion) {
+TEST_F(PublicServerTest, ACompletionIsNotAnsweredWithAQuestion) {
   server.prompt("greet", "", [](const Name& in) { return in.name; });
   server.completion(PromptRef{"greet"}, "name",
                     [](const std::string&, Call& call) -> Task<std::vector<std::string>> {
@@ -387,7 +387,7 @@ TEST_F(ServerTest, ACompletionIsNotAnsweredWithAQuestion) {
   EXPECT_EQ(answer.at_pointer("/error/code").as_int64(), -32600);
 }
 
-TEST_F(ServerTest, AllRunsOfOneRequestHaveOneKey) {
+TEST_F(PublicServerTest, AllRunsOfOneRequestHaveOneKey) {
   std::vector<std::string> keys;
   server.tool("pay", "", [&keys](Call& call) -> Task<std::string> {
     const std::string& key = call.idempotency_key();
@@ -412,7 +412,7 @@ TEST_F(ServerTest, AllRunsOfOneRequestHaveOneKey) {
   EXPECT_NE(keys[4], keys[3]);
 }
 
-TEST_F(ServerTest, ABlockingHandlerRunsOnAThreadOfItsOwn) {
+TEST_F(PublicServerTest, ABlockingHandlerRunsOnAThreadOfItsOwn) {
   std::thread::id worker;
   server.tool("slow", "", blocking([&worker](Add in, Call& call) {
                 worker = std::this_thread::get_id();
@@ -429,7 +429,7 @@ TEST_F(ServerTest, ABlockingHandlerRunsOnAThreadOfItsOwn) {
   EXPECT_NE(worker, std::this_thread::get_id());
 }
 
-TEST_F(ServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
+TEST_F(PublicServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
   std::promise<void> begun;
   std::promise<void> ended;
   server.tool("slow", "", blocking([&](Call& call) {
@@ -447,7 +447,7 @@ TEST_F(ServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
   while (end.wait_for(0s) != std::future_status::ready) bench.run_all();
 }
 
-TEST_F(ServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
+TEST_F(PublicServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
   std::optional<Resolver<int>> resolver;
   server.tool("wait", "", [&resolver](Call& call) -> Task<Total> {
     co_return Total{co_await call.callback<int>([&resolver](Resolver<int> it) { resolver = it; })};
@@ -461,7 +461,7 @@ TEST_F(ServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
   bench.run_all();
 }
 
-TEST_F(ServerTest, ACoroutineIsThereAsLongAsAWorkerUsesIt) {
+TEST_F(PublicServerTest, ACoroutineIsThereAsLongAsAWorkerUsesIt) {
   struct Told {
     explicit Told(std::atomic<bool>& flag) : gone(&flag) {}
     ~Told() { *gone = true; }
@@ -494,7 +494,7 @@ TEST_F(ServerTest, ACoroutineIsThereAsLongAsAWorkerUsesIt) {
   while (!gone) bench.run_all();
 }
 
-TEST_F(ServerTest, AJobThatHasNotBegunIsDroppedWithItsCall) {
+TEST_F(PublicServerTest, AJobThatHasNotBegunIsDroppedWithItsCall) {
   Server narrow("test", "1", {.workers = 1});
   std::promise<void> running;
   std::promise<void> go_on;
@@ -525,7 +525,7 @@ TEST_F(ServerTest, AJobThatHasNotBegunIsDroppedWithItsCall) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST_F(ServerTest, WhatNobodyWillHandOverFailsItsWaiter) {
+TEST_F(PublicServerTest, WhatNobodyWillHandOverFailsItsWaiter) {
   server.tool("void", "", [](Call& call) -> Task<std::string> {
     co_await call.callback<void>([](Resolver<void> it) { it.succeed(); });
     co_return "done";
@@ -548,7 +548,7 @@ TEST_F(ServerTest, WhatNobodyWillHandOverFailsItsWaiter) {
   EXPECT_EQ(answer.at_pointer("/error/code").as_int64(), kInternalError) << to_json(answer);
 }
 
-TEST_F(ServerTest, ResourcesTemplatesAndPromptsMayTakeTheirTime) {
+TEST_F(PublicServerTest, ResourcesTemplatesAndPromptsMayTakeTheirTime) {
   server.resource("note://a", "a",
                   [](Call& call) -> Task<std::string> {
                     co_await call.sleep(1s);
@@ -593,110 +593,45 @@ TEST_F(ServerTest, ResourcesTemplatesAndPromptsMayTakeTheirTime) {
             "C!");
 }
 
-TEST_F(ServerTest, HooksRefuseRequestsAndHearHowTheyEnd) {
+TEST_F(PublicServerTest, MiddlewareStandsAroundHandlers) {
   std::vector<std::string> heard;
   server.tool("add", "", [](Add in) { return Total{in.a + in.b}; });
   server.tool("late", "", [](Call& call) -> Task<std::string> {
     co_await call.sleep(2s);
     co_return "done";
   });
-  server.before([](const RequestInfo& request) -> std::optional<Error> {
-    if (request.principal == "mallory") return Error{-32003, "not for you"};
-    return std::nullopt;
-  });
-  server.after([&heard](const RequestInfo& request, const RequestEnd& end) {
-    heard.push_back(std::string(request.method) + " " + std::string(request.name) + " " +
-                    std::to_string(end.error) + (end.cancelled ? " cancelled" : "") + " " +
-                    std::to_string(end.duration / 1s));
-  });
+  server
+      .use([&heard](Request& request) -> Task<> {
+        const RequestEnd end = co_await request.next();
+        heard.push_back(request.name() + (end.error ? " " + std::to_string(*end.error) : "") +
+                        (end.cancelled ? " cancelled" : ""));
+      })
+      .use([](Request& request) -> Task<> {
+        const int answer = co_await request.callback<int>([](Resolver<int> resolver) {
+          std::thread([resolver]() mutable { resolver.succeed(42); }).join();
+        });
+        if (answer != 42 || request.principal() == "mallory") throw Error{403, "Not for you"};
+        co_await request.next();
+      });
   serve();
-  call("add", R"({"a":1,"b":1})");
+  EXPECT_EQ(call("add", R"({"a":1,"b":1})").at_pointer("/result/structuredContent/sum").as_int64(),
+            2);
   call("none", "{}");
   call("late", "{}");
   bench.executors[0].advance(2s);
-  bench.run_all();
-  call("late", "{}");
-  caller.channel().close();
-  bench.run_all();
-  EXPECT_EQ(heard,
-            (std::vector<std::string>{"tools/call add 0 0", "tools/call none -32602 0",
-                                      "tools/call late 0 2", "tools/call late 0 cancelled 0"}));
-  RecordingCaller mallory("mallory");
-  EXPECT_EQ(error_code(bench.request("tools/list", modern("{}"), mallory)), -32003);
-}
-
-TEST_F(ServerTest, WhatAHookThrowsCostsItsRequestAtMost) {
-  server.tool("late", "", [](Call& call) -> Task<std::string> {
-    co_await call.sleep(2s);
-    co_return "done";
-  });
-  server.before([](const RequestInfo& request) -> std::optional<Error> {
-    if (request.principal == "mallory") throw Error{-32003, "not for you"};
-    if (request.principal == "trent") throw std::runtime_error("secret");
-    return std::nullopt;
-  });
-  server.after([](const RequestInfo&, const RequestEnd&) { throw std::runtime_error("after"); });
-  serve();
-  RecordingCaller mallory("mallory");
-  EXPECT_EQ(error_code(bench.request("tools/list", modern("{}"), mallory)), -32003);
-  RecordingCaller trent("trent");
-  EXPECT_EQ(bench.request("tools/list", modern("{}"), trent),
-            R"({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error"}})");
-  call("late", "{}");
-  bench.executors[0].advance(2s);
-  bench.run_all();
   EXPECT_EQ(text_of(answer_of({})), "done");
   call("late", "{}");
   caller.channel().close();
   bench.run_all();
+  RecordingCaller mallory("mallory");
+  bench.request("tools/list", modern("{}"), mallory);
+  bench.run_all();
+  EXPECT_EQ(error_code(mallory.channel().replies.back()), 403);
+  EXPECT_EQ(heard,
+            (std::vector<std::string>{"add", "none -32602", "late", "late cancelled", " 403"}));
 }
 
-TEST_F(ServerTest, HooksAreAskedOfEveryMethod) {
-  std::vector<std::string> heard;
-  bool refuses = true;
-  server.before([&](const RequestInfo& request) -> std::optional<Error> {
-    if (refuses) return Error{-32003, "no"};
-    heard.push_back(std::string(request.method) + " " + std::string(request.revision));
-    return std::nullopt;
-  });
-  server.after([&heard](const RequestInfo& request, const RequestEnd& end) {
-    heard.push_back(std::string(request.method) + " " + std::to_string(end.error));
-  });
-  serve();
-  const auto ask_all = [&] {
-    bench.request("initialize", R"("protocolVersion":"2025-06-18","capabilities":{})", caller);
-    for (const char* method : {"abort", "is_running", "run"}) {
-      EXPECT_EQ(error_code(bench.request(method, R"("stream_id":"0123456789abcdef","from_seq":0)",
-                                         caller)),
-                refuses ? -32003 : -32001)
-          << method;
-    }
-  };
-  ask_all();
-  EXPECT_EQ(caller.agreed, nullptr);
-  EXPECT_TRUE(heard.empty());
-  refuses = false;
-  ask_all();
-  EXPECT_EQ(heard, (std::vector<std::string>{"initialize 2025-06-18", "initialize 0", "abort ",
-                                             "abort -32001", "is_running ", "is_running -32001",
-                                             "run ", "run -32001"}));
-}
-
-TEST_F(ServerTest, HooksHearWhatARequestIsAboutWhateverElseItSays) {
-  std::vector<std::string> heard;
-  server.resource("test://secret", "secret", [] { return "hidden"; });
-  server.before([&heard](const RequestInfo& request) -> std::optional<Error> {
-    heard.emplace_back(request.name);
-    return std::nullopt;
-  });
-  serve();
-  const std::string misleading = modern("{}", R"("uri":"test://secret","name":"harmless")");
-  bench.request("resources/read", misleading, caller);
-  bench.request("prompts/list", misleading, caller);
-  EXPECT_EQ(heard, (std::vector<std::string>{"test://secret", ""}));
-}
-
-TEST_F(ServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
+TEST_F(PublicServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
   EXPECT_THROW(server.completion(PromptRef{"none"}, "x",
                                  [](const std::string&) { return std::vector<std::string>(); }),
                std::invalid_argument);

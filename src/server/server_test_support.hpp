@@ -14,6 +14,7 @@
 #include "protocol/wire_schemas_test_support.hpp"
 #include "server/dispatcher.hpp"
 #include "server/framing.hpp"
+#include "server/long_messages.hpp"
 #include "server/pending_request.hpp"
 #include "server/reply_channel.hpp"
 #include "server/stream_service.hpp"
@@ -114,6 +115,7 @@ class RecordingCaller final : public Caller {
     agreed = std::make_shared<Session>(session_id, principal_, revision, capabilities);
     return {};
   }
+  KeptCaller keep() override { return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)}; }
   RecordingChannel& channel() { return *channels.back(); }
 
   SentCheck check;         // of the request being handled
@@ -200,7 +202,7 @@ class ServerBench {
   void serve() {
     results.emplace(definition);
     offer = RefPtr(new LoopOffer(Offer::make(definition).value(), *results));
-    dispatcher.emplace(offer, *services[0], quota, *changes, *tasks);
+    dispatcher.emplace(offer, *services[0], quota, *changes, *tasks, long_messages);
   }
 
   /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
@@ -266,6 +268,7 @@ class ServerBench {
   std::unique_ptr<TaskStore> tasks;
   std::optional<ResultWriter> results;
   RefPtr<LoopOffer> offer;
+  LongMessages long_messages{executors[0], nullptr, nullptr};
   std::optional<Dispatcher> dispatcher;
   MessageParser parser;
   Outcome outcome;

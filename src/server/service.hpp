@@ -27,14 +27,15 @@ struct Service {
         sessions(&open_sessions),
         changes(&announced),
         streams(offer->definition(), std::move(shards), loop),
-        dispatcher(offer, streams, calls, announced, tasks),
-        long_messages(streams.executor(), parsers, memory) {}
+        long_messages(streams.executor(), parsers, memory),
+        dispatcher(offer, streams, calls, announced, tasks, long_messages) {}
 
   RefPtr<LoopOffer> first;  // which the stream methods are of
   const AccessPolicy* access;
   SessionRegistry* sessions;  // shared by all loops
   Changes* changes;           // the same
   StreamService streams;
+  LongMessages long_messages;
   Dispatcher dispatcher;
   /// A message has been handled: gives back what a long one, or a long answer, took.
   void trim() {
@@ -44,7 +45,6 @@ struct Service {
 
   static constexpr std::size_t kKeptResponse = std::size_t{64} << 10U;
 
-  LongMessages long_messages;
   MessageParser parser;
   std::string response;  // used again for every immediate answer
 };

@@ -27,7 +27,8 @@ Result<json::value> outcome_of(const json::object& body) {
   const json::value* const given = body.if_contains("error");
   const json::object* const members = given == nullptr ? nullptr : given->if_object();
   if (members == nullptr) return std::unexpected(std::move(error));
-  if (const json::value* code = members->if_contains("code"); code != nullptr && code->is_int64()) {
+  if (const json::value* code = members->if_contains("code");
+      code != nullptr && code->is_int64() && std::in_range<int>(code->get_int64())) {
     error.code = static_cast<int>(code->get_int64());
   }
   if (const json::value* text = members->if_contains("message");

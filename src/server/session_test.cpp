@@ -89,6 +89,14 @@ TEST_F(SessionTest, GivesTheClientsAnswerToWhoeverAsked) {
   EXPECT_FALSE(receive(R"({"jsonrpc":"2.0","id":"never asked","result":{}})"));
   loop.run();
   EXPECT_EQ(heard, (std::vector<std::string>{"-1 User rejected", R"({"roots":[]})"}));
+  heard.clear();
+  for (const char* code : {"0", "1099511627776", "1.5", "\"1\""}) {
+    const Result<RequestId> id = session->expect_response(loop, listen);
+    receive(R"({"jsonrpc":"2.0","id":)" + *id + R"(,"error":{"code":)" + code +
+            R"(,"message":"odd"}})");
+  }
+  loop.run();
+  EXPECT_EQ(heard, (std::vector<std::string>{"0 odd", "-32603 odd", "-32603 odd", "-32603 odd"}));
 }
 
 TEST_F(SessionTest, ForgetsWhoNoLongerWaits) {

@@ -478,7 +478,8 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   ServerBench bench(2);
   bench.definition.tools[1].task_support = TaskSupport::optional;
   bench.serve();
-  Dispatcher elsewhere(bench.offer, *bench.services[1], bench.quota, *bench.changes, *bench.tasks);
+  Dispatcher elsewhere(bench.offer, *bench.services[1], bench.quota, *bench.changes, *bench.tasks,
+                       bench.long_messages);
   RecordingCaller caller;
   const auto ask_elsewhere = [&](std::string_view method, const std::string& params) {
     MessageParser parser;

@@ -143,5 +143,39 @@ TEST_F(WebSocketEndpointTest, AnswersWhatIsNoMessage) {
   EXPECT_TRUE(peer.expect(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
 }
 
+TEST_F(WebSocketEndpointTest, RequestsWaitInTheMiddleware) {
+  std::vector<Resolver<bool>> asked;
+  int waiting = 0;
+  definition.middleware.push_back([&](Request& request) -> Task<> {
+    struct Here {
+      explicit Here(int& those) : count(&those) { ++*count; }
+      ~Here() { --*count; }
+      Here(const Here&) = delete;
+      Here& operator=(const Here&) = delete;
+      int* count;
+    };
+    const Here here(waiting);
+    const bool allowed = co_await request.callback<bool>(
+        [&](const Resolver<bool>& resolver) { asked.push_back(resolver); });
+    if (!allowed) throw Error{403, "Not for you"};
+    co_await request.next();
+  });
+  Peer peer = open();
+  peer.send(request("1", "ping", "") + request("2", "run", R"("stream":true)") +
+            request("3", "ping", ""));
+  ASSERT_TRUE(until([&] { return asked.size() == 3; }));
+  asked[2].succeed(false);
+  ASSERT_TRUE(peer.expect(R"({"jsonrpc":"2.0","id":3,"error":{"code":403)"));
+  asked[1].succeed(true);
+  ASSERT_TRUE(peer.expect(R"("status":"streaming_started"}})"));
+  runs.at(0)->append(ChunkKind::text, "a");
+  ASSERT_TRUE(peer.expect(R"("seq":0,"delta":"a","end":false}})"));
+  peer.close();
+  EXPECT_TRUE(until([&] { return waiting == 0; })) << "the one whose peer has gone";
+  EXPECT_EQ(quota.in_use(), 0U);
+  asked[0].succeed(true);
+  settle();
+}
+
 }  // namespace
 }  // namespace sluice

@@ -131,6 +131,15 @@ describe('the examples', () => {
       assert.equal(result.content[0].text, 'Rendered in 2 steps');
     }));
 
+  test('middleware refuses the fourth, and nothing else', () =>
+    with_example('middleware', async (ask) => {
+      for (let i = 0; i < 3; ++i) {
+        assert.equal((await call(ask, 'buy', {})).result.content[0].text, 'Here you are.');
+      }
+      assert.equal((await call(ask, 'buy', {})).error.code, 429);
+      assert.equal((await ask('tools/list', {})).result.tools.length, 1);
+    }));
+
   test('embedding does its work on the loop of the program', () =>
     with_example('embedding', async (ask) => {
       await call(ask, 'move', { by: 4 });

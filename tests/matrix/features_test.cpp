@@ -424,12 +424,20 @@ using Coordinates = std::tuple<std::size_t, std::size_t, Feature>;
 
 class MatrixTest : public testing::TestWithParam<Coordinates> {};
 
-TEST_P(MatrixTest, Works) {
-  const auto& [revision, transport, feature] = GetParam();
+void check(const Coordinates& coordinates, bool waits) {
+  const auto& [revision, transport, feature] = coordinates;
   const Transport& by = transports()[transport];
-  Served served(by.sessions);
+  Served served(by.sessions, waits);
   Client client(served, by, revisions()[revision]);
   feature.check({served, by, revisions()[revision], client});
+}
+
+TEST_P(MatrixTest, Works) {
+  check(GetParam(), false);
+}
+
+TEST_P(MatrixTest, WorksBehindAMiddlewareThatWaits) {
+  check(GetParam(), true);
 }
 
 std::string name_of(const testing::TestParamInfo<Coordinates>& info) {

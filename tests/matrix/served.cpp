@@ -50,7 +50,13 @@ Served::Pipes pipe_ends(Descriptor& input, Descriptor& output) {
 
 }  // namespace
 
-Served::Served(bool sessions) {
+Served::Served(bool sessions, bool waits) {
+  if (waits) {
+    server_.use([](Request& request) -> Task<> {
+      co_await request.in_background([] {});
+      co_await request.next();
+    });
+  }
   offer_tools();
   offer_questions();
   offer_resources();

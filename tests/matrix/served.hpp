@@ -20,8 +20,9 @@ namespace sluice::matrix {
 /// of its own.
 class Served {
  public:
-  /// sessions: whether it keeps sessions over HTTP.
-  explicit Served(bool sessions);
+  /// sessions: whether it keeps sessions over HTTP. waits: whether each request waits in a
+  /// middleware before it goes on.
+  Served(bool sessions, bool waits);
   ~Served();
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;

@@ -1,0 +1,117 @@
+#pragma once
+
+// What the coroutines of a request can wait for.
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "sluice/detail/duration.hpp"
+#include "sluice/detail/loop_backend.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice {
+
+/// Hands a value to a waiting coroutine, from any thread, once: what comes after the first is
+/// ignored. If the last copy is dropped before, the coroutine gets an Error -32603.
+template <class T>
+class Resolver {
+  using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
+  using Arrival = typename Awaiting<T>::Arrival;
+
+ public:
+  Resolver(std::shared_ptr<detail::Mailbox> mailbox, std::shared_ptr<Arrival> arrival)
+      : wait_(std::make_shared<Wait>(std::move(mailbox), std::move(arrival))) {}
+
+  void succeed(Value value) {
+    if (wait_->settled.exchange(true)) return;
+    wait_->mailbox->post([arrival = wait_->arrival, value = std::move(value)]() mutable {
+      arrival->succeed(std::move(value));
+    });
+  }
+  void succeed()
+    requires std::is_void_v<T>
+  {
+    succeed(detail::Unit());
+  }
+  void fail(std::exception_ptr failure) { wait_->fail(std::move(failure)); }
+
+ private:
+  /// What all copies share.
+  struct Wait {
+    Wait(std::shared_ptr<detail::Mailbox> box, std::shared_ptr<Arrival> place)
+        : mailbox(std::move(box)), arrival(std::move(place)) {}
+    ~Wait() {
+      if (!settled.load()) fail(detail::dropped_resolver());
+    }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+    void fail(std::exception_ptr failure) {
+      if (settled.exchange(true)) return;
+      mailbox->post([place = arrival, failure = std::move(failure)]() mutable {
+        place->fail(std::move(failure));
+      });
+    }
+
+    std::shared_ptr<detail::Mailbox> mailbox;
+    std::shared_ptr<Arrival> arrival;
+    std::atomic<bool> settled = false;
+  };
+
+  std::shared_ptr<Wait> wait_;
+};
+
+/// The event loop of a request, for a coroutine that runs there: a handler's or a middleware's.
+class RequestLoop {
+ public:
+  explicit RequestLoop(detail::LoopBackend& loop) : loop_(&loop) {}
+  RequestLoop(const RequestLoop&) = delete;
+  RequestLoop& operator=(const RequestLoop&) = delete;
+
+  Awaiting<void> sleep(std::chrono::nanoseconds duration);
+
+  /// Runs `work` on a worker thread and waits for what it returns. It may refer to what the
+  /// coroutine has: one whose request is over is destroyed only after it. Throws Error kBusy if too
+  /// much is waiting there.
+  template <class Work>
+  Awaiting<std::invoke_result_t<Work&>> in_background(Work work) {
+    using Out = std::invoke_result_t<Work&>;
+    const auto arrival = std::make_shared<typename Awaiting<Out>::Arrival>(*loop_);
+    Resolver<Out> resolver(loop_->mailbox(), arrival);
+    const bool taken = loop_->work([work = std::move(work), resolver]() mutable {
+      try {
+        if constexpr (std::is_void_v<Out>) {
+          work();
+          resolver.succeed();
+        } else {
+          resolver.succeed(work());
+        }
+      } catch (...) {
+        resolver.fail(std::current_exception());
+      }
+    });
+    if (!taken) {
+      resolver.fail(std::make_exception_ptr(
+          Error{kBusy, "The server has too much to do; try it again later", {}}));
+    }
+    return Awaiting<Out>(arrival);
+  }
+
+  /// Waits for a value that somebody else has: `start` gets a Resolver<T>.
+  template <class T, class Start>
+  Awaiting<T> callback(Start start) {
+    const auto arrival = std::make_shared<typename Awaiting<T>::Arrival>(*loop_);
+    start(Resolver<T>(loop_->mailbox(), arrival));
+    return Awaiting<T>(arrival);
+  }
+
+ protected:
+  ~RequestLoop() = default;
+
+ private:
+  detail::LoopBackend* loop_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,117 @@
+#include "server/coroutine_run.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "server/calls.hpp"
+
+namespace sluice {
+
+class CoroutineRun::LoopMailbox final : public detail::Mailbox,
+                                        public std::enable_shared_from_this<LoopMailbox> {
+ public:
+  explicit LoopMailbox(Executor& loop) : loop_(&loop) {}
+
+  void post(detail::Job job) override {
+    const std::lock_guard lock(mutex_);
+    if (loop_ == nullptr) return;
+    loop_->post([self = shared_from_this(), job = std::move(job)]() mutable {
+      if (!self->closed_) job();
+    });
+  }
+  /// On the loop.
+  void close() {
+    closed_ = true;
+    const std::lock_guard lock(mutex_);
+    loop_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Executor* loop_;
+  bool closed_ = false;  // for the loop alone
+};
+
+CoroutineRun::CoroutineRun(Executor& loop, Calls& calls, std::shared_ptr<WorkerPool> workers)
+    : loop_(&loop), calls_(&calls), workers_(std::move(workers)) {}
+
+CoroutineRun::~CoroutineRun() = default;
+
+void CoroutineRun::end() {
+  if (jobs_ != nullptr) jobs_->join();
+  destroy_coroutine();
+}
+
+void CoroutineRun::destroy_coroutine() {
+  if (root_) std::exchange(root_, nullptr).destroy();
+}
+
+void CoroutineRun::go(Root root) {
+  root_ = root.handle;
+  self_ = shared_from_this();
+  resume(root_);
+}
+
+void CoroutineRun::resume(std::coroutine_handle<> coroutine) {
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
+  running_ = true;
+  coroutine.resume();
+  running_ = false;
+  if (!over_) on_wait();
+  if (over_) release();
+}
+
+void CoroutineRun::stop() {
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
+  over_ = true;
+  if (!running_) release();
+}
+
+void CoroutineRun::after(std::chrono::nanoseconds duration, detail::Job job) {
+  const auto id = std::make_shared<Executor::TimerId>(0);
+  *id = loop_->schedule_at(loop_->clock().now() + duration,
+                           [this, id, job = std::move(job)]() mutable {
+                             timers_.erase(*id);
+                             job();
+                           });
+  timers_.insert(*id);
+}
+
+bool CoroutineRun::work(detail::Job job) {
+  if (workers_ == nullptr) return false;
+  if (jobs_ == nullptr) jobs_ = std::make_shared<BackgroundJobs>();
+  return workers_->run([jobs = jobs_, job = std::move(job)]() mutable {
+    if (!jobs->begin()) return;
+    job();
+    job = nullptr;
+    jobs->end();
+  });
+}
+
+std::shared_ptr<detail::Mailbox> CoroutineRun::mailbox() {
+  if (mailbox_ == nullptr) mailbox_ = std::make_shared<LoopMailbox>(*loop_);
+  return mailbox_;
+}
+
+void CoroutineRun::release() {
+  if (self_ == nullptr) return;
+  if (mailbox_ != nullptr) mailbox_->close();
+  for (const Executor::TimerId timer : std::exchange(timers_, {})) loop_->cancel(timer);
+  std::shared_ptr<void> released = on_release();
+  const std::shared_ptr<CoroutineRun> self = std::move(self_);
+  const bool is_unused = jobs_ == nullptr || jobs_->close(*loop_, [weak = weak_from_this()] {
+    const auto run = weak.lock();
+    if (run == nullptr) return;
+    run->destroy_coroutine();
+    run->calls_->let_go(*run);
+  });
+  if (is_unused) {
+    destroy_coroutine();
+  } else {
+    calls_->keep(self);
+  }
+  // Whoever calls may be one of them.
+  loop_->post([self, released = std::move(released)] {});
+}
+
+}  // namespace sluice

@@ -1,0 +1,20 @@
+// sluice/request_loop.hpp.
+
+#include "sluice/request_loop.hpp"
+
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+
+std::exception_ptr detail::dropped_resolver() noexcept {
+  return std::make_exception_ptr(
+      Error{kInternalError, "What the handler waited for was dropped without an answer", {}});
+}
+
+Awaiting<void> RequestLoop::sleep(std::chrono::nanoseconds duration) {
+  const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*loop_);
+  loop_->after(duration, [arrival] { arrival->succeed({}); });
+  return Awaiting<void>(arrival);
+}
+
+}  // namespace sluice
