@@ -1,6 +1,8 @@
 #include "cli/config_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -66,6 +68,12 @@ Result<void> add_table(FileValues& out, const toml::table& table, std::string_vi
 }  // namespace
 
 Result<FileValues> parse_config_text(std::string_view text, std::string_view name) {
+  // Each dot of a key is a table within a table, and toml++ takes them down recursively.
+  constexpr std::ptrdiff_t kMaxDots = 10'000;
+  if (std::ranges::count(text, '.') > kMaxDots) {
+    return fail(kExitUsage,
+                std::string(name) + ": more than " + std::to_string(kMaxDots) + " dots");
+  }
   try {
     const toml::table table = toml::parse(text, name);
     FileValues out;

@@ -139,6 +139,7 @@ Result<void> load_api_key_file(ServeConfig::Access& access) {
   if (!text) return std::unexpected(text.error());
   std::set<std::string> names;
   for (const ApiKey& key : access.api_keys) names.insert(key.name);
+  const std::size_t given_directly = access.api_keys.size();
   std::string_view rest = *text;
   for (int line_number = 1; !rest.empty(); ++line_number) {
     const auto end = std::min(rest.find('\n'), rest.size());
@@ -151,6 +152,11 @@ Result<void> load_api_key_file(ServeConfig::Access& access) {
                                   find_setting("access.api_keys")->allowed);
     }
     access.api_keys.push_back(*std::move(key));
+  }
+  // Whoever names a file wants keys to be asked for; without any, everybody may call.
+  if (access.api_keys.size() == given_directly) {
+    return fail(kExitUsage, access.api_key_file + ": there is no key in this file; give " +
+                                find_setting("access.api_keys")->allowed);
   }
   return {};
 }

@@ -213,6 +213,27 @@ TEST(ServeConfig, ABadKeyIsRefusedWithoutShowingIt) {
               AllOf(HasSubstr("sluice.toml:2: "), Not(HasSubstr("tooshort"))));
 }
 
+TEST(ServeConfig, AFileWithoutAKeyIsRefused) {
+  for (const std::string_view text : {"", "# alice=0123456789abcdefAA\n", " \r\n\n"}) {
+    const ConfigFile keys(text);
+    EXPECT_THAT(error_of(sources({{"access.api_key_file", {keys.path()}}}, {}, "")),
+                HasSubstr("no key in this file"));
+    EXPECT_THAT(error_of(sources({{"access.api_keys", {"a=0123456789abcdef1"}},
+                                  {"access.api_key_file", {keys.path()}}},
+                                 {}, "")),
+                HasSubstr("no key in this file"));
+  }
+}
+
+TEST(ServeConfig, AKeyOfManyTablesIsRefused) {
+  std::string text = "a";
+  for (int i = 0; i < 200'000; ++i) text.append(".a");
+  const auto values = parse_config_text(text + " = 1", "deep");
+  ASSERT_FALSE(values);
+  EXPECT_EQ(values.error().code, kExitUsage);
+  EXPECT_THAT(values.error().message, HasSubstr("deep: more than"));
+}
+
 TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
   const auto loaded =
       load_serve_config(sources({{"host", {"a\"b\\c"}},
