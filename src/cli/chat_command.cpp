@@ -160,6 +160,9 @@ Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arg
   auto loaded = load_serve_config(process_sources(arguments.engine, arguments.config_file));
   if (!loaded) return std::unexpected(loaded.error());
   ServeConfig& config = loaded->config;
+  config.tcp = true;
+  config.stdio = false;
+  config.unix_path.clear();
   config.host = "127.0.0.1";
   config.port = 0;
   config.threads = 1;

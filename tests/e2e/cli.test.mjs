@@ -273,3 +273,15 @@ test('the flags in the documentation of settings are those of the program', asyn
   assert.match(printed.stdout, /1234/);
   assert.ok(!printed.stdout.includes('alice-key-0123456789'), 'keys are not shown');
 });
+
+test('chat starts a server of its own wherever the settings would have it listen', async (t) => {
+  const env = home(t);
+  for (const place of [{ SLUICE_STDIO: 'true' }, { SLUICE_UNIX: '/nowhere/sluice.sock' }]) {
+    const outcome = await run_program(
+      ['chat', '--quiet', '--engine', 'synthetic', '--param', 'count=1', 'Hello'],
+      { env: { ...env, ...place } },
+    );
+    assert.equal(outcome.code, 0, outcome.stderr);
+    assert.match(outcome.stdout, /"n":0/);
+  }
+});
