@@ -17,6 +17,12 @@ bool is_socket(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
+/// Whether `descriptor` is open, and for `mode`.
+bool is_open(int descriptor, int mode) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  return flags >= 0 && ((flags & O_ACCMODE) == mode || (flags & O_ACCMODE) == O_RDWR);
+}
+
 IoResult failure(IoStatus again) {
   if (errno == EAGAIN || errno == EWOULDBLOCK) return {again, 0};
   return {IoStatus::failed, 0};
@@ -81,10 +87,10 @@ std::size_t DescriptorIo::unacknowledged() const {
 
 Result<StandardStreams> take_standard_streams() {
   // Before anything is opened that would get the number of one that is closed.
-  if (::fcntl(STDIN_FILENO, F_GETFD) < 0) {
+  if (!is_open(STDIN_FILENO, O_RDONLY)) {
     return fail(1, "Standard input is closed; messages come from there");
   }
-  if (::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+  if (!is_open(STDOUT_FILENO, O_WRONLY)) {
     return fail(1, "Standard output is closed; messages go there");
   }
   StandardStreams streams{.input = open_again(STDIN_FILENO, O_RDONLY),

@@ -1,7 +1,9 @@
 // The program as people use it: chat by every way, doctor, bench, help, and on a terminal.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -283,5 +285,18 @@ test('chat starts a server of its own wherever the settings would have it listen
     );
     assert.equal(outcome.code, 0, outcome.stderr);
     assert.match(outcome.stdout, /"n":0/);
+  }
+});
+
+test('the number of a standard stream that is closed goes to nothing else', async (t) => {
+  const child = spawn('/bin/sh', [
+    '-c',
+    'exec "$0" serve --engine synthetic --port 0 <&- 2>&-',
+    program,
+  ]);
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  for (const number of [0, 2]) {
+    assert.equal(readlinkSync(`/proc/${child.pid}/fd/${number}`), '/dev/null');
   }
 });
