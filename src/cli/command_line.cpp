@@ -1,5 +1,7 @@
 #include "cli/command_line.hpp"
 
+#include <iostream>
+#include <stdexcept>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -64,7 +66,13 @@ int CommandLine::run(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? kExitOk : kExitUsage;
+    if (app_->exit(error) != 0) return kExitUsage;
+    return std::cout.flush() ? kExitOk : kExitFailure;
+  } catch (const std::invalid_argument&) {
+    // CLI11 lets this one through, of `--flag=value`.
+    std::cerr << "A flag takes no other value than true or false\n"
+                 "Run with --help for more information.\n";
+    return kExitUsage;
   }
   return chosen_();
 }

@@ -61,6 +61,8 @@ TEST(Program, WrongUsageIsTwo) {
         {"chat", "--url", "ftp://x", "hi"},
         {"chat", "--url", "http://127.0.0.1:1", "--model", "m.gguf", "hi"},
         {"chat", "--param", "=5", "hi"},
+        {"serve", "--stdio=perhaps"},
+        {"version", "--json=perhaps"},
         {"bench", "--mode", "pigeon"},
         {"bench", "--url", "nonsense"},
         {"bench", "--duration", "soon"}}) {

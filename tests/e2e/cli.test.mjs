@@ -300,3 +300,12 @@ test('the number of a standard stream that is closed goes to nothing else', asyn
     assert.equal(readlinkSync(`/proc/${child.pid}/fd/${number}`), '/dev/null');
   }
 });
+
+test('help that cannot be written has failed', async () => {
+  for (const args of ['--version', 'serve --help']) {
+    const outcome = await run_program(['-c', `"$0" ${args} >/dev/full`, program], {
+      command: '/bin/sh',
+    });
+    assert.equal(outcome.code, 1);
+  }
+});
