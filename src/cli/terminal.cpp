@@ -1,5 +1,6 @@
 #include "cli/terminal.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <unistd.h>
@@ -31,8 +32,10 @@ bool write_all(int fd, std::string_view text) {
 }
 
 void complain(std::string_view message) {
-  std::string line = "sluice: ";
-  line.append(printable(message)).push_back('\n');
+  std::string line = "sluice: " + printable(message);
+  // What a server says must not look like more lines of ours.
+  std::ranges::replace(line, '\n', ' ');
+  line.push_back('\n');
   write_all(STDERR_FILENO, line);
 }
 

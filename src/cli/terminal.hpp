@@ -35,7 +35,7 @@ bool is_terminal(int fd);
 /// Writes all of `text` to `fd` at once. False if the reader has gone or the disk is full.
 bool write_all(int fd, std::string_view text);
 
-/// Writes "sluice: <message>" to standard error.
+/// Writes "sluice: <message>" to standard error, on one line.
 void complain(std::string_view message);
 
 /// `text` from a peer with control characters other than line feed and tab taken out, so that it

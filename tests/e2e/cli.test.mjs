@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readlinkSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -308,4 +309,18 @@ test('help that cannot be written has failed', async () => {
     });
     assert.equal(outcome.code, 1);
   }
+});
+
+test('a message of the server is one line', async (t) => {
+  const server = createServer((request, response) => {
+    const error = { code: -1, message: 'no\nsluice: all is well' };
+    response.writeHead(400, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error }));
+  });
+  t.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${server.address().port}`;
+  const outcome = await run_program(['chat', '--url', url, 'Hello']);
+  assert.equal(outcome.code, 1);
+  assert.equal(outcome.stderr, 'sluice: no sluice: all is well\n');
 });
