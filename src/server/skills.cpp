@@ -128,7 +128,8 @@ Result<void> collect_files(const std::filesystem::path& root, const std::filesys
   const auto entries = list(folder);
   if (!entries) return std::unexpected(entries.error());
   for (const auto& entry : *entries) {
-    const std::filesystem::file_status status = entry.symlink_status();
+    std::error_code error;
+    const std::filesystem::file_status status = entry.symlink_status(error);
     if (std::filesystem::is_directory(status)) {
       Result<void> below = collect_files(root, entry.path(), depth + 1, room, files);
       if (!below) return below;
@@ -155,8 +156,11 @@ Result<void> collect_skills(const std::filesystem::path& root, const std::filesy
   if (!entries) return std::unexpected(entries.error());
   for (const auto& entry : *entries) {
     const std::filesystem::path& path = entry.path();
-    if (!std::filesystem::is_directory(entry.symlink_status())) continue;
-    if (!std::filesystem::exists(path / Skill::kManifest)) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(entry.symlink_status(error))) continue;
+    const auto manifest = std::filesystem::symlink_status(path / Skill::kManifest, error);
+    if (!std::filesystem::status_known(manifest)) return invalid(path.string(), error.message());
+    if (!std::filesystem::exists(manifest)) {
       if (Result<void> below = collect_skills(root, path, depth + 1, skills); !below) return below;
       continue;
     }

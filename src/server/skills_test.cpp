@@ -191,6 +191,17 @@ TEST_F(SkillFolderTest, RefusesWhatIsNoFile) {
   EXPECT_THAT(skills.error().message, AllOf(HasSubstr("refunds/link"), HasSubstr("only files")));
 }
 
+TEST_F(SkillFolderTest, RefusesAManifestThatIsALink) {
+  std::filesystem::create_directory(directory.path("refunds"));
+  for (const char* target : {"SKILL.md", "nowhere", "/etc/passwd"}) {
+    std::filesystem::remove(directory.path("refunds/SKILL.md"));
+    std::filesystem::create_symlink(target, directory.path("refunds/SKILL.md"));
+    const auto skills = read_skills(directory.path());
+    ASSERT_FALSE(skills) << target;
+    EXPECT_THAT(skills.error().message, HasSubstr("only files")) << target;
+  }
+}
+
 TEST_F(SkillFolderTest, SaysWhichSkillIsWrong) {
   write("refunds/SKILL.md", "---\nname: other\ndescription: x\n---\n");
   const auto skills = read_skills(directory.path());
