@@ -270,6 +270,15 @@ TEST(JsonSchema, ChargesForComparingItems) {
   EXPECT_NE(violation(schema, items).find("more than 1000 steps"), std::string::npos);
 }
 
+TEST(JsonSchema, ChargesForNotingMembersInEachAlternative) {
+  std::string schema = R"({"unevaluatedItems":true,"anyOf":[true)";
+  for (int i = 1; i < 1000; ++i) schema += ",true";
+  const JsonSchema compiled = compile(schema + "]}", {.limits = {.max_steps = 50'000}});
+  EXPECT_EQ(violation(compiled, json::array(100)), "");
+  EXPECT_NE(violation(compiled, json::array(40'000)).find("more than 50000 steps"),
+            std::string::npos);
+}
+
 TEST(JsonSchema, RefusesSchemasBeyondItsLimits) {
   EXPECT_EQ(compile_error(R"({"allOf":[true,true]})", {.limits = {.max_subschemas = 2}}),
             "invalid schema: it has more than 2 subschemas");

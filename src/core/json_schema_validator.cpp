@@ -21,6 +21,8 @@ namespace sluice {
 namespace {
 
 constexpr std::uint64_t kStepsPerMessage = 8;
+/// Members that are noted as not evaluated, and merged, in one step.
+constexpr std::size_t kMembersPerStep = 2048;
 
 std::uint8_t type_of(const json::value& value) {
   switch (value.kind()) {
@@ -112,8 +114,14 @@ class Validator {
     return good;
   }
 
+  /// For an EvaluatedMembers of its own.
+  bool spend_on_members(const json::value& value) {
+    return work_.spend(member_count(value) / kMembersPerStep);
+  }
+
   bool check_unevaluated(const SchemaNode& node, const json::value& value, EvaluatedMembers* seen) {
     if (!node.unevaluated || !value.is_structured()) return check_rules(node, value, seen);
+    if (!spend_on_members(value)) return false;
     EvaluatedMembers own(member_count(value));
     if (!check_rules(node, value, &own)) return false;
     if (value.is_array()) {
@@ -412,6 +420,7 @@ class Validator {
   bool check_branch(SchemaIndex schema, const json::value& value, EvaluatedMembers* seen,
                     ClosestAlternative* closest) {
     if (seen == nullptr) return check_alternative(schema, value, nullptr, closest);
+    if (!spend_on_members(value)) return false;
     EvaluatedMembers own(member_count(value));
     if (!check_alternative(schema, value, &own, closest)) return false;
     seen->merge(own);
