@@ -338,15 +338,19 @@ TEST_F(HttpServerTest, GivesUpOnASlowRequestButNotOnASlowAnswer) {
 TEST_F(HttpServerTest, ClosesIdleConnections) {
   Peer peer = connect();
   Peer silent = connect();
+  Peer empty_lines = connect();
   peer.send(get("/"));
   ASSERT_TRUE(peer.expect("said: ."));
   pass(74s);
-  EXPECT_EQ(server->stats().connections, 2U);
+  EXPECT_EQ(server->stats().connections, 3U);
+  empty_lines.send("\r\n");
+  settle();
   peer.send(get("/"));
   ASSERT_TRUE(peer.expect("said: ."));
   pass(2s);
   EXPECT_EQ(server->stats().connections, 1U);
   EXPECT_TRUE(silent.expect_end());
+  EXPECT_TRUE(empty_lines.expect_end());
   pass(75s);
   EXPECT_TRUE(peer.expect_end());
   EXPECT_EQ(server->stats().connections, 0U);

@@ -439,8 +439,9 @@ void ServerHttp::on_tick(TimePoint now) {
       }
       return;
     }
-    // Whether a peer still reads its answers is what the connection asks.
-    const TimePoint last = std::max({connection_.active_at(), connection_.progress_at(), idle_at_});
+    // Whether a peer still reads its answers is what the connection asks. What has come that begins
+    // no request, such as empty lines or a handshake byte by byte, is no use of the connection.
+    const TimePoint last = std::max(connection_.progress_at(), idle_at_);
     const Duration timeout =
         connection_.is_established() ? options.idle_timeout : options.request_timeout;
     if (connection_.queued_bytes() == 0 && now - last >= timeout) {
