@@ -3,13 +3,21 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <ctime>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -322,6 +330,43 @@ TEST(LoopPoolTest, RunsEachLoopOnAThreadOfItsOwn) {
   EXPECT_FALSE(pool.loop(0).on_loop_thread());
   pool.stop();
   EXPECT_GE(LoopPool().size(), 1U);
+}
+
+/// From now on the system refuses epoll_pwait2 to this thread, as filters of containers do. False
+/// if it refuses the filter.
+bool forbid_epoll_pwait2() {
+  sock_filter program[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_epoll_pwait2},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog filter{.len = std::size(program), .filter = program};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST(EventLoopAlone, WaitsAndHearsWhereItsSystemCallIsRefused) {
+  using Busy = std::optional<std::chrono::nanoseconds>;
+  const auto done = std::make_shared<std::promise<Busy>>();
+  std::thread([done] {
+    if (!forbid_epoll_pwait2()) return done->set_value({});
+    EventLoop loop;
+    std::thread other;
+    loop.schedule_at(loop.clock().now() + 200ms, [&] {
+      other = std::thread([&loop] { loop.post([&loop] { loop.stop(); }); });
+    });
+    loop.run();
+    other.join();
+    timespec busy{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &busy);
+    done->set_value(std::chrono::seconds(busy.tv_sec) + std::chrono::nanoseconds(busy.tv_nsec));
+  }).detach();
+  auto result = done->get_future();
+  ASSERT_EQ(result.wait_for(10s), std::future_status::ready) << "it hears nothing";
+  const Busy busy = result.get();
+  if (!busy) GTEST_SKIP() << "no filters of system calls here";
+  EXPECT_LT(*busy, 100ms) << "it spins";
 }
 
 }  // namespace

@@ -302,15 +302,13 @@ Result<FeatureAnswer> Dispatcher::set_level(const json::object& params, const Sc
 }
 
 Result<FeatureAnswer> Dispatcher::subscribe(const json::object& params, const Scope& scope) const {
-  const json::value* const uri = params.if_contains("uri");
-  if (uri == nullptr || !uri->is_string()) {
-    return fail(kInvalidParams, "Invalid params: uri must be a string");
-  }
+  const Result<std::string> uri = known_resource(definition(), params, scope.revision);
+  if (!uri) return std::unexpected(uri.error());
   if (scope.session == nullptr) {
     return fail(kInvalidRequest,
                 "Invalid Request: subscriptions need a session; begin with initialize");
   }
-  if (Result<void> done = scope.session->subscribe(std::string(uri->get_string())); !done) {
+  if (Result<void> done = scope.session->subscribe(*uri); !done) {
     return std::unexpected(std::move(done.error()));
   }
   return std::string();

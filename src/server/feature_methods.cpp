@@ -190,6 +190,16 @@ Result<const Completer*> find_completer(const ServerDefinition& definition, cons
 
 }  // namespace
 
+Result<std::string> known_resource(const ServerDefinition& definition, const json::object& params,
+                                   const Revision& revision) {
+  Result<std::string> uri = string_at(params, "uri", "uri");
+  if (!uri || definition.find_resource(*uri) != nullptr) return uri;
+  for (const ResourceTemplate& resource : definition.resource_templates) {
+    if (resource.uri.match(*uri)) return uri;
+  }
+  return unknown_resource(*uri, revision);
+}
+
 Result<FeatureAnswer> read_resource(const ServerDefinition& definition, const json::object& params,
                                     const Revision& revision) {
   Result<std::string> uri = string_at(params, "uri", "uri");

@@ -20,6 +20,10 @@ using FeatureAnswer =
 // missing, ill-typed or name nothing, the revision's own code for an unknown resource (`data.uri`),
 // and the handler's.
 
+/// The URI of what could be read: {uri}.
+Result<std::string> known_resource(const ServerDefinition& definition, const json::object& params,
+                                   const Revision& revision);
+
 /// resources/read {uri}.
 Result<FeatureAnswer> read_resource(const ServerDefinition& definition, const json::object& params,
                                     const Revision& revision);

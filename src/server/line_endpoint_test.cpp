@@ -27,6 +27,7 @@ class LineEndpointTest : public ::testing::Test {
   LineEndpointTest() {
     options.max_line = 1000;
     bench.definition.tools[1].task_support = TaskSupport::optional;
+    bench.definition.resources.push_back(resource_at("test://a"));
     bench.serve();
     service.emplace(bench.offer, access, sessions, bench.quota, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);

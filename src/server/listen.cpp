@@ -31,9 +31,15 @@ Result<std::set<std::string, std::less<>>> strings_at(const json::object& filter
     return fail(kInvalidParams,
                 name + " has more than " + std::to_string(Session::kMaxSubscriptions) + " entries");
   }
+  std::size_t bytes = 0;
   for (const json::value& each : given->get_array()) {
     if (!each.is_string()) return fail(kInvalidParams, name + " must hold strings");
+    bytes += each.get_string().size();
     strings.emplace(each.get_string());
+  }
+  if (bytes > Session::kMaxSubscribedBytes) {
+    return fail(kInvalidParams,
+                name + " has more than " + std::to_string(Session::kMaxSubscribedBytes) + " bytes");
   }
   return strings;
 }

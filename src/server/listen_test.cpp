@@ -140,6 +140,9 @@ TEST_F(ListenTest, WhatIsIllTypedIsNamed) {
   std::string many = R"({"resourceSubscriptions":["")";
   for (std::size_t i = 0; i < Session::kMaxSubscriptions; ++i) many += ",\"\"";
   EXPECT_THAT(listen(many + "]}"), HasSubstr("has more than 1000 entries"));
+  const std::string text(Session::kMaxSubscribedBytes + 1, 'x');
+  EXPECT_THAT(listen(R"({"resourceSubscriptions":[")" + text + "\"]}"),
+              HasSubstr("has more than 131072 bytes"));
 }
 
 TEST_F(ListenTest, ListeningIsModern) {

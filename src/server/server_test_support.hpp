@@ -277,6 +277,15 @@ class ServerBench {
   std::vector<std::shared_ptr<ChunkStream>> runs;
 };
 
+/// An empty resource.
+inline Resource resource_at(std::string uri) {
+  return {.uri = std::move(uri),
+          .name = "a resource",
+          .description = "",
+          .mime_type = "text/plain",
+          .read = [](const std::string&) { return std::vector<ResourceContents>(); }};
+}
+
 inline constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
 inline constexpr std::string_view kPong = R"({"jsonrpc":"2.0","id":1,"result":{}})";
 

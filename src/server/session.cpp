@@ -51,16 +51,21 @@ Session::Session(std::string id, std::string principal, const Revision& revision
 
 Result<void> Session::subscribe(const std::string& uri) {
   const std::lock_guard lock(mutex_);
-  if (subscriptions_.size() >= kMaxSubscriptions && !subscriptions_.contains(uri)) {
+  if (subscriptions_.contains(uri)) return {};
+  if (subscriptions_.size() >= kMaxSubscriptions) {
     return too_many(kMaxSubscriptions, "resource subscriptions");
   }
+  if (subscribed_bytes_ + uri.size() > kMaxSubscribedBytes) {
+    return too_many(kMaxSubscribedBytes, "bytes of URIs subscribed to");
+  }
   subscriptions_.insert(uri);
+  subscribed_bytes_ += uri.size();
   return {};
 }
 
 void Session::unsubscribe(const std::string& uri) {
   const std::lock_guard lock(mutex_);
-  subscriptions_.erase(uri);
+  if (subscriptions_.erase(uri) > 0) subscribed_bytes_ -= uri.size();
 }
 
 bool Session::subscribed(const std::string& uri) const {

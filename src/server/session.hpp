@@ -54,7 +54,7 @@ class Session {
   /// The least severe log messages wanted; without logging/setLevel the server decides: all.
   [[nodiscard]] LoggingLevel logging_level() const { return level_.load(); }
   void set_logging_level(LoggingLevel level) { level_.store(level); }
-  /// kLimitReached beyond kMaxSubscriptions.
+  /// kLimitReached beyond kMaxSubscriptions and kMaxSubscribedBytes.
   Result<void> subscribe(const std::string& uri);
   void unsubscribe(const std::string& uri);
   [[nodiscard]] bool subscribed(const std::string& uri) const;
@@ -152,6 +152,7 @@ class Session {
   [[nodiscard]] bool ended() const;
 
   static constexpr std::size_t kMaxSubscriptions = 1000;
+  static constexpr std::size_t kMaxSubscribedBytes = std::size_t{128} << 10U;  // of their URIs
   static constexpr std::size_t kMaxCalls = 1000;
   static constexpr std::size_t kMaxRequests = 1000;
   static constexpr std::size_t kMaxElicitations = 100;
@@ -194,6 +195,7 @@ class Session {
   bool ended_ = false;
   std::uint64_t last_number_ = 0;
   std::set<std::string, std::less<>> subscriptions_;
+  std::size_t subscribed_bytes_ = 0;
   std::unordered_map<RequestId, PostedTask> calls_;
   std::unordered_map<RequestId, Expected> expected_;
   std::vector<std::string> elicitations_;  // in URL mode; the newest last

@@ -364,10 +364,16 @@ TEST_F(SessionEndpointTest, AShutdownWaitsForNoReaderOfAStandaloneStreamThatHasN
 
 TEST_F(SessionEndpointTest, ChangesComeOnTheStandaloneStreamOfWhoeverAskedForThem) {
   definition.announces_changes = true;
+  definition.resources.push_back(resource_at("test://a"));
   const std::string session = initialize();
   ask(post("/mcp",
            R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://a"}})",
            session));
+  EXPECT_THAT(ask(post("/mcp",
+                       R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe",)"
+                       R"("params":{"uri":"test://unknown"}})",
+                       session)),
+              HasSubstr("-32002"));
   std::string last;
   {
     Peer peer = connect_to_endpoint();

@@ -150,6 +150,17 @@ TEST_F(SessionTest, RemembersSubscriptionsWithinTheirLimit) {
   EXPECT_TRUE(session->subscribe("test://beyond"));
 }
 
+TEST_F(SessionTest, LimitsTheBytesOfItsSubscriptions) {
+  const std::string half(Session::kMaxSubscribedBytes / 2, 'x');
+  ASSERT_TRUE(session->subscribe(half));
+  ASSERT_TRUE(session->subscribe("y" + half.substr(1)));
+  EXPECT_TRUE(session->subscribe(half)) << "that is no new one";
+  EXPECT_EQ(session->subscribe("z").error().code, kLimitReached);
+  session->unsubscribe("nothing");
+  session->unsubscribe(half);
+  EXPECT_TRUE(session->subscribe("z"));
+}
+
 TEST_F(SessionTest, RemembersTheNewestElicitations) {
   for (std::size_t i = 0; i <= Session::kMaxElicitations; ++i) {
     session->ask_to_open("page-" + std::to_string(i));
