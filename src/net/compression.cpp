@@ -19,13 +19,13 @@ constexpr int kZlibWindow = 15;
 constexpr int kGzipWindow = 15 + 16;
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kStep = std::size_t{16} << 10U;
-constexpr int kGzipLevel = 5;
+/// Half the time of the level that zlib takes by itself, for about a seventh more bytes.
+constexpr int kGzipLevel = 1;
 
 Bytef* bytes(std::string_view text) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
 }
 
-/// A compressor that is made once a thread and reset for each use.
 class Compressor {
  public:
   explicit Compressor(int window) {
@@ -38,8 +38,8 @@ class Compressor {
   Compressor(const Compressor&) = delete;
   Compressor& operator=(const Compressor&) = delete;
 
+  void reset() { deflateReset(&stream_); }
   void run(std::string_view data, int flush, std::string& out) {
-    deflateReset(&stream_);
     stream_.next_in = bytes(data);
     stream_.avail_in = static_cast<uInt>(data.size());
     const std::size_t start = out.size();
@@ -187,7 +187,21 @@ bool accepts_gzip(std::string_view accept_encoding) {
 
 void gzip(std::string_view data, std::string& out) {
   thread_local Compressor compressor(kGzipWindow);
+  compressor.reset();
   compressor.run(data, Z_FINISH, out);
+}
+
+class Gzip::Stage : public Compressor {
+ public:
+  using Compressor::Compressor;
+};
+
+Gzip::Gzip() : stage_(std::make_unique<Stage>(kGzipWindow)) {}
+
+Gzip::~Gzip() = default;
+
+void Gzip::step(std::string_view piece, bool is_last, std::string& out) {
+  stage_->run(piece, is_last ? Z_FINISH : Z_NO_FLUSH, out);
 }
 
 class ContentDecoder::Stage : public Inflater {
@@ -262,6 +276,7 @@ void deflate_message(std::string_view data, std::string& out) {
   // out.
   static constexpr std::size_t kTail = 4;
   thread_local Compressor compressor(kRawWindow);
+  compressor.reset();
   compressor.run(data, Z_SYNC_FLUSH, out);
   out.resize(out.size() - kTail);
 }

@@ -15,8 +15,33 @@ namespace sluice {
 /// a weight above 0 and not below that of identity.
 bool accepts_gzip(std::string_view accept_encoding);
 
+/// Bytes that are compressed at once: a longer text takes longer than others on the loop should
+/// wait.
+inline constexpr std::size_t kCompressedAtOnce = std::size_t{64} << 10U;
+/// How many bytes of a request (WorkLimits) cost as much as to compress one.
+inline constexpr std::size_t kCompressionCost = 4;
+
 /// Compresses `data` with gzip (RFC 1952) and appends the result to `out`. Thread-safe.
 void gzip(std::string_view data, std::string& out);
+
+/// The same in steps.
+class Gzip {
+ public:
+  Gzip();
+  ~Gzip();
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+
+  /// Goes on with `piece`, and appends what comes out.
+  void step(std::string_view piece, bool is_last, std::string& out);
+
+  /// About what it holds.
+  static constexpr std::size_t kMemory = std::size_t{270} << 10U;
+
+ private:
+  class Stage;
+  std::unique_ptr<Stage> stage_;
+};
 
 /// Undoes the Content-Encoding of one request's body - gzip, x-gzip, deflate, identity, or a list
 /// of at most two of these - in steps, so that a little input that becomes much does not keep a

@@ -106,21 +106,26 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
   ServerCounters& counters = connection.worker().counters;
   ServerCounters::add(counters.responses[status / 100 - 1]);
   std::string compressed;
-  const bool gzipped = accepts_gzip_ && body.size() >= http_->worker().options.gzip_threshold;
-  if (gzipped) {
+  const bool is_long = body.size() > kCompressedAtOnce;
+  bool gzipped = accepts_gzip_ && body.size() >= http_->worker().options.gzip_threshold;
+  if (gzipped && is_long) {
+    gzipped = minor_version_ > 0 && !is_head_ && http_->compress_later(body);
+  } else if (gzipped) {
     gzip(body, compressed);
+    connection.worked(body.size() * kCompressionCost);
     body = compressed;
   }
+  const bool is_later = gzipped && is_long;
   std::string& out = connection.output();
   append_reply_head(out, {.status = status,
                           .content_type = content_type,
-                          .content_length = body.size(),
+                          .content_length = is_later ? ReplyHead::kChunked : body.size(),
                           .keep_alive = keep_alive_,
                           .minor_version = minor_version_,
                           .gzip = gzipped,
                           .extra = extra,
                           .lines = head_lines()});
-  if (!is_head_) out.append(body);
+  if (!is_head_ && !is_later) out.append(body);
   connection.flush();
   done();
 }

@@ -51,12 +51,13 @@ bool ServerHttp::wants_input(const InputBuffer& input) const {
   if (body_stream_ != nullptr) {
     if (body_stream_->paused) return false;
   } else {
-    must_wait = must_wait || exchange_ != nullptr || preparation_ != nullptr;
+    must_wait = must_wait || exchange_ != nullptr || preparation_ || long_reply_;
   }
   return !must_wait || input.size() < kPipelineBytes;
 }
 
 bool ServerHttp::on_input(InputBuffer& input) {
+  if (long_reply_ != nullptr) return send_some();
   if (body_stream_ != nullptr) return take_body_piece(input);
   return exchange_ == nullptr && take_request(input);
 }
@@ -391,9 +392,54 @@ void ServerHttp::resume_body() {
   connection_.resume_later();
 }
 
+bool ServerHttp::compress_later(std::string_view body) {
+  auto reply = std::make_unique<LongReply>();
+  if (!reply->share.hold(worker_->buffers.budget(), body.size() + Gzip::kMemory)) return false;
+  long_reply_ = std::move(reply);
+  long_reply_->body = body;
+  return true;
+}
+
+/// Compresses and sends a part of the reply. False if nothing more can be done now.
+bool ServerHttp::send_some() {
+  LongReply& reply = *long_reply_;
+  if (!connection_.may_send()) {
+    forget_reply();
+    return false;
+  }
+  const std::string_view piece = std::string_view(reply.body).substr(reply.sent, kCompressedAtOnce);
+  reply.sent += piece.size();
+  const bool is_last = reply.sent == reply.body.size();
+  std::string chunk;
+  reply.gzip.step(piece, is_last, chunk);
+  connection_.worked(piece.size() * kCompressionCost);
+  if (!chunk.empty()) {
+    frame_chunk(chunk);
+    connection_.output().append(chunk);
+  }
+  connection_.added();
+  if (!is_last) return true;
+  connection_.output().append("0\r\n\r\n");
+  connection_.flush();
+  const bool keep_alive = reply.keep_alive;
+  forget_reply();
+  request_finished(keep_alive);
+  return true;
+}
+
+void ServerHttp::forget_reply() {
+  if (long_reply_ != nullptr) long_reply_->share.release(worker_->buffers.budget());
+  long_reply_ = nullptr;
+}
+
 void ServerHttp::request_finished(bool keep_alive) {
   exchange_ = nullptr;
   body_stream_ = nullptr;
+  if (long_reply_ != nullptr) {
+    long_reply_->keep_alive = keep_alive;
+    connection_.resume_later();
+    return;
+  }
   idle_at_ = worker_->coarse_now();
   if (!keep_alive || draining_) {
     connection_.close_after_flush();
@@ -417,7 +463,7 @@ void ServerHttp::on_drain() {
 /// The peer has asked its last, and may still read: what has come whole is answered. Whether it is
 /// gone altogether shows when something is sent to it.
 void ServerHttp::on_input_end() {
-  if (preparation_ != nullptr) return;
+  if (preparation_ != nullptr || long_reply_ != nullptr) return;
   if (exchange_ == nullptr) {
     connection_.close_after_flush();
     return;
@@ -431,6 +477,7 @@ void ServerHttp::on_input_end() {
 void ServerHttp::on_tick(TimePoint now) {
   const HttpServerOptions& options = worker_->options;
   const bool is_full = connection_.is_output_full();
+  if (long_reply_ != nullptr) return;
   if (exchange_ == nullptr && connection_.is_open()) {
     if (request_begun_) {
       if (!is_full && !coded_ && !preparation_ && now - request_at_ >= options.request_timeout) {
@@ -473,7 +520,7 @@ bool ServerHttp::is_body_late(TimePoint now) const {
 }
 
 bool ServerHttp::is_idle() const {
-  return exchange_ == nullptr && !request_begun_;
+  return exchange_ == nullptr && long_reply_ == nullptr && !request_begun_;
 }
 
 void ServerHttp::on_worker(ConnectionWorker& worker) {
@@ -488,6 +535,7 @@ void ServerHttp::on_shutdown() {
 
 void ServerHttp::on_end() {
   forget_body();
+  forget_reply();
   preparation_ = nullptr;
   body_stream_ = nullptr;
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();

@@ -35,6 +35,9 @@ class ServerHttp final : private ConnectionProtocol {
   /// A reply that has begun may not be told apart from 100 (Continue) any more.
   void read_body(std::shared_ptr<BodyHandler> handler, bool is_unanswered);
   void resume_body();
+  /// Compresses and sends the body of the reply that is about to finish in parts, each in its turn.
+  /// False if there is no memory for that.
+  [[nodiscard]] bool compress_later(std::string_view body);
   void request_finished(bool keep_alive);
   /// The exchange goes without having finished.
   void forget_exchange() { exchange_ = nullptr; }
@@ -74,10 +77,19 @@ class ServerHttp final : private ConnectionProtocol {
     std::size_t size = 0;  // bytes behind the head that are in the input still
   };
 
+  /// The rest of a reply whose head has been sent.
+  struct LongReply {
+    Gzip gzip;
+    std::string body;
+    std::size_t sent = 0;  // of the body
+    BudgetShare share;
+    bool keep_alive = true;
+  };
+
   ServerHttp(Connection& connection, HttpWorker& worker);
 
   bool on_input(InputBuffer& input) override;
-  [[nodiscard]] bool holds_input() const override { return false; }
+  [[nodiscard]] bool holds_input() const override { return long_reply_ != nullptr; }
   [[nodiscard]] bool wants_input(const InputBuffer& input) const override;
   void on_no_memory() override;
   void on_input_end() override;
@@ -90,6 +102,8 @@ class ServerHttp final : private ConnectionProtocol {
   void on_end() override;
   void release() override { delete this; }
 
+  bool send_some();
+  void forget_reply();
   bool take_request(InputBuffer& input);
   [[nodiscard]] bool is_head_there(const InputBuffer& input);
   [[nodiscard]] bool collects_body(const HttpRequestHead& head, const InputBuffer& input) const;
@@ -113,6 +127,7 @@ class ServerHttp final : private ConnectionProtocol {
   std::unique_ptr<CodedBody> coded_;
   std::unique_ptr<BodyStream> body_stream_;
   std::unique_ptr<Preparation> preparation_;
+  std::unique_ptr<LongReply> long_reply_;
   std::size_t input_needed_ = 0;    // bytes before parsing is worth another try
   std::uint32_t head_size_ = 0;     // of the request whose body chunked_ reads
   std::uint32_t head_scanned_ = 0;  // bytes without the end of a head

@@ -1,5 +1,6 @@
 #include "net/server_http.hpp"
 
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -11,11 +12,13 @@
 
 #include "core/manual_executor.hpp"
 #include "net/compression.hpp"
+#include "net/http_parser.hpp"
 #include "net/memory_connection.hpp"
 
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -270,6 +273,133 @@ TEST_F(ServerHttpTest, WhatACallbackThrowsCostsItsConnection) {
   EXPECT_TRUE(peer->is_over());
   held.at(1)->reply(200, "text/plain", "fine");
   EXPECT_THAT(other->take(), EndsWith("fine"));
+}
+
+/// Replies that are compressed in parts.
+class LongReplyTest : public ServerHttpTest {
+ protected:
+  /// Counts the turns of the loop.
+  struct Turns final : Executor::TurnHook {
+    explicit Turns(Executor& counted) : loop(&counted) { loop->at_turn_end(*this); }
+    ~Turns() override { loop->forget(*this); }
+    void on_turn_end() override {
+      ++count;
+      if (!done()) loop->at_turn_end(*this);
+    }
+    Executor* loop;
+    int count = 0;
+    std::function<bool()> done;
+  };
+  static std::string get_packed(std::string_view path) {
+    return "GET " + std::string(path) + " HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\n\r\n";
+  }
+  /// The body of the reply at the front of `replies`, which it takes away.
+  static std::string take_body(std::string& replies) {
+    EXPECT_THAT(replies, HasSubstr("Content-Encoding: gzip\r\n"));
+    EXPECT_THAT(replies, HasSubstr("Transfer-Encoding: chunked\r\n"));
+    replies.erase(0, replies.find("\r\n\r\n") + 4);
+    ChunkedBodyReader reader(std::size_t{64} << 20U);
+    const Result<std::size_t> used = reader.feed(replies);
+    EXPECT_TRUE(used && reader.done());
+    replies.erase(0, used.value_or(0));
+    return decode_content("gzip", reader.body(), std::size_t{64} << 20U).value_or("broken");
+  }
+  std::string take_all(MemoryConnection& peer) {
+    std::string all;
+    std::size_t before = 0;
+    do {
+      before = all.size();
+      executor.run();
+      all += peer.take();
+    } while (all.size() > before);
+    return all;
+  }
+  static std::string numbers(std::size_t size) {
+    std::string text;
+    for (int i = 0; text.size() < size; ++i) text += std::to_string(i * 7919) + ",";
+    return text;
+  }
+};
+
+TEST_F(LongReplyTest, GivesWayToOthersAfterEachPart) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get_packed("/long") + get("/next"));
+  const std::string body = numbers(std::size_t{4} << 20U);
+  std::string replies;
+  Turns turns(executor);
+  turns.done = [&] {
+    replies += peer->take();
+    return asked.size() == 2;
+  };
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  EXPECT_LT(peer->queued_bytes(), 1000U) << "only the head";
+  executor.run();
+  EXPECT_GE(turns.count, static_cast<int>(body.size() / kCompressedAtOnce));
+  ASSERT_EQ(asked.size(), 2U);
+  held.at(0)->reply(200, "text/plain", "short");
+  replies += peer->take();
+  EXPECT_TRUE(take_body(replies) == body);
+  EXPECT_THAT(replies, AllOf(StartsWith("HTTP/1.1 200"), EndsWith("short")));
+}
+
+TEST_F(LongReplyTest, WaitsForAPeerThatDoesNotRead) {
+  options.output.high_water = 1000;
+  options.output.low_water = 100;
+  MemoryBudget budget(std::size_t{16} << 20U);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, *this, options);
+  holds = true;
+  const Peer peer(new MemoryConnection(bounded, options.output));
+  ServerHttp::begin(*peer, bounded);
+  peer->write(get_packed("/long"));
+  const std::string body = numbers(std::size_t{4} << 20U);
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  executor.run();
+  EXPECT_LT(peer->queued_bytes(), kCompressedAtOnce);
+  EXPECT_GT(budget.used(), body.size());
+  std::string replies = take_all(*peer);
+  EXPECT_TRUE(take_body(replies) == body);
+  EXPECT_EQ(budget.used(), 0U);
+
+  peer->write(get_packed("/long"));
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  peer->vanish();
+  executor.run();
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST_F(LongReplyTest, IsSentAsItIsWhereCompressingFindsNoMemory) {
+  MemoryBudget budget(std::size_t{300} << 10U);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, *this, options);
+  holds = true;
+  const Peer peer(new MemoryConnection(bounded, options.output));
+  ServerHttp::begin(*peer, bounded);
+  peer->write(get_packed("/long"));
+  const std::string body = numbers(kCompressedAtOnce + 1);
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  executor.run();
+  const std::string reply = peer->take();
+  EXPECT_THAT(reply, Not(HasSubstr("Content-Encoding")));
+  EXPECT_TRUE(reply.ends_with(body));
+}
+
+TEST_F(LongReplyTest, ReachesAPeerThatSendsNoMore) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get_packed("/long"));
+  const std::string body = numbers(1'000'000);
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  peer->end();
+  std::string replies = take_all(*peer);
+  EXPECT_TRUE(take_body(replies) == body);
+  EXPECT_TRUE(peer->is_over());
 }
 
 /// A turn of the loop has room for a few requests only.

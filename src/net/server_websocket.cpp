@@ -123,9 +123,12 @@ void ServerWebSocket::on_tick(TimePoint now) {
 
 bool ServerWebSocket::send_text(std::string_view text) {
   if (!is_open() || !connection_->may_send()) return true;
-  if (deflate_threshold_ > 0 && text.size() >= deflate_threshold_) {
+  // What follows a message cannot leave before it, so a long one is sent as it is.
+  if (deflate_threshold_ > 0 && text.size() >= deflate_threshold_ &&
+      text.size() <= kCompressedAtOnce) {
     std::string compressed;
     deflate_message(text, compressed);
+    connection_->worked(text.size() * kCompressionCost);
     if (compressed.size() < text.size()) {
       return send_frame(WebSocketOpcode::text, compressed, true);
     }

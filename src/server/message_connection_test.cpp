@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rpc/error_codes.hpp"
 #include "server/server_test_support.hpp"
 
 namespace sluice {

@@ -153,3 +153,23 @@ test('a log that nobody reads', async (t) => {
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
   server.child.stderr.resume();
 });
+
+test('megabytes of replies that are compressed', async (t) => {
+  const server = await start_server(t);
+  const innocent = await Innocent.beside(server);
+  const call = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'generate', arguments: { prompt: 'x', count: 100_000 } },
+  };
+  const fields = 'Accept: application/json\r\nAccept-Encoding: gzip\r\n';
+  const request = post(Buffer.from(JSON.stringify(call)), fields);
+  const attackers = await connections(t, server, 5);
+  for (const attacker of attackers) attacker.write(Buffer.concat([request, post(ping(2))]));
+  for (const attacker of attackers) {
+    await attacker.until(() => attacker.received.includes('"id":2'), 'both are answered');
+    assert.match(attacker.received.toString('latin1'), /Content-Encoding: gzip/);
+  }
+  t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+});
