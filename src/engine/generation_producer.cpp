@@ -66,7 +66,8 @@ void GenerationProducer::drain() {
 
 bool GenerationProducer::take(const Delta& delta) {
   if (output_ == nullptr) return true;
-  output_full_ = !output_->append(delta);
+  // The little that is queued when it is cancelled goes out in any case, so that the end follows.
+  output_full_ = !output_->append(delta) && !cancelled_;
   if (delta.flush && output_ != nullptr) output_->flush();
   if (output_full_) engine_waits_.store(true);
   return !output_full_;
@@ -83,9 +84,12 @@ void GenerationProducer::on_room() {
 
 void GenerationProducer::on_cancel() {
   const std::shared_ptr<GenerationProducer> keep = std::exchange(self_, nullptr);
+  cancelled_ = true;
   output_full_ = false;
   if (generation_ != nullptr) generation_->cancel();
-  if (threaded_.load(std::memory_order_acquire)) schedule();
+  if (threaded_.load(std::memory_order_acquire) || completed_.load(std::memory_order_acquire)) {
+    schedule();
+  }
 }
 
 GenerationStatus GenerationProducer::status() const {

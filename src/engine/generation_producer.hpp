@@ -61,6 +61,7 @@ class GenerationProducer final : public GenerationSink,
   std::atomic<bool> completed_ = false;  // completion_ is set
   std::atomic<bool> engine_waits_ = false;
   bool output_full_ = false;
+  bool cancelled_ = false;  // by whoever reads: the output's limits hold nothing up any more
   std::shared_ptr<GenerationProducer> self_;  // while completed, but not all taken
 };
 
