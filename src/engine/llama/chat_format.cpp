@@ -10,6 +10,7 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "engine/llama/schema_bounds.hpp"
+#include "engine/llama/schema_pattern.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -56,7 +57,9 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
           !bounded) {
         return std::unexpected(std::move(bounded).error());
       }
-      tool.parameters = to_json(*schema);
+      json::value followed = *schema;
+      drop_faulty_patterns(followed);
+      tool.parameters = to_json(followed);
     }
     if (tool.parameters.empty()) tool.parameters = R"({"type":"object","properties":{}})";
     tools.push_back(std::move(tool));

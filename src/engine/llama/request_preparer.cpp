@@ -19,6 +19,7 @@
 #include "engine/llama/grammar.hpp"
 #include "engine/llama/llama_log.hpp"
 #include "engine/llama/schema_bounds.hpp"
+#include "engine/llama/schema_pattern.hpp"
 #include "engine/llama/token_sampler.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -60,6 +61,25 @@ std::size_t prompt_bytes(const GenerationRequest& request) {
 
 std::unexpected<Error> invalid(std::string message) {
   return fail(kInvalidParams, std::move(message));
+}
+
+/// Wherever a pattern stands, a reference may lead there.
+Result<void> check_patterns(const json::value& schema) {
+  if (const json::object* const object = schema.if_object()) {
+    for (const auto& [name, member] : *object) {
+      if (name == "pattern" && member.is_string()) {
+        if (const std::string fault = pattern_fault(member.get_string()); !fault.empty()) {
+          return invalid("json_schema cannot be followed: a pattern is not supported: " + fault);
+        }
+      }
+      if (auto checked = check_patterns(member); !checked) return checked;
+    }
+  } else if (const json::array* const array = schema.if_array()) {
+    for (const json::value& element : *array) {
+      if (auto checked = check_patterns(element); !checked) return checked;
+    }
+  }
+  return {};
 }
 
 std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
@@ -125,6 +145,9 @@ Result<Grammar> RequestPreparer::grammar_of(const GenerationRequest& request) co
     if (!schema) return invalid("json_schema is not JSON: " + schema.error().message);
     if (!schema->is_object() && !schema->is_bool()) {
       return invalid("json_schema must be an object");
+    }
+    if (auto followed = check_patterns(*schema); !followed) {
+      return std::unexpected(std::move(followed).error());
     }
     double budget = kSchemaBudget;
     if (auto bounded = check_schema_bounds(*schema, "json_schema", budget); !bounded) {
