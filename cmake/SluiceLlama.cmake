@@ -9,8 +9,11 @@ if(NOT llama_prefix)
   execute_process(
     COMMAND "${CMAKE_SOURCE_DIR}/scripts/llama-cpp" prefix
     OUTPUT_VARIABLE llama_prefix OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  # SLUICE_CACHE, which says where it is, may be set for scripts/build alone.
-  if(NOT EXISTS "${llama_prefix}/.complete" AND EXISTS "${SLUICE_LLAMA_FOUND}/.complete")
+  # SLUICE_CACHE, which says where it is, may be set for scripts/build alone. The name says all else.
+  get_filename_component(wanted "${llama_prefix}" NAME)
+  get_filename_component(found "${SLUICE_LLAMA_FOUND}" NAME)
+  if(NOT EXISTS "${llama_prefix}/.complete" AND found STREQUAL wanted
+     AND EXISTS "${SLUICE_LLAMA_FOUND}/.complete")
     message(STATUS "llama.cpp: staying with ${SLUICE_LLAMA_FOUND}")
     set(llama_prefix "${SLUICE_LLAMA_FOUND}")
   endif()

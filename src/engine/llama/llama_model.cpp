@@ -17,6 +17,7 @@
 
 #include "core/json.hpp"
 #include "core/log.hpp"
+#include "engine/llama/cpu_check.hpp"
 #include "engine/llama/gguf_check.hpp"
 #include "engine/llama/llama_log.hpp"
 
@@ -270,6 +271,7 @@ Result<LoadedModel> load(const LlamaOptions& options, const std::function<bool(f
 
 Result<LoadedModel> load_model(const LlamaOptions& options,
                                const std::function<bool(float)>& progress) {
+  if (auto runs = check_cpu(cpu_features()); !runs) return std::unexpected(runs.error());
   initialize_llama();
   const LlamaGuard guard;
   try {
