@@ -316,7 +316,7 @@ class LongReplyTest : public ServerHttpTest {
   }
   static std::string numbers(std::size_t size) {
     std::string text;
-    for (int i = 0; text.size() < size; ++i) text += std::to_string(i * 7919) + ",";
+    for (std::uint64_t i = 0; text.size() < size; ++i) text += std::to_string(i * 7919) + ",";
     return text;
   }
 };
