@@ -1,5 +1,6 @@
 #include "net/server_http.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
