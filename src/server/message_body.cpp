@@ -45,7 +45,7 @@ bool MessageBody::on_body(std::string_view bytes) {
 /// can say so, for the reply may have begun.
 bool MessageBody::draw() {
   if (share_.hold(memory_, reader_.held_bytes())) return true;
-  exchange_->abort();
+  reply_->abandon();
   return false;
 }
 

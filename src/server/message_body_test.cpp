@@ -47,6 +47,8 @@ class MessageBodyTest : public EndpointTest {
               std::string(headers) + "\r\n");
     return peer;
   }
+
+  MemoryBudget memory{1U << 20U};  // for a test that wants little
 };
 
 TEST_F(MessageBodyTest, MessagesAreAnsweredWhileItArrives) {
@@ -192,6 +194,25 @@ TEST_F(MessageBodyTest, WhatWaitsForAnswersIsNotLate) {
   pass(options.request_timeout / 2);
   peer.send(chunk(ping_line("1").substr(9)));
   EXPECT_TRUE(peer.expect(pong("1") + "\n"));
+}
+
+TEST_F(MessageBodyTest, ThatExceedsTheMemoryIsBrokenOffAndEndsItsCalls) {
+  options.memory = &memory;
+  const std::string line(700'000, '{');
+  for (int i = 0; i < 4; ++i) {
+    Peer peer = begin(kLines);
+    peer.send(chunk(later("1")));
+    ASSERT_TRUE(until([&] { return !calls.empty(); }));
+    peer.send(chunk(line));
+    settle();
+    // If the bodies before had kept anything, this one would have no room.
+    EXPECT_FALSE(peer.ended) << i;
+    EXPECT_FALSE(calls[0]->over());
+    peer.send(chunk(line));
+    EXPECT_TRUE(peer.expect_end());
+    EXPECT_TRUE(until([&] { return calls[0]->over(); }));
+    calls.clear();
+  }
 }
 
 TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {

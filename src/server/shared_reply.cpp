@@ -179,6 +179,13 @@ void SharedReply::check_end() {
   output->finish();
 }
 
+void SharedReply::abandon() {
+  if (output_ == nullptr) return;
+  const std::shared_ptr<ReplyChannel> output = output_;
+  close();
+  output->drop({});
+}
+
 /// The caller has gone.
 void SharedReply::close() {
   const std::shared_ptr<SharedReply> keep = shared_from_this();

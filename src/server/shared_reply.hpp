@@ -43,6 +43,9 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   /// Nothing is opened any more: the reply ends when all is answered. False: nothing was attached,
   /// so the answer is responses().
   bool complete();
+  /// Breaks the reply off: who asked sees that it is not whole, and what is unanswered hears that
+  /// who asked has gone.
+  void abandon();
   /// The responses that were collected, as a JSON array; empty if there are none.
   [[nodiscard]] std::string responses() const;
 
