@@ -87,8 +87,9 @@ void Changes::publish(const Change& change) {
   }
 }
 
-void Changes::send(const std::shared_ptr<Session>& session, std::string message) {
-  if (!session->send(message)) send_on_stream(session, std::move(message));
+void Changes::send(const std::shared_ptr<Session>& session, const std::string& state_of,
+                   std::string message) {
+  if (!session->send(state_of, message)) send_on_stream(session, std::move(message));
 }
 
 void Changes::send_on_stream(const std::shared_ptr<Session>& session, std::string message) {

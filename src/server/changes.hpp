@@ -68,7 +68,9 @@ class Changes {
   /// A session that has not opened its standalone stream yet, or does not read it, misses changes.
   void publish(const Change& change);
   /// Tells the client of `session` alone, by a whole notification that belongs to no request.
-  void send(const std::shared_ptr<Session>& session, std::string message);
+  /// `state_of` as for Session::Outlet.
+  void send(const std::shared_ptr<Session>& session, const std::string& state_of,
+            std::string message);
   /// The server is shutting down: ends what waits for changes.
   void close();
 

@@ -339,6 +339,50 @@ TEST_F(LineEndpointTest, WhatABusyReaderMissedItHearsOnce) {
   EXPECT_EQ(said.find(kChanged, at + 1), std::string::npos);
 }
 
+TEST_F(LineEndpointTest, WhatATaskAsksABusyReaderItHearsWhenItReads) {
+  options.output.high_water = 2000;
+  options.output.low_water = 500;
+  peer = connect(1000);
+  ask(*peer, request("0", "initialize",
+                     R"("protocolVersion":"2025-11-25","capabilities":{"elicitation":{}})"));
+  std::vector<std::string> names;
+  for (int i = 0; i < 2; ++i) {
+    const std::string created =
+        ask(*peer, request("\"" + std::to_string(i) + "\"", "tools/call",
+                           R"("name":"later","task":{},"_meta":{"progressToken":"p"})"));
+    names.emplace_back(
+        parse_json(created).value().at("result").at("task").at("taskId").as_string());
+  }
+  ask(*peer, request("1", "tasks/result", R"("taskId":")" + names[1] + "\""));
+  ask(*peer, request("2", "run", R"("stream":true)"));
+  for (int i = 0; i < 100; ++i) {
+    bench.runs[0]->append(ChunkKind::text, std::string(100, 'x'));
+    bench.run_all();
+  }
+  for (int i = 0; i < 1000; ++i) bench.calls[0]->emit("how far");
+  for (const auto& call : bench.calls) {
+    call->ask({{"a", "elicitation/create", {{"message", "A?"}, {"requestedSchema", kNoFields}}}},
+              [](const Result<std::vector<json::value>>&) {});
+  }
+  bench.run_all();
+  EXPECT_LT(peer->queued_bytes(), options.output.high_water + 4000);
+  std::string said;
+  for (std::string more = "x"; !more.empty(); said += more) {
+    bench.run_all();
+    more = peer->take();
+  }
+  // Each state once, and the question of the one that is waited for.
+  for (const std::string& name : names) {
+    const std::string state = R"("taskId":")" + name + R"(","status":"input_required")";
+    const std::size_t at = said.find(state);
+    EXPECT_NE(at, std::string::npos);
+    EXPECT_EQ(said.find(state, at + 1), std::string::npos);
+  }
+  const std::size_t at = said.find("elicitation/create");
+  EXPECT_NE(at, std::string::npos);
+  EXPECT_EQ(said.find("elicitation/create", at + 1), std::string::npos);
+}
+
 TEST_F(LineEndpointTest, RequestsAreCancelledByTheirIdsAndByTheEnd) {
   ask(*peer, request("12345678901234567890123", "tools/call", R"("name":"later")"));
   EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"

@@ -139,8 +139,19 @@ class MessageConnection::Agreement final : public ChangeListener {
       connection->send(message_of(change));
     }
   }
+  /// As Session::Outlet.
+  void say(const std::string& state_of, const std::string& message) {
+    const auto connection = connection_.lock();
+    if (connection == nullptr) return;
+    if (!connection->blocked_) {
+      connection->send(message);
+    } else if (!state_of.empty()) {
+      states_.insert_or_assign(state_of, message);
+    }
+  }
   void tell_missed() {
     while (!missed_.empty()) tell(missed_.take());
+    for (const auto& [state_of, message] : std::exchange(states_, {})) say(state_of, message);
   }
   void close() override {}
 
@@ -148,7 +159,10 @@ class MessageConnection::Agreement final : public ChangeListener {
 
  private:
   std::weak_ptr<MessageConnection> connection_;
-  MissedChanges missed_;  // while the peer did not keep up
+  // What came while the peer did not keep up: the states of no more than the session's tasks, for
+  // a peer that is not read begins none.
+  MissedChanges missed_;
+  std::map<std::string, std::string> states_;
 };
 
 MessageConnection::MessageConnection(Service& service, std::string principal,
@@ -318,12 +332,11 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
   const auto agreement =
       std::make_shared<Agreement>(weak_from_this(), principal_, revision, capabilities);
   service_->changes->add(service_->streams.executor(), agreement);
-  agreement->session.set_outlet(service_->streams.executor(),
-                                [weak = weak_from_this()](const std::string& message) {
-                                  const auto connection = weak.lock();
-                                  if (connection != nullptr && !connection->blocked_)
-                                    connection->send(message);
-                                });
+  agreement->session.set_outlet(
+      service_->streams.executor(),
+      [weak = std::weak_ptr(agreement)](const std::string& state_of, const std::string& message) {
+        if (const auto self = weak.lock()) self->say(state_of, message);
+      });
   agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
   agreement_ = agreement;
   return {};

@@ -207,16 +207,16 @@ void Session::Kept::discard() const {
   });
 }
 
-void Session::set_outlet(Executor& loop, std::function<void(const std::string& message)> send) {
+void Session::set_outlet(Executor& loop, Outlet outlet) {
   const std::lock_guard lock(mutex_);
   outlet_loop_ = &loop;
-  outlet_ = std::move(send);
+  outlet_ = std::move(outlet);
 }
 
-bool Session::send(const std::string& message) {
+bool Session::send(const std::string& state_of, const std::string& message) {
   const std::lock_guard lock(mutex_);
   if (outlet_loop_ == nullptr) return false;
-  outlet_loop_->post([outlet = outlet_, message] { outlet(message); });
+  outlet_loop_->post([outlet = outlet_, state_of, message] { outlet(state_of, message); });
   return true;
 }
 

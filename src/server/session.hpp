@@ -132,10 +132,12 @@ class Session {
   void keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
   /// Where messages go that belong to no request, if the session's connection takes them itself.
-  /// `send` runs on `loop`.
-  void set_outlet(Executor& loop, std::function<void(const std::string& message)> send);
+  /// Runs on its loop. `state_of` names what the message tells the state of, so that a client that
+  /// does not keep up hears the last one; of the others, which have no name, it may miss some.
+  using Outlet = std::function<void(const std::string& state_of, const std::string& message)>;
+  void set_outlet(Executor& loop, Outlet outlet);
   /// Sends `message` there. False: there is no outlet, but perhaps a standalone stream.
-  bool send(const std::string& message);
+  bool send(const std::string& state_of, const std::string& message);
 
   // --- its life ------------------------------------------------------------------------------
 
@@ -204,7 +206,7 @@ class Session {
   std::vector<Kept> kept_;
   std::size_t sweep_kept_at_ = 8;  // when there are so many, those that are gone are dropped
   Executor* outlet_loop_ = nullptr;
-  std::function<void(const std::string&)> outlet_;
+  Outlet outlet_;
 };
 
 }  // namespace sluice

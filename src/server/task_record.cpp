@@ -244,7 +244,7 @@ void TaskRecord::send(const std::string& message) {
     });
     return;
   }
-  if (const auto session = session_.lock()) environment_->changes->send(session, message);
+  if (const auto session = session_.lock()) environment_->changes->send(session, {}, message);
 }
 
 void TaskRecord::make_unique(InputRequest& request) {
@@ -296,7 +296,7 @@ void TaskRecord::announce() {
   if (session == nullptr) return;
   std::string message = R"({"jsonrpc":"2.0","method":"notifications/tasks/status","params":{)";
   append_task(message, state_, *revision_);
-  environment_->changes->send(session, message + "}}");
+  environment_->changes->send(session, id_, message + "}}");
 }
 
 }  // namespace sluice

@@ -50,7 +50,9 @@ class TaskTestBench : public testing::Test {
                   R"("protocolVersion":"2025-11-25","capabilities":)" + std::string(capabilities),
                   caller);
     caller.agreed->set_outlet(bench.executors[0],
-                              [this](const std::string& message) { told.push_back(message); });
+                              [this](const std::string& /*state_of*/, const std::string& message) {
+                                told.push_back(message);
+                              });
   }
 
   std::string call(std::string_view tool, std::string_view more = R"(,"task":{})") {
