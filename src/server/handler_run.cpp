@@ -186,6 +186,8 @@ void HandlerRun::begin_task() {
   request_->set_producer(nullptr);
   request_ = std::move(*task);
   request_->set_producer(this);
+  // Nobody tells of the room of the old one any more. Later: who waits for it must not go on here.
+  mailbox()->post([this] { on_room(); });
 }
 
 void HandlerRun::when_room(detail::Job job) {

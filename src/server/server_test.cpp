@@ -110,6 +110,26 @@ class PublicServerTest : public testing::Test {
   RecordingCaller caller;
 };
 
+TEST_F(PublicServerTest, ATaskDoesNotWaitForTheRoomOfTheCallThatItWas) {
+  bool finished = false;
+  server.tool("first", "",
+              [&](Call& call) -> Task<Total> {
+                while (call.text(std::string(1000, 'x'))) {
+                }
+                call.begin_task();
+                co_await call.room();
+                EXPECT_TRUE(call.text("not sent"));
+                finished = true;
+                co_return Total{};
+              },
+              {.tasks = TaskSupport::required, .asks_first = true});
+  serve();
+  const json::value created =
+      call("first", "{}", R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})");
+  EXPECT_EQ(created.at_pointer("/result/resultType"), "task");
+  EXPECT_TRUE(finished);
+}
+
 TEST_F(PublicServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
   server.tool("add", "Adds", [](Add in) { return Total{in.a + in.b}; }, {.title = "Sum"});
   serve();
