@@ -95,13 +95,14 @@ void LongMessages::begin_next() {
   current_ = waiting_.front();
   waiting_.pop_front();
   is_busy_ = true;
-  auto job = [this, work = current_->work_] {
+  // At a shutdown the worker may outlive this, but not the loop, which then runs nothing any more.
+  auto job = [this, loop = loop_, work = current_->work_] {
     try {
       if (!work->text.empty()) work->parse();
     } catch (const std::bad_alloc&) {
       work->give_up();
     }
-    loop_->post([this, work] { end(work); });
+    loop->post([this, work] { end(work); });
   };
   if (workers_ == nullptr || !workers_->run(job)) job();
 }

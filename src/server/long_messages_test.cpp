@@ -57,6 +57,18 @@ TEST_F(LongMessagesTest, TheNextComesWhenTheFirstIsGoneBeforeItIsReady) {
   EXPECT_EQ(ready, (std::vector<int>{2}));
 }
 
+TEST(LongMessages, MayGoBeforeTheirWorker) {
+  ManualExecutor executor;
+  WorkerPool workers(1, 8);
+  auto messages = std::make_unique<LongMessages>(executor, &workers, nullptr);
+  const std::string text = "[" + std::string(4'000'000, '1');
+  bool was_ready = false;
+  std::unique_ptr<LongMessage> message = messages->parse(text, [&] { was_ready = true; });
+  message = nullptr;
+  messages = nullptr;
+  EXPECT_FALSE(was_ready);
+}
+
 TEST_F(LongMessagesTest, ParsesBatches) {
   const std::unique_ptr<LongMessage> batch = parse("[" + ping(1) + ",{}," + ping(3) + "]");
   const std::unique_ptr<LongMessage> none = parse("[" + std::string(100'000, ' ') + "]");
