@@ -11,6 +11,7 @@
 #include "sluice/detail/duration.hpp"
 #include "sluice/detail/loop_backend.hpp"
 #include "sluice/error.hpp"
+#include "sluice/task.hpp"
 
 namespace sluice {
 
@@ -72,15 +73,15 @@ class RequestLoop {
 
   Awaiting<void> sleep(std::chrono::nanoseconds duration);
 
-  /// Runs `work` on a worker thread and waits for what it returns. It may refer to what the
-  /// coroutine has: one whose request is over is destroyed only after it. Throws Error kBusy if too
-  /// much is waiting there.
+  /// Runs `work` on a worker thread, when it is awaited, and returns what that returns. It may
+  /// refer to what the coroutine has: one that is cancelled is destroyed only after it. Throws
+  /// Error kBusy if too much is waiting there.
   template <class Work>
-  Awaiting<std::invoke_result_t<Work&>> in_background(Work work) {
+  Task<std::invoke_result_t<Work&>> in_background(Work work) {
     using Out = std::invoke_result_t<Work&>;
     const auto arrival = std::make_shared<typename Awaiting<Out>::Arrival>(*loop_);
     Resolver<Out> resolver(loop_->mailbox(), arrival);
-    const bool taken = loop_->work([work = std::move(work), resolver]() mutable {
+    const bool taken = loop_->work([&work, resolver = std::move(resolver)]() mutable {
       try {
         if constexpr (std::is_void_v<Out>) {
           work();
@@ -92,11 +93,8 @@ class RequestLoop {
         resolver.fail(std::current_exception());
       }
     });
-    if (!taken) {
-      resolver.fail(std::make_exception_ptr(
-          Error{kBusy, "The server has too much to do; try it again later", {}}));
-    }
-    return Awaiting<Out>(arrival);
+    if (!taken) throw Error{kBusy, "The server has too much to do; try it again later", {}};
+    co_return co_await Awaiting<Out>(arrival);
   }
 
   /// Waits for a value that somebody else has: `start` gets a Resolver<T>.

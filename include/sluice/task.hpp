@@ -26,6 +26,18 @@ namespace sluice {
 
 namespace detail {
 
+class TaskGroup;
+
+/// Hears of the end of a coroutine that nobody awaits.
+class EndWatcher {
+ public:
+  /// `failure`: what it has thrown, or null. Returns what goes on.
+  virtual std::coroutine_handle<> on_end(const std::exception_ptr& failure) noexcept = 0;
+
+ protected:
+  ~EndWatcher() = default;
+};
+
 /// What the promises of all coroutines have in common.
 class PromiseBase {
  public:
@@ -33,7 +45,9 @@ class PromiseBase {
   auto final_suspend() noexcept { return AtEnd{}; }
   void unhandled_exception() noexcept { failure_ = std::current_exception(); }
 
+  /// What goes on at its end: `awaiter`, or what `watcher` says.
   void set_awaiter(std::coroutine_handle<> awaiter) noexcept { awaiter_ = awaiter; }
+  void set_watcher(EndWatcher& watcher) noexcept { watcher_ = &watcher; }
 
  protected:
   void rethrow() const {
@@ -41,17 +55,21 @@ class PromiseBase {
   }
 
  private:
-  /// Goes on with who awaits this one.
+  std::coroutine_handle<> next() const noexcept {
+    return watcher_ == nullptr ? awaiter_ : watcher_->on_end(failure_);
+  }
+
   struct AtEnd {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-      return ended.promise().awaiter_;
+      return ended.promise().next();
     }
     void await_resume() const noexcept {}
   };
 
   std::coroutine_handle<> awaiter_ = std::noop_coroutine();
+  EndWatcher* watcher_ = nullptr;
   std::exception_ptr failure_;
 };
 
@@ -95,6 +113,7 @@ class Frame {
   }
 
   std::coroutine_handle<Promise> get() const { return handle_; }
+  std::coroutine_handle<Promise> release() { return std::exchange(handle_, nullptr); }
 
  private:
   std::coroutine_handle<Promise> handle_;
@@ -131,6 +150,8 @@ class [[nodiscard]] Task {
   auto operator co_await() && { return detail::RunToEnd<promise_type>(std::move(frame_)); }
 
  private:
+  friend class detail::TaskGroup;
+
   explicit Task(detail::Frame<promise_type> frame) : frame_(std::move(frame)) {}
 
   detail::Frame<promise_type> frame_;

@@ -2,38 +2,37 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <utility>
 
-#include "core/executor.hpp"
-
 namespace sluice {
 
-/// The jobs of one coroutine that worker threads run. They may refer to what the coroutine has, so
-/// it is not destroyed before the last of them has ended. Thread-safe.
+/// The jobs of one branch of a coroutine that worker threads run. They may refer to what the branch
+/// has, so it is not destroyed before the last of them has ended. Thread-safe.
 class BackgroundJobs {
  public:
+  /// `outer`: those of the branch that it is a part of, of which its jobs are too; or null.
+  explicit BackgroundJobs(std::shared_ptr<BackgroundJobs> outer) : outer_(std::move(outer)) {}
+
   /// A job is about to run. False: its coroutine is over, and it must not.
   bool begin() {
-    const std::lock_guard lock(mutex_);
-    if (closed_) return false;
-    ++running_;
-    return true;
+    if (outer_ != nullptr && !outer_->begin()) return false;
+    if (count()) return true;
+    if (outer_ != nullptr) outer_->end();
+    return false;
   }
   /// It has run.
   void end() {
-    const std::lock_guard lock(mutex_);
-    if (--running_ > 0) return;
-    // With the lock, so that the loop is there until join() returns.
-    if (idle_) loop_->post(std::exchange(idle_, {}));
-    ended_.notify_all();
+    uncount();
+    if (outer_ != nullptr) outer_->end();
   }
-  /// Nothing begins any more. False: some still run, and `idle` is posted to `loop` after the last.
-  bool close(Executor& loop, Executor::Task idle) {
+  /// Nothing begins any more. False: some still run, and the thread of the last calls `idle`.
+  bool close(std::move_only_function<void()> idle) {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     if (running_ == 0) return true;
-    loop_ = &loop;
     idle_ = std::move(idle);
     return false;
   }
@@ -45,12 +44,26 @@ class BackgroundJobs {
   }
 
  private:
+  bool count() {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    ++running_;
+    return true;
+  }
+  void uncount() {
+    const std::lock_guard lock(mutex_);
+    if (--running_ > 0) return;
+    // With the lock, so that what it calls is there until join() returns.
+    if (idle_) std::exchange(idle_, {})();
+    ended_.notify_all();
+  }
+
+  const std::shared_ptr<BackgroundJobs> outer_;
   std::mutex mutex_;
   std::condition_variable ended_;
   std::size_t running_ = 0;
   bool closed_ = false;
-  Executor* loop_ = nullptr;
-  Executor::Task idle_;
+  std::move_only_function<void()> idle_;
 };
 
 }  // namespace sluice

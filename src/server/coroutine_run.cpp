@@ -1,11 +1,18 @@
 #include "server/coroutine_run.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "server/calls.hpp"
 
 namespace sluice {
+namespace {
+
+/// Longer waits are as long as this, so that no point of time overflows.
+constexpr Duration kForever = std::chrono::hours(24 * 365);
+
+}  // namespace
 
 class CoroutineRun::LoopMailbox final : public detail::Mailbox,
                                         public std::enable_shared_from_this<LoopMailbox> {
@@ -33,12 +40,15 @@ class CoroutineRun::LoopMailbox final : public detail::Mailbox,
 };
 
 CoroutineRun::CoroutineRun(Executor& loop, Calls& calls, std::shared_ptr<WorkerPool> workers)
-    : loop_(&loop), calls_(&calls), workers_(std::move(workers)) {}
+    : loop_(&loop),
+      calls_(&calls),
+      workers_(std::move(workers)),
+      whole_(static_cast<detail::LoopBackend&>(*this), nullptr) {}
 
 CoroutineRun::~CoroutineRun() = default;
 
 void CoroutineRun::end() {
-  if (jobs_ != nullptr) jobs_->join();
+  whole_.join();
   destroy_coroutine();
 }
 
@@ -49,14 +59,17 @@ void CoroutineRun::destroy_coroutine() {
 void CoroutineRun::go(Root root) {
   root_ = root.handle;
   self_ = shared_from_this();
-  resume(root_);
+  resume(root_, &whole_);
 }
 
-void CoroutineRun::resume(std::coroutine_handle<> coroutine) {
+void CoroutineRun::resume(std::coroutine_handle<> coroutine, detail::Branch* branch) {
+  if (over_ || branch->stopped()) return;
   const std::shared_ptr<CoroutineRun> keep = shared_from_this();
+  detail::Branch* const before = detail::Branch::enter(branch);
   running_ = true;
   coroutine.resume();
   running_ = false;
+  detail::Branch::enter(before);
   if (!over_) on_wait();
   if (over_) release();
 }
@@ -67,20 +80,27 @@ void CoroutineRun::stop() {
   if (!running_) release();
 }
 
-void CoroutineRun::after(std::chrono::nanoseconds duration, detail::Job job) {
+std::uint64_t CoroutineRun::after(std::chrono::nanoseconds duration, detail::Job job) {
   const auto id = std::make_shared<Executor::TimerId>(0);
-  *id = loop_->schedule_at(loop_->clock().now() + duration,
+  const TimePoint now = loop_->clock().now();
+  *id = loop_->schedule_at(now + std::min<Duration>(duration, kForever),
                            [this, id, job = std::move(job)]() mutable {
                              timers_.erase(*id);
                              job();
                            });
   timers_.insert(*id);
+  return *id;
+}
+
+void CoroutineRun::cancel(std::uint64_t timer) {
+  if (timers_.erase(timer) > 0) loop_->cancel(timer);
 }
 
 bool CoroutineRun::work(detail::Job job) {
   if (workers_ == nullptr) return false;
-  if (jobs_ == nullptr) jobs_ = std::make_shared<BackgroundJobs>();
-  return workers_->run([jobs = jobs_, job = std::move(job)]() mutable {
+  detail::Branch* const branch = detail::running_branch();
+  const auto& jobs = (branch == nullptr ? &whole_ : branch)->jobs();
+  return workers_->run([jobs, job = std::move(job)]() mutable {
     if (!jobs->begin()) return;
     job();
     job = nullptr;
@@ -99,11 +119,13 @@ void CoroutineRun::release() {
   for (const Executor::TimerId timer : std::exchange(timers_, {})) loop_->cancel(timer);
   std::shared_ptr<void> released = on_release();
   const std::shared_ptr<CoroutineRun> self = std::move(self_);
-  const bool is_unused = jobs_ == nullptr || jobs_->close(*loop_, [weak = weak_from_this()] {
-    const auto run = weak.lock();
-    if (run == nullptr) return;
-    run->destroy_coroutine();
-    run->calls_->let_go(*run);
+  const bool is_unused = whole_.stop([loop = loop_, weak = weak_from_this()] {
+    loop->post([weak] {
+      const auto run = weak.lock();
+      if (run == nullptr) return;
+      run->destroy_coroutine();
+      run->calls_->let_go(*run);
+    });
   });
   if (is_unused) {
     destroy_coroutine();

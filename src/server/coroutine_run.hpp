@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/executor.hpp"
-#include "server/background_jobs.hpp"
+#include "server/branch.hpp"
 #include "server/worker_pool.hpp"
 #include "sluice/detail/loop_backend.hpp"
 
@@ -23,10 +23,11 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   CoroutineRun(const CoroutineRun&) = delete;
   CoroutineRun& operator=(const CoroutineRun&) = delete;
 
-  void after(std::chrono::nanoseconds duration, detail::Job job) override;
+  std::uint64_t after(std::chrono::nanoseconds duration, detail::Job job) override;
+  void cancel(std::uint64_t timer) override;
   bool work(detail::Job job) override;
   std::shared_ptr<detail::Mailbox> mailbox() override;
-  void resume(std::coroutine_handle<> coroutine) override;
+  void resume(std::coroutine_handle<> coroutine, detail::Branch* branch) override;
 
  protected:
   /// The outermost coroutine. It sets `over_` at its end, and lets nothing out.
@@ -73,7 +74,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   Executor* loop_;
   Calls* calls_;
   std::shared_ptr<WorkerPool> workers_;
-  std::shared_ptr<BackgroundJobs> jobs_;  // if there were any
+  detail::Branch whole_;
   std::coroutine_handle<> root_;
   std::shared_ptr<LoopMailbox> mailbox_;  // if somebody has asked for it
   std::shared_ptr<CoroutineRun> self_;

@@ -54,10 +54,15 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
 
  private:
   // LoopBackend
-  void after(std::chrono::nanoseconds /*duration*/, detail::Job /*job*/) override { refuse(); }
+  std::uint64_t after(std::chrono::nanoseconds /*duration*/, detail::Job /*job*/) override {
+    refuse();
+  }
+  void cancel(std::uint64_t /*timer*/) override { refuse(); }
   bool work(detail::Job /*job*/) override { refuse(); }
   std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
-  void resume(std::coroutine_handle<> /*coroutine*/) override { refuse(); }
+  void resume(std::coroutine_handle<> /*coroutine*/, detail::Branch* /*branch*/) override {
+    refuse();
+  }
 
   using Credits = std::counting_semaphore<kMessagesUnderWay>;
 

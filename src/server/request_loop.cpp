@@ -13,7 +13,7 @@ std::exception_ptr detail::dropped_resolver() noexcept {
 
 Awaiting<void> RequestLoop::sleep(std::chrono::nanoseconds duration) {
   const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*loop_);
-  loop_->after(duration, [arrival] { arrival->succeed({}); });
+  arrival->set_timer(loop_->after(duration, [arrival] { arrival->succeed({}); }));
   return Awaiting<void>(arrival);
 }
 

@@ -131,6 +131,12 @@ describe('the examples', () => {
       assert.equal(result.content[0].text, 'Rendered in 2 steps');
     }));
 
+  test('concurrency asks at once, and leaves out what is late', () =>
+    with_example('concurrency', async (ask) => {
+      const { result } = await call(ask, 'look_out', { name: 'Rome' });
+      assert.deepEqual(result.structuredContent, { weather: 'sunny in Rome', traffic: 'unknown' });
+    }));
+
   test('middleware refuses the fourth, and nothing else', () =>
     with_example('middleware', async (ask) => {
       for (let i = 0; i < 3; ++i) {

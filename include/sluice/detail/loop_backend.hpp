@@ -3,6 +3,7 @@
 // What stands behind sluice::RequestLoop.
 
 #include <coroutine>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -32,20 +33,28 @@ class Mailbox {
   virtual void post(Job job) = 0;
 };
 
+/// A part of what a coroutine does that can be given up by itself.
+class Branch;
+/// The one that runs now on this thread, or null.
+Branch* running_branch() noexcept;
+
 /// The loop of a request as a coroutine sees it that runs there. On that loop, unless it says
 /// otherwise.
 class LoopBackend {
  public:
   virtual ~LoopBackend() = default;
 
-  virtual void after(std::chrono::nanoseconds duration, Job job) = 0;
-  /// Runs `job` on a worker thread, unless the coroutine is over before, which is there until it
-  /// has run. False: too many are waiting.
+  /// Returns what cancel() takes, which ignores what has run.
+  virtual std::uint64_t after(std::chrono::nanoseconds duration, Job job) = 0;
+  virtual void cancel(std::uint64_t timer) = 0;
+  /// Runs `job` on a worker thread, unless the branch that runs now is given up before, whose
+  /// coroutines are there until it has run. False: too many are waiting.
   virtual bool work(Job job) = 0;
   virtual std::shared_ptr<Mailbox> mailbox() = 0;
 
-  /// Goes on with the coroutine.
-  virtual void resume(std::coroutine_handle<> coroutine) = 0;
+  /// Goes on with `coroutine`, unless it or its `branch` is over. Not while another one of the
+  /// same request runs.
+  virtual void resume(std::coroutine_handle<> coroutine, Branch* branch) = 0;
 };
 
 }  // namespace detail
@@ -61,6 +70,9 @@ class [[nodiscard]] Awaiting {
    public:
     explicit Arrival(detail::LoopBackend& loop) : loop_(&loop) {}
 
+    /// The timer that it comes from, which is of no use when nobody waits any more.
+    void set_timer(std::uint64_t timer) { timer_ = timer; }
+
     void succeed(Value value) {
       value_.emplace(std::move(value));
       wake();
@@ -74,11 +86,17 @@ class [[nodiscard]] Awaiting {
     friend class Awaiting;
 
     void wake() {
-      if (awaiter_) loop_->resume(std::exchange(awaiter_, nullptr));
+      if (awaiter_) loop_->resume(std::exchange(awaiter_, nullptr), branch_);
+    }
+    void forget() {
+      awaiter_ = nullptr;
+      if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
     }
 
     detail::LoopBackend* loop_;  // outlives its awaiter
     std::coroutine_handle<> awaiter_;
+    detail::Branch* branch_ = nullptr;  // of the awaiter
+    std::uint64_t timer_ = 0;
     std::optional<Value> value_;
     std::exception_ptr failure_;
   };
@@ -87,11 +105,14 @@ class [[nodiscard]] Awaiting {
   Awaiting(Awaiting&&) noexcept = default;
   Awaiting& operator=(Awaiting&&) noexcept = default;
   ~Awaiting() {
-    if (arrival_ != nullptr) arrival_->awaiter_ = nullptr;
+    if (arrival_ != nullptr) arrival_->forget();
   }
 
   bool await_ready() const noexcept { return arrival_->value_ || arrival_->failure_; }
-  void await_suspend(std::coroutine_handle<> awaiter) noexcept { arrival_->awaiter_ = awaiter; }
+  void await_suspend(std::coroutine_handle<> awaiter) noexcept {
+    arrival_->awaiter_ = awaiter;
+    arrival_->branch_ = detail::running_branch();
+  }
   T await_resume() {
     if (arrival_->failure_) std::rethrow_exception(arrival_->failure_);
     if constexpr (!std::is_void_v<T>) return std::move(*arrival_->value_);

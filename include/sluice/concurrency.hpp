@@ -1,0 +1,144 @@
+#pragma once
+
+// Several things at once in one coroutine, and things that may take so long only.
+//
+//   const auto [user, news] = co_await when_all(find_user(in.id), with_timeout(2s, read_news()));
+//
+// They run on the loop of the request, one at a time; while one waits, others go on. None is left
+// when the co_await ends, whatever way: what is given up is destroyed where it waits, and what a
+// worker thread does for it in_background() is waited for. If the request is over, so are they.
+
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sluice/detail/duration.hpp"
+#include "sluice/detail/loop_backend.hpp"
+#include "sluice/task.hpp"
+
+namespace sluice {
+
+/// The most that one when_all() takes.
+inline constexpr std::size_t kMaxConcurrentTasks = 1000;
+
+namespace detail {
+
+/// Tasks that run at once for the coroutine that makes it and awaits it. The first exception that
+/// one lets out ends the others, and is thrown when none is left.
+class TaskGroup {
+ public:
+  TaskGroup();
+  ~TaskGroup();
+  TaskGroup(const TaskGroup&) = delete;
+  TaskGroup& operator=(const TaskGroup&) = delete;
+
+  /// The promise, which has the result at the end. Throws Error kLimitReached.
+  template <class T>
+  auto* add(Task<T> task) {
+    auto& promise = task.frame_.get().promise();
+    add(task.frame_.get(), promise);
+    task.frame_.release();
+    return &promise;
+  }
+  /// All fail with kTimedOut that much after the co_await.
+  void set_timeout(std::chrono::nanoseconds timeout);
+
+  bool await_ready() const noexcept;
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter);
+  void await_resume() const;
+
+ private:
+  class Member;
+  struct State;
+
+  /// Takes `coroutine` over when it returns.
+  void add(std::coroutine_handle<> coroutine, PromiseBase& promise);
+
+  std::unique_ptr<State> state_;
+};
+
+template <class T>
+Task<T> task_of(Task<T> task) {
+  return task;
+}
+template <class T>
+Task<T> task_of(Awaiting<T> awaiting) {
+  co_return co_await std::move(awaiting);
+}
+
+template <class T>
+using ValueOf = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <class T>
+ValueOf<T> take_value(ValuePromise<T>& promise) {
+  if constexpr (std::is_void_v<T>) {
+    promise.take();
+    return {};
+  } else {
+    return promise.take();
+  }
+}
+
+template <class... T>
+Task<std::tuple<ValueOf<T>...>> run_all(Task<T>... tasks) {
+  static_assert(sizeof...(T) <= kMaxConcurrentTasks);
+  TaskGroup group;
+  const std::tuple promises{group.add(std::move(tasks))...};
+  co_await group;
+  co_return std::apply(
+      [](auto*... promise) { return std::tuple<ValueOf<T>...>{take_value<T>(*promise)...}; },
+      promises);
+}
+
+template <class T>
+Task<T> run_within(std::chrono::nanoseconds timeout, Task<T> task) {
+  TaskGroup group;
+  group.set_timeout(timeout);
+  auto* const promise = group.add(std::move(task));
+  co_await group;
+  co_return promise->take();
+}
+
+}  // namespace detail
+
+/// Runs all of them at once: each is a Task<T>, or what sleep() and callback() return. Returns
+/// their results in order, as a std::tuple that has std::monostate for void. If one throws, the
+/// others are given up, and what it has thrown is thrown when none is left.
+template <class... Awaited>
+  requires(sizeof...(Awaited) > 0)
+auto when_all(Awaited... awaited) {
+  return detail::run_all(detail::task_of(std::move(awaited))...);
+}
+
+/// The same for as many as there are. Throws Error kLimitReached above kMaxConcurrentTasks.
+template <class T>
+Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
+  detail::TaskGroup group;
+  std::vector<detail::ValuePromise<T>*> promises;
+  promises.reserve(tasks.size());
+  for (Task<T>& task : tasks) promises.push_back(group.add(std::move(task)));
+  co_await group;
+  std::vector<T> values;
+  values.reserve(promises.size());
+  for (auto* const promise : promises) values.push_back(promise->take());
+  co_return values;
+}
+inline Task<> when_all(std::vector<Task<>> tasks) {
+  detail::TaskGroup group;
+  for (Task<>& task : tasks) group.add(std::move(task));
+  co_await group;
+}
+
+/// What `awaited` returns, if that comes within `timeout` on the clock of the loop; else `awaited`
+/// is given up, and Error kTimedOut is thrown. A task that does not wait is not interrupted.
+template <class Awaited>
+auto with_timeout(std::chrono::nanoseconds timeout, Awaited awaited) {
+  return detail::run_within(timeout, detail::task_of(std::move(awaited)));
+}
+
+}  // namespace sluice
