@@ -75,11 +75,14 @@ TEST_F(HttpServerTest, DropsAPeerThatDoesNotRead) {
   bool closed = false;
   exchange.on_close([&] { closed = true; });
   while (exchange.write(std::string(10'000, 'x'))) exchange.flush();
-  pass(29s);
-  EXPECT_EQ(exchange.stalled_for(), 29s);
-  EXPECT_FALSE(closed);
-  pass(1s);
+  // The kernel may take some more at any time, and the wait then begins anew.
+  Duration longest{};
+  for (int second = 0; second < 300 && !closed; ++second) {
+    longest = exchange.stalled_for();
+    pass(1s);
+  }
   EXPECT_TRUE(closed);
+  EXPECT_EQ(longest, 29s);
   EXPECT_EQ(server->stats().stalled, 1U);
   EXPECT_EQ(server->stats().connections, 0U);
 }
