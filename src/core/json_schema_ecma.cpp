@@ -137,13 +137,13 @@ class Translator {
  public:
   explicit Translator(std::string_view pattern) : pattern_(pattern) {}
 
-  std::expected<std::vector<RegexPart>, std::string> translate() {
+  std::expected<TranslatedRegex, std::string> translate() {
     Text main = disjunction();
     if (main && !rest().empty()) main = std::unexpected("it has a ) without a (");
     if (!main) return std::unexpected(std::move(main).error());
     if (alternatives_ && !parts_.empty()) return std::unexpected(std::string(kLookaround));
     parts_.push_back({std::move(*main), true});
-    return std::move(parts_);
+    return TranslatedRegex{std::move(parts_), visits_};
   }
 
  private:
@@ -168,6 +168,7 @@ class Translator {
       if (out.size() > kMaxExpression) return std::unexpected("it is too large");
       if (!take("|")) return out;
       out += '|';
+      ++visits_;
       if (depth_ == 0) alternatives_ = true;
     }
   }
@@ -194,9 +195,10 @@ class Translator {
     if (take("\\b")) return assertion("\\b");
     if (take("\\B")) return assertion("\\B");
     if (rest().starts_with("(?<=") || rest().starts_with("(?<!")) return trailing_lookbehind();
+    const std::uint64_t before = visits_;
     Text unit = atom();
     if (!unit) return unit;
-    return quantified(std::move(*unit));
+    return quantified(std::move(*unit), before);
   }
 
   /// Nothing of width 0 can be repeated.
@@ -206,6 +208,7 @@ class Translator {
     if (peek() == '*' || peek() == '+' || peek() == '?' || braces(low, high)) {
       return std::unexpected("it repeats an assertion");
     }
+    ++visits_;
     return std::string(text);
   }
 
@@ -245,6 +248,7 @@ class Translator {
   Text atom() {
     const char c = peek();
     if (c == '(') return group();
+    ++visits_;
     if (c == '*' || c == '+' || c == '?') {
       return std::unexpected(std::string("it has nothing to repeat before ") + c);
     }
@@ -288,7 +292,8 @@ class Translator {
     return "(?:" + *inside + ")";
   }
 
-  Text quantified(std::string unit) {
+  /// `before`: the visits without those of the unit.
+  Text quantified(std::string unit, std::uint64_t before) {
     std::uint32_t low = 0;
     std::uint32_t high = kUnlimited;
     if (take("+")) {
@@ -301,10 +306,20 @@ class Translator {
     }
     // Greedy or not makes no difference to whether there is a match.
     take("?");
+    count_repeated(before, low, high);
     if (low == 0 && high == kUnlimited) return unit + "*";
     if (low == 1 && high == kUnlimited) return unit + "+";
     if (low == 0 && high == 1) return unit + "?";
     return repeat(unit, low, high);
+  }
+
+  /// What was counted since `before` is there as often as it may be repeated, each time with a
+  /// choice whether it is.
+  void count_repeated(std::uint64_t before, std::uint32_t low, std::uint32_t high) {
+    constexpr std::uint64_t kMany = std::uint64_t{1} << 32U;  // above what can be compiled
+    const std::uint64_t times = high == kUnlimited ? std::max(low, 1U) : high;
+    const std::uint64_t each = visits_ - before + (low == high ? 0 : 1);
+    visits_ = std::min(kMany, before + times * each);
   }
 
   /// {n}, {n,} or {n,m}; anything else stays unread.
@@ -517,11 +532,12 @@ class Translator {
   int depth_ = 0;
   bool alternatives_ = false;  // outside of groups
   std::vector<RegexPart> parts_;
+  std::uint64_t visits_ = 0;
 };
 
 }  // namespace
 
-std::expected<std::vector<RegexPart>, std::string> translate_ecma_regex(std::string_view pattern) {
+std::expected<TranslatedRegex, std::string> translate_ecma_regex(std::string_view pattern) {
   return Translator(pattern).translate();
 }
 

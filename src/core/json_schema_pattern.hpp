@@ -39,11 +39,11 @@ class JsonPattern {
     bool wanted = true;
   };
 
-  JsonPattern(std::string source, std::vector<Part> parts, std::uint64_t program_size);
+  JsonPattern(std::string source, std::vector<Part> parts, std::uint64_t visits);
 
   std::string source_;
   std::vector<Part> parts_;
-  std::uint64_t program_size_;  // instructions, of all the parts
+  std::uint64_t visits_;  // TranslatedRegex::visits
 };
 
 }  // namespace sluice

@@ -257,10 +257,27 @@ TEST(JsonSchema, MatchesCatastrophicPatternsInLinearTime) {
 TEST(JsonSchema, ChargesForPatternsByTheSizeOfTheText) {
   const JsonSchema schema =
       compile(R"({"items":{"pattern":"(x+x+)+y"}})", {.limits = {.max_steps = 10'000}});
-  json::array few(1, json::value(std::string(10'000, 'x')));
+  json::array few(1, json::value(std::string(5'000, 'x')));
   EXPECT_NE(violation(schema, few).find("expected a match"), std::string::npos);
   const json::array many(100, json::value(std::string(10'000, 'x') + "y"));
   EXPECT_NE(violation(schema, many).find("more than 10000 steps"), std::string::npos);
+}
+
+TEST(JsonSchema, ChargesForWhatEachByteOfATextMeetsInAPattern) {
+  const std::string letters(120'000, 'a');
+  for (const char* pattern : {"[a-z]{900}0", "(?:[a-z]{30}){30}0", "(?:a?b?c?d?){200}0"}) {
+    const JsonSchema schema = compile(R"({"pattern":")" + std::string(pattern) + "\"}");
+    EXPECT_EQ(violation(schema, json::value(letters)),
+              "arguments: cannot be checked: it takes more than 4000000 steps")
+        << pattern;
+    EXPECT_NE(violation(schema, json::value(letters.substr(0, 1000))).find("expected a match"),
+              std::string::npos);
+  }
+  // A class of many characters is as cheap as one of few.
+  for (const char* pattern : {R"(^\\p{L}+$)", "^[a-z]+$"}) {
+    const JsonSchema schema = compile(R"({"pattern":")" + std::string(pattern) + "\"}");
+    EXPECT_EQ(violation(schema, json::value(std::string(3'000'000, 'a'))), "") << pattern;
+  }
 }
 
 TEST(JsonSchema, ChargesForComparingItems) {
