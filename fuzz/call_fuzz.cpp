@@ -280,7 +280,7 @@ class World {
     service_.emplace(offer_->definition(), shards, 0);
     changes_.emplace(registry_, shards);
     tasks_.emplace(TaskLimits{.max_tasks = 6, .per_client = 4}, executor_.clock(), *changes_);
-    dispatcher_.emplace(offer_, *service_, quota_, *changes_, *tasks_, long_messages_);
+    dispatcher_.emplace(offer_, *service_, quota_, *changes_, *tasks_, long_messages_, checks_);
     const ClientCapabilities all{.roots = true, .sampling = true, .elicitation_form = true};
     const Revision& legacy = newest_revision(Era::legacy);
     resumable_ = std::make_shared<Session>("s", "alice", legacy, all, 60s);
@@ -647,6 +647,7 @@ class World {
   std::optional<Changes> changes_;
   std::optional<TaskStore> tasks_;
   LongMessages long_messages_{executor_, nullptr, nullptr};
+  LongMessages checks_{executor_, nullptr, nullptr};
   std::optional<Dispatcher> dispatcher_;
   MessageParser parser_;
   std::shared_ptr<Session> resumable_;

@@ -19,8 +19,9 @@ Result<JsonSchema> JsonSchema::compile(const json::value& schema,
   return JsonSchema(std::make_shared<const JsonSchemaProgram>(*std::move(program)));
 }
 
-std::expected<void, JsonSchemaViolation> JsonSchema::validate(const json::value& instance) const {
-  std::expected<void, ViolationDraft> checked = check_json_schema(*program_, instance);
+std::expected<void, JsonSchemaViolation> JsonSchema::validate(const json::value& instance,
+                                                              std::uint64_t max_steps) const {
+  std::expected<void, ViolationDraft> checked = check_json_schema(*program_, instance, max_steps);
   if (checked) return {};
   return std::unexpected(std::move(checked).error().finish());
 }

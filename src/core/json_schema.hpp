@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,6 +53,8 @@ struct JsonSchemaViolation {
   std::string path;
   /// Such as `expected integer, got string`. Quotes at most a few dozen bytes of the instance.
   std::string message;
+  /// The steps, or the depth, did not suffice to find out, or to say why not.
+  bool is_unfinished = false;
 
   /// `arguments.items[2].to: expected integer, got string`, given "arguments" as the root's name.
   std::string describe(std::string_view root) const;
@@ -77,8 +80,11 @@ class JsonSchema {
   /// Whether `instance` follows the schema; if not, the first violation. Where no alternative of an
   /// anyOf or oneOf matches, it is that of the closest one, if there is one. Does not allocate
   /// for an instance that is valid, unless the schema has uniqueItems, propertyNames, or
-  /// unevaluated* over more than 128 members.
-  std::expected<void, JsonSchemaViolation> validate(const json::value& instance) const;
+  /// unevaluated* over more than 128 members. Takes no more than `max_steps`, nor more than its
+  /// limits allow.
+  std::expected<void, JsonSchemaViolation> validate(
+      const json::value& instance,
+      std::uint64_t max_steps = std::numeric_limits<std::uint64_t>::max()) const;
 
  private:
   explicit JsonSchema(std::shared_ptr<const JsonSchemaProgram> program);

@@ -247,6 +247,16 @@ TEST(JsonSchema, SaysLessWhereSayingMoreTakesTooLong) {
             "arguments: does not follow the schema; to say why, it takes more than 30 steps");
 }
 
+TEST(JsonSchema, SaysWhetherMoreStepsMayHelp) {
+  const JsonSchema schema = compile(R"({"items":{"type":"integer"}})");
+  const json::value good = json::array(100, 1);
+  EXPECT_TRUE(schema.validate(good).has_value());
+  EXPECT_TRUE(schema.validate(good, 10).error().is_unfinished);
+  EXPECT_EQ(schema.validate(good, 10).error().message,
+            "cannot be checked: it takes more than 10 steps");
+  EXPECT_FALSE(schema.validate(json::array(100, "a"), 50).error().is_unfinished);
+}
+
 TEST(JsonSchema, MatchesCatastrophicPatternsInLinearTime) {
   const json::value text(std::string(100'000, 'a') + "b");
   EXPECT_NE(violation(compile(R"({"pattern":"^(a+)+$"})"), text), "");

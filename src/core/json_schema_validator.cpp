@@ -70,9 +70,10 @@ const PropertyRule* find_property(const ObjectRules& rules, std::string_view nam
 /// `seen`, where it is not null, is given what the schema evaluates, also if it fails in the end.
 class Validator {
  public:
-  Validator(const JsonSchemaProgram& program, ViolationDraft* violation)
+  Validator(const JsonSchemaProgram& program, std::uint64_t max_steps, ViolationDraft* violation)
       : program_(program),
-        work_{.steps = program.limits.max_steps, .depth = program.limits.max_depth},
+        max_steps_(std::min(program.limits.max_steps, max_steps)),
+        work_{.steps = max_steps_, .depth = program.limits.max_depth},
         violation_(violation) {}
 
   bool run(const json::value& instance) { return check(0, instance, nullptr); }
@@ -83,7 +84,7 @@ class Validator {
     return work_.too_deep
                ? "it takes more than " + counted(program_.limits.max_depth, "level", "levels") +
                      " of schemas"
-               : "it takes more than " + counted(program_.limits.max_steps, "step", "steps");
+               : "it takes more than " + counted(max_steps_, "step", "steps");
   }
 
  private:
@@ -524,6 +525,7 @@ class Validator {
   }
 
   const JsonSchemaProgram& program_;
+  std::uint64_t max_steps_;
   WorkBudget work_;
   ViolationDraft* violation_;
   const Scope* scope_ = nullptr;
@@ -532,19 +534,22 @@ class Validator {
 }  // namespace
 
 std::expected<void, ViolationDraft> check_json_schema(const JsonSchemaProgram& program,
-                                                      const json::value& instance) {
-  Validator silent(program, nullptr);
+                                                      const json::value& instance,
+                                                      std::uint64_t max_steps) {
+  Validator silent(program, max_steps, nullptr);
   if (silent.run(instance)) return {};
   ViolationDraft violation;
   if (silent.is_exhausted()) {
+    violation.is_unfinished = true;
     violation.message = "cannot be checked: " + silent.describe_exhaustion();
     return std::unexpected(std::move(violation));
   }
   // Only now is it worth its while to say why.
-  Validator explaining(program, &violation);
+  Validator explaining(program, max_steps, &violation);
   explaining.run(instance);
   if (explaining.is_exhausted()) {
     violation = {};
+    violation.is_unfinished = true;
     violation.message =
         "does not follow the schema; to say why, " + explaining.describe_exhaustion();
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <expected>
 
 #include "core/json.hpp"
@@ -8,8 +9,9 @@
 
 namespace sluice {
 
-/// Whether `instance` follows the schema, and how not.
+/// Whether `instance` follows the schema, and how not, in at most `max_steps` for either.
 std::expected<void, ViolationDraft> check_json_schema(const JsonSchemaProgram& program,
-                                                      const json::value& instance);
+                                                      const json::value& instance,
+                                                      std::uint64_t max_steps);
 
 }  // namespace sluice

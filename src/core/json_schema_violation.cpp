@@ -48,6 +48,7 @@ JsonSchemaViolation ViolationDraft::finish() && {
     std::visit([&out](const auto& part) { append_json_path(out.path, part); }, step);
   }
   out.message = std::move(message);
+  out.is_unfinished = is_unfinished;
   return out;
 }
 

@@ -18,6 +18,7 @@ struct ViolationDraft {
   std::vector<std::variant<std::size_t, std::string_view>> path;  // the innermost step first
   std::uint8_t expected_types = 0;  // if it is that the value has none of them
   bool names_value = false;         // const or enum
+  bool is_unfinished = false;       // JsonSchemaViolation::is_unfinished
 
   /// The larger, the closer the instance came to following the schema.
   std::size_t closeness() const;

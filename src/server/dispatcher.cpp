@@ -12,9 +12,13 @@
 #include "server/listen.hpp"
 #include "server/long_messages.hpp"
 #include "server/pending_request.hpp"
+#include "server/tool_run.hpp"
 
 namespace sluice {
 namespace {
+
+/// Of a validation on the loop, which is below a millisecond then.
+constexpr std::uint64_t kStepsAtOnce = 20'000;
 
 /// The revision that an initialize agrees on; null if it names none.
 const Revision* revision_to_initialize(const Message& message) {
@@ -31,13 +35,15 @@ std::unexpected<Error> no_skills() {
 }  // namespace
 
 Dispatcher::Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota,
-                       Changes& changes, TaskStore& tasks, LongMessages& long_messages)
+                       Changes& changes, TaskStore& tasks, LongMessages& long_messages,
+                       LongMessages& checks)
     : offer_(std::move(offer)),
       streams_(&streams),
       calls_(streams, quota),
       changes_(&changes),
       tasks_(offer_, calls_, tasks),
-      long_messages_(&long_messages) {
+      long_messages_(&long_messages),
+      checks_(&checks) {
   if (!definition().instructions.empty()) {
     instructions_ = R"(,"instructions":)";
     append_json_string(instructions_, definition().instructions);
@@ -355,7 +361,6 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
 Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* headers,
                               RequestContext context, std::shared_ptr<Session> session,
                               Caller& caller, std::string& out) {
-  static const json::value kNoArguments(json::object_kind);
   const Revision& revision = *context.revision;
   const json::value* const name =
       message.params == nullptr ? nullptr : message.params->if_contains("name");
@@ -369,21 +374,37 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
                  &revision, out);
   }
-  const json::value* given = message.params->if_contains("arguments");
-  if (given == nullptr) given = &kNoArguments;
-  if (!given->is_object()) {
+  const json::value& given = arguments_of(message);
+  if (!given.is_object()) {
     return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
                  &revision, out);
   }
   const CompiledTool& compiled = offer_->schemas().of(*tool);
   if (headers != nullptr && revision.routing_headers) {
     const Result<void> mirrored =
-        check_parameter_headers(compiled.headers, given->get_object(), *headers);
+        check_parameter_headers(compiled.headers, given.get_object(), *headers);
     if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
   }
   Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal());
   if (!plan) return error(message.id, plan.error(), &revision, out);
-  if (const auto valid = compiled.input.validate(*given); !valid) {
+  const auto valid = compiled.input.validate(given, kStepsAtOnce);
+  if (!valid && valid.error().is_unfinished) {
+    TaskService::Run run = [checks = checks_, tool, &input = compiled.input,
+                            text = std::string(message.text)](const auto& call) {
+      run_tool_checked(*checks, *tool, input, text, call);
+    };
+    if (plan->when == TaskPlan::When::now) {
+      return begin_task(message, *tool, std::move(context), std::move(session), caller, *plan,
+                        std::move(run), out);
+    }
+    return defer(message, &compiled, std::move(context), std::move(session), caller, out,
+                 [&](const std::shared_ptr<PendingRequest>& call) -> Result<void> {
+                   if (plan->when == TaskPlan::When::later) tasks_.let_begin(*call);
+                   run(call);
+                   return {};
+                 });
+  }
+  if (!valid) {
     std::string text = "Invalid params: " + valid.error().describe("arguments");
     if (!revision.input_errors) {
       return error(message.id, {kInvalidParams, std::move(text), {}}, &revision, out);
@@ -398,7 +419,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     results().append_tool_result(out, message.id, revision, refusal);
     return {};
   }
-  const json::object* const arguments = &given->get_object();
+  const json::object* const arguments = &given.get_object();
   if (plan->when == TaskPlan::When::now) {
     return begin_task(message, *tool, std::move(context), std::move(session), caller, *plan,
                       TaskService::run_of(*tool, *arguments), out);

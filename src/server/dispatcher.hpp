@@ -38,9 +38,10 @@ struct Outcome {
 /// MCP's methods on one loop, for every era and transport.
 class Dispatcher {
  public:
-  /// `quota` is that of the calls of all loops, as in Calls.
+  /// `quota` is that of the calls of all loops, as in Calls. `checks` is for calls whose arguments
+  /// take long to check.
   Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota, Changes& changes,
-             TaskStore& tasks, LongMessages& long_messages);
+             TaskStore& tasks, LongMessages& long_messages, LongMessages& checks);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -134,6 +135,7 @@ class Dispatcher {
   Changes* changes_;
   TaskService tasks_;
   LongMessages* long_messages_;
+  LongMessages* checks_;
   std::string instructions_;  // a JSON member with a comma before it, or empty
 };
 

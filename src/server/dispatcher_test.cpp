@@ -101,6 +101,55 @@ TEST_F(DispatcherTest, ArgumentsMustFollowTheToolsSchema) {
   EXPECT_EQ(error_code(bench.request("tools/call", wrong, caller)), -32602);
 }
 
+// 2.3 million steps, half of what is allowed.
+TEST_F(DispatcherTest, ArgumentsThatTakeLongToCheckAreCheckedBesideTheLoop) {
+  Tool slow = bench.definition.tools[1];
+  slow.name = "slow";
+  slow.input_schema = R"({"type":"object","properties":{"a":{"pattern":"[a-z]{900}0$"}}})";
+  slow.task_support = TaskSupport::optional;
+  Tool at_once = slow;
+  at_once.name = "at_once";
+  at_once.handler = Tool::Immediate(
+      [](const json::object&) -> Result<ToolResult> { return ToolResult{.text = "reached"}; });
+  bench.definition.tools.insert(bench.definition.tools.end(), {slow, at_once});
+  bench.serve();
+  const auto call = [&](std::string_view tool, std::string_view end, std::string_view more = "") {
+    return R"("name":")" + std::string(tool) + R"(","arguments":{"a":")" +
+           std::string(10'000, 'a').append(end) + "\"}" + std::string(more);
+  };
+  const auto answer = [&](const std::string& params) {
+    EXPECT_EQ(bench.request("tools/call", params, caller), "");
+    EXPECT_EQ(bench.outcome.kind, Outcome::Kind::pending);
+    EXPECT_TRUE(caller.channel().replies.empty());
+    bench.run_all();
+    return caller.channel().replies.empty() ? "" : caller.channel().replies.back();
+  };
+  EXPECT_THAT(answer(modern(call("at_once", "0"))), HasSubstr("reached"));
+  const std::string refused = answer(modern(call("at_once", "1")));
+  EXPECT_THAT(refused, HasSubstr("arguments.a: expected a match of"));
+  EXPECT_THAT(refused, HasSubstr(R"("isError":true)"));
+  const std::string too_long = std::string(10'000, 'a') + "0";
+  EXPECT_THAT(answer(modern(call("at_once", too_long))),
+              HasSubstr("it takes more than 4000000 steps"));
+  EXPECT_EQ(answer(modern(call("slow", "0"))), "");
+  ASSERT_EQ(bench.calls.size(), 1U);
+  bench.calls[0]->complete({.text = "done"});
+  EXPECT_THAT(caller.channel().replies.back(), HasSubstr("done"));
+  // Whoever leaves meanwhile runs nothing.
+  bench.request("tools/call", modern(call("slow", "0")), caller);
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_EQ(bench.calls.size(), 1U);
+
+  bench.request("initialize", R"("protocolVersion":"2025-06-18","capabilities":{})", caller);
+  EXPECT_EQ(error_code(answer(call("slow", "1"))), -32602);
+  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", caller);
+  EXPECT_THAT(bench.request("tools/call", call("slow", "0", R"(,"task":{})"), caller),
+              HasSubstr(R"("status":"working")"));
+  bench.run_all();
+  EXPECT_EQ(bench.calls.size(), 2U);
+}
+
 TEST_F(DispatcherTest, ResultsMustFollowTheOutputSchema) {
   std::string structured;
   bool is_error = false;

@@ -23,6 +23,7 @@ struct LongMessage::Work {
   void parse() {
     if (!is_batch(text)) {
       message = parser.parse(text);
+      if (message && check) check(*message);
       return;
     }
     batch = parser.parse_batch(text, kMaxBatch);
@@ -40,6 +41,7 @@ struct LongMessage::Work {
   }
 
   std::string text;
+  LongMessages::Check check;
   MessageParser parser;
   Parsed message = std::unexpected(MessageError{});
   std::expected<std::vector<std::string_view>, MessageError> batch =
@@ -49,8 +51,12 @@ struct LongMessage::Work {
   LongMessage* owner = nullptr;  // for its loop; null once that is gone
 };
 
-LongMessage::LongMessage(LongMessages& all, std::string text, Executor::Task ready)
-    : all_(&all), work_(std::make_shared<Work>()), ready_(std::move(ready)) {
+LongMessage::LongMessage(LongMessages& all, std::string client, std::string text,
+                         Executor::Task ready)
+    : all_(&all),
+      client_(std::move(client)),
+      work_(std::make_shared<Work>()),
+      ready_(std::move(ready)) {
   work_->owner = this;
   if (share_.hold(all.memory_, text.size())) {
     work_->text = std::move(text);
@@ -83,17 +89,24 @@ const std::expected<Message, MessageError>& LongMessage::message(std::size_t ind
   return work_->messages[index];
 }
 
-std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Task ready) {
-  std::unique_ptr<LongMessage> message(new LongMessage(*this, std::move(text), std::move(ready)));
-  waiting_.push_back(message.get());
+std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Task ready,
+                                                 std::string client, Check check) {
+  std::unique_ptr<LongMessage> message(
+      new LongMessage(*this, std::move(client), std::move(text), std::move(ready)));
+  message->work_->check = std::move(check);
+  waiting_[message->client_].push_back(message.get());
   begin_next();
   return message;
 }
 
 void LongMessages::begin_next() {
   if (current_ != nullptr || is_busy_ || waiting_.empty()) return;
-  current_ = waiting_.front();
-  waiting_.pop_front();
+  auto turn = waiting_.upper_bound(last_);
+  if (turn == waiting_.end()) turn = waiting_.begin();
+  last_ = turn->first;
+  current_ = turn->second.front();
+  turn->second.pop_front();
+  if (turn->second.empty()) waiting_.erase(turn);
   is_busy_ = true;
   // At a shutdown the worker may outlive this, but not the loop, which then runs nothing any more.
   auto job = [this, loop = loop_, work = current_->work_] {
@@ -120,7 +133,10 @@ void LongMessages::end(const std::shared_ptr<LongMessage::Work>& work) {
 }
 
 void LongMessages::remove(LongMessage& message) {
-  std::erase(waiting_, &message);
+  if (const auto turn = waiting_.find(message.client_); turn != waiting_.end()) {
+    std::erase(turn->second, &message);
+    if (turn->second.empty()) waiting_.erase(turn);
+  }
   if (current_ == &message) current_ = nullptr;
   begin_next();
 }

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <deque>
 #include <expected>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,9 +45,10 @@ class LongMessage final : public PreparedBody {
   /// What the worker has meanwhile.
   struct Work;
 
-  LongMessage(LongMessages& all, std::string text, Executor::Task ready);
+  LongMessage(LongMessages& all, std::string client, std::string text, Executor::Task ready);
 
   LongMessages* all_;
+  std::string client_;
   std::shared_ptr<Work> work_;
   Executor::Task ready_;
   BudgetShare share_;  // of the text
@@ -54,7 +57,8 @@ class LongMessage final : public PreparedBody {
 
 /// Has long messages parsed by a worker, for that takes long enough for others on the loop to
 /// notice; one after another, so that the value of only one, which may be many times as large as
-/// its text, is in memory. Belongs to its loop, and outlives its messages.
+/// its text, is in memory. Clients have their turns. Belongs to its loop, and outlives its
+/// messages.
 class LongMessages {
  public:
   /// Bytes of a message that is worth it. Parsing a shorter one takes about as long as a read.
@@ -64,15 +68,22 @@ class LongMessages {
   /// other there is no limit.
   LongMessages(Executor& loop, WorkerPool* workers, MemoryBudget* memory)
       : loop_(&loop), workers_(workers), memory_(memory) {}
+  LongMessages(const LongMessages&) = delete;
+  LongMessages& operator=(const LongMessages&) = delete;
 
   /// That of its messages, or null.
   [[nodiscard]] MemoryBudget* memory() const { return memory_; }
 
   static bool is_long(std::string_view text) { return text.size() > kLong; }
 
-  /// Parses `text`. `ready` runs on a later turn, unless the message is gone by then.
-  /// When there is no memory for it, what comes of it is an error that says so.
-  std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready);
+  /// What else takes long and needs the message, which is no batch. On the worker's thread.
+  using Check = std::move_only_function<void(const Message&)>;
+
+  /// Parses `text`, and runs `check` if it is a message. `ready` runs on a later turn, unless the
+  /// message is gone by then. When there is no memory for it, what comes of it is an error that
+  /// says so.
+  std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready,
+                                     std::string client = {}, Check check = {});
 
  private:
   friend class LongMessage;
@@ -83,7 +94,8 @@ class LongMessages {
   Executor* loop_;
   WorkerPool* workers_;
   MemoryBudget* memory_;
-  std::deque<LongMessage*> waiting_;
+  std::map<std::string, std::deque<LongMessage*>> waiting_;  // of each client; none is empty
+  std::string last_;                                         // whose turn was last
   LongMessage* current_ = nullptr;  // whose value is in memory, or being made
   bool is_busy_ = false;            // so is the worker, perhaps for one that is gone
 };

@@ -80,6 +80,37 @@ TEST_F(LongMessagesTest, ParsesBatches) {
   EXPECT_EQ(batch->message(2)->id, "3");
 }
 
+TEST_F(LongMessagesTest, ClientsHaveTheirTurns) {
+  std::vector<std::unique_ptr<LongMessage>> held;
+  std::string turns;
+  for (const std::string client : {"a", "a", "a", "c", "b", "a", "b"}) {
+    held.push_back(messages.parse(
+        ping(1),
+        [&, client, number = held.size()] {
+          turns += client;
+          held[number] = nullptr;
+        },
+        client));
+  }
+  executor.run();
+  EXPECT_EQ(turns, "abcabaa");
+}
+
+TEST_F(LongMessagesTest, ChecksWhatIsAMessage) {
+  std::vector<std::unique_ptr<LongMessage>> held;
+  std::string checked;
+  for (const std::string& text : {ping(1), std::string("{1,2"), ping(3)}) {
+    held.push_back(
+        messages.parse(text, [] {}, {}, [&](const Message& message) { checked += message.id; }));
+  }
+  for (auto& each : held) {
+    executor.run();
+    EXPECT_TRUE(each->is_ready());
+    each = nullptr;
+  }
+  EXPECT_EQ(checked, "13");
+}
+
 TEST_F(LongMessagesTest, DrawsOnItsMemory) {
   std::vector<std::unique_ptr<LongMessage>> many;
   for (int i = 1; i <= 6; ++i) many.push_back(parse(ping(i)));

@@ -104,10 +104,10 @@ struct ServerHost::Loop {
   Loop(const RefPtr<LoopOffer>& offer, const AccessPolicy& access, SessionRegistry& sessions,
        ClientQuota& calls, Changes& changes, TaskStore& tasks, StreamManager& manager,
        std::vector<StreamShard> shards, std::size_t index, WorkerPool& parsers,
-       MemoryBudget& memory, HttpEndpoint::Options options)
+       WorkerPool& checkers, MemoryBudget& memory, HttpEndpoint::Options options)
       : streams(&manager),
         service(offer, access, sessions, calls, changes, tasks, std::move(shards), index, &parsers,
-                &memory),
+                &checkers, &memory),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
@@ -139,7 +139,8 @@ struct ServerHost::State {
   MemoryBudget connection_memory;
   ClientQuota calls;
   LoopPool pool;
-  WorkerPool parsers{1, SIZE_MAX};  // of long messages, at most one a loop at a time
+  WorkerPool parsers{1, SIZE_MAX};   // of long messages, at most one a loop at a time
+  WorkerPool checkers{1, SIZE_MAX};  // of what takes long to check, the same
   StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::unique_ptr<Changes> changes;
@@ -208,10 +209,10 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   std::vector<HttpHandler*> handlers;
   std::vector<LineService*> line_services;
   for (std::size_t i = 0; i < count; ++i) {
-    server.loops.push_back(
-        std::make_unique<Loop>(server.for_loop(server.first), server.access, server.sessions,
-                               server.calls, *server.changes, *server.tasks, *server.managers[i],
-                               shards, i, server.parsers, server.connection_memory, endpoint));
+    server.loops.push_back(std::make_unique<Loop>(
+        server.for_loop(server.first), server.access, server.sessions, server.calls,
+        *server.changes, *server.tasks, *server.managers[i], shards, i, server.parsers,
+        server.checkers, server.connection_memory, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }

@@ -202,7 +202,7 @@ class ServerBench {
   void serve() {
     results.emplace(definition);
     offer = RefPtr(new LoopOffer(Offer::make(definition).value(), *results));
-    dispatcher.emplace(offer, *services[0], quota, *changes, *tasks, long_messages);
+    dispatcher.emplace(offer, *services[0], quota, *changes, *tasks, long_messages, checks);
   }
 
   /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
@@ -269,6 +269,7 @@ class ServerBench {
   std::optional<ResultWriter> results;
   RefPtr<LoopOffer> offer;
   LongMessages long_messages{executors[0], nullptr, nullptr};
+  LongMessages checks{executors[0], nullptr, nullptr};
   std::optional<Dispatcher> dispatcher;
   MessageParser parser;
   Outcome outcome;

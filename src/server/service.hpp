@@ -16,19 +16,21 @@ namespace sluice {
 
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
-  /// `parsers` and `memory` as for LongMessages.
+  /// `parsers` and `memory` as for LongMessages. `checkers` check what takes long to check, and as
+  /// that may be much longer than to parse, are others.
   /// `offer` may be followed by others (Dispatcher::take()), whose stream methods are the same.
   Service(const RefPtr<LoopOffer>& offer, const AccessPolicy& policy,
           SessionRegistry& open_sessions, ClientQuota& calls, Changes& announced, TaskStore& tasks,
           std::vector<StreamShard> shards, std::size_t loop, WorkerPool* parsers = nullptr,
-          MemoryBudget* memory = nullptr)
+          WorkerPool* checkers = nullptr, MemoryBudget* memory = nullptr)
       : first(offer),
         access(&policy),
         sessions(&open_sessions),
         changes(&announced),
         streams(offer->definition(), std::move(shards), loop),
         long_messages(streams.executor(), parsers, memory),
-        dispatcher(offer, streams, calls, announced, tasks, long_messages) {}
+        checks(streams.executor(), checkers, memory),
+        dispatcher(offer, streams, calls, announced, tasks, long_messages, checks) {}
 
   RefPtr<LoopOffer> first;  // which the stream methods are of
   const AccessPolicy* access;
@@ -36,6 +38,7 @@ struct Service {
   Changes* changes;           // the same
   StreamService streams;
   LongMessages long_messages;
+  LongMessages checks;
   Dispatcher dispatcher;
   /// A message has been handled: gives back what a long one, or a long answer, took.
   void trim() {

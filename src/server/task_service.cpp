@@ -9,6 +9,7 @@
 #include "protocol/task.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/task_result.hpp"
+#include "server/tool_run.hpp"
 
 namespace sluice {
 namespace {
@@ -33,21 +34,6 @@ constexpr std::string_view kCursorPurpose = "tasks/list\n";
 
 std::unexpected<Error> not_a_task() {
   return fail(kInvalidParams, "Failed to retrieve task: Task not found, or it has expired");
-}
-
-void run_tool(const Tool& tool, const json::object& arguments,
-              const std::shared_ptr<PendingRequest>& call) {
-  if (const auto* immediate = std::get_if<Tool::Immediate>(&tool.handler)) {
-    const Result<ToolResult> result = (*immediate)(arguments);
-    if (result) {
-      call->complete(*result);
-    } else {
-      call->fail(result.error());
-    }
-    return;
-  }
-  const Result<void> started = std::get<Tool::Deferred>(tool.handler)(arguments, call);
-  if (!started) call->fail(started.error());
 }
 
 }  // namespace

@@ -479,7 +479,7 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   bench.definition.tools[1].task_support = TaskSupport::optional;
   bench.serve();
   Dispatcher elsewhere(bench.offer, *bench.services[1], bench.quota, *bench.changes, *bench.tasks,
-                       bench.long_messages);
+                       bench.long_messages, bench.checks);
   RecordingCaller caller;
   const auto ask_elsewhere = [&](std::string_view method, const std::string& params) {
     MessageParser parser;
