@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/client.hpp"
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
 #include "core/random.hpp"
@@ -13,16 +14,16 @@ SessionRegistry::Shard& SessionRegistry::shard_of(const std::string& id) {
   return shards_[std::hash<std::string>{}(id) % kShards];
 }
 
-Result<void> SessionRegistry::add(const std::string& principal, std::uint64_t number,
+Result<void> SessionRegistry::add(const std::string& name, std::uint64_t number,
                                   std::shared_ptr<Session> session, std::function<void()> end) {
   std::optional<Displaced> displaced;
   {
     const std::lock_guard lock(clients_mutex_);
-    Client& client = clients_[principal];
+    Client& client = clients_[name];
     const bool is_full = client.held.size() >= limits_.per_client;
     if (is_full || size() >= limits_.max_sessions) {
       displaced = make_room(client);
-      if (!displaced) forget_unused(principal);
+      if (!displaced) forget_unused(name);
       if (!displaced && is_full) {
         return over_limit("You have " + std::to_string(limits_.per_client) +
                           " sessions in use, the most a client may (sessions-per-client); end some "
@@ -37,7 +38,9 @@ Result<void> SessionRegistry::add(const std::string& principal, std::uint64_t nu
     if (end) ends_.emplace(number, std::move(end));
     set_held(client);
     size_.fetch_add(1, std::memory_order_relaxed);
-    if (displaced && displaced->session != nullptr) forget_unused(displaced->session->principal());
+    if (displaced && displaced->session != nullptr) {
+      forget_unused(client_of(displaced->session->principal()));
+    }
   }
   if (!displaced) return {};
   displaced_.fetch_add(1, std::memory_order_relaxed);
@@ -104,8 +107,8 @@ SessionRegistry::Displaced SessionRegistry::displace(Client& client, Held::itera
   return displaced;
 }
 
-void SessionRegistry::forget_unused(const std::string& principal) {
-  const auto client = clients_.find(principal);
+void SessionRegistry::forget_unused(const std::string& name) {
+  const auto client = clients_.find(name);
   if (client != clients_.end() && client->second.held.empty()) clients_.erase(client);
 }
 
@@ -116,10 +119,11 @@ void SessionRegistry::set_held(Client& client) {
 Result<std::unique_ptr<SessionRegistry::Place>> SessionRegistry::take_place(
     const std::string& principal, std::function<void()> end) {
   const std::uint64_t number = ++last_number_;
-  if (Result<void> added = add(principal, number, nullptr, std::move(end)); !added) {
+  std::string name = client_of(principal);
+  if (Result<void> added = add(name, number, nullptr, std::move(end)); !added) {
     return std::unexpected(std::move(added.error()));
   }
-  return std::make_unique<Place>(*this, principal, number);
+  return std::make_unique<Place>(*this, std::move(name), number);
 }
 
 Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& principal,
@@ -134,7 +138,7 @@ Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& prin
     const std::lock_guard lock(shard.mutex);
     shard.sessions.emplace(session->id(), Entry{session, number});
   }
-  if (Result<void> added = add(principal, number, session, {}); !added) {
+  if (Result<void> added = add(client_of(principal), number, session, {}); !added) {
     erase(*session, number);
     return std::unexpected(std::move(added.error()));
   }
@@ -171,20 +175,20 @@ bool SessionRegistry::erase(const Session& session, std::uint64_t& number) {
 void SessionRegistry::remove(Session& session) {
   std::uint64_t number = 0;
   if (!erase(session, number)) return;
-  release(session.principal(), number);
+  release(client_of(session.principal()), number);
   session.end();
 }
 
-void SessionRegistry::release(const std::string& principal, std::uint64_t number) {
+void SessionRegistry::release(const std::string& name, std::uint64_t number) {
   std::function<void()> end;  // destroyed after the lock
   const std::lock_guard lock(clients_mutex_);
-  const auto client = clients_.find(principal);
+  const auto client = clients_.find(name);
   // It may have made room for another.
   if (client == clients_.end() || client->second.held.erase(number) == 0) return;
   if (auto node = ends_.extract(number)) end = std::move(node.mapped());
   size_.fetch_sub(1, std::memory_order_relaxed);
   set_held(client->second);
-  forget_unused(principal);
+  forget_unused(name);
 }
 
 void SessionRegistry::sweep() {

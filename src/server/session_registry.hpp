@@ -37,7 +37,8 @@ struct SessionLimits {
 ///
 /// At a limit a session ends to make room for the next: of the client that has most of all, or has
 /// as many as it may, the one that was used longest ago with nothing under way. A client that has
-/// two more than another ends one even if all of them are busy, so whoever has none gets one.
+/// two more than another ends one even if all of them are busy, so whoever has none gets one. A
+/// client is client_of() a principal.
 class SessionRegistry {
  public:
   SessionRegistry(SessionLimits limits, const Clock& clock) : limits_(limits), clock_(&clock) {}
@@ -48,15 +49,15 @@ class SessionRegistry {
   /// back.
   class Place {
    public:
-    Place(SessionRegistry& registry, std::string principal, std::uint64_t number)
-        : registry_(&registry), principal_(std::move(principal)), number_(number) {}
-    ~Place() { registry_->release(principal_, number_); }
+    Place(SessionRegistry& registry, std::string client, std::uint64_t number)
+        : registry_(&registry), client_(std::move(client)), number_(number) {}
+    ~Place() { registry_->release(client_, number_); }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
    private:
     SessionRegistry* registry_;
-    std::string principal_;
+    std::string client_;
     std::uint64_t number_;
   };
   /// `end` runs on any thread if the session must make room for another; it is always busy.
@@ -118,9 +119,9 @@ class SessionRegistry {
 
   Shard& shard_of(const std::string& id);
   /// Finds a place for a session, and ends what makes room.
-  Result<void> add(const std::string& principal, std::uint64_t number,
-                   std::shared_ptr<Session> session, std::function<void()> end);
-  void release(const std::string& principal, std::uint64_t number);
+  Result<void> add(const std::string& name, std::uint64_t number, std::shared_ptr<Session> session,
+                   std::function<void()> end);
+  void release(const std::string& name, std::uint64_t number);
   bool erase(const Session& session, std::uint64_t& number);
 
   // With the clients locked.
@@ -129,7 +130,7 @@ class SessionRegistry {
   static void look(Client& client, std::size_t& looks, Idle& idle);
   Displaced displace(Client& client, Held::iterator at);
   void set_held(Client& client);
-  void forget_unused(const std::string& principal);
+  void forget_unused(const std::string& name);
 
   const SessionLimits limits_;
   const Clock* clock_;
@@ -137,7 +138,7 @@ class SessionRegistry {
   std::atomic<std::size_t> size_ = 0;
   std::atomic<std::size_t> displaced_ = 0;
   std::mutex clients_mutex_;
-  std::map<std::string, Client, std::less<>> clients_;
+  std::map<std::string, Client, std::less<>> clients_;  // by name
   Ranking<Client> ranking_;
   std::unordered_map<std::uint64_t, std::function<void()>> ends_;  // of those kept elsewhere
   std::atomic<std::uint64_t> last_number_ = 0;

@@ -219,6 +219,16 @@ TEST_F(SessionRegistryTest, KeepsToItsLimitsWhileAllAreBusy) {
   EXPECT_EQ(registry.displaced(), 0U);
 }
 
+TEST_F(SessionRegistryTest, ANetworkOfIpv6IsOneClient) {
+  const auto first = busy("2001:db8::1");
+  const auto second = busy("2001:db8::2");
+  EXPECT_FALSE(begin("2001:db8::3"));
+  EXPECT_EQ(registry.find(first.session->id(), "2001:db8::2"), nullptr) << "it is not theirs";
+  const auto elsewhere = busy("2001:db8:0:1::1");
+  registry.remove(*first.session);
+  EXPECT_TRUE(begin("2001:db8::3"));
+}
+
 TEST_F(SessionRegistryTest, OnesOwnIdleSessionMakesRoomAtOnesOwnLimit) {
   const auto first = begin().value();
   loop.advance(1s);

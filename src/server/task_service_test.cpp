@@ -401,6 +401,23 @@ TEST_F(TaskServiceTest, TasksOfOneClientAndOfAllAreLimited) {
   EXPECT_EQ(error_code(call("later")), 0);
 }
 
+TEST_F(TaskServiceTest, ANetworkOfIpv6IsOneClient) {
+  serve({.max_tasks = 10, .per_client = 2});
+  std::vector<std::string> created;
+  for (const char* const address : {"2001:db8::1", "2001:db8::2", "2001:db8::3"}) {
+    RecordingCaller one(address);
+    bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", one);
+    created.push_back(bench.request("tools/call", R"("name":"later","task":{})", one));
+  }
+  EXPECT_EQ(error_code(created[2]), kLimitReached);
+  // What each of them has is its own.
+  RecordingCaller second("2001:db8::2");
+  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", second);
+  const std::string listed = bench.request("tasks/list", "", second);
+  EXPECT_THAT(listed, HasSubstr(id_of(created[1])));
+  EXPECT_THAT(listed, Not(HasSubstr(id_of(created[0]))));
+}
+
 TEST_F(TaskServiceTest, TheOldestTaskThatHasEndedMakesRoomForAnother) {
   serve({.max_tasks = 3, .per_client = 3});
   initialize();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/client.hpp"
 #include "core/random.hpp"
 #include "rpc/error_codes.hpp"
 #include "stream/stream_error.hpp"
@@ -39,7 +40,7 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
                                    " tasks under way, the most a client may (tasks-per-client); "
                                    "wait for some, or cancel them");
   }
-  Owner& owner = owners_[creation.principal];
+  Owner& owner = owners_[client_of(creation.principal)];
   const std::uint64_t number = ++last_number_;
   auto task =
       std::make_shared<TaskRecord>(TaskRecord::Details{.id = random_id(kIdLength),
@@ -64,7 +65,7 @@ bool TaskStore::has_room(const std::string& principal) {
 }
 
 bool TaskStore::is_at_limit(const std::string& principal) const {
-  const auto owner = owners_.find(principal);
+  const auto owner = owners_.find(client_of(principal));
   return owner != owners_.end() && owner->second.tasks.size() >= environment_->limits.per_client;
 }
 
@@ -73,7 +74,7 @@ bool TaskStore::is_full(const std::string& principal) const {
 }
 
 std::shared_ptr<TaskRecord> TaskStore::dispensable(const std::string& principal) const {
-  const auto found = owners_.find(principal);
+  const auto found = owners_.find(client_of(principal));
   const Owner* const own = found == owners_.end() ? nullptr : &found->second;
   const Owner* const most = ranking_.most();
   const bool has_less =
@@ -88,7 +89,7 @@ std::shared_ptr<TaskRecord> TaskStore::dispensable(const std::string& principal)
 }
 
 void TaskStore::remove(const TaskRecord& task) {
-  const auto owner = owners_.find(task.principal());
+  const auto owner = owners_.find(client_of(task.principal()));
   owner->second.tasks.erase(task.number());
   ranking_.set(owner->second, owner->second.tasks.size());
   if (owner->second.tasks.empty()) owners_.erase(owner);
@@ -119,13 +120,15 @@ std::vector<std::shared_ptr<TaskRecord>> TaskStore::list(const std::string& prin
   std::vector<std::shared_ptr<TaskRecord>> tasks;
   const TimePoint now = clock_->now();
   const std::lock_guard lock(mutex_);
-  const auto owner = owners_.find(principal);
+  const auto owner = owners_.find(client_of(principal));
   if (owner == owners_.end()) return tasks;
   const ByNumber& own = owner->second.tasks;
   for (auto each = own.upper_bound(after); each != own.end(); ++each) {
     if (tasks.size() == count) break;
     const TaskRecord& task = *each->second;
-    if (&task.revision() == &revision && task.expires() > now) tasks.push_back(each->second);
+    if (task.principal() == principal && &task.revision() == &revision && task.expires() > now) {
+      tasks.push_back(each->second);
+    }
   }
   return tasks;
 }

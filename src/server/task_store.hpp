@@ -24,7 +24,8 @@
 namespace sluice {
 
 /// The tasks of a server, by their ids and by whom they belong to. A task is seen by its own
-/// principal only, and in its own revision's form. Thread-safe; shared by all loops.
+/// principal only, and in its own revision's form; it counts among those of client_of() that.
+/// Thread-safe; shared by all loops.
 class TaskStore {
  public:
   /// Whether callers are told apart well enough to list the tasks of one (2025-11-25, Tasks,
@@ -42,8 +43,8 @@ class TaskStore {
     std::optional<std::chrono::milliseconds> ttl = {};  // as its client asks
   };
   /// A new task with an id from the CSPRNG, whose request runs on `loop`. At a limit the oldest
-  /// task that has ended makes room: the principal's own, or where all have too many, that of the
-  /// principal that has most. kLimitReached if there is none.
+  /// task that has ended makes room: the client's own, or where all have too many, that of the
+  /// client that has most. kLimitReached if there is none.
   Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
 
   /// Whether create() would find room for another task of `principal`.
@@ -102,7 +103,7 @@ class TaskStore {
   mutable std::mutex mutex_;
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::string, std::shared_ptr<TaskRecord>> tasks_;
-  std::map<std::string, Owner, std::less<>> owners_;  // by principal
+  std::map<std::string, Owner, std::less<>> owners_;  // by client
   Ranking<Owner> ranking_;
   std::set<std::pair<TimePoint, const TaskRecord*>> by_expiry_;
 };

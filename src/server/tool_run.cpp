@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/client.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -22,7 +23,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
         [weak = weak_from_this()] {
           if (const auto self = weak.lock()) self->go_on();
         },
-        call_->principal(),
+        client_of(call_->principal()),
         [input, violation = violation_](const Message& message) {
           const auto valid = input.validate(arguments_of(message));
           if (!valid) *violation = valid.error();

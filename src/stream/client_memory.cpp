@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/client.hpp"
+
 namespace sluice {
 
 struct ClientMemory::Table {
@@ -40,9 +42,10 @@ class ClientMemory::Entry final : public MemoryShare {
 ClientMemory::ClientMemory(MemoryBudget& budget)
     : budget_(&budget), table_(std::make_shared<Table>()) {}
 
-std::shared_ptr<MemoryShare> ClientMemory::of(const std::string& client) {
+std::shared_ptr<MemoryShare> ClientMemory::of(const std::string& principal) {
+  std::string client = client_of(principal);
   const std::lock_guard lock(table_->mutex);
-  const auto at = table_->places.try_emplace(client).first;
+  const auto at = table_->places.try_emplace(std::move(client)).first;
   std::shared_ptr<MemoryShare> share = at->second.share.lock();
   if (share == nullptr) {
     share = std::make_shared<Entry>(*budget_, table_, at);

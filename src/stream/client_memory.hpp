@@ -56,8 +56,8 @@ class ClientMemory {
   /// `budget` outlives what the shares hold.
   explicit ClientMemory(MemoryBudget& budget);
 
-  /// The client's share, which goes with its last handle.
-  std::shared_ptr<MemoryShare> of(const std::string& client);
+  /// The share of the client that `principal` counts as, which goes with its last handle.
+  std::shared_ptr<MemoryShare> of(const std::string& principal);
 
  private:
   struct Table;

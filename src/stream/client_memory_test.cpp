@@ -48,6 +48,14 @@ TEST(ClientMemory, AClientHasOneShare) {
   EXPECT_TRUE(clients.of("a")->try_acquire(400));
 }
 
+TEST(ClientMemory, ANetworkOfIpv6IsOneClient) {
+  MemoryBudget budget(1000);
+  ClientMemory clients(budget);
+  const std::shared_ptr<MemoryShare> one = clients.of("2001:db8::1");
+  EXPECT_EQ(one, clients.of("2001:db8::2"));
+  EXPECT_NE(one, clients.of("2001:db8:0:1::1"));
+}
+
 TEST(ClientMemory, AClientMayComeAndGoOnManyThreadsAtOnce) {
   MemoryBudget budget(1'000'000);
   ClientMemory clients(budget);

@@ -19,7 +19,8 @@
 
 namespace sluice {
 
-/// How many of a kind each client has under way, over all loops. Thread-safe; touched when one
+/// How many of a kind each client (client_of() the principal) has under way, over all loops.
+/// Thread-safe; touched when one
 /// begins and ends, never for a chunk.
 class ClientQuota {
  public:

@@ -216,6 +216,16 @@ TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
   EXPECT_EQ(bench.start(), nullptr);
 }
 
+TEST(StreamQuota, CountsANetworkOfIpv6AsOneClient) {
+  ClientQuota quota(2);
+  EXPECT_TRUE(quota.try_acquire("2001:db8::1"));
+  EXPECT_TRUE(quota.try_acquire("2001:db8::2"));
+  EXPECT_FALSE(quota.try_acquire("2001:db8::3"));
+  EXPECT_TRUE(quota.try_acquire("2001:db8:0:1::3"));
+  quota.release("2001:db8::1");
+  EXPECT_TRUE(quota.try_acquire("2001:db8::3"));
+}
+
 TEST(StreamQuota, PrivateStreamsAreNoClients) {
   StreamBench::Setup setup;
   setup.per_client = 1;

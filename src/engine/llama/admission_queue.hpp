@@ -12,21 +12,21 @@
 
 namespace sluice {
 
-/// What waits for a slot. Principals are served in turn, so that it does not matter to one how much
-/// another has waiting; whoever is new to the queue waits for one of each other principal's at
-/// most. Among those of one principal the higher priority goes first, then the earlier arrival.
+/// What waits for a slot. Clients are served in turn, so that it does not matter to one how much
+/// another has waiting; whoever is new to the queue waits for one of each other client's at most.
+/// Among those of one client the higher priority goes first, then the earlier arrival.
 /// Whoever had a slot and lost it goes back to the place of its arrival.
 template <class T>
 class AdmissionQueue {
  public:
   struct Place {
-    std::string principal = {};
+    std::string client = {};
     int priority = 0;
     std::uint64_t arrival = 0;  // unique
   };
 
   void push(const Place& place, T item) {
-    const auto [lane, added] = lanes_.try_emplace(place.principal, Lane{.turn = now_, .items = {}});
+    const auto [lane, added] = lanes_.try_emplace(place.client, Lane{.turn = now_, .items = {}});
     lane->second.items.emplace(order_of(place), std::move(item));
     ++size_;
   }
@@ -75,7 +75,7 @@ class AdmissionQueue {
     const auto add = [&](std::uint64_t turn, auto from, auto to) {
       if (from != to) next.emplace(turn, from->first.second, from, to);
     };
-    for (const auto& [principal, lane] : lanes_) {
+    for (const auto& [client, lane] : lanes_) {
       add(lane.turn, lane.items.begin(), lane.items.end());
     }
     std::uint64_t now = now_;

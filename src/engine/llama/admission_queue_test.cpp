@@ -61,20 +61,20 @@ TEST(AdmissionQueue, TakesOutWhatIsNoLongerWanted) {
 TEST(AdmissionQueue, PrincipalsAreServedInTurn) {
   Queue queue;
   for (std::uint64_t i = 0; i < 4; ++i) {
-    queue.push({.principal = "many", .arrival = i}, "m" + std::to_string(i));
+    queue.push({.client = "many", .arrival = i}, "m" + std::to_string(i));
   }
-  queue.push({.principal = "few", .arrival = 10}, "f0");
-  queue.push({.principal = "third", .arrival = 11}, "t0");
-  queue.push({.principal = "few", .arrival = 12}, "f1");
+  queue.push({.client = "few", .arrival = 10}, "f0");
+  queue.push({.client = "third", .arrival = 11}, "t0");
+  queue.push({.client = "few", .arrival = 12}, "f1");
   EXPECT_THAT(drained(queue), ElementsAre("m0", "f0", "t0", "m1", "f1", "m2", "m3"));
 }
 
 TEST(AdmissionQueue, PriorityPassesNobodyElse) {
   Queue queue;
   for (std::uint64_t i = 0; i < 3; ++i) {
-    queue.push({.principal = "loud", .priority = 10, .arrival = i}, "loud");
+    queue.push({.client = "loud", .priority = 10, .arrival = i}, "loud");
   }
-  queue.push({.principal = "quiet", .priority = -10, .arrival = 5}, "quiet");
+  queue.push({.client = "quiet", .priority = -10, .arrival = 5}, "quiet");
   EXPECT_THAT(drained(queue), ElementsAre("loud", "quiet", "loud", "loud"));
 }
 
@@ -82,10 +82,10 @@ TEST(AdmissionQueue, PriorityPassesNobodyElse) {
 TEST(AdmissionQueue, ComingAgainIsNoAdvantage) {
   Queue queue;
   std::uint64_t arrival = 0;
-  for (int i = 0; i < 5; ++i) queue.push({.principal = "many", .arrival = arrival++}, "m");
+  for (int i = 0; i < 5; ++i) queue.push({.client = "many", .arrival = arrival++}, "m");
   std::string order;
   for (int i = 0; i < 8; ++i) {
-    if (i % 2 == 0) queue.push({.principal = "again", .arrival = arrival++}, "a");
+    if (i % 2 == 0) queue.push({.client = "again", .arrival = arrival++}, "a");
     order += queue.pop();
   }
   EXPECT_EQ(order, "mamamama");

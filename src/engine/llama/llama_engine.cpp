@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/client.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "engine/llama/llama_log.hpp"
@@ -119,15 +120,17 @@ class Llama final : public LlamaEngine {
     }
     auto run = std::make_shared<LlamaRun>(std::move(sink));
     run->started = SteadyClock().now();
-    run->place = {
-        .principal = request.principal, .priority = request.priority, .arrival = ++arrivals_};
+    run->principal = request.principal;
+    run->place = {.client = client_of(request.principal),
+                  .priority = request.priority,
+                  .arrival = ++arrivals_};
     const bool quick = (*preparer)->is_quick(request);
     if (quick) {
       auto prepared = (*preparer)->prepare(request);
       if (!prepared) return std::unexpected(std::move(prepared).error());
       run->prepared = std::move(*prepared);
     }
-    auto share = shares_->take(request.principal);
+    auto share = shares_->take(run->place.client);
     if (!share) return std::unexpected(std::move(share).error());
     run->share = std::move(*share);
     if (!quick) run->request = std::move(request);

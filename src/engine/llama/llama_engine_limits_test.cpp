@@ -65,6 +65,24 @@ TEST_F(LlamaEngineLimits, RefusesWhenTheQueueIsFull) {
   eventually([&] { return try_start(greedy("Hello")).has_value(); });
 }
 
+TEST_F(LlamaEngineLimits, ANetworkOfIpv6HasOneShareOfTheQueue) {
+  LlamaOptions options = built_in_options();
+  options.slots = 1;
+  options.max_queue = 2;
+  options.pause_grace = 1h;
+  load(std::move(options));
+  GenerationRequest request = greedy("Hello");
+  request.principal = "2001:db8::1";
+  const Running busy = start(request, 1);
+  const Running second = start(request, 1);
+  request.principal = "2001:db8::2";
+  EXPECT_THAT(try_start(request).error().message, HasSubstr("your share"));
+  request.principal = "2001:db8:0:1::1";
+  const Running elsewhere = start(request, 1);
+  for (const Running* running : {&busy, &second, &elsewhere}) running->generation->cancel();
+  for (const Running* running : {&busy, &second, &elsewhere}) running->sink->wait();
+}
+
 TEST_F(LlamaEngineLimits, LoadingCanBeWaitedForAWhileAndGivenUp) {
   std::latch begun(1);
   std::latch go_on(1);
@@ -273,6 +291,8 @@ TEST_F(LlamaEngineLimits, PrefixesAreSharedWithinOnePrincipal) {
   EXPECT_EQ(cached("alice"), 0U);
   EXPECT_EQ(cached("bob"), 0U);
   EXPECT_GT(cached("alice"), 0U);
+  EXPECT_EQ(cached("2001:db8::1"), 0U);
+  EXPECT_EQ(cached("2001:db8::2"), 0U);
   LlamaOptions options = built_in_options();
   options.share_prefixes = true;
   load(std::move(options));

@@ -40,6 +40,7 @@ struct LlamaRun {
   std::optional<GenerationRequest> request;   // until it is prepared
   std::optional<PreparedRequest> prepared;    // until it is first admitted
   std::optional<Error> fault;                 // why it could not be prepared
+  std::string principal;                      // whom what it leaves in its slot belongs to
   AdmissionQueue<RunPtr>::Place place;
   TimePoint started;
 

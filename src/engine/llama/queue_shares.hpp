@@ -12,8 +12,8 @@
 
 namespace sluice {
 
-/// Counts the generations that are under way or wait, of each principal. All of them are limited,
-/// and nobody can take all places: a principal may have as many as are still free, so that half of
+/// Counts the generations that are under way or wait, of each client. All of them are limited, and
+/// nobody can take all places: a client may have as many as are still free, so that half of
 /// them are left for others, a quarter after the second, and so on; and always `least`.
 /// Thread-safe.
 class QueueShares : public std::enable_shared_from_this<QueueShares> {
@@ -21,25 +21,25 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
   /// Counts until it is destroyed.
   class Place {
    public:
-    Place(std::shared_ptr<QueueShares> shares, std::string principal)
-        : shares_(std::move(shares)), principal_(std::move(principal)) {}
-    ~Place() { shares_->give_back(principal_); }
+    Place(std::shared_ptr<QueueShares> shares, std::string client)
+        : shares_(std::move(shares)), client_(std::move(client)) {}
+    ~Place() { shares_->give_back(client_); }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
    private:
     const std::shared_ptr<QueueShares> shares_;
-    const std::string principal_;
+    const std::string client_;
   };
 
-  /// `all` places; `least` of them for a principal whatever the others have.
+  /// `all` places; `least` of them for a client whatever the others have.
   QueueShares(std::uint32_t all, std::uint32_t least) : all_(all), least_(least) {}
 
-  /// Errors: kBusy when all places are taken, or the share of `principal`.
-  Result<std::unique_ptr<Place>> take(const std::string& principal) {
+  /// Errors: kBusy when all places are taken, or the share of `client`.
+  Result<std::unique_ptr<Place>> take(const std::string& client) {
     const std::lock_guard lock(mutex_);
     if (taken_ >= all_) return fail(kBusy, "the model's queue is full; try again later");
-    std::uint32_t& own = own_[principal];
+    std::uint32_t& own = own_[client];
     if (own >= std::max(all_ - taken_, least_)) {
       return fail(kBusy, "you have " + std::to_string(own) +
                              " generations under way, which is your share of the model's "
@@ -47,13 +47,13 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
     }
     ++own;
     ++taken_;
-    return std::make_unique<Place>(shared_from_this(), principal);
+    return std::make_unique<Place>(shared_from_this(), client);
   }
 
  private:
-  void give_back(const std::string& principal) {
+  void give_back(const std::string& client) {
     const std::lock_guard lock(mutex_);
-    const auto own = own_.find(principal);
+    const auto own = own_.find(client);
     if (--own->second == 0) own_.erase(own);
     --taken_;
   }

@@ -147,18 +147,18 @@ bool Scheduler::reclaim_paused() {
   return true;
 }
 
-/// Takes a slot from the principal that has the most for the one whose turn it is, if that one has
+/// Takes a slot from the client that has the most for the one whose turn it is, if that one has
 /// waited long enough and has at least two less. What loses its slot waits for its turn again.
 bool Scheduler::reclaim_surplus() {
   const RunPtr& next = queue_.front();
   if (clock_.now() < next->started + options_.grace) return false;
   std::map<std::string_view, std::size_t> slots_of;
-  for (const Slot& slot : slots_) ++slots_of[slot.run->place.principal];
+  for (const Slot& slot : slots_) ++slots_of[slot.run->place.client];
   Slot* youngest = nullptr;
   for (Slot& slot : slots_) {
-    const std::size_t most = youngest == nullptr ? slots_of[next->place.principal] + 1
-                                                 : slots_of[youngest->run->place.principal];
-    const std::size_t has = slots_of[slot.run->place.principal];
+    const std::size_t most = youngest == nullptr ? slots_of[next->place.client] + 1
+                                                 : slots_of[youngest->run->place.client];
+    const std::size_t has = slots_of[slot.run->place.client];
     if (has > most || (youngest != nullptr && has == most &&
                        slot.run->place.arrival > youngest->run->place.arrival)) {
       youngest = &slot;
@@ -203,7 +203,7 @@ void Scheduler::place(const RunPtr& run) {
   for (const Slot& slot : slots_) {
     views.push_back({.tokens = slot.tokens,
                      .free = slot.run == nullptr,
-                     .foreign = !options_.share_prefixes && slot.owner != run->place.principal,
+                     .foreign = !options_.share_prefixes && slot.owner != run->principal,
                      .last_used = slot.last_used});
   }
   const SlotChoice choice = *choose_slot(
@@ -222,7 +222,7 @@ void Scheduler::place(const RunPtr& run) {
     forget(choice.slot);  // a model whose memory cannot go back
   }
   slot.run = run;
-  slot.owner = run->place.principal;
+  slot.owner = run->principal;
   const auto cached = static_cast<std::uint32_t>(slot.tokens.size());
   if (!run->admitted) {
     run->admitted = clock_.now();

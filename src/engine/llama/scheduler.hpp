@@ -34,7 +34,7 @@ struct SchedulerStats {
 class Scheduler {
  public:
   struct Options {
-    /// How long a slot stays with a run whose reader is slow, or with one of a principal that has
+    /// How long a slot stays with a run whose reader is slow, or with one of a client that has
     /// more slots than another, while that one waits.
     Duration grace{};
     bool share_prefixes = false;  // what one principal's prompt left may serve another's
