@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "require.hpp"
 #include "rpc/error_codes.hpp"
 #include "rpc/message.hpp"
 
@@ -16,10 +16,6 @@ namespace {
 using namespace sluice;
 
 constexpr std::size_t kMax = 16;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 }  // namespace
 

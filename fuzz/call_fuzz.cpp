@@ -22,6 +22,7 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manual_executor.hpp"
+#include "require.hpp"
 #include "server/changes.hpp"
 #include "server/dispatcher.hpp"
 #include "server/long_messages.hpp"

@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <source_location>
 #include <string_view>
 #include <vector>
 
 namespace sluice {
-
-/// Ends a fuzz target, as a finding, where an invariant does not hold.
-inline void require(bool condition, std::source_location where = std::source_location::current()) {
-  if (condition) return;
-  std::fprintf(stderr, "line %u does not hold\n", where.line());
-  std::abort();
-}
 
 /// What a schedule does next, taken from a fuzzer's input: its bytes, one after another, and zeros
 /// behind its end.

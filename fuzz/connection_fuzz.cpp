@@ -25,6 +25,7 @@
 #include "net/memory_connection.hpp"
 #include "net/server_http.hpp"
 #include "net/websocket.hpp"
+#include "require.hpp"
 
 namespace {
 

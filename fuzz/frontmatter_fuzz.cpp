@@ -3,19 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "core/utf8.hpp"
 #include "protocol/frontmatter.hpp"
+#include "require.hpp"
 
 namespace {
 
 using namespace sluice;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 }  // namespace
 

@@ -1,19 +1,15 @@
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "net/http_parser.hpp"
+#include "require.hpp"
 
 namespace {
 
 using namespace sluice;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 bool is_inside(std::string_view part, std::string_view whole) {
   return part.empty() ||

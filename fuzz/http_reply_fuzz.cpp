@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 
 #include "net/http_reply_parser.hpp"
+#include "require.hpp"
 
 namespace {
 
 using namespace sluice;
 
 constexpr std::size_t kMaxHead = 2048;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 struct Reply final : HttpReplySink {
   bool on_head(int status, std::span<const HeaderField> headers) override {

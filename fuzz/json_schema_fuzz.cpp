@@ -3,20 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "core/json_schema.hpp"
 #include "core/utf8.hpp"
+#include "require.hpp"
 
 namespace {
 
 using namespace sluice;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 constexpr JsonSchemaOptions kOptions{
     .assert_formats = true,

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "net/line_reader.hpp"
+#include "require.hpp"
 
 namespace {
 
@@ -18,10 +18,6 @@ using namespace sluice;
 constexpr std::size_t kMaxLine = 32;
 // Stands for a line that is too long; no line has a newline.
 constexpr std::string_view kTooLong = "\n";
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 std::vector<std::string> expected(std::string_view text) {
   std::vector<std::string> lines;

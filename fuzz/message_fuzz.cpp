@@ -3,21 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "core/utf8.hpp"
+#include "require.hpp"
 #include "rpc/error_codes.hpp"
 #include "rpc/message.hpp"
 
 namespace {
 
 using namespace sluice;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_id(const RequestId& id) {
   if (id.empty()) return;

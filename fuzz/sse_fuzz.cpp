@@ -4,21 +4,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "net/sse.hpp"
+#include "require.hpp"
 
 namespace {
 
 using namespace sluice;
 
 constexpr SseDecoder::Limits kLimits = {.line = 256, .event = 1024};
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 struct Reading {
   std::vector<std::string> events;

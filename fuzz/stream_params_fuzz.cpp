@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include "protocol/negotiation.hpp"
 #include "protocol/stream_params.hpp"
 #include "protocol/task.hpp"
+#include "require.hpp"
 #include "rpc/error_codes.hpp"
 #include "stream/stream_manager.hpp"
 
@@ -21,10 +21,6 @@ namespace {
 using namespace sluice;
 
 constexpr Seq kMaxSeq = Seq{1} << 63U;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_refusal(const Error& error) {
   require(error.code == kInvalidParams);

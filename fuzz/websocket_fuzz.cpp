@@ -3,22 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "core/utf8.hpp"
 #include "net/websocket.hpp"
+#include "require.hpp"
 
 namespace {
 
 using namespace sluice;
 
 constexpr std::size_t kMaxMessage = 4096;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 struct Events final : WebSocketEvents {
   void on_message(WebSocketOpcode opcode, std::string_view payload) override {
