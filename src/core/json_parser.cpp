@@ -1,5 +1,6 @@
 #include "core/json_parser.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -9,6 +10,8 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/value_stack.hpp>
+
+#include "core/text.hpp"
 
 namespace sluice {
 namespace {
@@ -96,6 +99,32 @@ struct ValueBuilder {
   json::value_stack values{json::storage_ptr(), first_memory.data(), first_memory.size()};
 };
 
+/// `text` with no exponent above 99999999, which its own length cannot make up for, and each byte
+/// where it was. Boost.JSON takes more for an error, though 0e9999999999 is JSON, and 0.
+std::string with_short_exponents(std::string_view text) {
+  static constexpr std::size_t kDigits = 8;
+  std::string out(text);
+  bool in_string = false;
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    const char c = out[at];
+    if (in_string && c == '\\') {
+      ++at;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == 'e' || c == 'E')) {
+      const bool is_signed = at + 1 < out.size() && (out[at + 1] == '-' || out[at + 1] == '+');
+      const std::size_t first =
+          std::min(out.find_first_not_of('0', at + (is_signed ? 2 : 1)), out.size());
+      std::size_t end = first;
+      while (end < out.size() && is_digit(out[end])) ++end;
+      if (end - first <= kDigits) continue;
+      const std::size_t beyond = end - first - kDigits;
+      out.replace(first, beyond, beyond, '0').replace(end - kDigits, kDigits, kDigits, '9');
+    }
+  }
+  return out;
+}
+
 json::parse_options bounded_options() {
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
@@ -110,10 +139,12 @@ class JsonParser::Impl {
 
   std::expected<json::value, JsonSyntaxError> parse(std::string_view text,
                                                     json::storage_ptr storage) {
-    parser_.reset();
-    parser_.handler().values.reset(std::move(storage));
     error_code error;
-    const std::size_t used = parser_.write_some(false, text.data(), text.size(), error);
+    std::size_t used = write(text, storage, error);
+    if (error == json::error::exponent_overflow) {
+      error = {};
+      used = write(with_short_exponents(text), storage, error);
+    }
     if (!error && used < text.size()) error = json::error::extra_data;
     if (error) {
       // What has been built so far may be in memory that its owner takes back.
@@ -124,6 +155,13 @@ class JsonParser::Impl {
   }
 
  private:
+  /// Returns how much of it has been read.
+  std::size_t write(std::string_view text, json::storage_ptr storage, error_code& error) {
+    parser_.reset();
+    parser_.handler().values.reset(std::move(storage));
+    return parser_.write_some(false, text.data(), text.size(), error);
+  }
+
   json::basic_parser<ValueBuilder> parser_;
 };
 

@@ -159,6 +159,28 @@ TEST(JsonText, ReadsWhatHasFewDigitsAsTheCLibraryDoes) {
   }
 }
 
+TEST(JsonText, ReadsExponentsOfAnySizeAsTheCLibraryDoes) {
+  std::mt19937_64 random(1);
+  const auto digits = [&](std::size_t most) {
+    std::string out;
+    for (std::size_t left = 1 + random() % most; left > 0; --left) {
+      out.push_back(static_cast<char>('0' + random() % 10));
+    }
+    return out;
+  };
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text = random() % 2 == 0 ? "-" : "";
+    text += random() % 4 == 0 ? "0" : std::to_string(random() % 1000);
+    if (random() % 2 == 0) text += "." + (random() % 4 == 0 ? "000" : digits(20));
+    const std::array<std::string, 6> marks = {"e", "E", "e+", "E+", "e-", "E-"};
+    text += marks[random() % marks.size()];
+    if (random() % 2 == 0) text += std::string(random() % 30, '0');
+    text += digits(25);
+    ASSERT_EQ(bits_of(text), std::bit_cast<std::uint64_t>(std::strtod(text.c_str(), nullptr)))
+        << text;
+  }
+}
+
 // A peer may send 1e999: whatever is made of it must be JSON again.
 TEST(JsonText, HasNoWordForWhatIsNotFinite) {
   EXPECT_EQ(to_json(json::value(std::nan(""))), "null");
@@ -285,6 +307,11 @@ TEST(JsonParse, ReadsTheNearestDouble) {
       {"0e400", 0},
       {"-0e999999999", -0.0},
       {"0.0e-400", 0},
+      {"0e999999999999", 0},
+      {"1e-99999999999999999999", 0},
+      {"-1e-99999999999999999999", -0.0},
+      {"1e99999999999999999999", std::numeric_limits<double>::infinity()},
+      {"1e-00000000000000000002", 0.01},
       {"1e-400", 0},
       {"-1e-400", -0.0},
       {"2.4703282292062328e-324", 5e-324},  // just above half of the smallest
@@ -304,6 +331,20 @@ TEST(JsonParse, ReadsTheNearestDouble) {
   for (const auto& [text, value] : cases) {
     EXPECT_EQ(bits_of(text), std::bit_cast<std::uint64_t>(value)) << text;
   }
+}
+
+TEST(JsonParse, LongExponentsChangeNothingElse) {
+  const std::string text =
+      R"({"1e999999999999":["1e999999999999\\",1e-999999999999,"\"2E999999999999",0e999999999999]})";
+  EXPECT_EQ(to_json(parse_json(text).value()),
+            R"({"1e999999999999":["1e999999999999\\",0,"\"2E999999999999",0]})");
+  for (const char* const bad :
+       {"[1e999999999999,x]", "[1e999999999999]]", "[1e999999999999.5]", "1e9999999999999e1",
+        "[e9999999999999]", "1e-", "[1e+999999999999", "tru1e999999999999"}) {
+    EXPECT_FALSE(parse_json(bad).has_value()) << bad;
+  }
+  EXPECT_EQ(parse_json("[1e999999999999,x]").error().message,
+            "Parse error: syntax error at byte 16 of the JSON text");
 }
 
 std::string nested(std::size_t depth, std::string_view open, std::string_view close) {
