@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/access_policy.hpp"
+
 namespace sluice {
 namespace {
 
@@ -21,10 +23,6 @@ std::string gibibytes(std::uint64_t bytes) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f GiB", static_cast<double>(bytes) / kGiB);
   return text.data();
-}
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 }  // namespace
@@ -130,19 +128,20 @@ void check_access(Checks& out, const ServeConfig& config) {
                    "chmod 600 " + config.access.api_key_file});
     return;
   }
-  if (!is_loopback(config.host) && keys == 0) {
+  if (!is_loopback_host(config.host) && keys == 0) {
     out.push_back({Status::warn, "access",
                    who + ", and " + config.host + " can be reached from elsewhere",
                    "Give --api-key-file, or listen on 127.0.0.1"});
     return;
   }
-  if (!is_loopback(config.host) && config.tls_certificate.empty()) {
+  if (!is_loopback_host(config.host) && config.tls_certificate.empty()) {
     out.push_back({Status::warn, "access", who + ", sent in the clear without TLS",
                    "Give --tls-cert and --tls-key, or put a TLS proxy in front"});
     return;
   }
   out.push_back({Status::ok, "access",
-                 who + (is_loopback(config.host) ? ", reachable from this machine only" : ""), ""});
+                 who + (is_loopback_host(config.host) ? ", reachable from this machine only" : ""),
+                 ""});
 }
 
 }  // namespace sluice

@@ -70,11 +70,6 @@ bool is_local_name(std::string_view host) {
           equals_ignoring_case(host.substr(host.size() - kSuffix.size()), kSuffix));
 }
 
-bool is_loopback_host(std::string_view host) {
-  return is_local_name(host) || host == "::1" ||
-         (host.starts_with("127.") && !ip_address(host).empty());
-}
-
 bool contains(const std::vector<std::string>& list, std::string_view value) {
   return std::ranges::any_of(list, [value](const std::string& entry) {
     return entry == "*" || equals_ignoring_case(entry, value);
@@ -92,6 +87,11 @@ void warn_of_proxy(const PeerAddress& proxy) {
 }
 
 }  // namespace
+
+bool is_loopback_host(std::string_view host) {
+  return is_local_name(host) || host == "::1" ||
+         (host.starts_with("127.") && !ip_address(host).empty());
+}
 
 AccessPolicy::AccessPolicy(Options options)
     : keys_(options.api_keys),

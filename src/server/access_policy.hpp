@@ -10,6 +10,10 @@
 
 namespace sluice {
 
+/// Whether `host`, a name or an address without brackets, is this machine to itself alone:
+/// "localhost", what ends in ".localhost", 127.0.0.0/8 and ::1.
+bool is_loopback_host(std::string_view host);
+
 /// Who may talk to the server: which Host names it answers to and which pages may call it (against
 /// DNS rebinding and cross-site requests; 2026-07-28, Streamable HTTP, Security), and which keys
 /// name which callers. Immutable, shared by all loops.

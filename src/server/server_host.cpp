@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/log.hpp"
 #include "net/line_server.hpp"
+#include "server/access_policy.hpp"
 #include "server/http_endpoint.hpp"
 #include "server/line_endpoint.hpp"
 #include "server/metrics_text.hpp"
@@ -228,6 +230,12 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
     Result<std::uint16_t> port = server.http->listen(options.host, options.port, options.tls);
     if (!port) return std::unexpected(std::move(port.error()));
     server.port = *port;
+    if (callers == TaskStore::Callers::anonymous && !is_loopback_host(options.host)) {
+      log_warning(
+          "whoever reaches this address may use the server: give each client a key, or listen on "
+          "127.0.0.1",
+          {{"address", std::string_view(options.host)}, {"port", std::int64_t{*port}}});
+    }
   }
   if (!options.unix_path.empty()) {
     if (Result<void> bound = server.lines->listen(options.unix_path, options.unix_mode); !bound) {

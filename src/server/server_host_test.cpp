@@ -192,6 +192,29 @@ TEST_F(ServerHostTest, SaysThatAPortIsTaken) {
   EXPECT_THAT(second.error().message, HasSubstr(std::to_string(port())));
 }
 
+TEST_F(ServerHostTest, WarnsWhereAnybodyMayUseIt) {
+  struct Case {
+    const char* host;
+    bool has_key;
+    bool warns;
+  };
+  for (const auto& [address, has_key, warns] :
+       {Case{"0.0.0.0", false, true}, Case{"::", false, true}, Case{"0.0.0.0", true, false},
+        Case{"127.0.0.1", false, false}, Case{"localhost", false, false}}) {
+    ServerHostOptions made = options(0);
+    made.host = address;
+    if (has_key) made.access.api_keys.emplace_back("alice", "secret");
+    testing::internal::CaptureStderr();
+    const auto started = ServerHost::start(definition, std::move(made));
+    const std::string logged = testing::internal::GetCapturedStderr();
+    if (std::string_view(address) == "::" && !started) continue;  // a machine without IPv6
+    ASSERT_TRUE(started) << started.error().message;
+    const std::string warning = "whoever reaches this address may use the server";
+    EXPECT_EQ(logged.contains(warning), warns) << address << ": " << logged;
+    if (warns) EXPECT_THAT(logged, HasSubstr("address=" + std::string(address)));
+  }
+}
+
 TEST_F(ServerHostTest, CountsOverAllLoops) {
   const auto reader = read_a_stream();
   EXPECT_THAT(
