@@ -302,6 +302,11 @@ TEST(Printable, TakesOutWhatMovesTheCursor) {
   EXPECT_EQ(printable("\xc2\x9b"
                       "2J \xc3\xa9 \xc2\xa0"),
             "2J \xc3\xa9 \xc2\xa0");
+  EXPECT_EQ(printable("a\u202Eb\u2066c\u200Fd\u061Ce\u2028f \u200D\u05D0\U0001F600"),
+            "abcdef \u200D\u05D0\U0001F600");
+  EXPECT_EQ(printable("\x9b"
+                      "31m\xe2\x80"),
+            "\uFFFD31m\uFFFD");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "core/utf8.hpp"
+
 namespace sluice {
 
 Style Style::of(int fd) {
@@ -42,15 +44,15 @@ void complain(std::string_view message) {
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f) continue;
-    // U+0080 to U+009F, the C1 controls, in UTF-8.
-    if (byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) {
-      ++i;
-      continue;
+  while (!text.empty()) {
+    const Utf8Part part = first_utf8_part(text);
+    const std::string_view bytes = text.substr(0, part.length);
+    text.remove_prefix(part.length);
+    if (!part.valid) {
+      out.append(kReplacementCharacter);
+    } else if (bytes == "\n" || bytes == "\t" || !is_control(code_point_of(bytes))) {
+      out.append(bytes);
     }
-    out.push_back(text[i]);
   }
   return out;
 }

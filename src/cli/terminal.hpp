@@ -38,8 +38,9 @@ bool write_all(int fd, std::string_view text);
 /// Writes "sluice: <message>" to standard error, on one line.
 void complain(std::string_view message);
 
-/// `text` from a peer with control characters other than line feed and tab taken out, so that it
-/// cannot move the cursor or change the terminal.
+/// `text` from a peer with control characters (is_control()) other than line feed and tab taken
+/// out, so that it cannot move the cursor, change the terminal or stand elsewhere than it came.
+/// What is no UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
 }  // namespace sluice

@@ -59,8 +59,8 @@ void append_code_point(std::string& out, unsigned value) {
 }
 
 /// Text as the inside of a JSON string that also a terminal takes for nothing but text: beside what
-/// JSON escapes, U+007F, the C1 controls and the line separators U+2028 and U+2029. Of what is no
-/// UTF-8, each byte stands as the code point of its number.
+/// JSON escapes, without any other control (is_control()). Of what is no UTF-8, each byte stands as
+/// the code point of its number.
 void append_text(std::string& out, std::string_view text) {
   const std::size_t end = std::min(out.size() + kLongestText, std::max(out.size(), kLongestLine));
   while (!text.empty()) {
@@ -70,13 +70,10 @@ void append_text(std::string& out, std::string_view text) {
       return;
     }
     const std::string_view bytes = text.substr(0, part.length);
-    const auto last = static_cast<unsigned char>(bytes.back());
     if (!part.valid) {
       for (const char byte : bytes) append_code_point(out, static_cast<unsigned char>(byte));
-    } else if (bytes == "\x7F" || (bytes.starts_with('\xC2') && last < 0xA0)) {
-      append_code_point(out, last);
-    } else if (bytes == "\u2028" || bytes == "\u2029") {
-      append_code_point(out, bytes == "\u2028" ? 0x2028 : 0x2029);
+    } else if (const char32_t code = code_point_of(bytes); code > 0x1F && is_control(code)) {
+      append_code_point(out, code);
     } else {
       append_json_escaped(out, bytes);
     }

@@ -35,9 +35,10 @@ constexpr std::string_view kHostile[] = {
     "\x1b[2J\x1b[31m",
     "\x7F",
     "\xC2\x9B"
-    "31m",                       // CSI as one C1 control
-    "\xC2\x85",                  // NEL
-    "\xE2\x80\xA8\xE2\x80\xA9",  // line and paragraph separator
+    "31m",                             // CSI as one C1 control
+    "\xC2\x85",                        // NEL
+    "\xE2\x80\xA8\xE2\x80\xA9",        // line and paragraph separator
+    "\u202Eforged\u2066\u200F\u061C",  // direction of writing
     "\xFF\xFE",
     "\x9B"
     "31m",
@@ -55,7 +56,9 @@ TEST_F(LogTest, AHostileValueMakesNoSecondLineAndNoControl) {
       EXPECT_TRUE(is_valid_utf8(line));
       EXPECT_EQ(line.find("\xC2\x9B"), std::string::npos);
       EXPECT_EQ(line.find("\xC2\x85"), std::string::npos);
-      EXPECT_EQ(line.find("\xE2\x80\xA8"), std::string::npos);
+      for (const char* const character : {"\u2028", "\u202E", "\u2066", "\u200F", "\u061C"}) {
+        EXPECT_EQ(line.find(character), std::string::npos);
+      }
       for (const char c : line.substr(0, line.size() - 1)) {
         EXPECT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7F) << line;
       }

@@ -52,6 +52,24 @@ Utf8Part first_utf8_part(std::string_view text) {
   return {length, true};
 }
 
+char32_t code_point_of(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  if (lead < 0x80) return lead;
+  char32_t value = lead & (0x7FU >> character.size());
+  for (const char byte : character.substr(1)) {
+    value = (value << 6U) | (static_cast<unsigned char>(byte) & 0x3FU);
+  }
+  return value;
+}
+
+bool is_control(char32_t character) {
+  const auto within = [character](char32_t first, char32_t last) {
+    return character >= first && character <= last;
+  };
+  return within(0, 0x1F) || within(0x7F, 0x9F) || character == 0x061C || within(0x200E, 0x200F) ||
+         within(0x2028, 0x202E) || within(0x2066, 0x2069);
+}
+
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {
     std::uint64_t word = 0;

@@ -23,6 +23,14 @@ struct Utf8Part {
 /// stands for (Unicode 15, section 3.9: maximal subparts).
 Utf8Part first_utf8_part(std::string_view text);
 
+/// The code point of a character, given its bytes.
+char32_t code_point_of(std::string_view character);
+
+/// Whether what shows text, such as a terminal, may take the character for more: the C0 and C1
+/// controls, U+007F, the separators U+2028 and U+2029, and what changes the direction in which the
+/// text around it is shown (UAX #9, section 2).
+bool is_control(char32_t character);
+
 /// Appends `text` with a replacement character for each part that is malformed.
 void append_utf8(std::string& out, std::string_view text);
 

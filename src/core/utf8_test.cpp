@@ -117,5 +117,24 @@ TEST(CompleteUtf8Prefix, LosesNothingHoweverATextIsCut) {
   }
 }
 
+TEST(Utf8Control, IsWhatATerminalTakesForMoreThanText) {
+  for (const char32_t control :
+       {U'\0', U'\n', U'\x1B', U'\x1F', U'\x7F', U'\x80', U'\x9F', U'\u061C', U'\u200E', U'\u200F',
+        U'\u2028', U'\u2029', U'\u202A', U'\u202E', U'\u2066', U'\u2069'}) {
+    EXPECT_TRUE(is_control(control)) << static_cast<std::uint32_t>(control);
+  }
+  for (const char32_t other : {U' ', U'~', U'\xA0', U'\u061B', U'\u061D', U'\u200D', U'\u2010',
+                               U'\u2027', U'\u202F', U'\u2065', U'\u206A', U'\U0010FFFF'}) {
+    EXPECT_FALSE(is_control(other)) << static_cast<std::uint32_t>(other);
+  }
+}
+
+TEST(Utf8CodePoint, IsThatOfTheCharacter) {
+  EXPECT_EQ(code_point_of("a"), U'a');
+  EXPECT_EQ(code_point_of("\u00E9"), U'\u00E9');
+  EXPECT_EQ(code_point_of("\u202E"), U'\u202E');
+  EXPECT_EQ(code_point_of("\U0001F600"), U'\U0001F600');
+}
+
 }  // namespace
 }  // namespace sluice
