@@ -129,7 +129,7 @@ class Client final : public Caller {
   Client(std::shared_ptr<Session> session, bool streams, Executor& loop)
       : session_(std::move(session)), streams_(streams), loop_(&loop) {}
 
-  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& /*id*/) override {
     if (full) return fail(kBusy, "full");
     auto channel = std::make_shared<FuzzChannel>(*this, current, streams_);
@@ -202,7 +202,7 @@ class Client final : public Caller {
   std::shared_ptr<Session> session_;
 
  private:
-  std::string principal_ = "alice";
+  Principal principal_{.id = "alice"};
   bool streams_;
   Executor* loop_;
 };

@@ -110,9 +110,11 @@ class Call : public RequestLoop {
  public:
   explicit Call(detail::CallBackend& backend) : RequestLoop(backend.loop()), backend_(&backend) {}
 
-  /// Who asks: the name of an API key ("key:NAME"), the peer's address, or "uid:N" on stdio and
-  /// Unix sockets.
+  /// Who asks: what the Authenticator says, the name of an API key ("key:NAME"), the peer's
+  /// address, or "uid:N" on stdio and Unix sockets.
   const std::string& principal() const;
+  /// Whether that is one party (Principal::isolated): then it may have what is private.
+  bool is_isolated() const;
   /// The MCP revision of the request, such as "2026-07-28".
   std::string_view revision() const;
   const ClientFeatures& client() const;

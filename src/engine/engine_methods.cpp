@@ -126,7 +126,7 @@ Result<void> run(Engine& engine, const json::object& params,
 Result<void> generate(Engine& engine, GenerationRequest request,
                       std::shared_ptr<PendingRequest> call, bool keep_text) {
   Executor& home = call->executor();
-  request.principal = call->principal();
+  request.principal = call->principal().id;
   const auto producer =
       std::make_shared<GenerationProducer>(home, std::make_unique<CallOutput>(call, keep_text));
   call->set_producer(producer.get());

@@ -119,13 +119,13 @@ bool AccessPolicy::origin_allowed(std::string_view origin, std::string_view host
   return scheme == (tls ? "https" : "http") && equals_ignoring_case(authority, host_header);
 }
 
-std::string AccessPolicy::principal_of(const HttpRequest& request) const {
+Principal AccessPolicy::principal_of(const HttpRequest& request) const {
   if (keys_.empty()) {
     const PeerAddress client = proxies_.client_of(request);
     const bool is_forwarded =
         request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);
     if (is_forwarded && client.ip == request.peer.ip) warn_of_proxy(client);
-    return client.to_string();
+    return {.id = client.to_string(), .isolated = false};
   }
   // Which of two keys counts is nothing to guess.
   if (request.repeated(KnownHeader::x_api_key) || request.repeated(KnownHeader::authorization)) {
@@ -136,7 +136,8 @@ std::string AccessPolicy::principal_of(const HttpRequest& request) const {
       key.data() != nullptr
           ? keys_.name_of(key)
           : keys_.name_of_authorization(request.header(KnownHeader::authorization));
-  return name == nullptr ? std::string() : "key:" + *name;
+  if (name == nullptr) return {};
+  return {.id = "key:" + *name};
 }
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include "auth/api_keys.hpp"
 #include "auth/trusted_proxies.hpp"
 #include "net/http_types.hpp"
+#include "sluice/principal.hpp"
 
 namespace sluice {
 
@@ -42,9 +43,9 @@ class AccessPolicy {
   [[nodiscard]] bool requires_key() const { return !keys_.empty(); }
 
   /// Who makes the request: the name of its key, or without keys the address it comes from, which
-  /// trusted proxies tell for others.
-  /// Empty: keys are required and it has none that is known.
-  [[nodiscard]] std::string principal_of(const HttpRequest& request) const;
+  /// trusted proxies tell for others, and which several may have.
+  /// Of an empty id: keys are required and it has none that is known.
+  [[nodiscard]] Principal principal_of(const HttpRequest& request) const;
 
  private:
   ApiKeys keys_;

@@ -118,9 +118,9 @@ TEST(AccessPolicy, KnowsCallersByTheirKeys) {
   options.api_keys = {{"ann", "secret"}};
   const AccessPolicy policy(std::move(options));
   EXPECT_TRUE(policy.requires_key());
-  EXPECT_EQ(policy.principal_of(HttpRequest{}), "");
+  EXPECT_EQ(policy.principal_of(HttpRequest{}).id, "");
   const auto principal = [&policy](KnownHeader name, std::string_view value) {
-    return policy.principal_of(RequestOfOneField(name, value).request);
+    return policy.principal_of(RequestOfOneField(name, value).request).id;
   };
   EXPECT_EQ(principal(KnownHeader::authorization, "Bearer secret"), "key:ann");
   EXPECT_EQ(principal(KnownHeader::authorization, "Bearer wrong"), "");
@@ -130,7 +130,7 @@ TEST(AccessPolicy, KnowsCallersByTheirKeys) {
   for (const KnownHeader name : {KnownHeader::authorization, KnownHeader::x_api_key}) {
     RequestOfOneField twice(name, name == KnownHeader::x_api_key ? "secret" : "Bearer secret");
     twice.request.repeated_known = 1U << static_cast<unsigned>(name);
-    EXPECT_EQ(policy.principal_of(twice.request), "");
+    EXPECT_EQ(policy.principal_of(twice.request).id, "");
   }
 }
 
@@ -138,8 +138,9 @@ TEST(AccessPolicy, WithoutKeysCallersAreTheirAddresses) {
   const AccessPolicy policy(AccessPolicy::Options{});
   EXPECT_FALSE(policy.requires_key());
   const HttpRequest request;
-  EXPECT_EQ(policy.principal_of(request), request.peer.to_string());
-  EXPECT_NE(policy.principal_of(request), "");
+  EXPECT_EQ(policy.principal_of(request).id, request.peer.to_string());
+  EXPECT_NE(policy.principal_of(request).id, "");
+  EXPECT_FALSE(policy.principal_of(request).isolated);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class BatchCaller final : public Caller {
         session_(other.session_),
         reply_(other.reply_) {}
 
-  [[nodiscard]] const std::string& principal() const override { return caller_->principal(); }
+  [[nodiscard]] const Principal& principal() const override { return caller_->principal(); }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
     if (!reply_->is_attached()) {
       Result<std::shared_ptr<ReplyChannel>> output = caller_->open_channel({});

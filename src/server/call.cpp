@@ -70,7 +70,11 @@ std::string SamplingResult::text() const {
 }
 
 const std::string& Call::principal() const {
-  return backend_->facts().principal;
+  return backend_->facts().principal.id;
+}
+
+bool Call::is_isolated() const {
+  return backend_->facts().principal.isolated;
 }
 
 const ClientFeatures& Call::client() const {

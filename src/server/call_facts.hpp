@@ -4,15 +4,15 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <string>
 
 #include "sluice/detail/call_backend.hpp"
+#include "sluice/principal.hpp"
 #include "sluice/trace_context.hpp"
 
 namespace sluice::detail {
 
 struct CallFacts {
-  std::string principal;
+  Principal principal;
   const Revision* revision = nullptr;
   ClientFeatures client = {};
   std::shared_ptr<const TraceContext> trace = {};  // or null

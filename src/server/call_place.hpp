@@ -1,8 +1,8 @@
 #pragma once
 
-#include <string>
 #include <utility>
 
+#include "sluice/principal.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
@@ -12,11 +12,11 @@ class CallPlace {
  public:
   CallPlace() = default;
   /// Of a call that is bounded elsewhere.
-  explicit CallPlace(std::string principal) : principal_(std::move(principal)) {}
+  explicit CallPlace(Principal principal) : principal_(std::move(principal)) {}
   /// Empty if the client has as many as it may. `quota` outlives the place.
-  static CallPlace take(ClientQuota& quota, const std::string& principal) {
+  static CallPlace take(ClientQuota& quota, const Principal& principal) {
     CallPlace place;
-    if (!quota.try_acquire(principal)) return place;
+    if (!quota.try_acquire(principal.id)) return place;
     place.quota_ = &quota;
     place.principal_ = principal;
     return place;
@@ -30,17 +30,17 @@ class CallPlace {
   }
   ~CallPlace() { leave(); }
 
-  [[nodiscard]] const std::string& principal() const { return principal_; }
+  [[nodiscard]] const Principal& principal() const { return principal_; }
   /// Whether it was taken and not left.
   explicit operator bool() const { return quota_ != nullptr; }
   /// Gives it back before the scope ends.
   void leave() {
-    if (ClientQuota* const quota = std::exchange(quota_, nullptr)) quota->release(principal_);
+    if (ClientQuota* const quota = std::exchange(quota_, nullptr)) quota->release(principal_.id);
   }
 
  private:
   ClientQuota* quota_ = nullptr;
-  std::string principal_;
+  Principal principal_;
 };
 
 }  // namespace sluice

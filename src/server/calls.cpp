@@ -29,7 +29,7 @@ void Calls::forget(const PendingRequest& call) {
   under_way_.pop_back();
 }
 
-Result<CallPlace> Calls::admit(const std::string& principal) const {
+Result<CallPlace> Calls::admit(const Principal& principal) const {
   CallPlace place = CallPlace::take(*quota_, principal);
   if (place) return place;
   return fail(kLimitReached, "You have " + std::to_string(quota_->limit()) +

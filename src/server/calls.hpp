@@ -26,7 +26,7 @@ class Calls {
   Calls& operator=(const Calls&) = delete;
 
   /// The place of a call of `principal`. kLimitReached when the client has as many as it may.
-  [[nodiscard]] Result<CallPlace> admit(const std::string& principal) const;
+  [[nodiscard]] Result<CallPlace> admit(const Principal& principal) const;
   /// Begins to answer a request of `caller`; the call may be over if the caller has gone. Errors:
   /// kBusy when the caller has too many unanswered requests, kLimitReached when the client has as
   /// many calls as it may.

@@ -185,7 +185,7 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
   if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
     return listen(message, std::move(context), caller, out);
   }
-  if (tasks_.serves(message.method, revision)) {
+  if (tasks_.serves(message.method, revision, caller)) {
     const Result<bool> answered =
         tasks_.handle(message, std::move(context), std::move(session), caller, out);
     if (!answered) return error(message.id, answered.error(), &revision, out);
@@ -283,7 +283,7 @@ Result<FeatureAnswer> Dispatcher::read_directory(const json::object& params,
 Result<FeatureAnswer> Dispatcher::discover(const json::object& /*params*/,
                                            const Scope& scope) const {
   return cached(R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
-                    lists().capabilities(scope.revision) + "}" + instructions_,
+                    lists().capabilities(scope.revision, false) + "}" + instructions_,
                 scope.revision);
 }
 
@@ -352,7 +352,7 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   }
   std::string members = R"("protocolVersion":)";
   append_json_string(members, revision->name);
-  members.append(R"(,"capabilities":{)").append(lists().capabilities(*revision));
+  members.append(R"(,"capabilities":{)").append(lists().capabilities(*revision, caller.principal().isolated));
   members.append(R"(},"serverInfo":)").append(results().server_info()).append(instructions_);
   results().append(out, message.id, *revision, members);
   return {};
@@ -385,7 +385,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
         check_parameter_headers(compiled.headers, given.get_object(), *headers);
     if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
   }
-  Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal());
+  Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal().id);
   if (!plan) return error(message.id, plan.error(), &revision, out);
   const auto valid = compiled.input.validate(given, kStepsAtOnce);
   if (!valid && valid.error().is_unfinished) {
@@ -481,7 +481,7 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
       return error(message.id, tasks_extension_missing(), &revision, out);
     }
     for (const std::string& id : *filter->task_ids) {
-      if (auto task = tasks_.find(id, caller.principal(), revision))
+      if (auto task = tasks_.find(id, caller.principal().id, revision))
         tasks.push_back(std::move(task));
     }
   }
@@ -503,7 +503,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
   std::unique_ptr<InputRounds> rounds;
   if (context.revision->era == Era::modern && context.capabilities.any() &&
       may_require_input(message.method)) {
-    Result<InputRounds> read = InputRounds::read(message, caller.principal(), results().sealer(),
+    Result<InputRounds> read = InputRounds::read(message, caller.principal().id, results().sealer(),
                                                  std::chrono::system_clock::now());
     if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));

@@ -176,11 +176,12 @@ std::string capabilities_of(const ServerDefinition& definition, const Revision& 
 
 }  // namespace
 
-FeatureLists::FeatureLists(const ServerDefinition& definition, bool lists_tasks) {
+FeatureLists::FeatureLists(const ServerDefinition& definition) {
   const std::string key = random_id(32);
   const std::size_t page_size = std::max<std::size_t>(definition.page_size, 1);
   for (const Revision& revision : revisions()) {
-    capabilities_.push_back(capabilities_of(definition, revision, lists_tasks));
+    capabilities_.push_back({capabilities_of(definition, revision, false),
+                             capabilities_of(definition, revision, true)});
     auto& lists = pages_.emplace_back();
     const std::array<std::vector<std::string>, kLists> all = {
         entries(definition.tools, revision), entries(definition.resources, revision),
@@ -224,8 +225,8 @@ Result<std::string_view> FeatureLists::page(FeatureList list, const Revision& re
   return fail(kInvalidParams, "Invalid params: cursor is not one that this list has given");
 }
 
-const std::string& FeatureLists::capabilities(const Revision& revision) const {
-  return capabilities_[revision_index(revision)];
+const std::string& FeatureLists::capabilities(const Revision& revision, bool lists_tasks) const {
+  return capabilities_[revision_index(revision)][lists_tasks ? 1 : 0];
 }
 
 }  // namespace sluice

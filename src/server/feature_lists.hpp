@@ -20,8 +20,7 @@ enum class FeatureList : std::uint8_t { tools, resources, resource_templates, pr
 /// a definition that is served does not change. Immutable, shared by all loops.
 class FeatureLists {
  public:
-  /// `lists_tasks`: callers are told apart, so that one may list its tasks.
-  explicit FeatureLists(const ServerDefinition& definition, bool lists_tasks = true);
+  explicit FeatureLists(const ServerDefinition& definition);
 
   /// The members of the result (`"tools":[...]` and `nextCursor`) of the page at `cursor`, or of
   /// the first one. -32602 for a cursor that this server has not given for this list and revision:
@@ -30,7 +29,8 @@ class FeatureLists {
                                               const std::string* cursor) const;
 
   /// The server's capabilities as a JSON object without its braces; empty if it has none.
-  [[nodiscard]] const std::string& capabilities(const Revision& revision) const;
+  /// `lists_tasks`: the caller may list its tasks.
+  [[nodiscard]] const std::string& capabilities(const Revision& revision, bool lists_tasks) const;
 
  private:
   static constexpr std::size_t kLists = 5;
@@ -42,7 +42,7 @@ class FeatureLists {
 
   /// By revision_index().
   std::vector<std::array<Pages, kLists>> pages_;
-  std::vector<std::string> capabilities_;
+  std::vector<std::array<std::string, 2>> capabilities_;  // then by `lists_tasks`
 };
 
 }  // namespace sluice

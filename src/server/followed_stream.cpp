@@ -113,7 +113,7 @@ void follow_stream(StreamService& streams, const std::string& stream_id,
                    const std::shared_ptr<PendingRequest>& call) {
   const auto follower = std::make_shared<Follower>(call);
   call->set_producer(follower.get());
-  streams.subscribe(stream_id, call->principal(), std::nullopt, 0, kLineEncoder, false,
+  streams.subscribe(stream_id, call->principal().id, std::nullopt, 0, kLineEncoder, false,
                     std::make_unique<FollowerSink>(follower),
                     [follower](Result<std::unique_ptr<Subscription>> subscribed) {
                       if (subscribed) {

@@ -142,7 +142,7 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
   Admitted admitted{row->route, {}};
   if (policy_->requires_key() && !row->is_open) {
     admitted.principal = policy_->principal_of(head);
-    if (admitted.principal.empty()) {
+    if (admitted.principal.id.empty()) {
       return std::unexpected(HttpRefusal{401, kInvalidRequest,
                                          "A valid API key is required: Authorization: Bearer KEY",
                                          "WWW-Authenticate", "Bearer"});

@@ -52,7 +52,7 @@ class HttpAdmission {
   struct Admitted {
     HttpRoute route;
     /// Who asks, if keys are required; else empty, as nothing depends on it yet.
-    std::string principal;
+    Principal principal;
   };
 
   static constexpr std::string_view kStreams = "/streams/";

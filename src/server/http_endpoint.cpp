@@ -30,7 +30,7 @@ Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
 /// The caller of one POST for later.
 class KeptHttpCaller final : public Caller {
  public:
-  KeptHttpCaller(const HttpRequest& request, const Service& service, std::string principal,
+  KeptHttpCaller(const HttpRequest& request, const Service& service, Principal principal,
                  std::shared_ptr<HttpChannel> channel)
       : head_(request),
         service_(&service),
@@ -38,7 +38,7 @@ class KeptHttpCaller final : public Caller {
         channel_(std::move(channel)) {}
 
   [[nodiscard]] const MirroredHeaders& headers() const { return headers_; }
-  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& /*id*/) override {
     return channel_;
   }
@@ -46,7 +46,7 @@ class KeptHttpCaller final : public Caller {
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override {
     const Result<std::shared_ptr<Session>> begun =
-        begin_session_of(*service_, principal_, revision, capabilities);
+        begin_session_of(*service_, principal_.id, revision, capabilities);
     if (!begun) return std::unexpected(begun.error());
     if (*begun != nullptr) channel_->set_session_id((*begun)->id());
     return {};
@@ -58,7 +58,7 @@ class KeptHttpCaller final : public Caller {
   RequestFields fields_{head_.get()};
   MirroredHeaders headers_ = mirrored_headers(head_.get(), fields_);
   const Service* service_;
-  std::string principal_;
+  Principal principal_;
   std::shared_ptr<HttpChannel> channel_;  // null for notifications
 };
 
@@ -66,14 +66,14 @@ class KeptHttpCaller final : public Caller {
 class HttpCaller final : public Caller {
  public:
   HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service,
-             std::string principal)
+             Principal principal)
       : request_(&request),
         exchange_(&exchange),
         service_(&service),
         principal_(std::move(principal)) {}
 
-  [[nodiscard]] const std::string& principal() const override {
-    if (principal_.empty()) principal_ = service_->access->principal_of(*request_);
+  [[nodiscard]] const Principal& principal() const override {
+    if (principal_.id.empty()) principal_ = service_->access->principal_of(*request_);
     return principal_;
   }
 
@@ -93,7 +93,7 @@ class HttpCaller final : public Caller {
   Result<std::shared_ptr<Session>> session() override {
     const std::string_view id = request_->header(KnownHeader::mcp_session_id);
     if (id.data() == nullptr || !service_->sessions->enabled()) return nullptr;
-    session_ = service_->sessions->find(id, principal());
+    session_ = service_->sessions->find(id, principal().id);
     if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
     return session_;
   }
@@ -101,7 +101,7 @@ class HttpCaller final : public Caller {
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override {
     Result<std::shared_ptr<Session>> begun =
-        begin_session_of(*service_, principal(), revision, capabilities);
+        begin_session_of(*service_, principal().id, revision, capabilities);
     if (!begun) return std::unexpected(std::move(begun.error()));
     begun_ = std::move(*begun);
     return {};
@@ -120,7 +120,7 @@ class HttpCaller final : public Caller {
   const HttpRequest* request_;
   const HttpExchangePtr* exchange_;
   const Service* service_;
-  mutable std::string principal_;
+  mutable Principal principal_;
   std::shared_ptr<HttpChannel> channel_;  // the last that was opened
   std::shared_ptr<Session> session_;
   std::shared_ptr<Session> begun_;
@@ -183,9 +183,9 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
     post_message(request, exchange, std::move(admitted->principal));
     return;
   }
-  const std::string principal = admitted->principal.empty()
-                                    ? service_->access->principal_of(request)
-                                    : std::move(admitted->principal);
+  const Principal principal = admitted->principal.id.empty()
+                                  ? service_->access->principal_of(request)
+                                  : std::move(admitted->principal);
   switch (admitted->route) {
     case HttpRoute::message:
       return;
@@ -193,23 +193,23 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
       post_lines(request, exchange, principal);
       return;
     case HttpRoute::session_events:
-      session_.get(request, std::move(exchange), principal);
+      session_.get(request, std::move(exchange), principal.id);
       return;
     case HttpRoute::session_end:
-      session_.remove(request, exchange, principal);
+      session_.remove(request, exchange, principal.id);
       return;
     case HttpRoute::sse:
       sse_sessions_.open(request, std::move(exchange), principal);
       return;
     case HttpRoute::sse_message:
-      sse_sessions_.post(request, std::move(exchange), principal);
+      sse_sessions_.post(request, std::move(exchange), principal.id);
       return;
     case HttpRoute::websocket:
       websocket_.open(request, *exchange, options_.websocket, principal);
       return;
     case HttpRoute::stream:
       sse_.open(request, std::move(exchange), request.path.substr(HttpAdmission::kStreams.size()),
-                principal);
+                principal.id);
       return;
     case HttpRoute::health:
       exchange->reply(200, kText, "ok\n");
@@ -237,7 +237,7 @@ std::unique_ptr<PreparedBody> HttpEndpoint::prepare(std::string body, Executor::
 }
 
 void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
-                                std::string principal) {
+                                Principal principal) {
   HttpCaller caller(request, exchange, *service_, std::move(principal));
   std::string& response = service_->response;
   response.clear();
@@ -279,7 +279,7 @@ std::expected<Message, MessageError> HttpEndpoint::parse(const HttpRequest& requ
 }
 
 void HttpEndpoint::post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
-                              const std::string& principal) {
+                              const Principal& principal) {
   const std::string_view accept = request.header(KnownHeader::accept);
   const bool takes_lines = accept.data() != nullptr && list_has_token(accept, kLinesType);
   const auto body = std::make_shared<MessageBody>(

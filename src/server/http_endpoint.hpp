@@ -36,12 +36,12 @@ class HttpEndpoint final : public HttpHandler {
 
  private:
   void answer(const HttpRequest& request, HttpExchangePtr exchange);
-  /// `principal`: of its key, or empty if there are no keys.
+  /// `principal`: of its key, or of an empty id if there are no keys.
   void post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
-                    std::string principal);
+                    Principal principal);
   std::expected<Message, MessageError> parse(const HttpRequest& request);
   void post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
-                  const std::string& principal);
+                  const Principal& principal);
   static void preflight(const HttpRequest& request, HttpExchange& exchange);
   void log_refusal(const HttpRequest& request, const HttpRefusal& refusal);
   void tell_readiness(HttpExchange& exchange);

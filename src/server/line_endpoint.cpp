@@ -65,8 +65,8 @@ class LineMessages final : public LineHandler, public MessageOutput {
 }  // namespace
 
 std::unique_ptr<LineHandler> LineEndpoint::open(LineSessionPtr session, uid_t user) {
-  auto connection =
-      std::make_shared<MessageConnection>(*service_, "uid:" + std::to_string(user), line_encoder());
+  auto connection = std::make_shared<MessageConnection>(
+      *service_, Principal{.id = "uid:" + std::to_string(user)}, line_encoder());
   return std::make_unique<LineMessages>(std::move(connection), std::move(session), max_line_);
 }
 

@@ -7,7 +7,7 @@
 
 namespace sluice {
 MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
-                         std::string principal, HttpChannel::Format format, std::size_t max_line)
+                         Principal principal, HttpChannel::Format format, std::size_t max_line)
     : service_(&service),
       exchange_(std::move(exchange)),
       principal_(std::move(principal)),
@@ -125,7 +125,7 @@ KeptCaller MessageBody::keep() {
 Result<std::shared_ptr<Session>> MessageBody::session() {
   const std::string_view id = head_.get().header(KnownHeader::mcp_session_id);
   if (id.data() == nullptr || !service_->sessions->enabled()) return nullptr;
-  session_ = service_->sessions->find(id, principal_);
+  session_ = service_->sessions->find(id, principal_.id);
   if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
   return session_;
 }

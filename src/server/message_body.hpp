@@ -25,7 +25,7 @@ class MessageBody final : public BodyHandler,
  public:
   /// `max_line`: bytes of a message.
   MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
-              std::string principal, HttpChannel::Format format, std::size_t max_line);
+              Principal principal, HttpChannel::Format format, std::size_t max_line);
 
   ~MessageBody() override;
 
@@ -42,7 +42,7 @@ class MessageBody final : public BodyHandler,
 
  private:
   // Caller
-  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
   Result<std::shared_ptr<Session>> session() override;
   Result<void> begin_session(const Revision& revision,
@@ -59,7 +59,7 @@ class MessageBody final : public BodyHandler,
 
   Service* service_;
   HttpExchangePtr exchange_;
-  std::string principal_;
+  Principal principal_;
   HttpChannel::Format format_;
   std::size_t max_line_;
   KeptHead head_;

@@ -165,7 +165,7 @@ class MessageConnection::Agreement final : public ChangeListener {
   std::map<std::string, std::string> states_;
 };
 
-MessageConnection::MessageConnection(Service& service, std::string principal,
+MessageConnection::MessageConnection(Service& service, Principal principal,
                                      const PushedChunkEncoder& encoder)
     : service_(&service), principal_(std::move(principal)), encoder_(&encoder) {}
 
@@ -330,7 +330,7 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
                 "Invalid Request: this connection's session waits for an answer of its client");
   }
   const auto agreement =
-      std::make_shared<Agreement>(weak_from_this(), principal_, revision, capabilities);
+      std::make_shared<Agreement>(weak_from_this(), principal_.id, revision, capabilities);
   service_->changes->add(service_->streams.executor(), agreement);
   agreement->session.set_outlet(
       service_->streams.executor(),
@@ -446,7 +446,7 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
     return append_error(out, message.id, too_many_subscriptions());
   }
   Result<std::shared_ptr<ChunkStream>> stream =
-      service_->streams.start(method, params_of(message), principal_, *options, false);
+      service_->streams.start(method, params_of(message), principal_.id, *options, false);
   if (!stream) return append_error(out, message.id, stream.error());
   append_stream_result(out, message.id, result_form(message), started_result(**stream));
   const StreamId id = (*stream)->id();
@@ -469,7 +469,7 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
   if (!channel) return append_error(out, message.id, channel.error());
   auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
   service_->streams.subscribe(
-      request->stream_id, principal_, request->from, request->window, *encoder_, true,
+      request->stream_id, principal_.id, request->from, request->window, *encoder_, true,
       std::move(sink),
       [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
        form = result_form(message),

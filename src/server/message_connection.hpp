@@ -51,7 +51,7 @@ class MessageConnection final : public Caller,
                                 public std::enable_shared_from_this<MessageConnection> {
  public:
   /// `service` and `encoder` outlive the connection.
-  MessageConnection(Service& service, std::string principal, const PushedChunkEncoder& encoder);
+  MessageConnection(Service& service, Principal principal, const PushedChunkEncoder& encoder);
   ~MessageConnection() override;
 
   /// Gives the connection its way out, before the first message and until on_close().
@@ -72,7 +72,7 @@ class MessageConnection final : public Caller,
   void when_idle(Executor::Task task);
 
   // Caller
-  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
   Result<void> begin_session(const Revision& revision,
@@ -118,7 +118,7 @@ class MessageConnection final : public Caller,
   void check_idle();
 
   Service* service_;
-  std::string principal_;
+  Principal principal_;
   const PushedChunkEncoder* encoder_;
   MessageOutput* output_ = nullptr;  // null once the peer has gone
   std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;

@@ -47,7 +47,7 @@ class MessageConnectionTest : public testing::Test {
   const PushedChunkEncoder encoder{line_framing()};
   RecordingOutput output;
   std::shared_ptr<MessageConnection> connection =
-      std::make_shared<MessageConnection>(service, "alice", encoder);
+      std::make_shared<MessageConnection>(service, Principal{.id = "alice"}, encoder);
   int handled = 0;
 };
 

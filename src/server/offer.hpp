@@ -17,13 +17,12 @@ namespace sluice {
 /// loops; what changes while the server is served is another one.
 class Offer {
  public:
-  /// `lists_tasks` as for FeatureLists. The Error is that of ToolSchemas::compile().
-  static Result<std::shared_ptr<const Offer>> make(ServerDefinition definition,
-                                                   bool lists_tasks = true);
+  /// The Error is that of ToolSchemas::compile().
+  static Result<std::shared_ptr<const Offer>> make(ServerDefinition definition);
 
-  Offer(ServerDefinition definition, bool lists_tasks)
+  explicit Offer(ServerDefinition definition)
       : definition_(std::move(definition)),
-        lists_(definition_, lists_tasks),
+        lists_(definition_),
         has_tasks_(definition_.has_tasks()) {}
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;

@@ -39,7 +39,7 @@ std::string with_meta(std::string_view params, std::string_view member) {
 
 PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopOffer> offer)
     : request_(std::make_shared<const CallRequest>(
-          std::move(details.id), std::move(details.context), details.place.principal())),
+          std::move(details.id), std::move(details.context), details.place.principal().id)),
       place_(std::move(details.place)),
       calls_(&calls),
       executor_(&calls.streams().executor()),

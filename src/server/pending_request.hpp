@@ -131,7 +131,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// Whether it is answered or cancelled.
   [[nodiscard]] bool over() const { return over_; }
   [[nodiscard]] const RequestId& id() const { return request_->id; }
-  [[nodiscard]] const std::string& principal() const { return place_.principal(); }
+  [[nodiscard]] const Principal& principal() const { return place_.principal(); }
   /// The tool whose output schema the result must follow, or null.
   [[nodiscard]] const CompiledTool* tool() const {
     return rare_ == nullptr ? nullptr : rare_->tool;

@@ -61,7 +61,7 @@ class Caller {
  public:
   virtual ~Caller() = default;
   /// Who may see what this request makes.
-  [[nodiscard]] virtual const std::string& principal() const = 0;
+  [[nodiscard]] virtual const Principal& principal() const = 0;
   /// Takes over the duty to answer request `id`, or, without an id, several of them. kBusy when
   /// the caller has too many unanswered requests.
   virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;

@@ -175,7 +175,7 @@ class RequestChain::ThroughCaller final : public Caller {
   /// Whether the answer comes through a channel, now or later.
   [[nodiscard]] bool opened() const { return opened_; }
 
-  [[nodiscard]] const std::string& principal() const override { return chain_->info_.principal; }
+  [[nodiscard]] const Principal& principal() const override { return chain_->info_.principal; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
     std::shared_ptr<ReplyChannel> channel = std::move(channel_);
     if (channel == nullptr) {

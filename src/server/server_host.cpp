@@ -120,10 +120,9 @@ struct ServerHost::Loop {
 };
 
 struct ServerHost::State {
-  State(std::shared_ptr<const Offer> offer, bool tasks_listed, ServerHostOptions& options)
+  State(std::shared_ptr<const Offer> offer, ServerHostOptions& options)
       : first(std::move(offer)),
         results(first->definition()),
-        lists_tasks(tasks_listed),
         access(std::move(options.access)),
         sessions(options.sessions, clock),
         connection_memory(options.connection_memory),
@@ -134,7 +133,6 @@ struct ServerHost::State {
 
   std::shared_ptr<const Offer> first;  // for what no later one changes
   ResultWriter results;
-  const bool lists_tasks;
   AccessPolicy access;
   SteadyClock clock;
   SessionRegistry sessions;
@@ -183,11 +181,9 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   if (options.max_message > kMaxMessage) {
     return fail(1, "max-body may be at most 1 GiB: lengths within a message have 32 bits");
   }
-  const TaskStore::Callers callers = options.callers();  // before its keys have been taken
-  const bool lists_tasks = callers == TaskStore::Callers::identified;
-  Result<std::shared_ptr<const Offer>> offer = Offer::make(std::move(definition), lists_tasks);
+  Result<std::shared_ptr<const Offer>> offer = Offer::make(std::move(definition));
   if (!offer) return std::unexpected(std::move(offer.error()));
-  auto state = std::make_unique<State>(std::move(*offer), lists_tasks, options);
+  auto state = std::make_unique<State>(std::move(*offer), options);
   State& server = *state;
   const std::size_t count = server.pool.size();
   std::vector<StreamShard> shards;
@@ -197,7 +193,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
     shards.push_back({&server.pool.loop(i), server.managers[i].get()});
   }
   server.changes = std::make_unique<Changes>(server.sessions, shards);
-  server.tasks = std::make_unique<TaskStore>(options.tasks, server.clock, *server.changes, callers);
+  server.tasks = std::make_unique<TaskStore>(options.tasks, server.clock, *server.changes);
   std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
   HttpEndpoint::Options endpoint;
   endpoint.websocket.max_message = options.max_message;
@@ -274,8 +270,7 @@ LoopPool& ServerHost::loops() {
 
 Result<void> ServerHost::replace(ServerDefinition definition, std::optional<Change::Kind> told) {
   State& server = *state_;
-  Result<std::shared_ptr<const Offer>> offer =
-      Offer::make(std::move(definition), server.lists_tasks);
+  Result<std::shared_ptr<const Offer>> offer = Offer::make(std::move(definition));
   if (!offer) return std::unexpected(std::move(offer.error()));
   server.sweep_tasks_of((*offer)->definition());
   const auto waiting = std::make_shared<std::atomic<std::size_t>>(server.loops.size());

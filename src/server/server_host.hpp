@@ -40,12 +40,6 @@ struct ServerHostOptions {
   AccessPolicy::Options access;
   /// How long answers to a connection of lines may take after the end of its input.
   Duration end_timeout = std::chrono::seconds(10);
-
-  /// Addresses do not tell callers apart; keys do, and so does the system on its own channels.
-  [[nodiscard]] TaskStore::Callers callers() const {
-    return tcp && access.api_keys.empty() ? TaskStore::Callers::anonymous
-                                          : TaskStore::Callers::identified;
-  }
 };
 
 /// A server definition being served: the event loops, their streams and the servers in front of

@@ -99,8 +99,9 @@ class RecordingChannel final : public ReplyChannel {
 
 class RecordingCaller final : public Caller {
  public:
-  explicit RecordingCaller(std::string principal = "alice") : principal_(std::move(principal)) {}
-  [[nodiscard]] const std::string& principal() const override { return principal_; }
+  explicit RecordingCaller(std::string principal = "alice", bool isolated = true)
+      : principal_{std::move(principal), isolated} {}
+  [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
     if (full) return fail(kBusy, "Too many unanswered requests");
     ids.push_back(id);
@@ -112,7 +113,7 @@ class RecordingCaller final : public Caller {
   Result<std::shared_ptr<Session>> session() override { return agreed; }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override {
-    agreed = std::make_shared<Session>(session_id, principal_, revision, capabilities);
+    agreed = std::make_shared<Session>(session_id, principal_.id, revision, capabilities);
     return {};
   }
   KeptCaller keep() override { return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)}; }
@@ -127,7 +128,7 @@ class RecordingCaller final : public Caller {
   std::vector<std::shared_ptr<RecordingChannel>> channels;
 
  private:
-  std::string principal_;
+  Principal principal_;
 };
 
 /// Counts what it is told.

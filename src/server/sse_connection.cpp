@@ -14,7 +14,7 @@ const PushedChunkEncoder& event_encoder() {
 
 }  // namespace
 
-SseConnection::SseConnection(Service& service, HttpExchangePtr exchange, std::string principal)
+SseConnection::SseConnection(Service& service, HttpExchangePtr exchange, Principal principal)
     : exchange_(std::move(exchange)),
       connection_(
           std::make_shared<MessageConnection>(service, std::move(principal), event_encoder())) {

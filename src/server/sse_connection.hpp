@@ -18,7 +18,7 @@ class SseConnection final : public MessageOutput,
                             public std::enable_shared_from_this<SseConnection> {
  public:
   /// `service` outlives the connection.
-  SseConnection(Service& service, HttpExchangePtr exchange, std::string principal);
+  SseConnection(Service& service, HttpExchangePtr exchange, Principal principal);
 
   /// Starts the reply with the event that tells where to post messages.
   void open(std::unique_ptr<SseSessions::Entry> entry);

@@ -18,7 +18,7 @@ void refuse_unknown(HttpExchange& exchange) {
 }  // namespace
 
 void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
-                              const std::string& principal) {
+                              const Principal& principal) {
   if (!sessions_->enabled()) {
     refuse(*exchange, 405, kInvalidRequest, "There are no sessions here; POST messages to /mcp",
            {{"Allow", "OPTIONS"}});
@@ -34,7 +34,7 @@ void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchan
   }
   const auto connection = std::make_shared<SseConnection>(*service_, exchange, principal);
   Result<std::unique_ptr<SseSessions::Entry>> entry =
-      sessions_->add(principal, {&exchange->executor(), connection});
+      sessions_->add(principal.id, {&exchange->executor(), connection});
   if (!entry) {
     refuse(*exchange, 503, entry.error().code, entry.error().message);
     return;

@@ -18,7 +18,7 @@ class SseSessionEndpoint {
       : service_(&service), sessions_(std::move(sessions)) {}
 
   /// Errors: 405 where there are no sessions, 406 without text/event-stream, 503 at a limit.
-  void open(const HttpRequest& request, HttpExchangePtr exchange, const std::string& principal);
+  void open(const HttpRequest& request, HttpExchangePtr exchange, const Principal& principal);
   /// Hands the body over to the session that the query names: 202, and the answer is an event of
   /// its stream. Errors: 400 without a session, 404 for one that is not there.
   void post(const HttpRequest& request, HttpExchangePtr exchange, const std::string& principal);

@@ -175,7 +175,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
   if (target == loop_) {
-    Result<std::shared_ptr<ChunkStream>> stream = begin_poll(streams(), *poll, caller.principal());
+    Result<std::shared_ptr<ChunkStream>> stream = begin_poll(streams(), *poll, caller.principal().id);
     if (!stream) {
       append_error(out, message.id, stream.error());
       return true;
@@ -209,7 +209,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   Executor* const here = &executor();
   (*channel)->on_close([box, there](Departure) { there->post([box] { box->reset(); }); });
   auto respond = respond_through(*channel, message);
-  on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal(), box, here, there,
+  on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal().id, box, here, there,
                                 respond = std::move(respond)](StreamManager& manager) mutable {
     auto send = [here, respond = std::move(respond)](Result<std::string> result) mutable {
       here->post([respond = std::move(respond), result = std::move(result)]() mutable {
@@ -246,7 +246,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     return true;
   }
   Result<std::shared_ptr<ChunkStream>> stream =
-      start(method, *message.params, caller.principal(), *options, options->stream);
+      start(method, *message.params, caller.principal().id, *options, options->stream);
   if (!stream) {
     append_error(out, message.id, stream.error());
     return true;
@@ -309,7 +309,7 @@ bool StreamService::abort(const Message& message, Caller& caller, std::string& o
   }
   return on_stream(
       message, caller, out, *id,
-      [id = *id, principal = caller.principal()](StreamManager& manager) -> Result<std::string> {
+      [id = *id, principal = caller.principal().id](StreamManager& manager) -> Result<std::string> {
         const Result<std::shared_ptr<ChunkStream>> stream = manager.find(id, principal);
         if (!stream) return std::unexpected(stream.error());
         const bool running = !(*stream)->ended();
@@ -326,7 +326,7 @@ bool StreamService::is_running(const Message& message, Caller& caller, std::stri
   }
   return on_stream(
       message, caller, out, *id,
-      [id = *id, principal = caller.principal(),
+      [id = *id, principal = caller.principal().id,
        definition = definition_](StreamManager& manager) -> Result<std::string> {
         const Result<std::shared_ptr<ChunkStream>> stream = manager.find(id, principal);
         if (!stream) return std::unexpected(stream.error());
@@ -354,7 +354,7 @@ bool StreamService::acknowledge(const Message& message, Caller& caller, std::str
   }
   return on_stream(
       message, caller, out, ack->stream_id,
-      [ack = *ack, principal = caller.principal()](StreamManager& manager) -> Result<std::string> {
+      [ack = *ack, principal = caller.principal().id](StreamManager& manager) -> Result<std::string> {
         const Result<std::shared_ptr<ChunkStream>> stream = manager.find(ack.stream_id, principal);
         if (!stream) return std::unexpected(stream.error());
         if (Result<void> valid = (*stream)->check_position(ack.seq); !valid) {
@@ -366,6 +366,11 @@ bool StreamService::acknowledge(const Message& message, Caller& caller, std::str
 }
 
 bool StreamService::list(const Message& message, Caller& caller, std::string& out) {
+  if (!caller.principal().isolated) {
+    // What it began and what others of the same name did, nobody can tell.
+    append_result(out, message.id, R"({"streams":[]})");
+    return true;
+  }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) {
     append_error(out, message.id, channel.error());
@@ -384,7 +389,7 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
   Executor* const here = &executor();
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     StreamManager* const manager = shards_[i].streams;
-    shards_[i].executor->post([gathering, manager, i, here, principal = caller.principal()] {
+    shards_[i].executor->post([gathering, manager, i, here, principal = caller.principal().id] {
       std::string& part = gathering->parts[i];
       std::size_t listed = 0;
       for (const auto& stream : manager->streams_of(principal)) {

@@ -207,6 +207,12 @@ TEST_P(StreamServiceTest, ListsTheStreamsOfAllLoops) {
   EXPECT_EQ(bob.channel().replies.at(0), result_text(R"({"streams":[]})"));
 }
 
+TEST_P(StreamServiceTest, ListsNothingForWhoeverSharesItsName) {
+  RecordingCaller alice("alice", false);
+  EXPECT_EQ(bench.request("streams", "", alice), result_text(R"({"streams":[]})"));
+  EXPECT_EQ(error_code(bench.request("is_running", with_id(*stream), alice)), 0);
+}
+
 TEST_P(StreamServiceTest, AnswersLaterOnlyWhenThereIsRoom) {
   caller.full = true;
   EXPECT_EQ(error_code(ask("run", with_id(*stream, R"(,"from_seq":0,"wait_ms":1000)"))), kBusy);

@@ -90,7 +90,7 @@ TaskService::Run TaskService::run_of(const Tool& tool, const json::object& argum
 Result<std::shared_ptr<TaskRecord>> TaskService::create(
     Origin& origin, std::optional<std::chrono::milliseconds> ttl) {
   if (streams_->draining()) return fail(kBusy, "The server is shutting down; try another");
-  return tasks_->create({.principal = origin.principal,
+  return tasks_->create({.principal = origin.principal.id,
                          .revision = origin.context.revision,
                          .session = origin.session,
                          .ttl = ttl},
@@ -149,10 +149,11 @@ void TaskService::let_begin(PendingRequest& call) {
   });
 }
 
-bool TaskService::serves(std::string_view method, const Revision& revision) const {
+bool TaskService::serves(std::string_view method, const Revision& revision,
+                         const Caller& caller) const {
   const auto* const found = std::ranges::find(kTaskMethods, method, &TaskMethod::name);
   if (found == kTaskMethods.end() || !offer_->has_tasks()) return false;
-  if (method == "tasks/list" && !tasks_->lists()) return false;
+  if (method == "tasks/list" && !caller.principal().isolated) return false;
   return (revision.tasks == TaskModel::requested && found->requested) ||
          (revision.tasks == TaskModel::extension && found->extension);
 }
@@ -162,7 +163,7 @@ Result<std::shared_ptr<TaskRecord>> TaskService::find_named(const json::object& 
                                                             const Revision& revision) const {
   const Result<std::string> id = decode_task_id(params);
   if (!id) return std::unexpected(id.error());
-  std::shared_ptr<TaskRecord> task = tasks_->find(*id, caller.principal(), revision);
+  std::shared_ptr<TaskRecord> task = tasks_->find(*id, caller.principal().id, revision);
   if (task == nullptr) return not_a_task();
   return task;
 }
@@ -176,7 +177,7 @@ Result<bool> TaskService::handle(const Message& message, RequestContext context,
   if (extension && !context.capabilities.tasks) return std::unexpected(tasks_extension_missing());
   Result<std::string> members;
   if (message.method == "tasks/list") {
-    members = list(params, caller.principal(), revision);
+    members = list(params, caller.principal().id, revision);
   } else {
     const Result<std::shared_ptr<TaskRecord>> task = find_named(params, caller, revision);
     if (!task) return std::unexpected(task.error());

@@ -62,7 +62,7 @@ class TaskService {
   struct Origin {
     RequestContext context;
     std::shared_ptr<Session> session;  // or null
-    std::string principal;
+    Principal principal;
     RefPtr<LoopOffer> offer = {};
     const CompiledTool* tool = nullptr;  // of the offer, or null
   };
@@ -76,8 +76,10 @@ class TaskService {
   /// Lets the handler of `call` say when it becomes a task.
   void let_begin(PendingRequest& call);
 
-  /// Whether `method` is one of `tasks/*` that `revision` has and this server offers.
-  [[nodiscard]] bool serves(std::string_view method, const Revision& revision) const;
+  /// Whether `method` is one of `tasks/*` that `revision` has and this server offers `caller`: only
+  /// who is told apart from others may list its tasks (2025-11-25, Tasks, Security Considerations).
+  [[nodiscard]] bool serves(std::string_view method, const Revision& revision,
+                            const Caller& caller) const;
   /// Answers it: appends the response and returns true, or answers later and returns false. Errors:
   /// -32602 for parameters that are ill-typed or name no task of the caller, -32021 for a client
   /// without the extension.

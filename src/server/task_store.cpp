@@ -14,11 +14,10 @@ const Error kExpired{kInvalidParams, "Failed to retrieve task: Task has expired"
 
 }  // namespace
 
-TaskStore::TaskStore(TaskLimits limits, const Clock& clock, Changes& changes, Callers callers,
+TaskStore::TaskStore(TaskLimits limits, const Clock& clock, Changes& changes,
                      std::function<TaskState::Time()> time_of_day)
     : environment_(std::make_shared<TaskEnvironment>(limits, changes, std::move(time_of_day))),
-      clock_(&clock),
-      callers_(callers) {}
+      clock_(&clock) {}
 
 Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executor& loop) {
   sweep();

@@ -28,12 +28,7 @@ namespace sluice {
 /// Thread-safe; shared by all loops.
 class TaskStore {
  public:
-  /// Whether callers are told apart well enough to list the tasks of one (2025-11-25, Tasks,
-  /// Security Considerations).
-  enum class Callers : std::uint8_t { identified, anonymous };
-
   TaskStore(TaskLimits limits, const Clock& clock, Changes& changes,
-            Callers callers = Callers::identified,
             std::function<TaskState::Time()> time_of_day = std::chrono::system_clock::now);
 
   struct Creation {
@@ -69,7 +64,6 @@ class TaskStore {
   /// The same after the loops have stopped.
   void end_all_stopped(const Error& error);
 
-  [[nodiscard]] bool lists() const { return callers_ == Callers::identified; }
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::size_t running() const {
     return environment_->running.load(std::memory_order_relaxed);
@@ -98,7 +92,6 @@ class TaskStore {
 
   const std::shared_ptr<TaskEnvironment> environment_;
   const Clock* clock_;
-  const Callers callers_;
 
   mutable std::mutex mutex_;
   std::uint64_t last_number_ = 0;

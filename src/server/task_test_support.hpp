@@ -37,10 +37,9 @@ class TaskTestBench : public testing::Test {
     bench.run_all();
   }
 
-  void serve(const TaskLimits& limits,
-             TaskStore::Callers callers = TaskStore::Callers::identified) {
+  void serve(const TaskLimits& limits) {
     bench.tasks = std::make_unique<TaskStore>(limits, bench.executors[0].clock(), *bench.changes,
-                                              callers, [this] { return time_of_day; });
+                                              [this] { return time_of_day; });
     bench.serve();
   }
 

@@ -51,7 +51,7 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
 }  // namespace
 
 void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
-                             const WebSocketOptions& options, const std::string& principal) {
+                             const WebSocketOptions& options, const Principal& principal) {
   auto handler = std::make_unique<WebSocketMessages>(
       std::make_shared<MessageConnection>(*service_, principal, frame_encoder()));
   WebSocketMessages* const opened = handler.get();

@@ -15,7 +15,7 @@ class WebSocketEndpoint {
   explicit WebSocketEndpoint(Service& service) : service_(&service) {}
 
   void open(const HttpRequest& request, HttpExchange& exchange, const WebSocketOptions& options,
-            const std::string& principal);
+            const Principal& principal);
 
  private:
   Service* service_;
