@@ -383,8 +383,8 @@ class World final : private HttpHandler, private LineService {
   [[nodiscard]] bool streams_body(const HttpRequest& head) const override {
     return head.path == "/body";
   }
-  [[nodiscard]] bool admits_body(const HttpRequest& head) const override {
-    return head.path != "/events";
+  std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override {
+    return std::make_unique<HeadVerdict>(head.path != "/events");
   }
   [[nodiscard]] bool prepares_body(const HttpRequest& /*head*/,
                                    std::size_t /*size*/) const override {

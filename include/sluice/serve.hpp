@@ -16,6 +16,7 @@
 
 namespace sluice {
 
+class Authenticator;
 class Server;
 class Serving;
 
@@ -27,8 +28,8 @@ struct ClientKey {
 
 // Where a server listens. Each at most once.
 
-/// Streamable HTTP at /mcp, WebSocket at /ws. On an address that others can reach, set keys or
-/// put a proxy with authentication before it.
+/// Streamable HTTP at /mcp, WebSocket at /ws. On an address that others can reach, set keys or an
+/// authenticator, or put a proxy with authentication before it.
 struct http {  // NOLINT(readability-identifier-naming)
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;         // 0: any free one
@@ -40,6 +41,8 @@ struct http {  // NOLINT(readability-identifier-naming)
   /// for whom they ask.
   std::vector<std::string> trusted_proxies = {};
   std::vector<ClientKey> keys = {};  // none: everybody who can connect may ask
+  /// Says instead of keys who may ask, and who they are (sluice/authenticator.hpp).
+  std::shared_ptr<Authenticator> authenticator = {};
 };
 /// Lines of JSON over a Unix domain socket.
 struct unix_socket {  // NOLINT(readability-identifier-naming)

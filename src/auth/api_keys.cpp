@@ -48,4 +48,18 @@ const std::string* ApiKeys::name_of_authorization(std::string_view value) const 
   return name_of(value);
 }
 
+std::expected<Principal, Refusal> ApiKeys::authenticate(const RequestHead& head) {
+  static constexpr std::string_view kKey = "X-API-Key";
+  static constexpr std::string_view kAuthorization = "Authorization";
+  // Which of two keys counts is nothing to guess.
+  if (!head.is_repeated(kKey) && !head.is_repeated(kAuthorization)) {
+    const auto key = head.field(kKey);
+    const std::string* const name =
+        key ? name_of(*key) : name_of_authorization(head.field(kAuthorization).value_or(""));
+    if (name != nullptr) return Principal{.id = "key:" + *name};
+  }
+  return std::unexpected(
+      Refusal::unauthorized("A valid API key is required: Authorization: Bearer KEY"));
+}
+
 }  // namespace sluice

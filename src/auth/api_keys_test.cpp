@@ -16,14 +16,12 @@ std::string name_or_none(const std::string* name) {
 }
 
 TEST(ApiKeys, NameTheirHolders) {
-  EXPECT_TRUE(ApiKeys().empty());
-  EXPECT_FALSE(keys().empty());
   EXPECT_EQ(name_or_none(keys().name_of("secret-1")), "ann");
   EXPECT_EQ(name_or_none(keys().name_of("secret-2")), "bob");
   for (const std::string_view key :
        {"", "secret", "secret-", "secret-11", "Secret-1", "secret-1 ", "ann"}) {
     EXPECT_EQ(keys().name_of(key), nullptr) << key;
-    EXPECT_EQ(ApiKeys().name_of(key), nullptr) << key;
+    EXPECT_EQ(ApiKeys({}).name_of(key), nullptr) << key;
   }
   EXPECT_EQ(keys().name_of(std::string_view("secret-1\0", 9)), nullptr);
 }

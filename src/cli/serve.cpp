@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <link.h>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
+#include "auth/api_keys.hpp"
 #include "cli/engine_factory.hpp"
 #include "cli/exit_code.hpp"
 #include "core/log.hpp"
@@ -71,8 +74,10 @@ ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsCon
   if (config.http.event_keep_alive != Duration{}) {
     options.http.ping_interval = 2 * config.http.event_keep_alive;
   }
-  for (const ApiKey& key : config.access.api_keys) {
-    options.access.api_keys.emplace_back(key.name, key.key);
+  if (!config.access.api_keys.empty()) {
+    std::vector<std::pair<std::string, std::string>> keys;
+    for (const ApiKey& key : config.access.api_keys) keys.emplace_back(key.name, key.key);
+    options.access.authenticator = std::make_shared<ApiKeys>(keys);
   }
   options.access.allowed_origins = config.access.allowed_origins;
   options.access.allowed_hosts = config.access.allowed_hosts;

@@ -199,6 +199,19 @@ class PreparedBody {
   [[nodiscard]] virtual std::string_view text() const = 0;
 };
 
+/// What a handler has made of a head, for when the body is there.
+class HeadVerdict {
+ public:
+  explicit HeadVerdict(bool admits_body) : admits_body_(admits_body) {}
+  virtual ~HeadVerdict() = default;
+  HeadVerdict(const HeadVerdict&) = delete;
+  HeadVerdict& operator=(const HeadVerdict&) = delete;
+  [[nodiscard]] bool admits_body() const { return admits_body_; }
+
+ private:
+  bool admits_body_;
+};
+
 /// What answers requests. Requests of one connection come one at a time, in order: the next when
 /// the exchange of the one before is finished.
 class HttpHandler {
@@ -206,10 +219,10 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   virtual void on_request(const HttpRequest& request, HttpExchangePtr exchange) = 0;
   /// Whether the body of this request, of which only the head is looked at, is worth its cost.
-  /// Asked once before the server waits for a body that is not there whole, or decodes one. False:
+  /// Asked once before the server waits for a body that is not there whole, or decodes one. If not,
   /// on_request() gets the request with `body_follows` set and refuses it; the connection ends with
-  /// the reply, and the body is thrown away.
-  [[nodiscard]] virtual bool admits_body(const HttpRequest& /*head*/) const { return true; }
+  /// the reply, and the body is thrown away. Null: it is, and there is nothing to remember.
+  virtual std::unique_ptr<HeadVerdict> judge(const HttpRequest& /*head*/) { return nullptr; }
   /// Whether something that takes long, such as parsing it, is to be done with a body of that many
   /// bytes before on_request().
   [[nodiscard]] virtual bool prepares_body(const HttpRequest& /*head*/,

@@ -95,9 +95,9 @@ TEST_F(HttpServerTest, RefusesARequestBeforeItsBodyIsCollectedOrDecoded) {
         std::string("Content-Length: 4000000\r\n\r\nthe beginning"),
         std::string("Transfer-Encoding: chunked\r\n\r\n"), gzipped}) {
     int asked = 0;
-    admits = [&](const HttpRequest& head) {
+    judges = [&](const HttpRequest& head) {
       ++asked;
-      return head.path == "/open";
+      return std::make_unique<HeadVerdict>(head.path == "/open");
     };
     handle = [&](const HttpRequest& request, const HttpExchangePtr& exchange) {
       EXPECT_TRUE(request.body_follows);
@@ -114,7 +114,7 @@ TEST_F(HttpServerTest, RefusesARequestBeforeItsBodyIsCollectedOrDecoded) {
 }
 
 TEST_F(HttpServerTest, AWholeBodyIsNotAskedAbout) {
-  admits = [](const HttpRequest&) { return false; };
+  judges = [](const HttpRequest&) { return std::make_unique<HeadVerdict>(false); };
   handle = [](const HttpRequest& request, const HttpExchangePtr& exchange) {
     exchange->reply(200, "text/plain", request.body);
   };

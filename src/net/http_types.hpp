@@ -93,6 +93,7 @@ struct PeerAddress {
   [[nodiscard]] std::string to_string() const;
 };
 
+class HeadVerdict;
 class PreparedBody;
 
 /// One request as the handler sees it. Every view points into the connection's buffers and is
@@ -106,6 +107,7 @@ struct HttpRequest {
   std::string_view authority = {};       // of a target in absolute-form; the same as Host
   int minor_version = 1;                 // of HTTP/1
   std::string_view body;                 // whole, with chunking and content coding removed
+  HeadVerdict* verdict = nullptr;        // of HttpHandler::judge(), if that was asked
   PreparedBody* prepared = nullptr;      // what HttpHandler::prepare() has made of it
   bool body_follows = false;             // then it is not here: see HttpExchange::read_body()
   std::span<const HeaderField> headers;  // in order, as sent, without trailers

@@ -237,12 +237,13 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
 
 /// Whether the handler gets the request with its whole body. Else it gets the head alone: to take
 /// the body while it arrives, or to refuse the request.
-bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& input) const {
-  const HttpHandler& handler = worker_->handler;
+bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& input) {
+  HttpHandler& handler = worker_->handler;
   const bool is_coded = head.request.has(KnownHeader::content_encoding);
   const bool is_whole = head.framing == BodyFraming::length && !is_coded &&
                         input.size() >= head.size + head.content_length;
-  if (!is_whole && !handler.admits_body(head.request)) return false;
+  if (!is_whole) verdict_ = handler.judge(head.request);
+  if (verdict_ != nullptr && !verdict_->admits_body()) return false;
   return is_coded || !handler.streams_body(head.request);
 }
 
@@ -312,6 +313,8 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   request.body = body;
   request.peer = connection_.peer();
   request.tls = connection_.is_tls();
+  const std::unique_ptr<HeadVerdict> verdict = std::move(verdict_);
+  request.verdict = verdict.get();
   // Counted: its handles decide when it goes.
   exchange_ = new ServerExchange;
   const bool keep_alive = head.keep_alive && !draining_ && !worker_->draining();
@@ -537,6 +540,7 @@ void ServerHttp::on_end() {
   forget_body();
   forget_reply();
   preparation_ = nullptr;
+  verdict_ = nullptr;
   body_stream_ = nullptr;
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();
 }

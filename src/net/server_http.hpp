@@ -106,7 +106,7 @@ class ServerHttp final : private ConnectionProtocol {
   void forget_reply();
   bool take_request(InputBuffer& input);
   [[nodiscard]] bool is_head_there(const InputBuffer& input);
-  [[nodiscard]] bool collects_body(const HttpRequestHead& head, const InputBuffer& input) const;
+  [[nodiscard]] bool collects_body(const HttpRequestHead& head, const InputBuffer& input);
   bool take_body(const HttpRequestHead& head, InputBuffer& input, std::string_view& body,
                  std::size_t& total);
   bool decode_body(std::string_view coding, std::string_view& body);
@@ -122,7 +122,8 @@ class ServerHttp final : private ConnectionProtocol {
 
   Connection& connection_;
   HttpWorker* worker_;
-  ServerExchange* exchange_ = nullptr;  // unfinished; kept by its handles
+  ServerExchange* exchange_ = nullptr;    // unfinished; kept by its handles
+  std::unique_ptr<HeadVerdict> verdict_;  // on the request whose body is being read
   std::unique_ptr<ChunkedBody> chunked_;
   std::unique_ptr<CodedBody> coded_;
   std::unique_ptr<BodyStream> body_stream_;

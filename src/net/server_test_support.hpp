@@ -132,8 +132,8 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   [[nodiscard]] bool streams_body(const HttpRequest& head) const override {
     return streams && streams(head);
   }
-  [[nodiscard]] bool admits_body(const HttpRequest& head) const override {
-    return !admits || admits(head);
+  std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override {
+    return judges ? judges(head) : nullptr;
   }
 
   /// Turns the loop until `done`, for at most ten seconds.
@@ -174,7 +174,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   EventLoop loop;
   std::function<void(const HttpRequest&, HttpExchangePtr)> handle;
   std::function<bool(const HttpRequest&)> streams;
-  std::function<bool(const HttpRequest&)> admits;
+  std::function<std::unique_ptr<HeadVerdict>(const HttpRequest&)> judges;
   std::unique_ptr<HttpServer> server;
   std::uint16_t port = 0;
 };

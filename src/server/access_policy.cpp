@@ -76,6 +76,19 @@ bool contains(const std::vector<std::string>& list, std::string_view value) {
   });
 }
 
+/// Whether a caller may be called so: "uid:" and "session:" begin the server's own names.
+bool is_name(std::string_view id) {
+  static constexpr std::size_t kMaxId = 1024;
+  return !id.empty() && id.size() <= kMaxId && !id.starts_with("uid:") &&
+         !id.starts_with("session:");
+}
+
+/// Whether it can be sent.
+bool is_refusal(const Refusal& refusal) {
+  return refusal.status >= 400 && refusal.status <= 599 &&
+         std::ranges::all_of(refusal.challenge, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 /// Whoever comes by this proxy may read and end what others of its clients have begun.
 void warn_of_proxy(const PeerAddress& proxy) {
   static LogLimit limit;
@@ -94,7 +107,7 @@ bool is_loopback_host(std::string_view host) {
 }
 
 AccessPolicy::AccessPolicy(Options options)
-    : keys_(options.api_keys),
+    : authenticator_(std::move(options.authenticator)),
       origins_(std::move(options.allowed_origins)),
       hosts_(std::move(options.allowed_hosts)),
       proxies_(std::move(options.proxies)) {}
@@ -119,25 +132,28 @@ bool AccessPolicy::origin_allowed(std::string_view origin, std::string_view host
   return scheme == (tls ? "https" : "http") && equals_ignoring_case(authority, host_header);
 }
 
-Principal AccessPolicy::principal_of(const HttpRequest& request) const {
-  if (keys_.empty()) {
-    const PeerAddress client = proxies_.client_of(request);
-    const bool is_forwarded =
-        request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);
-    if (is_forwarded && client.ip == request.peer.ip) warn_of_proxy(client);
-    return {.id = client.to_string(), .isolated = false};
+std::expected<Principal, Refusal> AccessPolicy::authenticate(const HttpRequest& request) const {
+  static LogLimit limit;
+  try {
+    std::expected<Principal, Refusal> who =
+        authenticator_->authenticate(RequestHead(request, proxies_));
+    if (who ? is_name(who->id) : is_refusal(who.error())) return who;
+    if (const auto left_out = limit.take()) {
+      log_error("an authenticator has answered what it may not",
+                {{"what", who ? "a principal" : "a refusal"}, {"left_out", *left_out}});
+    }
+  } catch (...) {
+    log_exception(limit, "an authenticator has failed");
   }
-  // Which of two keys counts is nothing to guess.
-  if (request.repeated(KnownHeader::x_api_key) || request.repeated(KnownHeader::authorization)) {
-    return {};
-  }
-  std::string_view key = request.header(KnownHeader::x_api_key);
-  const std::string* const name =
-      key.data() != nullptr
-          ? keys_.name_of(key)
-          : keys_.name_of_authorization(request.header(KnownHeader::authorization));
-  if (name == nullptr) return {};
-  return {.id = "key:" + *name};
+  return std::unexpected(Refusal{.status = 500, .message = "Internal error"});
+}
+
+Principal AccessPolicy::address_of(const HttpRequest& request) const {
+  const PeerAddress client = proxies_.client_of(request);
+  const bool is_forwarded =
+      request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);
+  if (is_forwarded && client.ip == request.peer.ip) warn_of_proxy(client);
+  return {.id = client.to_string(), .isolated = false};
 }
 
 }  // namespace sluice

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <expected>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "auth/api_keys.hpp"
 #include "auth/trusted_proxies.hpp"
 #include "net/http_types.hpp"
-#include "sluice/principal.hpp"
+#include "sluice/authenticator.hpp"
 
 namespace sluice {
 
@@ -16,14 +17,14 @@ namespace sluice {
 bool is_loopback_host(std::string_view host);
 
 /// Who may talk to the server: which Host names it answers to and which pages may call it (against
-/// DNS rebinding and cross-site requests; 2026-07-28, Streamable HTTP, Security), and which keys
-/// name which callers. Immutable, shared by all loops.
+/// DNS rebinding and cross-site requests; 2026-07-28, Streamable HTTP, Security), and who asks.
+/// Immutable, shared by all loops.
 class AccessPolicy {
  public:
   struct Options {
-    std::vector<std::pair<std::string, std::string>> api_keys;  // name, key
-    std::vector<std::string> allowed_origins;  // "https://example.com"; "*": every page
-    std::vector<std::string> allowed_hosts;    // names and addresses without port; "*": all
+    std::shared_ptr<Authenticator> authenticator;  // null: everybody may call
+    std::vector<std::string> allowed_origins;      // "https://example.com"; "*": every page
+    std::vector<std::string> allowed_hosts;        // names and addresses without port; "*": all
     TrustedProxies proxies;
   };
   explicit AccessPolicy(Options options);
@@ -40,15 +41,17 @@ class AccessPolicy {
   /// Whether the address is that of a proxy that is believed when it says for whom it asks.
   [[nodiscard]] bool trusts_proxy(const PeerAddress& peer) const { return proxies_.trusts(peer); }
 
-  [[nodiscard]] bool requires_key() const { return !keys_.empty(); }
-
-  /// Who makes the request: the name of its key, or without keys the address it comes from, which
-  /// trusted proxies tell for others, and which several may have.
-  /// Of an empty id: keys are required and it has none that is known.
-  [[nodiscard]] Principal principal_of(const HttpRequest& request) const;
+  /// Whether it depends on authenticate() who may call, and as whom; else on nothing, and callers
+  /// are who address_of() says.
+  [[nodiscard]] bool authenticates() const { return authenticator_ != nullptr; }
+  /// Who makes the request, or why it is refused; never throws what the authenticator does.
+  [[nodiscard]] std::expected<Principal, Refusal> authenticate(const HttpRequest& request) const;
+  /// The address that the request comes from, which trusted proxies tell for others, and which
+  /// several may have.
+  [[nodiscard]] Principal address_of(const HttpRequest& request) const;
 
  private:
-  ApiKeys keys_;
+  std::shared_ptr<Authenticator> authenticator_;
   std::vector<std::string> origins_;
   std::vector<std::string> hosts_;
   TrustedProxies proxies_;

@@ -1,9 +1,16 @@
 #include "server/access_policy.hpp"
 
+#include <expected>
+#include <functional>
 #include <gtest/gtest.h>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "auth/api_keys.hpp"
 
 namespace sluice {
 namespace {
@@ -101,46 +108,121 @@ TEST(AccessPolicy, LetsPagesOfItsOwnCall) {
   EXPECT_TRUE(AccessPolicy(std::move(every)).origin_allowed("null", "a", false));
 }
 
-/// A request with one field.
-struct RequestOfOneField {
-  RequestOfOneField(KnownHeader name, std::string_view value) : field{"", value} {
-    request.headers = {&field, 1};
-    request.known[static_cast<std::size_t>(name)] = 1;
+/// A request with header fields.
+struct RequestWithFields {
+  explicit RequestWithFields(std::vector<HeaderField> given) : fields(std::move(given)) {
+    request.headers = fields;
+    request.method_name = "POST";
+    request.target = "/mcp?a=b";
   }
-  RequestOfOneField(const RequestOfOneField&) = delete;
-  RequestOfOneField& operator=(const RequestOfOneField&) = delete;
-  HeaderField field;
+  RequestWithFields(const RequestWithFields&) = delete;
+  RequestWithFields& operator=(const RequestWithFields&) = delete;
+  std::vector<HeaderField> fields;
   HttpRequest request;
 };
 
-TEST(AccessPolicy, KnowsCallersByTheirKeys) {
+using Answer = std::expected<Principal, Refusal>;
+
+class AuthenticatorOf final : public Authenticator {
+ public:
+  explicit AuthenticatorOf(std::function<Answer(const RequestHead&)> answer)
+      : answer_(std::move(answer)) {}
+  Answer authenticate(const RequestHead& head) override { return answer_(head); }
+
+ private:
+  std::function<Answer(const RequestHead&)> answer_;
+};
+
+AccessPolicy policy_of(std::shared_ptr<Authenticator> authenticator) {
   AccessPolicy::Options options;
-  options.api_keys = {{"ann", "secret"}};
-  const AccessPolicy policy(std::move(options));
-  EXPECT_TRUE(policy.requires_key());
-  EXPECT_EQ(policy.principal_of(HttpRequest{}).id, "");
-  const auto principal = [&policy](KnownHeader name, std::string_view value) {
-    return policy.principal_of(RequestOfOneField(name, value).request).id;
-  };
-  EXPECT_EQ(principal(KnownHeader::authorization, "Bearer secret"), "key:ann");
-  EXPECT_EQ(principal(KnownHeader::authorization, "Bearer wrong"), "");
-  EXPECT_EQ(principal(KnownHeader::authorization, "secret"), "");
-  EXPECT_EQ(principal(KnownHeader::x_api_key, "secret"), "key:ann");
-  EXPECT_EQ(principal(KnownHeader::x_api_key, ""), "");
-  for (const KnownHeader name : {KnownHeader::authorization, KnownHeader::x_api_key}) {
-    RequestOfOneField twice(name, name == KnownHeader::x_api_key ? "secret" : "Bearer secret");
-    twice.request.repeated_known = 1U << static_cast<unsigned>(name);
-    EXPECT_EQ(policy.principal_of(twice.request).id, "");
-  }
+  options.authenticator = std::move(authenticator);
+  return AccessPolicy(std::move(options));
 }
 
-TEST(AccessPolicy, WithoutKeysCallersAreTheirAddresses) {
+/// The id, or the status and the challenge.
+std::string told(const Answer& answer) {
+  if (answer) return answer->id;
+  return std::to_string(answer.error().status) + " " + answer.error().challenge;
+}
+
+TEST(AccessPolicy, KnowsCallersByTheirKeys) {
+  const AccessPolicy policy = policy_of(std::make_shared<ApiKeys>(
+      std::vector<std::pair<std::string, std::string>>{{"ann", "secret"}}));
+  EXPECT_TRUE(policy.authenticates());
+  const auto who = [&policy](std::vector<HeaderField> fields) {
+    return told(policy.authenticate(RequestWithFields(std::move(fields)).request));
+  };
+  EXPECT_EQ(who({}), "401 Bearer");
+  EXPECT_EQ(who({{"authorization", "Bearer secret"}}), "key:ann");
+  EXPECT_EQ(who({{"Authorization", "Bearer wrong"}}), "401 Bearer");
+  EXPECT_EQ(who({{"Authorization", "secret"}}), "401 Bearer");
+  EXPECT_EQ(who({{"X-API-Key", "secret"}}), "key:ann");
+  EXPECT_EQ(who({{"X-API-Key", ""}, {"Authorization", "Bearer secret"}}), "401 Bearer");
+  EXPECT_EQ(who({{"X-API-Key", "secret"}, {"x-api-key", "secret"}}), "401 Bearer");
+  EXPECT_EQ(who({{"X-API-Key", "secret"}, {"Authorization", "a"}, {"Authorization", "b"}}),
+            "401 Bearer");
+}
+
+TEST(AccessPolicy, AnAuthenticatorSeesTheHead) {
+  const AccessPolicy policy =
+      policy_of(std::make_shared<AuthenticatorOf>([](const RequestHead& head) -> Answer {
+        EXPECT_EQ(head.method(), "POST");
+        EXPECT_EQ(head.target(), "/mcp?a=b");
+        EXPECT_EQ(head.field("x-TICKET"), "7");
+        EXPECT_EQ(head.field("X-Empty"), "");
+        EXPECT_FALSE(head.field("X-Other"));
+        EXPECT_FALSE(head.field("X-Twice"));
+        EXPECT_TRUE(head.is_repeated("X-TWICE"));
+        EXPECT_FALSE(head.is_tls());
+        return Principal{.id = head.address(), .isolated = false};
+      }));
+  RequestWithFields request(
+      {{"X-Ticket", "7"}, {"X-Empty", ""}, {"X-Twice", "1"}, {"x-twice", "1"}});
+  request.request.peer = PeerAddress::parse("192.0.2.7").value();
+  const Answer answer = policy.authenticate(request.request);
+  EXPECT_EQ(told(answer), "192.0.2.7");
+  EXPECT_FALSE(answer->isolated);
+}
+
+TEST(AccessPolicy, WhatAnAuthenticatorMayNotSayLetsNobodyIn) {
+  const auto answer_to = [](const std::function<Answer()>& answer) {
+    const AccessPolicy policy = policy_of(
+        std::make_shared<AuthenticatorOf>([answer](const RequestHead&) { return answer(); }));
+    const Answer said = policy.authenticate(RequestWithFields({}).request);
+    if (!said && said.error().status == 500) EXPECT_EQ(said.error().message, "Internal error");
+    return told(said);
+  };
+  const auto named = [&](const std::string& id) {
+    return answer_to([id] { return Principal{.id = id}; });
+  };
+  const auto refused = [&](const Refusal& refusal) {
+    return answer_to([refusal] { return std::unexpected(refusal); });
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(named("ann"), "ann");
+  EXPECT_EQ(named(std::string(1024, 'a')), std::string(1024, 'a'));
+  EXPECT_EQ(named(""), "500 ");
+  EXPECT_EQ(named(std::string(1025, 'a')), "500 ");
+  EXPECT_EQ(named("uid:0"), "500 ");
+  EXPECT_EQ(named("session:x"), "500 ");
+  EXPECT_EQ(refused(Refusal::forbidden("no")), "403 ");
+  EXPECT_EQ(refused(Refusal::unauthorized("no", "Bearer realm=\"a\"")), "401 Bearer realm=\"a\"");
+  EXPECT_EQ(refused(Refusal::unauthorized("no", "Bearer\r\nSet-Cookie: a=b")), "500 ");
+  EXPECT_EQ(refused({.status = 503}), "503 ");
+  EXPECT_EQ(refused({.status = 200}), "500 ");
+  EXPECT_EQ(refused({.status = 600}), "500 ");
+  EXPECT_EQ(answer_to([]() -> Answer { throw std::runtime_error("secret"); }), "500 ");
+  EXPECT_EQ(answer_to([]() -> Answer { throw 7; }), "500 ");
+  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(AccessPolicy, WithoutAnAuthenticatorCallersAreTheirAddresses) {
   const AccessPolicy policy(AccessPolicy::Options{});
-  EXPECT_FALSE(policy.requires_key());
-  const HttpRequest request;
-  EXPECT_EQ(policy.principal_of(request).id, request.peer.to_string());
-  EXPECT_NE(policy.principal_of(request).id, "");
-  EXPECT_FALSE(policy.principal_of(request).isolated);
+  EXPECT_FALSE(policy.authenticates());
+  HttpRequest request;
+  request.peer = PeerAddress::parse("192.0.2.7").value();
+  EXPECT_EQ(policy.address_of(request).id, "192.0.2.7");
+  EXPECT_FALSE(policy.address_of(request).isolated);
 }
 
 }  // namespace

@@ -352,7 +352,8 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   }
   std::string members = R"("protocolVersion":)";
   append_json_string(members, revision->name);
-  members.append(R"(,"capabilities":{)").append(lists().capabilities(*revision, caller.principal().isolated));
+  members.append(R"(,"capabilities":{)")
+      .append(lists().capabilities(*revision, caller.principal().isolated));
   members.append(R"(},"serverInfo":)").append(results().server_info()).append(instructions_);
   results().append(out, message.id, *revision, members);
   return {};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "auth/api_keys.hpp"
 #include "net/server_test_support.hpp"
 #include "net/websocket.hpp"
 #include "protocol/negotiation.hpp"
@@ -46,12 +47,17 @@ class EndpointTest : public ServerTest {
       endpoint->on_request(request, std::move(exchange));
     };
     streams = [this](const HttpRequest& head) { return endpoint->streams_body(head); };
-    admits = [this](const HttpRequest& head) { return endpoint->admits_body(head); };
+    judges = [this](const HttpRequest& head) { return endpoint->judge(head); };
   }
   void TearDown() override {
     calls.clear();
     ServerTest::TearDown();
     settle();
+  }
+
+  /// Only who has one of these keys (name, key) may call.
+  void require(const std::vector<std::pair<std::string, std::string>>& keys) {
+    access.authenticator = std::make_shared<ApiKeys>(keys);
   }
 
   Peer connect_to_endpoint() {

@@ -15,7 +15,7 @@ struct RouteRow {
   Method method;
   std::string_view path;
   bool is_prefix = false;
-  bool is_open = false;  // to those without a key too
+  bool is_open = false;  // to whomever
 };
 
 constexpr std::array kRoutes = {
@@ -64,6 +64,15 @@ HttpRefusal no_route(std::string_view path) {
   }
   methods.append("OPTIONS");
   return {405, kInvalidRequest, "This path takes " + methods, "Allow", methods};
+}
+
+HttpRefusal refusal_of(Refusal refused) {
+  HttpRefusal out{refused.status, kInvalidRequest, std::move(refused.message)};
+  if (!refused.challenge.empty()) {
+    out.field = "WWW-Authenticate";
+    out.value = std::move(refused.challenge);
+  }
+  return out;
 }
 
 bool has_body(const HttpRequest& head) {
@@ -140,13 +149,10 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
   });
   if (row == kRoutes.end()) return std::unexpected(no_route(head.path));
   Admitted admitted{row->route, {}};
-  if (policy_->requires_key() && !row->is_open) {
-    admitted.principal = policy_->principal_of(head);
-    if (admitted.principal.id.empty()) {
-      return std::unexpected(HttpRefusal{401, kInvalidRequest,
-                                         "A valid API key is required: Authorization: Bearer KEY",
-                                         "WWW-Authenticate", "Bearer"});
-    }
+  if (policy_->authenticates() && !row->is_open) {
+    std::expected<Principal, Refusal> who = policy_->authenticate(head);
+    if (!who) return std::unexpected(refusal_of(std::move(who.error())));
+    admitted.principal = *std::move(who);
   }
   if (row->method != Method::post) {
     if (!has_body(head)) return admitted;

@@ -51,7 +51,7 @@ class HttpAdmission {
  public:
   struct Admitted {
     HttpRoute route;
-    /// Who asks, if keys are required; else empty, as nothing depends on it yet.
+    /// Who asks, if it depends on that who may; else of an empty id, until somebody wants to know.
     Principal principal;
   };
 
@@ -63,8 +63,8 @@ class HttpAdmission {
   /// Whether the request may come to this server at all: its Host and its Origin.
   [[nodiscard]] std::optional<HttpRefusal> refusal_of_sender(const HttpRequest& head) const;
 
-  /// What a request that may come asks for, or why it is refused: path, method, key, and what it
-  /// says of its body and of the reply.
+  /// What a request that may come asks for, or why it is refused: path, method, who asks, and what
+  /// it says of its body and of the reply.
   [[nodiscard]] std::expected<Admitted, HttpRefusal> admit(const HttpRequest& head) const;
 
  private:

@@ -1,6 +1,8 @@
 #include "server/http_endpoint.hpp"
 
+#include <expected>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "core/log.hpp"
@@ -15,7 +17,6 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kJson = "application/json";
-constexpr int kUnauthorized = 401;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
 /// Begins the session of an `initialize` of `principal`; null if there are none here.
@@ -73,7 +74,7 @@ class HttpCaller final : public Caller {
         principal_(std::move(principal)) {}
 
   [[nodiscard]] const Principal& principal() const override {
-    if (principal_.id.empty()) principal_ = service_->access->principal_of(*request_);
+    if (principal_.id.empty()) principal_ = service_->access->address_of(*request_);
     return principal_;
   }
 
@@ -126,6 +127,15 @@ class HttpCaller final : public Caller {
   std::shared_ptr<Session> begun_;
 };
 
+struct Verdict final : HeadVerdict {
+  using Admission = std::expected<HttpAdmission::Admitted, HttpRefusal>;
+  /// The sender may not come.
+  Verdict() : HeadVerdict(false) {}
+  explicit Verdict(Admission decided)
+      : HeadVerdict(decided.has_value()), admitted(std::move(decided)) {}
+  std::optional<Admission> admitted = {};
+};
+
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Service& service, Options options)
@@ -152,8 +162,10 @@ void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& re
                                        {"left_out", *left_out}});
 }
 
-bool HttpEndpoint::admits_body(const HttpRequest& head) const {
-  return !admission_.refusal_of_sender(head) && admission_.admit(head).has_value();
+std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
+  // Why a sender is refused is found again, for there is nobody to ask.
+  if (admission_.refusal_of_sender(head)) return std::make_unique<Verdict>();
+  return std::make_unique<Verdict>(admission_.admit(head));
 }
 
 bool HttpEndpoint::streams_body(const HttpRequest& head) const {
@@ -173,9 +185,13 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
                              "\r\nVary: Origin\r\n"
                              "Access-Control-Expose-Headers: Mcp-Session-Id\r\n");
   }
-  std::expected<HttpAdmission::Admitted, HttpRefusal> admitted = admission_.admit(request);
+  auto* const verdict = static_cast<Verdict*>(request.verdict);
+  std::expected<HttpAdmission::Admitted, HttpRefusal> admitted =
+      verdict == nullptr || !verdict->admitted ? admission_.admit(request)
+                                               : std::move(*verdict->admitted);
   if (!admitted) {
-    if (admitted.error().status == kUnauthorized) log_refusal(request, admitted.error());
+    const int status = admitted.error().status;
+    if (status == 401 || status == 403) log_refusal(request, admitted.error());
     refuse(*exchange, admitted.error());
     return;
   }
@@ -183,9 +199,8 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
     post_message(request, exchange, std::move(admitted->principal));
     return;
   }
-  const Principal principal = admitted->principal.id.empty()
-                                  ? service_->access->principal_of(request)
-                                  : std::move(admitted->principal);
+  const Principal principal = admitted->principal.id.empty() ? service_->access->address_of(request)
+                                                             : std::move(admitted->principal);
   switch (admitted->route) {
     case HttpRoute::message:
       return;

@@ -29,14 +29,14 @@ class HttpEndpoint final : public HttpHandler {
   HttpEndpoint(Service& service, Options options);
 
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override;
-  [[nodiscard]] bool admits_body(const HttpRequest& head) const override;
+  std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override;
   [[nodiscard]] bool prepares_body(const HttpRequest& head, std::size_t size) const override;
   std::unique_ptr<PreparedBody> prepare(std::string body, Executor::Task ready) override;
   [[nodiscard]] bool streams_body(const HttpRequest& head) const override;
 
  private:
   void answer(const HttpRequest& request, HttpExchangePtr exchange);
-  /// `principal`: of its key, or of an empty id if there are no keys.
+  /// `principal`: of an empty id if nobody wanted to know it yet.
   void post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
                     Principal principal);
   std::expected<Message, MessageError> parse(const HttpRequest& request);

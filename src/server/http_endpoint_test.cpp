@@ -167,7 +167,7 @@ TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
 }
 
 TEST_F(HttpEndpointTest, RefusesOnTheHeadAlone) {
-  access.api_keys = {{"ann", "secret"}};
+  require({{"ann", "secret"}});
   const std::string key = "X-API-Key: secret\r\n";
   const std::string whole = "Content-Length: 4000000\r\n";
   const std::string pieces = "Transfer-Encoding: chunked\r\n";
@@ -221,7 +221,7 @@ TEST_F(HttpEndpointTest, TellsHowItIs) {
 }
 
 TEST_F(HttpEndpointTest, AsksForAKeyIfThereAreAny) {
-  access.api_keys = {{"ann", "secret"}};
+  require({{"ann", "secret"}});
   for (const std::string& request :
        {post("/mcp", kPing), post("/mcp", kPing, "Authorization: Bearer wrong\r\n"),
         get("/metrics"), get("/streams/0123456789abcdef"), get("/ws")}) {
@@ -233,7 +233,7 @@ TEST_F(HttpEndpointTest, AsksForAKeyIfThereAreAny) {
 }
 
 TEST_F(HttpEndpointTest, TheLogTellsOfRefusalsButNotOfEach) {
-  access.api_keys = {{"ann", "secret"}};
+  require({{"ann", "secret"}});
   testing::internal::CaptureStderr();
   for (int i = 0; i < 5; ++i) ask(get("/metrics", "X-API-Key: wrong\r\n"));
   const std::string log = testing::internal::GetCapturedStderr();

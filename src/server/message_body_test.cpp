@@ -233,7 +233,7 @@ TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {
 }
 
 TEST_F(MessageBodyTest, NeedsAKeyIfThereAreAny) {
-  access.api_keys = {{"ann", "secret"}};
+  require({{"ann", "secret"}});
   Peer peer = begin(kLines);
   EXPECT_TRUE(peer.expect("HTTP/1.1 401 "));
   EXPECT_TRUE(peer.expect("}}"));

@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "auth/api_keys.hpp"
 #include "core/log.hpp"
 #include "net/descriptor_io.hpp"
 #include "server/endings.hpp"
@@ -70,7 +72,15 @@ Result<ServerHostOptions> host_options(const Places& places) {
       if (!tls) return std::unexpected(std::move(tls.error()));
       out.tls = std::move(*tls);
     }
-    for (const ClientKey& key : where.keys) out.access.api_keys.emplace_back(key.name, key.key);
+    if (where.authenticator != nullptr && !where.keys.empty()) {
+      return fail(1, "Give the server keys or an authenticator, not both");
+    }
+    out.access.authenticator = where.authenticator;
+    if (!where.keys.empty()) {
+      std::vector<std::pair<std::string, std::string>> keys;
+      for (const ClientKey& key : where.keys) keys.emplace_back(key.name, key.key);
+      out.access.authenticator = std::make_shared<ApiKeys>(keys);
+    }
     out.access.allowed_origins = where.allowed_origins;
     out.access.allowed_hosts = where.allowed_hosts;
     Result<TrustedProxies> proxies =

@@ -1,12 +1,15 @@
 #include "sluice/serve.hpp"
 
 #include <csignal>
+#include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <pthread.h>
 #include <string>
 #include <thread>
 
+#include "sluice/authenticator.hpp"
 #include "sluice/server.hpp"
 
 namespace sluice {
@@ -23,6 +26,22 @@ TEST(Serve, WhereItWasIsKnownAfterItHasStopped) {
   EXPECT_EQ(serving->url(), url);
   EXPECT_THAT(url, HasSubstr(":" + std::to_string(serving->port()) + "/"));
   EXPECT_EQ(serving->metrics(), "");
+}
+
+class Nobody final : public Authenticator {
+  std::expected<Principal, Refusal> authenticate(const RequestHead& /*head*/) override {
+    return std::unexpected(Refusal::forbidden("Nobody may"));
+  }
+};
+
+TEST(Serve, KeysAndAnAuthenticatorAreOneTooMany) {
+  const Server server("test", "1");
+  const auto nobody = std::make_shared<Nobody>();
+  const auto both =
+      start(server, http{.port = 0, .keys = {{"ann", "secret"}}, .authenticator = nobody});
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().message, "Give the server keys or an authenticator, not both");
+  EXPECT_TRUE(start(server, http{.port = 0, .authenticator = nobody}, ServeOptions{.threads = 1}));
 }
 
 TEST(Serve, SignalsAreAsBeforeWhenItReturns) {

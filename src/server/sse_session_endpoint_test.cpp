@@ -80,7 +80,7 @@ TEST_F(SseSessionEndpointTest, ASessionEndsWithItsStream) {
 }
 
 TEST_F(SseSessionEndpointTest, ASessionIsItsPrincipalsOnly) {
-  access.api_keys = {{"ann", "secret of ann"}, {"bob", "secret of bob"}};
+  require({{"ann", "secret of ann"}, {"bob", "secret of bob"}});
   const std::string ann = "Authorization: Bearer secret of ann\r\n";
   EXPECT_THAT(ask(get("/sse")), StartsWith("HTTP/1.1 401 "));
   Peer events = open(ann);

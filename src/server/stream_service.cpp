@@ -175,7 +175,8 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
   if (target == loop_) {
-    Result<std::shared_ptr<ChunkStream>> stream = begin_poll(streams(), *poll, caller.principal().id);
+    Result<std::shared_ptr<ChunkStream>> stream =
+        begin_poll(streams(), *poll, caller.principal().id);
     if (!stream) {
       append_error(out, message.id, stream.error());
       return true;
@@ -352,17 +353,18 @@ bool StreamService::acknowledge(const Message& message, Caller& caller, std::str
     append_error(out, message.id, ack.error());
     return true;
   }
-  return on_stream(
-      message, caller, out, ack->stream_id,
-      [ack = *ack, principal = caller.principal().id](StreamManager& manager) -> Result<std::string> {
-        const Result<std::shared_ptr<ChunkStream>> stream = manager.find(ack.stream_id, principal);
-        if (!stream) return std::unexpected(stream.error());
-        if (Result<void> valid = (*stream)->check_position(ack.seq); !valid) {
-          return std::unexpected(std::move(valid.error()));
-        }
-        (*stream)->poll_from(ack.seq);
-        return status_result(ack.stream_id, "acknowledged");
-      });
+  return on_stream(message, caller, out, ack->stream_id,
+                   [ack = *ack, principal = caller.principal().id](
+                       StreamManager& manager) -> Result<std::string> {
+                     const Result<std::shared_ptr<ChunkStream>> stream =
+                         manager.find(ack.stream_id, principal);
+                     if (!stream) return std::unexpected(stream.error());
+                     if (Result<void> valid = (*stream)->check_position(ack.seq); !valid) {
+                       return std::unexpected(std::move(valid.error()));
+                     }
+                     (*stream)->poll_from(ack.seq);
+                     return status_result(ack.stream_id, "acknowledged");
+                   });
 }
 
 bool StreamService::list(const Message& message, Caller& caller, std::string& out) {

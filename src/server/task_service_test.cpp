@@ -348,14 +348,12 @@ TEST_F(TaskServiceTest, TasksAreListedPageByPage) {
 
 TEST_F(TaskServiceTest, WhoCannotBeToldFromOthersCannotListTasks) {
   RecordingCaller shared("192.0.2.1", false);
-  const std::string begun = bench.request(
-      "initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", shared);
+  const std::string begun =
+      bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", shared);
   EXPECT_THAT(begun, HasSubstr(R"("tasks":{"cancel")"));
   EXPECT_EQ(error_code(bench.request("tasks/list", "", shared)), kMethodNotFound);
-  const std::string created =
-      bench.request("tools/call", R"("name":"later","task":{})", shared);
-  const std::string id(
-      parse_json(created).value().at_pointer("/result/task/taskId").as_string());
+  const std::string created = bench.request("tools/call", R"("name":"later","task":{})", shared);
+  const std::string id(parse_json(created).value().at_pointer("/result/task/taskId").as_string());
   EXPECT_EQ(status_of(bench.request("tasks/get", R"("taskId":")" + id + "\"", shared)), "working");
 }
 

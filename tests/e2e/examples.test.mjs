@@ -29,19 +29,21 @@ async function with_example(name, work) {
     child.once('exit', () => reject(new Error(`${name} ended:\n${printed}`)));
   });
   try {
-    await work((method, params) => request(url, method, params));
+    await work((method, params, headers) => request(url, method, params, headers), url);
   } finally {
     child.kill('SIGTERM');
     assert.equal(await exited, 0);
   }
 }
 
-// {result, error, events}: the answer to a request of 2026-07-28, and what came before it.
-async function request(url, method, params) {
+// {status, challenge, result, error, events}: the answer to a request of 2026-07-28, and what came
+// before it.
+async function request(url, method, params, headers = {}) {
   const named = params.name ?? params.uri;
   const reply = await fetch(url, {
     method: 'POST',
     headers: {
+      ...headers,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': '2026-07-28',
@@ -59,7 +61,9 @@ async function request(url, method, params) {
   const messages = reply.headers.get('content-type').startsWith('text/event-stream')
     ? [...body.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data))
     : [JSON.parse(body)];
-  return { ...messages.pop(), events: messages };
+  const { status } = reply;
+  const challenge = reply.headers.get('www-authenticate');
+  return { status, challenge, ...messages.pop(), events: messages };
 }
 
 function call(ask, name, given) {
@@ -144,6 +148,24 @@ describe('the examples', () => {
       }
       assert.equal((await call(ask, 'buy', {})).error.code, 429);
       assert.equal((await ask('tools/list', {})).result.tools.length, 1);
+    }));
+
+  test('authenticator lets in who has a ticket, and tells who it is', () =>
+    with_example('authenticator', async (ask, url) => {
+      const greet = (headers) => ask('tools/call', { name: 'greet', arguments: {} }, headers);
+      const nobody = await greet({});
+      assert.deepEqual([nobody.status, nobody.challenge], [401, 'Ticket']);
+      const stranger = await greet({ 'x-ticket': 'made up' });
+      assert.deepEqual([stranger.status, stranger.challenge], [403, null]);
+      for (const [ticket, said] of [
+        ['ticket-of-ann', 'Hello, ann.'],
+        ['ticket-for-guests', 'Hello, whoever you are.'],
+      ]) {
+        const { result } = await greet({ 'x-ticket': ticket });
+        assert.equal(result.content[0].text, said);
+      }
+      assert.equal((await fetch(new URL('/metrics', url))).status, 401);
+      assert.equal((await fetch(new URL('/healthz', url))).status, 200);
     }));
 
   test('embedding does its work on the loop of the program', () =>

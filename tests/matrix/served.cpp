@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <fcntl.h>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "auth/api_keys.hpp"
 #include "server/server_host.hpp"
 #include "server/server_state.hpp"
 
@@ -66,7 +68,8 @@ Served::Served(bool sessions, bool waits) {
   options.unix_path = unix_path();
   if (!sessions) options.sessions.max_sessions = 0;
   // Tasks are bound to who asks, which an address does not tell.
-  options.access.api_keys = {{"matrix", std::string(kApiKey)}};
+  options.access.authenticator = std::make_shared<ApiKeys>(
+      std::vector<std::pair<std::string, std::string>>{{"matrix", std::string(kApiKey)}});
   auto host = server_.state()->start(std::move(options));
   if (!host) throw std::runtime_error(host.error().message);
   host_ = std::move(*host);

@@ -1,0 +1,49 @@
+// Who asks, as the program itself decides it: here by a ticket, which guests may show together.
+
+#include "sluice/authenticator.hpp"
+
+#include <cstdlib>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "sluice/server.hpp"
+
+/// Stands for whatever proves who somebody is. Asked on several threads, so it changes nothing.
+class Tickets final : public sluice::Authenticator {
+ public:
+  std::expected<sluice::Principal, sluice::Refusal> authenticate(
+      const sluice::RequestHead& head) override {
+    const auto ticket = head.field("X-Ticket");
+    if (!ticket) {
+      return std::unexpected(sluice::Refusal::unauthorized("Show your X-Ticket", "Ticket"));
+    }
+    const auto holder = holders_.find(*ticket);
+    if (holder == holders_.end()) {
+      return std::unexpected(sluice::Refusal::forbidden("This ticket is not valid"));
+    }
+    return holder->second;
+  }
+
+ private:
+  const std::map<std::string, sluice::Principal, std::less<>> holders_ = {
+      {"ticket-of-ann", {.id = "ann"}},
+      {"ticket-of-bob", {.id = "bob"}},
+      {"ticket-for-guests", {.id = "guest", .isolated = false}},
+  };
+};
+
+std::string greet(sluice::Call& call) {
+  return call.is_isolated() ? "Hello, " + call.principal() + "." : "Hello, whoever you are.";
+}
+
+int main(int count, char** arguments) {
+  sluice::Server server("club", "1.0");
+  server.tool("greet", "Says hello", &greet);
+  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
+  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port),
+                                            .authenticator = std::make_shared<Tickets>()});
+}
