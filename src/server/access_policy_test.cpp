@@ -198,7 +198,6 @@ TEST(AccessPolicy, WhatAnAuthenticatorMayNotSayLetsNobodyIn) {
   const auto refused = [&](const Refusal& refusal) {
     return answer_to([refusal] { return std::unexpected(refusal); });
   };
-  testing::internal::CaptureStderr();
   EXPECT_EQ(named("ann"), "ann");
   EXPECT_EQ(named(std::string(1024, 'a')), std::string(1024, 'a'));
   EXPECT_EQ(named(""), "500 ");
@@ -213,7 +212,6 @@ TEST(AccessPolicy, WhatAnAuthenticatorMayNotSayLetsNobodyIn) {
   EXPECT_EQ(refused({.status = 600}), "500 ");
   EXPECT_EQ(answer_to([]() -> Answer { throw std::runtime_error("secret"); }), "500 ");
   EXPECT_EQ(answer_to([]() -> Answer { throw 7; }), "500 ");
-  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(AccessPolicy, WithoutAnAuthenticatorCallersAreTheirAddresses) {

@@ -325,9 +325,12 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
 
 Result<void> MessageConnection::begin_session(const Revision& revision,
                                               const ClientCapabilities& capabilities) {
-  if (agreed_ != nullptr && agreed_->is_asking()) {
+  // What is under way holds its session, and may ask in it: an answer that comes back, and the
+  // number of a question, are of one session.
+  if (agreed_.use_count() > 1) {
     return fail(kInvalidRequest,
-                "Invalid Request: this connection's session waits for an answer of its client");
+                "Invalid Request: calls or tasks of this connection's session are under way; wait "
+                "for them, or initialize on another connection");
   }
   const auto agreement =
       std::make_shared<Agreement>(weak_from_this(), principal_.id, revision, capabilities);

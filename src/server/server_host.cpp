@@ -226,7 +226,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
     Result<std::uint16_t> port = server.http->listen(options.host, options.port, options.tls);
     if (!port) return std::unexpected(std::move(port.error()));
     server.port = *port;
-    if (callers == TaskStore::Callers::anonymous && !is_loopback_host(options.host)) {
+    if (!server.access.authenticates() && !is_loopback_host(options.host)) {
       log_warning(
           "whoever reaches this address may use the server: give each client a key, or listen on "
           "127.0.0.1",

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "auth/api_keys.hpp"
 #include "server/pending_request.hpp"
 
 namespace sluice {
@@ -203,7 +204,10 @@ TEST_F(ServerHostTest, WarnsWhereAnybodyMayUseIt) {
         Case{"127.0.0.1", false, false}, Case{"localhost", false, false}}) {
     ServerHostOptions made = options(0);
     made.host = address;
-    if (has_key) made.access.api_keys.emplace_back("alice", "secret");
+    if (has_key) {
+      made.access.authenticator = std::make_shared<ApiKeys>(
+          std::vector{std::pair<std::string, std::string>("alice", "secret")});
+    }
     testing::internal::CaptureStderr();
     const auto started = ServerHost::start(definition, std::move(made));
     const std::string logged = testing::internal::GetCapturedStderr();

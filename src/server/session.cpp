@@ -127,11 +127,6 @@ void Session::forget_response(const RequestId& id) {
   expected_.erase(found);
 }
 
-bool Session::is_asking() const {
-  const std::lock_guard lock(mutex_);
-  return !expected_.empty();
-}
-
 bool Session::on_response(const Message& message) {
   std::unordered_map<RequestId, Expected>::node_type expected;
   {

@@ -95,8 +95,6 @@ class Session {
   [[nodiscard]] bool asked_to_open(std::string_view elicitation_id) const;
   /// Nobody waits for it any more.
   void forget_response(const RequestId& id);
-  /// Whether it has asked something that is not answered.
-  [[nodiscard]] bool is_asking() const;
   /// Takes a response; false if nobody waits for it.
   bool on_response(const Message& message);
 
