@@ -16,6 +16,7 @@
 #include "rpc/error_codes.hpp"
 #include "server/handler_run.hpp"
 #include "server/server_state.hpp"
+#include "server/skill_folder.hpp"
 #include "sluice/detail/type.hpp"
 
 namespace sluice {

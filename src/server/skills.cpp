@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <openssl/evp.h>
 #include <set>
@@ -23,8 +23,6 @@ namespace {
 constexpr std::string_view kScheme = "skill://";
 constexpr std::string_view kDirectoryType = "inode/directory";
 constexpr std::size_t kMaxName = 64;
-/// How deep folders may be, those above the skills included.
-constexpr int kMaxFolders = 16;
 
 std::unexpected<Error> invalid(std::string_view where, const std::string& why) {
   return fail(kInvalidParams, "Skill '" + std::string(where) + "': " + why);
@@ -94,85 +92,6 @@ void append_path(std::string& uri, std::string_view path) {
 std::string frontmatter_text(const json::object& frontmatter, std::string_view key) {
   const json::value* const value = frontmatter.if_contains(key);
   return value == nullptr || !value->is_string() ? std::string() : std::string(value->get_string());
-}
-
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
-  std::ifstream file(path, std::ios::binary);
-  std::string content;
-  std::array<char, 65536> block;
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    content.append(block.data(), static_cast<std::size_t>(file.gcount()));
-    if (content.size() > limit) return invalid(path.string(), "this is more than a skill may have");
-  }
-  if (!file.eof()) return invalid(path.string(), "this cannot be read");
-  return content;
-}
-
-/// What is in a folder, in the order of names; without names that begin with a dot.
-Result<std::vector<std::filesystem::directory_entry>> list(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::directory_entry> entries;
-  std::error_code error;
-  std::filesystem::directory_iterator at(folder, error);
-  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    if (!at->path().filename().string().starts_with('.')) entries.push_back(*at);
-  }
-  if (error) return invalid(folder.string(), error.message());
-  std::ranges::sort(entries);
-  return entries;
-}
-
-/// Reads the files of one skill into `files`.
-Result<void> collect_files(const std::filesystem::path& root, const std::filesystem::path& folder,
-                           int depth, std::size_t& room, std::vector<Skill::Source>& files) {
-  if (depth > kMaxFolders) return invalid(folder.string(), "folders are nested too deeply");
-  const auto entries = list(folder);
-  if (!entries) return std::unexpected(entries.error());
-  for (const auto& entry : *entries) {
-    std::error_code error;
-    const std::filesystem::file_status status = entry.symlink_status(error);
-    if (std::filesystem::is_directory(status)) {
-      Result<void> below = collect_files(root, entry.path(), depth + 1, room, files);
-      if (!below) return below;
-      continue;
-    }
-    if (!std::filesystem::is_regular_file(status)) {
-      return invalid(entry.path().string(), "only files and folders may be in a skill");
-    }
-    if (files.size() == Skill::kMaxFiles) {
-      return invalid(root.string(), "there are more than 512 files");
-    }
-    Result<std::string> content = read_file(entry.path(), room);
-    if (!content) return std::unexpected(std::move(content.error()));
-    room -= content->size();
-    files.push_back({entry.path().lexically_relative(root).generic_string(), std::move(*content)});
-  }
-  return {};
-}
-
-Result<void> collect_skills(const std::filesystem::path& root, const std::filesystem::path& folder,
-                            int depth, std::vector<Skill>& skills) {
-  if (depth > kMaxFolders) return invalid(folder.string(), "folders are nested too deeply");
-  const auto entries = list(folder);
-  if (!entries) return std::unexpected(entries.error());
-  for (const auto& entry : *entries) {
-    const std::filesystem::path& path = entry.path();
-    std::error_code error;
-    if (!std::filesystem::is_directory(entry.symlink_status(error))) continue;
-    const auto manifest = std::filesystem::symlink_status(path / Skill::kManifest, error);
-    if (!std::filesystem::status_known(manifest)) return invalid(path.string(), error.message());
-    if (!std::filesystem::exists(manifest)) {
-      if (Result<void> below = collect_skills(root, path, depth + 1, skills); !below) return below;
-      continue;
-    }
-    std::vector<Skill::Source> files;
-    std::size_t room = Skill::kMaxBytes;
-    if (Result<void> read = collect_files(path, path, depth, room, files); !read) return read;
-    Result<Skill> skill =
-        Skill::make(path.lexically_relative(root).generic_string(), std::move(files));
-    if (!skill) return std::unexpected(std::move(skill.error()));
-    skills.push_back(std::move(*skill));
-  }
-  return {};
 }
 
 std::string entry_of(const json::object& frontmatter, const std::vector<Skill::File>& files) {
@@ -260,14 +179,6 @@ Result<Skill> Skill::make(std::string_view path, std::vector<Source> files) {
   if (skill.description_.empty()) return invalid(path, "its frontmatter must have a description");
   skill.entry_ = entry_of(*frontmatter, skill.files_);
   return skill;
-}
-
-Result<std::vector<Skill>> read_skills(const std::filesystem::path& directory) {
-  std::vector<Skill> skills;
-  if (Result<void> read = collect_skills(directory, directory, 0, skills); !read) {
-    return std::unexpected(std::move(read.error()));
-  }
-  return skills;
 }
 
 Result<void> offer_skills(ServerDefinition& definition, std::vector<Skill> skills) {

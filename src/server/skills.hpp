@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,11 +56,6 @@ class Skill {
   std::vector<File> files_;
   std::string entry_;
 };
-
-/// The skills below a directory, by path: each folder with a SKILL.md is one, with all that is in
-/// it. Files and folders whose names begin with a dot are passed over. Errors: what cannot be read,
-/// symbolic links and other things that are no files, and those of Skill::make(), with the path.
-Result<std::vector<Skill>> read_skills(const std::filesystem::path& directory);
 
 /// Makes `definition` offer `skills`: as such, and their files as resources. -32602 if one of them
 /// is there already.

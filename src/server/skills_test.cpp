@@ -1,14 +1,11 @@
 #include "server/skills.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/file_test_support.hpp"
 #include "server/server_test_support.hpp"
 
 namespace sluice {
@@ -153,60 +150,6 @@ TEST(Skill, MustFollowTheRules) {
   EXPECT_THAT(why(refunds({}, "refunds", "---\nname: refunds\n---\n")), HasSubstr("description"));
   EXPECT_THAT(why(refunds({}, "refunds", "# Refunds")), HasSubstr("SKILL.md: frontmatter, line 1"));
   EXPECT_THAT(why(refunds({}, "refunds", "\xFF")), HasSubstr("UTF-8"));
-}
-
-class SkillFolderTest : public testing::Test {
- protected:
-  void write(const std::string& path, std::string_view content) {
-    const std::filesystem::path file = directory.path(path);
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << content;
-  }
-  test::TemporaryDirectory directory;
-};
-
-TEST_F(SkillFolderTest, EachFolderWithAManifestIsASkill) {
-  write("acme/refunds/SKILL.md", kManifest);
-  write("acme/refunds/references/FORMS.md", "# Forms");
-  write("acme/refunds/.hidden", "secret");
-  write("acme/README.md", "no skill");
-  write("zip/SKILL.md", "---\nname: zip\ndescription: Zips\n---\n");
-  write(".git/SKILL.md", "");
-  const auto skills = read_skills(directory.path());
-  ASSERT_TRUE(skills) << skills.error().message;
-  ASSERT_EQ(skills->size(), 2U);
-  EXPECT_EQ((*skills)[0].uri(), "skill://acme/refunds/SKILL.md");
-  ASSERT_EQ((*skills)[0].files().size(), 2U);
-  EXPECT_EQ((*skills)[0].files()[1].path, "references/FORMS.md");
-  EXPECT_EQ(*(*skills)[0].files()[1].content, "# Forms");
-  EXPECT_EQ((*skills)[1].uri(), "skill://zip/SKILL.md");
-}
-
-TEST_F(SkillFolderTest, RefusesWhatIsNoFile) {
-  EXPECT_FALSE(read_skills(directory.path("nowhere")));
-  write("refunds/SKILL.md", kManifest);
-  std::filesystem::create_symlink("/etc/passwd", directory.path("refunds/link"));
-  const auto skills = read_skills(directory.path());
-  ASSERT_FALSE(skills);
-  EXPECT_THAT(skills.error().message, AllOf(HasSubstr("refunds/link"), HasSubstr("only files")));
-}
-
-TEST_F(SkillFolderTest, RefusesAManifestThatIsALink) {
-  std::filesystem::create_directory(directory.path("refunds"));
-  for (const char* target : {"SKILL.md", "nowhere", "/etc/passwd"}) {
-    std::filesystem::remove(directory.path("refunds/SKILL.md"));
-    std::filesystem::create_symlink(target, directory.path("refunds/SKILL.md"));
-    const auto skills = read_skills(directory.path());
-    ASSERT_FALSE(skills) << target;
-    EXPECT_THAT(skills.error().message, HasSubstr("only files")) << target;
-  }
-}
-
-TEST_F(SkillFolderTest, SaysWhichSkillIsWrong) {
-  write("refunds/SKILL.md", "---\nname: other\ndescription: x\n---\n");
-  const auto skills = read_skills(directory.path());
-  ASSERT_FALSE(skills);
-  EXPECT_THAT(skills.error().message, HasSubstr("'refunds'"));
 }
 
 }  // namespace
