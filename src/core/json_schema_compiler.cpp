@@ -35,9 +35,9 @@ std::optional<std::uint64_t> read_count(const json::value& value) {
   if (!value.is_number() || !is_integer(value)) return std::nullopt;
   if (compare_numbers(value, json::value(0)) < 0) return std::nullopt;
   if (!value.is_double()) return value.to_number<std::uint64_t>();
-  constexpr double kTwoTo64 = 0x1p64;
+  constexpr double kPastCounts = 0x1p64;
   const double count = value.get_double();
-  return count < kTwoTo64 ? static_cast<std::uint64_t>(count) : kNoLimit;
+  return count < kPastCounts ? static_cast<std::uint64_t>(count) : kNoLimit;
 }
 
 /// The rules of `node` for one kind of instance, made when they are first needed.

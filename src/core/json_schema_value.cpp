@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using Wide128 = unsigned __int128;
 
 constexpr double kTwoTo63 = 0x1p63;
 constexpr double kTwoTo64 = 0x1p64;
@@ -101,8 +101,8 @@ Decimal to_decimal(const json::value& number) {
 
 /// 10^exponent modulo `modulus`.
 std::uint64_t power_of_ten(int exponent, std::uint64_t modulus) {
-  Wide result = 1 % modulus;
-  Wide base = 10 % modulus;
+  Wide128 result = 1 % modulus;
+  Wide128 base = 10 % modulus;
   for (auto left = static_cast<unsigned>(exponent); left != 0; left >>= 1U) {
     if ((left & 1U) != 0) result = result * base % modulus;
     base = base * base % modulus;
@@ -114,14 +114,14 @@ bool is_multiple_of(Decimal number, Decimal divisor) {
   if (number.digits == 0) return true;
   const int shift = number.exponent - divisor.exponent;
   if (shift >= 0) {
-    const Wide remainder =
-        Wide{number.digits % divisor.digits} * power_of_ten(shift, divisor.digits) % divisor.digits;
+    const Wide128 remainder =
+        Wide128{number.digits % divisor.digits} * power_of_ten(shift, divisor.digits) % divisor.digits;
     return remainder == 0;
   }
   // number / (divisor * 10^-shift): beyond 10^19, the divisor is the larger of the two.
   constexpr int kDigitsOfUint64 = 20;
   if (-shift > kDigitsOfUint64) return false;
-  Wide scaled = divisor.digits;
+  Wide128 scaled = divisor.digits;
   for (int i = 0; i < -shift; ++i) {
     scaled *= 10;
     if (scaled > std::numeric_limits<std::uint64_t>::max()) return false;
