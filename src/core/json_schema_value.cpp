@@ -114,8 +114,8 @@ bool is_multiple_of(Decimal number, Decimal divisor) {
   if (number.digits == 0) return true;
   const int shift = number.exponent - divisor.exponent;
   if (shift >= 0) {
-    const Wide128 remainder =
-        Wide128{number.digits % divisor.digits} * power_of_ten(shift, divisor.digits) % divisor.digits;
+    const Wide128 remainder = Wide128{number.digits % divisor.digits} *
+                              power_of_ten(shift, divisor.digits) % divisor.digits;
     return remainder == 0;
   }
   // number / (divisor * 10^-shift): beyond 10^19, the divisor is the larger of the two.
