@@ -390,7 +390,8 @@ class World final : private HttpHandler, private LineService {
                                    std::size_t /*size*/) const override {
     return is_slow();
   }
-  std::unique_ptr<PreparedBody> prepare(std::string body, Executor::Task ready) override {
+  std::unique_ptr<PreparedBody> prepare(const HttpRequest& /*head*/, std::string body,
+                                        Executor::Task ready) override {
     return std::make_unique<Prepared>(*this, std::move(body), std::move(ready));
   }
   std::unique_ptr<LineHandler> open(LineSessionPtr session, uid_t /*user*/) override {

@@ -29,23 +29,46 @@ std::optional<PeerAddress> parse_node(std::string_view text) {
   return PeerAddress::parse(has_port ? text.substr(0, colon) : text);
 }
 
-/// The node of `element`'s parameter "for" (RFC 7239, section 4).
+/// Where `separator` stands last outside of quoted strings (RFC 9110, section 5.6.4). Seen from the
+/// end: what stands at the front may be anybody's word, and lack a quote.
+std::size_t find_last(std::string_view text, char separator) {
+  bool quoted = false;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    if (text[i] == '"') {
+      const std::size_t before = text.substr(0, i).find_last_not_of('\\');
+      const std::size_t slashes = i - (before == std::string_view::npos ? 0 : before + 1);
+      if (slashes % 2 == 0) quoted = !quoted;
+    } else if (!quoted && text[i] == separator) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// Takes what stands behind the last `separator` from `text`.
+std::string_view take_last(std::string_view& text, char separator) {
+  const std::size_t at = find_last(text, separator);
+  const std::string_view last = trimmed(at == text.npos ? text : text.substr(at + 1));
+  text = at == text.npos ? std::string_view() : text.substr(0, at);
+  return last;
+}
+
+/// The node of `element`'s parameter "for" (RFC 7239, section 4); empty if it has none, or several.
 std::string_view forwarded_for(std::string_view element) {
+  std::string_view node;
   while (!element.empty()) {
-    const std::size_t end = element.find(';');
-    const std::string_view pair = trimmed(element.substr(0, end));
-    element = end == std::string_view::npos ? std::string_view() : element.substr(end + 1);
+    const std::string_view pair = take_last(element, ';');
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos || !equals_ignoring_case(pair.substr(0, equals), "for")) {
       continue;
     }
-    std::string_view node = pair.substr(equals + 1);
+    if (!node.empty()) return {};
+    node = pair.substr(equals + 1);
     if (node.size() >= 2 && node.starts_with('"') && node.ends_with('"')) {
       node = node.substr(1, node.size() - 2);
     }
-    return node;
   }
-  return {};
+  return node;
 }
 
 }  // namespace
@@ -96,10 +119,7 @@ PeerAddress TrustedProxies::client_of(const HttpRequest& request) const {
   for (const HeaderField& header : request.headers | std::views::reverse) {
     if (!equals_ignoring_case(header.name, name)) continue;
     for (std::string_view left = header.value; !left.empty();) {
-      const std::size_t comma = left.rfind(',');
-      const std::string_view element =
-          trimmed(comma == std::string_view::npos ? left : left.substr(comma + 1));
-      left = comma == std::string_view::npos ? std::string_view() : left.substr(0, comma);
+      const std::string_view element = take_last(left, ',');
       const std::optional<PeerAddress> node =
           parse_node(field_ == KnownHeader::forwarded ? forwarded_for(element) : element);
       // "unknown", or a name that only the proxy understands.

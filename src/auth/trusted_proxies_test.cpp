@@ -78,6 +78,14 @@ TEST(TrustedProxies, ReadsForwarded) {
   EXPECT_EQ(of("for=192.0.2.43, for=10.3.3.3"), "192.0.2.43");
   EXPECT_EQ(of("for=_hidden, for=10.3.3.3"), "10.3.3.3");
   EXPECT_EQ(of("by=192.0.2.43"), "10.0.0.1");
+  for (const char* forged :
+       {R"(for=192.0.2.1;host="a,for=198.51.100.6;x")",
+        R"(host="a;for=198.51.100.6;b";for=192.0.2.1)",
+        R"(for=198.51.100.6;x=", for=192.0.2.1;host="a")", R"(x="\, for=192.0.2.1;host="a\\")",
+        R"(for=198.51.100.6, for=192.0.2.1;host="a\",for=198.51.100.6;b\"")"}) {
+    EXPECT_EQ(of(forged), "192.0.2.1") << forged;
+  }
+  EXPECT_EQ(of("for=192.0.2.1;for=198.51.100.6"), "10.0.0.1") << "which of them?";
   EXPECT_EQ(client(proxies, "10.0.0.1", {{"X-Forwarded-For", "192.0.2.1"}}), "10.0.0.1");
 }
 

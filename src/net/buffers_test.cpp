@@ -305,6 +305,28 @@ TEST(OutputStage, ManyReadersMayShareMoreThanTheBudget) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
+TEST(OutputStage, TextCountsAlsoWhenASharedBlockIsBehindIt) {
+  MemoryBudget budget(std::size_t{1} << 20U);
+  BufferPool pool(&budget);
+  const OutputLimits limits;
+  const Bytes block(std::string(2000, 'x'));
+  OutputStage stage(pool, limits);
+  int added = 0;
+  while (added < 20) {
+    stage.text().append(std::string(100'000, 'y'));
+    stage.share(block, 0, block.size());
+    stage.added();
+    if (stage.is_over_budget()) break;
+    ++added;
+  }
+  EXPECT_GE(added, 5);
+  EXPECT_LE(added, 10);
+  stage.consume(stage.size() - 100);
+  EXPECT_EQ(budget.used(), 0U) << "what has been sent does not count";
+  stage.clear();
+  EXPECT_EQ(budget.used(), 0U);
+}
+
 TEST(OutputStage, SaysWhenTheBudgetIsUsedUp) {
   MemoryBudget budget(std::size_t{256} << 10U);
   BufferPool pool(&budget);

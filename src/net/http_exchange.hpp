@@ -231,7 +231,8 @@ class HttpHandler {
   }
   /// Begins that. on_request() finds the result in its request, once `ready` has been called on a
   /// later turn. Never null.
-  virtual std::unique_ptr<PreparedBody> prepare(std::string /*body*/, Executor::Task /*ready*/) {
+  virtual std::unique_ptr<PreparedBody> prepare(const HttpRequest& /*head*/, std::string /*body*/,
+                                                Executor::Task /*ready*/) {
     return nullptr;
   }
   /// Whether on_request() wants this request, of which only the head is there, before its body.

@@ -17,11 +17,13 @@ void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size
   if (text_sent_ < text_.size()) {
     // The text has to stay in front.
     const std::size_t rest = text_.size() - text_sent_;
-    blocks_.push_back({Bytes(std::exchange(text_, {})), text_sent_, rest});
+    const std::size_t own = text_.capacity();
+    blocks_.push_back({Bytes(std::exchange(text_, {})), text_sent_, rest, own});
     in_blocks_ += rest;
+    own_in_blocks_ += own;
     text_sent_ = 0;
   }
-  blocks_.push_back({bytes, offset, size});
+  blocks_.push_back({bytes, offset, size, 0});
   in_blocks_ += size;
 }
 
@@ -52,10 +54,10 @@ std::size_t OutputStage::in_long() const {
   return bytes;
 }
 
-/// Blocks do not count: a thousand readers of a stream share the same ones.
+/// Shared blocks do not count: a thousand readers of a stream have the same ones.
 bool OutputStage::draw() {
   MemoryBudget* const budget = pool_->budget();
-  const std::size_t held = text_.capacity();
+  const std::size_t held = text_.capacity() + own_in_blocks_;
   if (budget != nullptr && held > limits_->max_queued &&
       budget->used() - share_.drawn() + 2 * held > budget->limit()) {
     return false;
@@ -97,6 +99,7 @@ void OutputStage::consume(std::size_t bytes) {
     in_blocks_ -= part;
     if (block.size > 0) break;
     block.bytes = {};
+    own_in_blocks_ -= block.own;
     ++first_block_;
   }
   if (first_block_ == blocks_.size()) {
@@ -133,6 +136,7 @@ void OutputStage::clear() {
   blocks_ = {};
   first_block_ = 0;
   in_blocks_ = 0;
+  own_in_blocks_ = 0;
   text_ = {};
   text_sent_ = 0;
   noted_ = 0;

@@ -83,6 +83,7 @@ class OutputStage {
     Bytes bytes;
     std::size_t offset;
     std::size_t size;
+    std::size_t own;  // bytes that it takes, if it is text of this stage
   };
   /// A message above the limit.
   struct LongMessage {
@@ -101,7 +102,8 @@ class OutputStage {
   std::vector<Block> blocks_;
   std::size_t first_block_ = 0;  // those before it have been sent
   std::size_t in_blocks_ = 0;
-  std::string text_;  // behind the blocks
+  std::size_t own_in_blocks_ = 0;  // bytes of memory, of text that blocks have taken over
+  std::string text_;               // behind the blocks
   std::size_t text_sent_ = 0;
   std::size_t noted_ = 0;                           // of size(), what note_message() knows
   std::unique_ptr<std::vector<LongMessage>> long_;  // null while there is none

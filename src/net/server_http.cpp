@@ -187,7 +187,6 @@ bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
     coded_ = std::make_unique<CodedBody>(worker_->options.max_body);
     if (const Result<void> known = coded_->decoder.begin(coding); !known) {
       refuse(known.error());
-      forget_body();
       return false;
     }
   }
@@ -195,17 +194,16 @@ bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
   connection_.worked(kDecodeStep / 2);
   if (!done) {
     refuse(done.error());
-  } else if (!coded_->share.hold(worker_->buffers.budget(), coded_->decoder.held_bytes())) {
-    refuse_for_memory();
-  } else if (!*done) {
     return false;
-  } else {
-    coded_->text = coded_->decoder.take();
-    body = coded_->text;
-    return true;
   }
-  forget_body();
-  return false;
+  if (!coded_->share.hold(worker_->buffers.budget(), coded_->decoder.held_bytes())) {
+    refuse_for_memory();
+    return false;
+  }
+  if (!*done) return false;
+  coded_->text = coded_->decoder.take();
+  body = coded_->text;
+  return true;
 }
 
 /// Lets the handler prepare the body. False if it has nothing to prepare.
@@ -222,8 +220,8 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
   }
   forget_body();
   preparation_ = std::make_unique<Preparation>();
-  preparation_->body =
-      worker_->handler.prepare(std::move(text), [this] { connection_.resume_later(); });
+  preparation_->body = worker_->handler.prepare(head.request, std::move(text),
+                                                [this] { connection_.resume_later(); });
   input_needed_ = 0;
   head_scanned_ = 0;
   if (input.size() == total) {
@@ -352,6 +350,9 @@ void ServerHttp::refuse(const Error& error) {
                           .gzip = false,
                           .extra = {}});
   out.append(error.message).push_back('\n');
+  // The connection may take long to end: what is prepared for nobody would keep others waiting.
+  forget_body();
+  preparation_ = nullptr;
   connection_.close_after_flush();
 }
 
@@ -367,7 +368,7 @@ void ServerHttp::refuse_for_memory() {
 }
 
 void ServerHttp::on_no_memory() {
-  if (exchange_ == nullptr && connection_.is_open()) {
+  if (exchange_ == nullptr && long_reply_ == nullptr && connection_.is_open()) {
     refuse_for_memory();
   } else {
     connection_.give_up();

@@ -66,7 +66,8 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
   [[nodiscard]] bool prepares_body(const HttpRequest& /*head*/, std::size_t size) const override {
     return prepares && size > 0;
   }
-  std::unique_ptr<PreparedBody> prepare(std::string body, Executor::Task ready) override {
+  std::unique_ptr<PreparedBody> prepare(const HttpRequest& /*head*/, std::string body,
+                                        Executor::Task ready) override {
     auto made = std::make_unique<Prepared>(std::move(body), std::move(ready));
     prepared = made.get();
     return made;
@@ -224,6 +225,44 @@ TEST_F(ServerHttpTest, APeerMayEndWhileItsBodyIsPrepared) {
   prepared->ready();
   executor.run();
   EXPECT_THAT(ending->take(), EndsWith("/a=100"));
+}
+
+TEST_F(ServerHttpTest, WhatIsPreparedForAPeerThatIsRefusedGoesAtOnce) {
+  struct Noted final : PreparedBody {
+    explicit Noted(int& count) : left(count) { ++left; }
+    ~Noted() override { --left; }
+    [[nodiscard]] bool is_ready() const override { return false; }
+    [[nodiscard]] std::string_view text() const override { return {}; }
+    int& left;
+  };
+  struct Handler final : HttpHandler {
+    void on_request(const HttpRequest& /*request*/, HttpExchangePtr exchange) override {
+      exchange->reply(200, {}, {});
+    }
+    [[nodiscard]] bool prepares_body(const HttpRequest& /*head*/,
+                                     std::size_t /*size*/) const override {
+      return true;
+    }
+    std::unique_ptr<PreparedBody> prepare(const HttpRequest& /*head*/, std::string /*body*/,
+                                          Executor::Task /*ready*/) override {
+      return std::make_unique<Noted>(left);
+    }
+    int left = 0;
+  };
+  Handler handler;
+  MemoryBudget budget(1);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, handler, options);
+  const Peer peer(new MemoryConnection(bounded, options.output));
+  ServerHttp::begin(*peer, bounded);
+  peer->write(post("/a", "12345"));
+  executor.run();
+  EXPECT_EQ(handler.left, 1);
+  // More than is free for all, while the peer takes nothing.
+  peer->write(std::string(100'000, 'x'));
+  executor.run();
+  EXPECT_EQ(handler.left, 0);
+  EXPECT_THAT(peer->take(), StartsWith("HTTP/1.1 503 "));
 }
 
 TEST_F(ServerHttpTest, ABodyThatIsCutOffEndsTheConnection) {

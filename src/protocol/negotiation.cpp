@@ -5,6 +5,7 @@
 #include "core/utf8.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
+#include "rpc/message.hpp"
 
 namespace sluice {
 namespace {
@@ -138,6 +139,10 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
     if (!exact) {
       return fail(kInvalidParams,
                   "Invalid params: _meta.progressToken must be a string or an integer");
+    }
+    if (exact->size() > kMaxRequestId) {
+      return fail(kInvalidParams, "Invalid params: _meta.progressToken may have at most " +
+                                      std::to_string(kMaxRequestId) + " bytes");
     }
     context.progress_token = std::move(*exact);
   }

@@ -7,6 +7,7 @@
 
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
+#include "rpc/message.hpp"
 
 namespace sluice {
 namespace {
@@ -246,6 +247,17 @@ TEST(Negotiate, ProgressTokensComeBackExactly) {
     ASSERT_FALSE(context) << token;
     EXPECT_EQ(context.error().code, kInvalidParams);
   }
+}
+
+TEST(Negotiate, ProgressTokensAreAsLongAsIdsAtMost) {
+  const auto with = [](std::size_t size) {
+    return negotiated(modern("a", "", R"("progressToken":")" + std::string(size - 2, 'x') + "\""));
+  };
+  EXPECT_TRUE(with(kMaxRequestId));
+  const auto context = with(kMaxRequestId + 1);
+  ASSERT_FALSE(context);
+  EXPECT_EQ(context.error().message,
+            "Invalid params: _meta.progressToken may have at most 4096 bytes");
 }
 
 TEST(Negotiate, TheTraceComesAlongInBothEras) {

@@ -148,6 +148,10 @@ std::expected<Principal, Refusal> AccessPolicy::authenticate(const HttpRequest& 
   return std::unexpected(Refusal{.status = 500, .message = "Internal error"});
 }
 
+std::string AccessPolicy::address(const HttpRequest& request) const {
+  return proxies_.client_of(request).to_string();
+}
+
 Principal AccessPolicy::address_of(const HttpRequest& request) const {
   const PeerAddress client = proxies_.client_of(request);
   const bool is_forwarded =

@@ -46,8 +46,9 @@ class AccessPolicy {
   [[nodiscard]] bool authenticates() const { return authenticator_ != nullptr; }
   /// Who makes the request, or why it is refused; never throws what the authenticator does.
   [[nodiscard]] std::expected<Principal, Refusal> authenticate(const HttpRequest& request) const;
-  /// The address that the request comes from, which trusted proxies tell for others, and which
-  /// several may have.
+  /// The address that the request comes from, which trusted proxies tell for others.
+  [[nodiscard]] std::string address(const HttpRequest& request) const;
+  /// The same as a principal, which several may be.
   [[nodiscard]] Principal address_of(const HttpRequest& request) const;
 
  private:

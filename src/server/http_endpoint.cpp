@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/client.hpp"
 #include "core/log.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/batch.hpp"
@@ -247,8 +248,11 @@ bool HttpEndpoint::prepares_body(const HttpRequest& head, std::size_t size) cons
          !has_lines(head);
 }
 
-std::unique_ptr<PreparedBody> HttpEndpoint::prepare(std::string body, Executor::Task ready) {
-  return service_->long_messages.parse(std::move(body), std::move(ready));
+std::unique_ptr<PreparedBody> HttpEndpoint::prepare(const HttpRequest& head, std::string body,
+                                                    Executor::Task ready) {
+  // Who it is that asks from there is asked later, once.
+  return service_->long_messages.parse(std::move(body), std::move(ready),
+                                       client_of(service_->access->address(head)));
 }
 
 void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePtr& exchange,

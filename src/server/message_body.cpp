@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/client.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -62,9 +63,14 @@ void MessageBody::go_on() {
 
 bool MessageBody::handle_lines() {
   waiting_ = false;
-  while (exchange_->is_open()) {
+  for (std::size_t taken = 0; exchange_->is_open(); ++taken) {
     if (long_ != nullptr || reply_->open_channels() >= kMaxOpen || !reply_->has_room()) {
       waiting_ = true;
+      return false;
+    }
+    if (taken == kMaxTurn) {
+      waiting_ = true;
+      exchange_->executor().post([self = shared_from_this()] { self->go_on(); });
       return false;
     }
     const LineReader::Next next = reader_.next();
@@ -72,7 +78,8 @@ bool MessageBody::handle_lines() {
     switch (next.kind) {
       case LineReader::Next::Kind::line:
         if (LongMessages::is_long(next.line)) {
-          long_ = service_->long_messages.parse(std::string(next.line), [this] { handle_long(); });
+          long_ = service_->long_messages.parse(
+              std::string(next.line), [this] { handle_long(); }, client_of(principal_.id));
         } else {
           handle(service_->parser.parse(next.line));
         }

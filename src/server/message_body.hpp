@@ -39,6 +39,8 @@ class MessageBody final : public BodyHandler,
 
   /// Requests that may be unanswered while the body is read on.
   static constexpr std::size_t kMaxOpen = 64;
+  /// Lines that are handled before others on the loop have their turn.
+  static constexpr std::size_t kMaxTurn = 60;
 
  private:
   // Caller

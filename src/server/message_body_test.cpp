@@ -160,6 +160,20 @@ TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
   EXPECT_TRUE(peer.expect("0\r\n\r\n"));
 }
 
+TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
+  Peer peer = begin(kLines);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += ping_line(std::to_string(i));
+  peer.send(chunk(many) + "0\r\n\r\n");
+  std::size_t turns = 0;
+  ASSERT_TRUE(until([&] {
+    ++turns;
+    peer.receive();
+    return peer.received.ends_with("0\r\n\r\n");
+  }));
+  EXPECT_GE(turns, 1000 / MessageBody::kMaxTurn);
+}
+
 TEST_F(MessageBodyTest, ALineHasATimeAndABodyHasNone) {
   Peer peer = begin(kLines);
   const Duration step = options.request_timeout / 3;

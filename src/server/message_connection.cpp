@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/client.hpp"
 #include "core/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"
@@ -205,7 +206,8 @@ void MessageConnection::handle(std::string_view text, const LongMessage* parsed)
 void MessageConnection::handle_later(std::string_view text, Executor::Task handled) {
   later_.push_back({nullptr, std::move(handled)});
   const auto at = std::prev(later_.end());
-  at->message = service_->long_messages.parse(std::string(text), [this, at] { handle_long(at); });
+  at->message = service_->long_messages.parse(
+      std::string(text), [this, at] { handle_long(at); }, client_of(principal_.id));
 }
 
 void MessageConnection::handle_long(std::list<Later>::iterator at) {
