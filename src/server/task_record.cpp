@@ -8,6 +8,7 @@
 #include "rpc/message.hpp"
 #include "server/changes.hpp"
 #include "server/pending_request.hpp"
+#include "server/task_store.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -58,7 +59,6 @@ TaskRecord::TaskRecord(Details details, std::shared_ptr<TaskEnvironment> environ
 
 TaskRecord::~TaskRecord() {
   if (!ended()) environment_->running.fetch_sub(1, std::memory_order_relaxed);
-  environment_->results.release(outcome_.size());
 }
 
 TaskStatus TaskRecord::status() const {
@@ -97,19 +97,6 @@ bool TaskRecord::finish(TaskStatus status, std::string_view message, std::string
   {
     const std::lock_guard lock(mutex_);
     if (ended()) return false;
-    std::string too_much;
-    if (outcome.size() > environment_->limits.max_result) {
-      too_much = "The result is larger than the " +
-                 std::to_string(environment_->limits.max_result) + " bytes that are kept";
-    } else if (!environment_->results.try_acquire(outcome.size())) {
-      too_much = "The memory for the results of tasks is used up";
-    }
-    if (!too_much.empty()) {
-      status = TaskStatus::failed;
-      message = too_much;
-      outcome = outcome_of({kInternalError, too_much, {}});
-      environment_->results.acquire_beyond_limit(outcome.size());
-    }
     outcome_ = std::move(outcome);
     unanswered.swap(questions_);
     set_status(status, message);
@@ -141,6 +128,14 @@ void TaskRecord::abandon(const Error& error) {
 void TaskRecord::abandon_stopped(const Error& error) {
   finish(TaskStatus::failed, error.message, outcome_of(error));
   if (const auto request = this->request().lock()) request->cancel();
+}
+
+void TaskRecord::forget(const Error& error) {
+  abandon(error);
+  const std::lock_guard lock(mutex_);
+  state_.status = TaskStatus::failed;
+  state_.message = error.message;
+  outcome_ = outcome_of(error);
 }
 
 Result<void> TaskRecord::answer(const json::object& responses) {
@@ -273,8 +268,20 @@ void TaskRecord::end(Ending ending, std::string_view why, std::string_view respo
   // protocol are failures.
   const bool failed = ending == Ending::error ||
                       (ending == Ending::error_result && revision_->tasks == TaskModel::requested);
+  if (is_terminal(status())) return;
+  const std::string_view outcome = outcome_of(response);
+  if (outcome.size() > environment_->max_result()) {
+    const std::string too_large = "The result is larger than the " +
+                                  std::to_string(environment_->max_result()) +
+                                  " bytes that are kept";
+    finish(TaskStatus::failed, too_large, outcome_of({kInternalError, too_large, {}}));
+    return;
+  }
+  // Before the task is locked, for others make room. One that is cancelled meanwhile counts for
+  // more than it has until it is forgotten, to nobody's loss but its client's.
+  if (TaskStore* const store = environment_->store.load()) store->hold(*this, outcome.size());
   finish(failed ? TaskStatus::failed : TaskStatus::completed,
-         ending == Ending::result ? std::string_view() : why, std::string(outcome_of(response)));
+         ending == Ending::result ? std::string_view() : why, std::string(outcome));
 }
 
 void TaskRecord::set_status(TaskStatus status, std::string_view message) {

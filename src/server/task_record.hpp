@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -17,7 +18,6 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "core/json.hpp"
-#include "core/memory_budget.hpp"
 #include "protocol/input_answers.hpp"
 #include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
@@ -28,6 +28,7 @@ namespace sluice {
 
 class Changes;
 class PendingRequest;
+class TaskStore;
 
 struct TaskLimits {
   std::size_t max_tasks = 10'000;  // held, ended ones included
@@ -37,23 +38,25 @@ struct TaskLimits {
   std::chrono::milliseconds ttl = std::chrono::hours(1);
   std::chrono::milliseconds max_ttl = std::chrono::hours(24);
   std::chrono::milliseconds poll_interval = std::chrono::seconds(1);  // recommended to clients
-  std::size_t max_result = std::size_t{4} << 20U;                     // bytes of one result
-  std::size_t result_memory = std::size_t{256} << 20U;                // bytes of all results
+  std::size_t max_result = std::size_t{4} << 20U;       // bytes of one; never above half of all
+  std::size_t result_memory = std::size_t{256} << 20U;  // bytes of all results
 };
 
 /// What the tasks of a server share. Thread-safe.
 struct TaskEnvironment {
   TaskEnvironment(TaskLimits task_limits, Changes& announced,
                   std::function<TaskState::Time()> wall_clock)
-      : limits(task_limits),
-        changes(&announced),
-        time_of_day(std::move(wall_clock)),
-        results(task_limits.result_memory) {}
+      : limits(task_limits), changes(&announced), time_of_day(std::move(wall_clock)) {}
+
+  [[nodiscard]] std::size_t max_result() const {
+    return std::min(limits.max_result, limits.result_memory / 2);
+  }
 
   const TaskLimits limits;
   Changes* const changes;
   const std::function<TaskState::Time()> time_of_day;
-  MemoryBudget results;
+  /// Where the tasks are kept. Null when it has gone, which is after the loops have stopped.
+  std::atomic<TaskStore*> store = nullptr;
   std::atomic<std::size_t> running = 0;
 };
 
@@ -139,6 +142,10 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   void abandon(const Error& error);
   /// The same, of a task whose loop runs no longer; on any thread.
   void abandon_stopped(const Error& error);
+
+  /// It is no longer kept: drops the result, so that whoever still follows it holds no memory, and
+  /// has `error` instead. One that runs is abandoned.
+  void forget(const Error& error);
 
   static constexpr std::size_t kMaxObservers = 64;
 

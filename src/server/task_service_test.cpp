@@ -465,20 +465,21 @@ TEST_F(TaskServiceTest, WhoHasMostMakesRoomForWhoHasLess) {
   EXPECT_EQ(status_of(get(ended[1])), "completed");
 }
 
-TEST_F(TaskServiceTest, ResultsAreLimitedEachAndTogether) {
+TEST_F(TaskServiceTest, ResultsAreLimitedEachAndMakeRoomTogether) {
   serve({.max_result = 200, .result_memory = 420});
   initialize();
   const std::string large = begin();
   bench.calls.back()->complete({.text = std::string(300, 'x')});
   EXPECT_EQ(status_of(get(large)), "failed");
   EXPECT_THAT(wait(large), HasSubstr("larger than the 200 bytes"));
-  std::string last;
-  for (int i = 0; i < 3; ++i) {
-    last = begin();
+  std::vector<std::string> ended;
+  for (int i = 0; i < 4; ++i) {
+    ended.push_back(begin());
     bench.calls.back()->complete({.text = "a"});
   }
-  EXPECT_EQ(status_of(get(last)), "failed");
-  EXPECT_THAT(wait(last), HasSubstr("used up"));
+  EXPECT_EQ(status_of(get(ended[3])), "completed");
+  EXPECT_THAT(wait(ended[3]), HasSubstr(R"("text":"a")"));
+  EXPECT_EQ(error_code(get(ended[0])), kInvalidParams) << "as one that has expired";
 }
 
 TEST_F(TaskServiceTest, ADrainingServerBeginsNoTasks) {

@@ -17,15 +17,21 @@ const Error kExpired{kInvalidParams, "Failed to retrieve task: Task has expired"
 TaskStore::TaskStore(TaskLimits limits, const Clock& clock, Changes& changes,
                      std::function<TaskState::Time()> time_of_day)
     : environment_(std::make_shared<TaskEnvironment>(limits, changes, std::move(time_of_day))),
-      clock_(&clock) {}
+      clock_(&clock) {
+  environment_->store = this;
+}
+
+TaskStore::~TaskStore() {
+  environment_->store = nullptr;
+}
 
 Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executor& loop) {
   sweep();
   const TaskLimits& limits = environment_->limits;
   const std::chrono::milliseconds ttl = std::clamp(
       creation.ttl.value_or(limits.ttl), std::min(kMinTtl, limits.max_ttl), limits.max_ttl);
-  std::shared_ptr<TaskRecord> forgotten;  // destroyed after the lock
-  const std::lock_guard lock(mutex_);
+  std::shared_ptr<TaskRecord> forgotten;
+  std::unique_lock lock(mutex_);
   if (is_full(creation.principal)) {
     forgotten = dispensable(creation.principal);
     if (forgotten != nullptr) remove(*forgotten);
@@ -54,7 +60,29 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
   ranking_.set(owner, owner.tasks.size());
   tasks_.emplace(task->id(), task);
   by_expiry_.emplace(task->expires(), task.get());
+  lock.unlock();
+  if (forgotten != nullptr) forgotten->forget(kExpired);
   return task;
+}
+
+void TaskStore::hold(const TaskRecord& task, std::size_t bytes) {
+  std::vector<std::shared_ptr<TaskRecord>> forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!tasks_.contains(task.id())) return;
+    Results& own = owners_.find(client_of(task.principal()))->second.results;
+    while (result_bytes_ + bytes > environment_->limits.result_memory) {
+      const Results& most = *result_ranking_.most();
+      const Results& from = own.bytes == 0 || most.bytes > own.bytes + bytes ? most : own;
+      forgotten.push_back(tasks_.at(from.held.front().task->id()));
+      remove(*forgotten.back());
+    }
+    own.held.push_back({&task, bytes});
+    own.bytes += bytes;
+    result_bytes_ += bytes;
+    result_ranking_.set(own, own.bytes);
+  }
+  for (const auto& each : forgotten) each->forget(kExpired);
 }
 
 bool TaskStore::has_room(const std::string& principal) {
@@ -89,11 +117,21 @@ std::shared_ptr<TaskRecord> TaskStore::dispensable(const std::string& principal)
 
 void TaskStore::remove(const TaskRecord& task) {
   const auto owner = owners_.find(client_of(task.principal()));
+  release(owner->second.results, task);
   owner->second.tasks.erase(task.number());
   ranking_.set(owner->second, owner->second.tasks.size());
   if (owner->second.tasks.empty()) owners_.erase(owner);
   by_expiry_.erase({task.expires(), &task});
   tasks_.erase(task.id());
+}
+
+void TaskStore::release(Results& results, const TaskRecord& task) {
+  const auto held = std::ranges::find(results.held, &task, &Results::Held::task);
+  if (held == results.held.end()) return;
+  results.bytes -= held->bytes;
+  result_bytes_ -= held->bytes;
+  results.held.erase(held);
+  result_ranking_.set(results, results.bytes);
 }
 
 std::shared_ptr<TaskRecord> TaskStore::find(std::string_view id, std::string_view principal,
@@ -145,7 +183,7 @@ std::vector<std::shared_ptr<TaskRecord>> TaskStore::take_expired() {
 }
 
 void TaskStore::sweep() {
-  for (const auto& task : take_expired()) task->abandon(kExpired);
+  for (const auto& task : take_expired()) task->forget(kExpired);
 }
 
 std::vector<std::shared_ptr<TaskRecord>> TaskStore::take_all() {
@@ -154,6 +192,8 @@ std::vector<std::shared_ptr<TaskRecord>> TaskStore::take_all() {
   for (auto& [id, task] : tasks_) all.push_back(std::move(task));
   tasks_.clear();
   ranking_ = {};
+  result_ranking_ = {};
+  result_bytes_ = 0;
   owners_.clear();
   by_expiry_.clear();
   return all;

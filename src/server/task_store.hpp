@@ -30,6 +30,9 @@ class TaskStore {
  public:
   TaskStore(TaskLimits limits, const Clock& clock, Changes& changes,
             std::function<TaskState::Time()> time_of_day = std::chrono::system_clock::now);
+  ~TaskStore();
+  TaskStore(const TaskStore&) = delete;
+  TaskStore& operator=(const TaskStore&) = delete;
 
   struct Creation {
     std::string principal;
@@ -41,6 +44,12 @@ class TaskStore {
   /// task that has ended makes room: the client's own, or where all have too many, that of the
   /// client that has most. kLimitReached if there is none.
   Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
+
+  /// `task` is about to end with a result of `bytes`, of TaskEnvironment::max_result() at most. If
+  /// all results would be more than `result_memory`, tasks are forgotten: those of the client that
+  /// has most bytes of results, in the order in which they have ended. The client of `task` is
+  /// counted with the new result; when it would have most, its own go first.
+  void hold(const TaskRecord& task, std::size_t bytes);
 
   /// Whether create() would find room for another task of `principal`.
   [[nodiscard]] bool has_room(const std::string& principal);
@@ -75,9 +84,20 @@ class TaskStore {
 
  private:
   using ByNumber = std::map<std::uint64_t, std::shared_ptr<TaskRecord>>;
+  /// The results of one client.
+  struct Results {
+    struct Held {
+      const TaskRecord* task;
+      std::size_t bytes;
+    };
+    std::vector<Held> held;  // in the order in which the tasks have ended
+    std::size_t bytes = 0;   // of all of them
+    RankPlace rank;
+  };
   struct Owner {
     ByNumber tasks;
     RankPlace rank;
+    Results results;
   };
 
   // With the lock held.
@@ -86,6 +106,7 @@ class TaskStore {
   /// What makes room for a task of `principal`.
   [[nodiscard]] std::shared_ptr<TaskRecord> dispensable(const std::string& principal) const;
   void remove(const TaskRecord& task);
+  void release(Results& results, const TaskRecord& task);
 
   std::vector<std::shared_ptr<TaskRecord>> take_expired();
   std::vector<std::shared_ptr<TaskRecord>> take_all();
@@ -98,6 +119,8 @@ class TaskStore {
   std::unordered_map<std::string, std::shared_ptr<TaskRecord>> tasks_;
   std::map<std::string, Owner, std::less<>> owners_;  // by client
   Ranking<Owner> ranking_;
+  Ranking<Results> result_ranking_;
+  std::size_t result_bytes_ = 0;
   std::set<std::pair<TimePoint, const TaskRecord*>> by_expiry_;
 };
 
