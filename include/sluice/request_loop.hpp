@@ -75,25 +75,29 @@ class RequestLoop {
 
   /// Runs `work` on a worker thread, when it is awaited, and returns what that returns. It may
   /// refer to what the coroutine has: one that is cancelled is destroyed only after it. Throws
-  /// Error kBusy if too much is waiting there.
+  /// Error kBusy if too much is waiting there, of this client most.
   template <class Work>
   Task<std::invoke_result_t<Work&>> in_background(Work work) {
     using Out = std::invoke_result_t<Work&>;
     const auto arrival = std::make_shared<typename Awaiting<Out>::Arrival>(*loop_);
     Resolver<Out> resolver(loop_->mailbox(), arrival);
-    const bool taken = loop_->work([&work, resolver = std::move(resolver)]() mutable {
-      try {
-        if constexpr (std::is_void_v<Out>) {
-          work();
-          resolver.succeed();
-        } else {
-          resolver.succeed(work());
-        }
-      } catch (...) {
-        resolver.fail(std::current_exception());
-      }
-    });
-    if (!taken) throw Error{kBusy, "The server has too much to do; try it again later", {}};
+    loop_->work(
+        [&work, resolver]() mutable {
+          try {
+            if constexpr (std::is_void_v<Out>) {
+              work();
+              resolver.succeed();
+            } else {
+              resolver.succeed(work());
+            }
+          } catch (...) {
+            resolver.fail(std::current_exception());
+          }
+        },
+        [resolver = std::move(resolver)]() mutable {
+          resolver.fail(std::make_exception_ptr(
+              Error{kBusy, "The server has too much to do; try it again later", {}}));
+        });
     co_return co_await Awaiting<Out>(arrival);
   }
 

@@ -2,7 +2,9 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -16,25 +18,50 @@ class BackgroundJobs {
   /// `outer`: those of the branch that it is a part of, of which its jobs are too; or null.
   explicit BackgroundJobs(std::shared_ptr<BackgroundJobs> outer) : outer_(std::move(outer)) {}
 
-  /// A job is about to run. False: its coroutine is over, and it must not.
-  bool begin() {
-    if (outer_ != nullptr && !outer_->begin()) return false;
-    if (count()) return true;
-    if (outer_ != nullptr) outer_->end();
-    return false;
+  /// A job waits for a worker; `drop` takes it out of there, or does nothing if it does not wait
+  /// any more. On the loop.
+  void wait(std::uint64_t id, const std::function<void()>& drop) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.emplace(id, drop);
+    }
+    if (outer_ != nullptr) outer_->wait(id, drop);
+  }
+  /// It does not wait any more.
+  void forget(std::uint64_t id) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.erase(id);
+    }
+    if (outer_ != nullptr) outer_->forget(id);
+  }
+  /// The job is about to run. False: its coroutine is over, and it must not.
+  bool begin(std::uint64_t id) {
+    forget(id);
+    return begin();
   }
   /// It has run.
   void end() {
     uncount();
     if (outer_ != nullptr) outer_->end();
   }
-  /// Nothing begins any more. False: some still run, and the thread of the last calls `idle`.
+  /// Nothing begins any more, and nothing waits. False: some still run, and the thread of the last
+  /// calls `idle`. On the loop.
   bool close(std::move_only_function<void()> idle) {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    if (running_ == 0) return true;
-    idle_ = std::move(idle);
-    return false;
+    std::map<std::uint64_t, std::function<void()>> dropped;
+    bool is_unused = false;
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      dropped.swap(waiting_);
+      is_unused = running_ == 0;
+      if (!is_unused) idle_ = std::move(idle);
+    }
+    for (const auto& [id, drop] : dropped) {
+      if (outer_ != nullptr) outer_->forget(id);
+      drop();
+    }
+    return is_unused;
   }
   /// Waits until none runs.
   void join() {
@@ -44,6 +71,12 @@ class BackgroundJobs {
   }
 
  private:
+  bool begin() {
+    if (outer_ != nullptr && !outer_->begin()) return false;
+    if (count()) return true;
+    if (outer_ != nullptr) outer_->end();
+    return false;
+  }
   bool count() {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
@@ -61,6 +94,7 @@ class BackgroundJobs {
   const std::shared_ptr<BackgroundJobs> outer_;
   std::mutex mutex_;
   std::condition_variable ended_;
+  std::map<std::uint64_t, std::function<void()>> waiting_;  // by their ids
   std::size_t running_ = 0;
   bool closed_ = false;
   std::move_only_function<void()> idle_;

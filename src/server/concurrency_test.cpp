@@ -76,7 +76,8 @@ class ConcurrencyTest : public testing::Test {
   /// Waits until the only worker has nothing left to do.
   void wait_for_worker() const {
     std::promise<void> done;
-    ASSERT_TRUE(bench.definition.workers->run([&] { done.set_value(); }));
+    WorkerPool& workers = *bench.definition.workers;
+    workers.run(workers.new_id(), "waits", [&] { done.set_value(); });
     done.get_future().wait();
   }
 

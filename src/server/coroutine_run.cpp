@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string>
 #include <utility>
 
+#include "core/client.hpp"
 #include "server/calls.hpp"
 
 namespace sluice {
@@ -96,16 +98,30 @@ void CoroutineRun::cancel(std::uint64_t timer) {
   if (timers_.erase(timer) > 0) loop_->cancel(timer);
 }
 
-bool CoroutineRun::work(detail::Job job) {
-  if (workers_ == nullptr) return false;
+void CoroutineRun::work(detail::Job job, detail::Job refuse) {
+  if (workers_ == nullptr) {
+    refuse();
+    return;
+  }
   detail::Branch* const branch = detail::running_branch();
   const auto& jobs = (branch == nullptr ? &whole_ : branch)->jobs();
-  return workers_->run([jobs, job = std::move(job)]() mutable {
-    if (!jobs->begin()) return;
-    job();
-    job = nullptr;
-    jobs->end();
+  const WorkerPool::JobId id = workers_->new_id();
+  const std::string client = client_of(principal());
+  jobs->wait(id, [weak = std::weak_ptr(workers_), id, client] {
+    if (const auto workers = weak.lock()) workers->drop(id, client);
   });
+  workers_->run(
+      id, client,
+      [jobs, id, job = std::move(job)]() mutable {
+        if (!jobs->begin(id)) return;
+        job();
+        job = nullptr;
+        jobs->end();
+      },
+      [jobs, id, refuse = std::move(refuse)]() mutable {
+        jobs->forget(id);
+        refuse();
+      });
 }
 
 std::shared_ptr<detail::Mailbox> CoroutineRun::mailbox() {

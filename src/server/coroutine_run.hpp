@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <set>
+#include <string_view>
 
 #include "core/executor.hpp"
 #include "server/branch.hpp"
@@ -25,7 +26,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
 
   std::uint64_t after(std::chrono::nanoseconds duration, detail::Job job) override;
   void cancel(std::uint64_t timer) override;
-  bool work(detail::Job job) override;
+  void work(detail::Job job, detail::Job refuse) override;
   std::shared_ptr<detail::Mailbox> mailbox() override;
   void resume(std::coroutine_handle<> coroutine, detail::Branch* branch) override;
 
@@ -61,6 +62,9 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
 
  private:
   class LoopMailbox;
+
+  /// Whose request it is; its client has a share of the workers.
+  [[nodiscard]] virtual std::string_view principal() const = 0;
 
   /// It has ended or been stopped: what it holds is let go of. Returns what must outlive the turn.
   virtual std::shared_ptr<void> on_release() = 0;

@@ -58,7 +58,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
     refuse();
   }
   void cancel(std::uint64_t /*timer*/) override { refuse(); }
-  bool work(detail::Job /*job*/) override { refuse(); }
+  void work(detail::Job /*job*/, detail::Job /*refuse*/) override { refuse(); }
   std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
   void resume(std::coroutine_handle<> /*coroutine*/, detail::Branch* /*branch*/) override {
     refuse();

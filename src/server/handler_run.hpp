@@ -95,6 +95,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   void on_room() override;
   void on_cancel() override;
   // CoroutineRun
+  [[nodiscard]] std::string_view principal() const override { return facts_.principal.id; }
   std::shared_ptr<void> on_release() override;
 
   std::string key_;  // once it has been asked for, or a task has begun

@@ -7,6 +7,7 @@
 
 #include "rpc/error_codes.hpp"
 #include "server/batch.hpp"
+#include "server/client_turns.hpp"
 
 namespace sluice {
 namespace {
@@ -69,7 +70,9 @@ LongMessage::~LongMessage() {
   work_->owner = nullptr;
   share_.release(all_->memory_);
   // To free it takes a while too.
-  if (all_->workers_ != nullptr) all_->workers_->run([work = std::move(work_)] {});
+  if (all_->workers_ != nullptr) {
+    all_->workers_->run(all_->workers_->new_id(), {}, [work = std::move(work_)] {});
+  }
   all_->remove(*this);
 }
 
@@ -101,8 +104,7 @@ std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Tas
 
 void LongMessages::begin_next() {
   if (current_ != nullptr || is_busy_ || waiting_.empty()) return;
-  auto turn = waiting_.upper_bound(last_);
-  if (turn == waiting_.end()) turn = waiting_.begin();
+  const auto turn = next_turn(waiting_, last_, [](const auto&) { return true; });
   last_ = turn->first;
   current_ = turn->second.front();
   turn->second.pop_front();
@@ -117,7 +119,11 @@ void LongMessages::begin_next() {
     }
     loop->post([this, work] { end(work); });
   };
-  if (workers_ == nullptr || !workers_->run(job)) job();
+  if (workers_ == nullptr) {
+    job();
+  } else {
+    workers_->run(workers_->new_id(), {}, job, job);
+  }
 }
 
 void LongMessages::end(const std::shared_ptr<LongMessage::Work>& work) {

@@ -94,8 +94,8 @@ class LongMessages {
   Executor* loop_;
   WorkerPool* workers_;
   MemoryBudget* memory_;
-  std::map<std::string, std::deque<LongMessage*>> waiting_;  // of each client; none is empty
-  std::string last_;                                         // whose turn was last
+  std::map<std::string, std::deque<LongMessage*>, std::less<>> waiting_;  // none is empty
+  std::string last_;                                                      // whose turn was last
   LongMessage* current_ = nullptr;  // whose value is in memory, or being made
   bool is_busy_ = false;            // so is the worker, perhaps for one that is gone
 };

@@ -261,6 +261,7 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
   }
 
   // CoroutineRun
+  [[nodiscard]] std::string_view principal() const override { return chain_->info_.principal.id; }
   std::shared_ptr<void> on_release() override { return nullptr; }
   void on_wait() override {
     if (!chain_->may_wait()) stop();

@@ -48,8 +48,9 @@ class LoopBackend {
   virtual std::uint64_t after(std::chrono::nanoseconds duration, Job job) = 0;
   virtual void cancel(std::uint64_t timer) = 0;
   /// Runs `job` on a worker thread, unless the branch that runs now is given up before, whose
-  /// coroutines are there until it has run. False: too many are waiting.
-  virtual bool work(Job job) = 0;
+  /// coroutines are there until it has run. Or `refuse`, on any thread, if too many wait there,
+  /// then or later.
+  virtual void work(Job job, Job refuse) = 0;
   virtual std::shared_ptr<Mailbox> mailbox() = 0;
 
   /// Goes on with `coroutine`, unless it or its `branch` is over. Not while another one of the
