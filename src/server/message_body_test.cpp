@@ -171,7 +171,8 @@ TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
     peer.receive();
     return peer.received.ends_with("0\r\n\r\n");
   }));
-  EXPECT_GE(turns, 1000 / MessageBody::kMaxTurn);
+  // A turn of the loop runs what is posted before and after it looks at the sockets.
+  EXPECT_GE(turns, 1000 / (3 * MessageBody::kMaxTurn));
 }
 
 TEST_F(MessageBodyTest, ALineHasATimeAndABodyHasNone) {
