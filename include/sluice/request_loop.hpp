@@ -94,7 +94,7 @@ class RequestLoop {
             resolver.fail(std::current_exception());
           }
         },
-        [resolver = std::move(resolver)]() mutable {
+        [resolver]() mutable {
           resolver.fail(std::make_exception_ptr(
               Error{kBusy, "The server has too much to do; try it again later", {}}));
         });
