@@ -9,11 +9,7 @@
 #include "protocol/frontmatter.hpp"
 #include "require.hpp"
 
-namespace {
-
 using namespace sluice;
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -55,9 +55,8 @@ class Request : public RequestLoop {
   const std::string& method() const { return backend_->info().method; }  // such as "tools/call"
   /// Of the tool or prompt, the URI of the resource, the id of the task; or empty.
   const std::string& name() const { return backend_->info().name; }
-  const std::string& principal() const {
-    return backend_->info().principal.id;
-  }  // Call::principal()
+  /// As Call::principal() and Call::is_isolated().
+  const std::string& principal() const { return backend_->info().principal.id; }
   bool is_isolated() const { return backend_->info().principal.isolated; }
   /// Empty for the stream methods (docs/streaming.md).
   const std::string& revision() const { return backend_->info().revision; }

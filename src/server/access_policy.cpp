@@ -152,7 +152,7 @@ std::string AccessPolicy::address(const HttpRequest& request) const {
   return proxies_.client_of(request).to_string();
 }
 
-Principal AccessPolicy::address_of(const HttpRequest& request) const {
+Principal AccessPolicy::principal_by_address(const HttpRequest& request) const {
   const PeerAddress client = proxies_.client_of(request);
   const bool is_forwarded =
       request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);

@@ -42,14 +42,14 @@ class AccessPolicy {
   [[nodiscard]] bool trusts_proxy(const PeerAddress& peer) const { return proxies_.trusts(peer); }
 
   /// Whether it depends on authenticate() who may call, and as whom; else on nothing, and callers
-  /// are who address_of() says.
+  /// are who principal_by_address() says.
   [[nodiscard]] bool authenticates() const { return authenticator_ != nullptr; }
   /// Who makes the request, or why it is refused; never throws what the authenticator does.
   [[nodiscard]] std::expected<Principal, Refusal> authenticate(const HttpRequest& request) const;
   /// The address that the request comes from, which trusted proxies tell for others.
   [[nodiscard]] std::string address(const HttpRequest& request) const;
-  /// The same as a principal, which several may be.
-  [[nodiscard]] Principal address_of(const HttpRequest& request) const;
+  /// That address as a principal, which is not isolated: several may have it.
+  [[nodiscard]] Principal principal_by_address(const HttpRequest& request) const;
 
  private:
   std::shared_ptr<Authenticator> authenticator_;

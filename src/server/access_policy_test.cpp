@@ -219,8 +219,8 @@ TEST(AccessPolicy, WithoutAnAuthenticatorCallersAreTheirAddresses) {
   EXPECT_FALSE(policy.authenticates());
   HttpRequest request;
   request.peer = PeerAddress::parse("192.0.2.7").value();
-  EXPECT_EQ(policy.address_of(request).id, "192.0.2.7");
-  EXPECT_FALSE(policy.address_of(request).isolated);
+  EXPECT_EQ(policy.principal_by_address(request).id, "192.0.2.7");
+  EXPECT_FALSE(policy.principal_by_address(request).isolated);
 }
 
 }  // namespace

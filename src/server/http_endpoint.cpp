@@ -75,7 +75,7 @@ class HttpCaller final : public Caller {
         principal_(std::move(principal)) {}
 
   [[nodiscard]] const Principal& principal() const override {
-    if (principal_.id.empty()) principal_ = service_->access->address_of(*request_);
+    if (principal_.id.empty()) principal_ = service_->access->principal_by_address(*request_);
     return principal_;
   }
 
@@ -200,8 +200,9 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
     post_message(request, exchange, std::move(admitted->principal));
     return;
   }
-  const Principal principal = admitted->principal.id.empty() ? service_->access->address_of(request)
-                                                             : std::move(admitted->principal);
+  const Principal principal = admitted->principal.id.empty()
+                                  ? service_->access->principal_by_address(request)
+                                  : std::move(admitted->principal);
   switch (admitted->route) {
     case HttpRoute::message:
       return;

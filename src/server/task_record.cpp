@@ -16,7 +16,6 @@ namespace {
 
 /// Of a text that says why a task has failed, this much is its `statusMessage`.
 constexpr std::size_t kMaxStatusMessage = 1000;
-/// A task was cancelled, so that its request has no result.
 
 /// `response` to TaskRecord::kRequestId without what comes before and after its outcome.
 std::string_view outcome_of(std::string_view response) {

@@ -18,7 +18,7 @@ namespace sluice {
 
 /// Threads for what must not run on an event loop. They start when there is work for them, and are
 /// joined by the destructor, which drops what has not begun. Clients have their turns, and of two
-/// threads or more none has all: what one client does never stops the jobs of another. A client is
+/// threads or more no client has all: one client alone never stops the jobs of another. A client is
 /// client_of() a principal. Thread-safe; jobs do not throw.
 class WorkerPool {
  public:

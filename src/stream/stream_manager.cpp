@@ -36,8 +36,9 @@ bool by_priority(const std::shared_ptr<ChunkStream>& a, const std::shared_ptr<Ch
 
 bool ClientQuota::try_acquire(const std::string& principal) {
   if (per_client_ == 0) return false;
+  std::string client = client_of(principal);
   const std::lock_guard lock(mutex_);
-  std::size_t& count = in_use_[client_of(principal)];
+  std::size_t& count = in_use_[std::move(client)];
   if (count >= per_client_) return false;
   ++count;
   all_.fetch_add(1, std::memory_order_relaxed);
@@ -45,8 +46,9 @@ bool ClientQuota::try_acquire(const std::string& principal) {
 }
 
 void ClientQuota::release(const std::string& principal) {
+  const std::string client = client_of(principal);
   const std::lock_guard lock(mutex_);
-  const auto found = in_use_.find(client_of(principal));
+  const auto found = in_use_.find(client);
   if (found == in_use_.end()) return;
   all_.fetch_sub(1, std::memory_order_relaxed);
   if (--found->second == 0) in_use_.erase(found);

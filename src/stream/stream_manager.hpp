@@ -20,8 +20,7 @@
 namespace sluice {
 
 /// How many of a kind each client (client_of() the principal) has under way, over all loops.
-/// Thread-safe; touched when one
-/// begins and ends, never for a chunk.
+/// Thread-safe; touched when one begins and ends, never for a chunk.
 class ClientQuota {
  public:
   explicit ClientQuota(std::size_t per_client) : per_client_(per_client) {}
