@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <future>
 #include <gtest/gtest.h>
 #include <memory>
 #include <mutex>
@@ -59,13 +60,23 @@ TEST_F(LongMessagesTest, TheNextComesWhenTheFirstIsGoneBeforeItIsReady) {
 
 TEST(LongMessages, MayGoBeforeTheirWorker) {
   ManualExecutor executor;
-  WorkerPool workers(1, 8);
-  auto messages = std::make_unique<LongMessages>(executor, &workers, nullptr);
-  const std::string text = "[" + std::string(4'000'000, '1');
+  std::promise<void> begun;
+  std::promise<void> go_on;
   bool was_ready = false;
-  std::unique_ptr<LongMessage> message = messages->parse(text, [&] { was_ready = true; });
-  message = nullptr;
-  messages = nullptr;
+  {
+    WorkerPool workers(1, 8);
+    auto messages = std::make_unique<LongMessages>(executor, &workers, nullptr);
+    std::unique_ptr<LongMessage> message = messages->parse(
+        R"({"jsonrpc":"2.0","id":1,"method":"ping"})", [&] { was_ready = true; }, {},
+        [&](const Message& /*message*/) {
+          begun.set_value();
+          go_on.get_future().wait();
+        });
+    begun.get_future().wait();
+    message = nullptr;
+    messages = nullptr;
+    go_on.set_value();
+  }
   EXPECT_FALSE(was_ready);
 }
 

@@ -1,9 +1,12 @@
 #include "server/message_body.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/endpoint_test_support.hpp"
 #include "server/server_test_support.hpp"
@@ -161,18 +164,30 @@ TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
 }
 
 TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
+  std::size_t handled = 0;
+  definition.tools.push_back({.name = "count",
+                              .description = "",
+                              .input_schema = R"({"type":"object"})",
+                              .handler = Tool::Immediate([&](const json::object&) {
+                                ++handled;
+                                return Result<ToolResult>(ToolResult{.text = ""});
+                              })});
   Peer peer = begin(kLines);
   std::string many;
-  for (int i = 0; i < 1000; ++i) many += ping_line(std::to_string(i));
+  for (int i = 0; i < 1000; ++i) {
+    many += R"({"jsonrpc":"2.0","id":)" + std::to_string(i) +
+            R"(,"method":"tools/call","params":{"name":"count"}})" + "\n";
+  }
   peer.send(chunk(many) + "0\r\n\r\n");
-  std::size_t turns = 0;
-  ASSERT_TRUE(until([&] {
-    ++turns;
+  std::size_t most = 0;
+  ASSERT_TRUE(until([&, before = std::size_t{0}]() mutable {
+    most = std::max(most, handled - std::exchange(before, handled));
     peer.receive();
     return peer.received.ends_with("0\r\n\r\n");
   }));
-  // A turn of the loop runs what is posted before and after it looks at the sockets.
-  EXPECT_GE(turns, 1000 / (3 * MessageBody::kMaxTurn));
+  EXPECT_EQ(handled, 1000U);
+  // A turn of the loop runs posted tasks a few times, before and after it looks at the sockets.
+  EXPECT_LE(most, 8 * MessageBody::kMaxTurn);
 }
 
 TEST_F(MessageBodyTest, ALineHasATimeAndABodyHasNone) {
