@@ -224,6 +224,32 @@ TEST_F(SessionEndpointTest, AResponseOfAnyLengthWaitsForAClientThatWasCutOffWith
   }
 }
 
+TEST_F(SessionEndpointTest, AReaderIsGivenTheAnswerAlsoWhereNotAllBeforeItIsKept) {
+  const std::string session = initialize();
+  std::string primed;
+  {
+    Peer peer = connect_to_endpoint();
+    peer.send(post("/mcp", kCallLater, session));
+    ASSERT_TRUE(peer.expect("\ndata: \n\n"));
+    primed = event_id(peer.taken);
+    for (int i = 0; i < 40; ++i) {
+      calls[0]->emit("message " + std::to_string(i) + ";" + std::string(4 << 10, 'x'));
+      settle();
+    }
+    ASSERT_TRUE(peer.expect("message 39;"));
+  }
+  calls[0]->complete({.text = "the answer"});
+  calls.clear();
+  settle();
+  Peer peer = connect_to_endpoint();
+  peer.send(get("/mcp", session + last_event(primed)));
+  ASSERT_TRUE(peer.expect("0\r\n\r\n")) << peer.received;
+  EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("message 0;")));
+  EXPECT_THAT(peer.taken, HasSubstr("message 39;"));
+  EXPECT_THAT(peer.taken, HasSubstr("the answer"));
+}
+
 TEST_F(SessionEndpointTest, ACallThatGoesOnAloneCanBeCancelledAndEndsWithItsSession) {
   const std::string session = initialize();
   for (const bool by_delete : {false, true}) {

@@ -1,5 +1,6 @@
 #include "server/stream_service.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -90,7 +91,9 @@ void append_stream_result(std::string& out, const RequestId& id, ResultForm form
 }
 
 Seq start_position(const ChunkStream& stream, std::optional<Seq> from) {
-  return from == kUndelivered ? stream.undelivered() : from.value_or(stream.first());
+  if (from == kUndelivered) return stream.undelivered();
+  const Seq wanted = from.value_or(stream.first());
+  return stream.is_private() ? std::max(wanted, stream.first()) : wanted;
 }
 
 bool is_over_at(const ChunkStream& stream, Seq from) {

@@ -22,7 +22,9 @@ namespace sluice {
 
 /// As the place to read from: behind what the reader before was given.
 inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
-/// The chunk that a reader starts at who asks for `from`; absent: the oldest kept.
+/// The chunk that a reader starts at who asks for `from`; absent: the oldest kept. A private stream
+/// begins with the oldest kept also where `from` has gone: it holds MCP's messages, of which a
+/// server replays what it has, and to refuse would cost the reader the response too.
 Seq start_position(const ChunkStream& stream, std::optional<Seq> from);
 /// Whether a reader at `from` has been given all there will be.
 bool is_over_at(const ChunkStream& stream, Seq from);

@@ -141,6 +141,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
 
   [[nodiscard]] const StreamId& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
+  /// Begun by StreamManager::start_private().
+  [[nodiscard]] bool is_private() const { return is_private_; }
   [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] int priority() const { return priority_; }
   [[nodiscard]] StreamState state() const { return state_; }
