@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+struct HttpServerOptions;
+
 /// A connection that has become a WebSocket: frames in both directions, pings, and the closing
 /// handshake. Belongs to its connection's loop.
 class ServerWebSocket final : public WebSocketSession,

@@ -110,13 +110,15 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
     if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
   }
   const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(backend_->loop());
-  backend_->ask(std::move(questions), [arrival](std::expected<Answers, Error> answers) {
-    if (answers) {
-      arrival->succeed(std::move(*answers));
-    } else {
-      arrival->fail(std::make_exception_ptr(std::move(answers.error())));
-    }
-  });
+  detail::Job withdraw =
+      backend_->ask(std::move(questions), [arrival](std::expected<Answers, Error> answers) {
+        if (answers) {
+          arrival->succeed(std::move(*answers));
+        } else {
+          arrival->fail(std::make_exception_ptr(std::move(answers.error())));
+        }
+      });
+  arrival->set_withdraw(std::move(withdraw));
   return Awaiting<Answers>(arrival);
 }
 

@@ -355,6 +355,31 @@ TEST_F(ConcurrencyTest, AnAnswerThatComesTooLateIsHarmless) {
   EXPECT_EQ(answer(), "went on");
 }
 
+TEST_F(ConcurrencyTest, AQuestionWhoseTimeIsOverIsTakenBack) {
+  Server server("test", "1", {.workers = 1});
+  server.tool("it", "", [this](Call& call) -> Task<std::string> {
+    try {
+      co_await with_timeout(1s, call.ask({{.method = "roots/list"}}));
+    } catch (const Error& error) {
+      said.push_back(std::to_string(error.code));
+    }
+    co_await call.sleep(1s);
+    co_return "went on";
+  });
+  serve(server);
+  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{"roots":{}})",
+                caller);
+  bench.request("tools/call", R"("name":"it")", caller);
+  bench.run_all();
+  EXPECT_THAT(caller.channel().written, HasSubstr(R"("id":1,"method":"roots/list")"));
+  pass(1s);
+  EXPECT_THAT(said, ElementsAre("-31001"));
+  EXPECT_THAT(caller.channel().written,
+              HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":1})"));
+  pass(1s);
+  EXPECT_EQ(answer(), "went on");
+}
+
 TEST_F(ConcurrencyTest, ATimeMayBeAnything) {
   run([this](Call& call) -> Task<std::string> {
     co_await with_timeout(std::chrono::nanoseconds::max(), call.sleep(1s));

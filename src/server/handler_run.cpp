@@ -49,7 +49,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
 
   void begin_task() override { refuse(); }
   void when_room(detail::Job /*job*/) override { refuse(); }
-  void ask(std::vector<Question> /*questions*/, Answer /*answer*/) override { refuse(); }
+  detail::Job ask(std::vector<Question> /*questions*/, Answer /*answer*/) override { refuse(); }
   std::shared_ptr<CallBackend> for_worker() override { refuse(); }
 
  private:
@@ -211,18 +211,20 @@ void HandlerRun::on_room() {
   }
 }
 
-void HandlerRun::ask(std::vector<Question> questions, Answer answer) {
+detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
   std::vector<InputRequest> requests;
   for (Question& question : questions) {
     requests.push_back(
         {std::move(question.key), std::move(question.method), std::move(question.params)});
   }
-  request_->ask(std::move(requests),
-                [answer = std::move(answer)](Result<std::vector<json::value>> answers) mutable {
-                  answer(std::move(answers));
-                });
+  PendingRequest::Withdraw withdraw =
+      request_->ask(std::move(requests),
+                    [answer = std::move(answer)](Result<std::vector<json::value>> answers) mutable {
+                      answer(std::move(answers));
+                    });
   // The client is asked by the result: this run does not go on.
   if (request_->over()) on_cancel();
+  return withdraw;
 }
 
 std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {

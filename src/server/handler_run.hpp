@@ -71,7 +71,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   void begin_task() override;
   const std::string& idempotency_key() override;
   void when_room(detail::Job job) override;
-  void ask(std::vector<Question> questions, Answer answer) override;
+  detail::Job ask(std::vector<Question> questions, Answer answer) override;
   std::shared_ptr<detail::CallBackend> for_worker() override;
 
  private:

@@ -396,6 +396,17 @@ TEST_F(MiddlewareTest, ALongMessageIsReadAgainBesideTheLoop) {
   EXPECT_EQ(replies(), 1U);
 }
 
+TEST_F(MiddlewareTest, WhatItHeldBackMeetsWhatIsOfferedThen) {
+  wait();
+  call_later();
+  bench.definition.tools.clear();
+  bench.dispatcher->take(
+      RefPtr(new LoopOffer(Offer::make(bench.definition).value(), *bench.results)));
+  pass(1s);
+  EXPECT_THAT(reply(), HasSubstr("Unknown tool"));
+  EXPECT_EQ(replies(), 1U);
+}
+
 TEST_F(MiddlewareTest, NotificationsOfStreamMethodsWaitForIt) {
   listen();
   wait();

@@ -172,17 +172,18 @@ std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>&
       {}};
 }
 
-void PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
-  if (over_) return;
+PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
+  if (over_) return {};
   if (std::optional<Error> why = cannot_ask(requests)) {
     answer(std::unexpected(std::move(*why)));
   } else if (task() != nullptr) {
-    task()->ask(std::move(requests), std::move(answer));
+    return task()->ask(std::move(requests), std::move(answer));
   } else if (rounds() != nullptr) {
     ask_in_rounds(std::move(requests), std::move(answer));
   } else {
-    ask_in_session(std::move(requests), std::move(answer));
+    return ask_in_session(std::move(requests), std::move(answer));
   }
+  return {};
 }
 
 Result<std::shared_ptr<PendingRequest>> PendingRequest::begin_task() {
@@ -213,7 +214,8 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
   if (producer != nullptr) producer->on_cancel();
 }
 
-void PendingRequest::ask_in_session(std::vector<InputRequest> requests, Answer answer) {
+PendingRequest::Withdraw PendingRequest::ask_in_session(std::vector<InputRequest> requests,
+                                                        Answer answer) {
   const auto asked =
       std::make_shared<SessionQuestions>(*this, session_, std::move(requests), std::move(answer));
   rare().questions.push_back(asked);
@@ -221,6 +223,9 @@ void PendingRequest::ask_in_session(std::vector<InputRequest> requests, Answer a
     forget(*asked);
     fail(sent.error());
   }
+  return [weak = std::weak_ptr(asked)] {
+    if (const auto questions = weak.lock()) questions->withdraw();
+  };
 }
 
 void PendingRequest::forget(const SessionQuestions& questions) {
@@ -279,15 +284,16 @@ void PendingRequest::follow(const std::string& stream_id) {
 }
 
 std::shared_ptr<CallOutlet> PendingRequest::end() {
+  if (over_) return nullptr;
+  // Nobody waits for what the client is asked, nor becomes a task.
+  std::vector<std::shared_ptr<SessionQuestions>> questions;
+  if (rare_ != nullptr) questions.swap(rare_->questions);
+  for (const auto& each : questions) each->take_back();
   if (std::exchange(over_, true)) return nullptr;
   std::exchange(calls_, nullptr)->forget(*this);
   producer_ = nullptr;
   place_.leave();
-  // Nobody waits for what the client is asked, nor becomes a task.
-  if (rare_ != nullptr) {
-    const auto questions = std::move(rare_->questions);
-    const BeginTask begin = std::exchange(rare_->begin_task, {});
-  }
+  if (rare_ != nullptr) const BeginTask begin = std::exchange(rare_->begin_task, {});
   return std::exchange(outlet_, nullptr);
 }
 
@@ -329,9 +335,9 @@ void PendingRequest::on_outlet_room() {
 }
 
 void PendingRequest::on_outlet_lost(Departure departure) {
-  if (departure == Departure::cancelled && rare_ != nullptr) {
-    for (const auto& questions : rare_->questions) questions->take_back();
-    flush();
+  // Nobody is left to take questions back from.
+  if (departure == Departure::gone && rare_ != nullptr) {
+    const auto questions = std::exchange(rare_->questions, {});
   }
   stop(false);
 }

@@ -98,8 +98,13 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// done twice, and asks by the same keys each time. `answer` is then destroyed without a call.
   ///
   /// A task does not end so: it waits until its client has answered, in all revisions.
+  ///
+  /// What is returned takes back what the client has not answered: for an asker that does not wait
+  /// any more. It may be empty, and does nothing when there is nothing to take back. A call that
+  /// ends takes back whatever it has asked.
   using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
-  void ask(std::vector<InputRequest> requests, Answer answer);
+  using Withdraw = std::move_only_function<void()>;
+  Withdraw ask(std::vector<InputRequest> requests, Answer answer);
   /// Why ask() would fail at once.
   [[nodiscard]] std::optional<Error> cannot_ask(const std::vector<InputRequest>& requests) const;
 
@@ -163,7 +168,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] double next_progress(double wanted) const;
   bool send_progress(double progress, std::optional<double> total, std::string_view message);
   void ask_in_rounds(std::vector<InputRequest> requests, Answer answer);
-  void ask_in_session(std::vector<InputRequest> requests, Answer answer);
+  Withdraw ask_in_session(std::vector<InputRequest> requests, Answer answer);
   void forget(const SessionQuestions& questions);
 
   /// What few requests have, so that an open call is small.

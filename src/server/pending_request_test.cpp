@@ -17,6 +17,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -169,6 +170,48 @@ TEST_F(PendingRequestTest, QuestionsAreTakenBackWithACancelledCall) {
   EXPECT_THAT(channel().written,
               HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
   EXPECT_EQ(heard, "");
+}
+
+TEST_F(PendingRequestTest, QuestionsAreTakenBackWhenTheCallEndsWithoutTheirAnswer) {
+  call_in_session(kAsksAll);
+  ask_for_name_and_roots();
+  const std::string answered = asked_id("elicitation/create");
+  const std::string open = asked_id("roots/list");
+  respond(answered, R"("result":{"action":"decline"})");
+  call().complete({.text = "done"});
+  bench.run_all();
+  const std::string& written = channel().written;
+  const std::string taken_back =
+      R"("method":"notifications/cancelled","params":{"requestId":)" + open + "}";
+  EXPECT_THAT(written, ContainsRegex("requestId\":" + open + "}.*\n.*\n.*\"done\""));
+  EXPECT_EQ(written.find("notifications/cancelled"), written.rfind("notifications/cancelled"))
+      << "the other one has its answer";
+  EXPECT_THAT(written, HasSubstr(taken_back));
+}
+
+TEST_F(PendingRequestTest, AnAskerThatDoesNotWaitAnyMoreTakesItsQuestionsBack) {
+  call_in_session(kAsksAll);
+  PendingRequest::Withdraw withdraw = call().ask(
+      {{"roots", "roots/list", {}}}, [&](const auto&) { heard = "it is called all the same"; });
+  bench.run_all();
+  const std::string id = asked_id("roots/list");
+  withdraw();
+  bench.run_all();
+  EXPECT_THAT(channel().written,
+              HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id + "}"));
+  respond(id, R"("result":{"roots":[]})");
+  EXPECT_EQ(heard, "");
+  EXPECT_FALSE(call().over());
+}
+
+TEST_F(PendingRequestTest, OfMoreQuestionsThanMayBeOpenNoneIsSent) {
+  call_in_session(kAsksAll);
+  std::vector<InputRequest> many;
+  for (int i = 0; i < 1001; ++i) many.push_back({"roots" + std::to_string(i), "roots/list", {}});
+  call().ask(std::move(many), [](const auto&) {});
+  bench.run_all();
+  EXPECT_THAT(channel().written, Not(HasSubstr("roots/list")));
+  EXPECT_EQ(error_code(channel().replies.back()), kLimitReached);
 }
 
 TEST_F(PendingRequestTest, WhoeverWaitsForAnAnswerIsForgottenWithTheCall) {

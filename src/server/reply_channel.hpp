@@ -17,6 +17,7 @@
 namespace sluice {
 
 class ChangeListener;
+struct Principal;
 
 /// How a caller left before its answer was complete: lost, perhaps to come back, or it has said
 /// that it wants no answer.

@@ -13,7 +13,8 @@ std::exception_ptr detail::dropped_resolver() noexcept {
 
 Awaiting<void> RequestLoop::sleep(std::chrono::nanoseconds duration) {
   const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*loop_);
-  arrival->set_timer(loop_->after(duration, [arrival] { arrival->succeed({}); }));
+  const std::uint64_t timer = loop_->after(duration, [arrival] { arrival->succeed({}); });
+  arrival->set_withdraw([loop = loop_, timer] { loop->cancel(timer); });
   return Awaiting<void>(arrival);
 }
 

@@ -62,15 +62,8 @@ Result<void> SessionQuestions::send() {
         });
     if (!id) return std::unexpected(std::move(id.error()));
     ids_.push_back(*id);
-    remember_page(*session_, requests[i].params);
-    std::string message = R"({"jsonrpc":"2.0","id":)" + *id + R"(,"method":)";
-    append_json_string(message, requests[i].method);
-    if (!requests[i].params.empty()) {
-      message.append(R"(,"params":)").append(to_json(requests[i].params));
-    }
-    message.push_back('}');
-    asker_->send(message);
   }
+  for (std::size_t i = 0; i < requests.size(); ++i) send(i);
   asker_->flush();
   timer_ =
       executor_->schedule_at(executor_->clock().now() + kAnswerTime, [weak = weak_from_this()] {
@@ -79,7 +72,19 @@ Result<void> SessionQuestions::send() {
   return {};
 }
 
+void SessionQuestions::send(std::size_t index) {
+  const InputRequest& request = asked_.requests()[index];
+  remember_page(*session_, request.params);
+  std::string message = R"({"jsonrpc":"2.0","id":)" + ids_[index] + R"(,"method":)";
+  append_json_string(message, request.method);
+  if (!request.params.empty()) message.append(R"(,"params":)").append(to_json(request.params));
+  message.push_back('}');
+  asker_->send(message);
+}
+
 void SessionQuestions::on_result(std::size_t index, Result<json::value> result) {
+  if (ids_.empty()) return;  // it has been taken back
+  ids_[index].clear();
   if (!result) {
     return finish(std::unexpected(as_ours(asked_.requests()[index].method, result.error())));
   }
@@ -93,18 +98,27 @@ void SessionQuestions::on_result(std::size_t index, Result<json::value> result) 
 void SessionQuestions::finish(Result<std::vector<json::value>> outcome) {
   const std::shared_ptr<SessionQuestions> keep = shared_from_this();
   asker_->forget(*this);
+  take_back();
   PendingRequest::Answer done = std::move(done_);
   done(std::move(outcome));
 }
 
 void SessionQuestions::take_back() {
-  for (const RequestId& id : ids_) {
+  for (const RequestId& id : std::exchange(ids_, {})) {
+    if (id.empty()) continue;
+    session_->forget_response(id);
     asker_->notify("notifications/cancelled", R"({"requestId":)" + id + "}");
   }
+  asker_->flush();
+}
+
+void SessionQuestions::withdraw() {
+  const std::shared_ptr<SessionQuestions> keep = shared_from_this();
+  asker_->forget(*this);
+  take_back();
 }
 
 void SessionQuestions::on_timeout() {
-  take_back();
   finish(fail(kInternalError, "The client did not answer in time"));
 }
 

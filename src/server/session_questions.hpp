@@ -28,15 +28,18 @@ class SessionQuestions final : public std::enable_shared_from_this<SessionQuesti
   SessionQuestions(const SessionQuestions&) = delete;
   SessionQuestions& operator=(const SessionQuestions&) = delete;
 
-  /// kLimitReached when too much is asked in the session; then nothing is called.
+  /// kLimitReached when too much is asked in the session; then nothing is sent nor called.
   Result<void> send();
   /// Tells the client that nobody waits for its answers any more.
   void take_back();
+  /// The same, and lets go of the questions: nothing is called.
+  void withdraw();
 
   /// How long a client may take to answer.
   static constexpr Duration kAnswerTime = std::chrono::minutes(10);
 
  private:
+  void send(std::size_t index);
   void on_result(std::size_t index, Result<json::value> result);
   void on_timeout();
   void finish(Result<std::vector<json::value>> outcome);
@@ -46,7 +49,7 @@ class SessionQuestions final : public std::enable_shared_from_this<SessionQuesti
   std::shared_ptr<Session> session_;
   AskedInputs asked_;
   PendingRequest::Answer done_;
-  std::vector<RequestId> ids_;
+  std::vector<RequestId> ids_;  // in the order of the requests; empty once answered
   Executor::TimerId timer_ = 0;
 };
 

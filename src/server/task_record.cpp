@@ -195,6 +195,11 @@ void TaskRecord::give_back(const std::shared_ptr<const TaskQuestion>& question) 
   announce();
 }
 
+bool TaskRecord::is_open(const std::shared_ptr<const TaskQuestion>& question) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::find(questions_, question) != questions_.end();
+}
+
 void TaskRecord::answer(const std::shared_ptr<const TaskQuestion>& question,
                         Result<std::vector<json::value>> answers) {
   std::shared_ptr<TaskQuestion> answered;
@@ -252,14 +257,30 @@ void TaskRecord::make_unique(InputRequest& request) {
   meta.get_object()[kRelatedTaskKey] = json::object{{"taskId", id_}};
 }
 
-void TaskRecord::ask(std::vector<InputRequest> requests, TaskQuestion::Answer answer) {
-  if (requests.empty()) return answer(std::vector<json::value>());
+std::move_only_function<void()> TaskRecord::ask(std::vector<InputRequest> requests,
+                                                TaskQuestion::Answer answer) {
+  if (requests.empty()) {
+    answer(std::vector<json::value>());
+    return {};
+  }
   const std::lock_guard lock(mutex_);
-  if (ended()) return;
+  if (ended()) return {};
   for (InputRequest& request : requests) make_unique(request);
-  questions_.push_back(std::make_shared<TaskQuestion>(
-      AskedInputs(std::move(requests)), std::move(answer), std::weak_ptr<TaskObserver>()));
+  const auto question = std::make_shared<TaskQuestion>(
+      AskedInputs(std::move(requests)), std::move(answer), std::weak_ptr<TaskObserver>());
+  questions_.push_back(question);
   set_status(TaskStatus::input_required, "The task waits for answers of its client.");
+  return [weak = weak_from_this(), asked = std::weak_ptr(question)] {
+    const auto task = weak.lock();
+    const auto unanswered = asked.lock();
+    if (task != nullptr && unanswered != nullptr) task->withdraw(unanswered);
+  };
+}
+
+void TaskRecord::withdraw(const std::shared_ptr<TaskQuestion>& question) {
+  const std::lock_guard lock(mutex_);
+  if (std::erase(questions_, question) == 0) return;
+  set_status(questions_.empty() ? TaskStatus::working : TaskStatus::input_required, {});
 }
 
 void TaskRecord::end(Ending ending, std::string_view why, std::string_view response) {

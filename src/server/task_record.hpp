@@ -135,6 +135,8 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   std::shared_ptr<const TaskQuestion> take_question(const std::shared_ptr<TaskObserver>& asker,
                                                     const Fits& fits);
   void give_back(const std::shared_ptr<const TaskQuestion>& question);
+  /// Whether the question still waits for an answer.
+  [[nodiscard]] bool is_open(const std::shared_ptr<const TaskQuestion>& question) const;
   void answer(const std::shared_ptr<const TaskQuestion>& question,
               Result<std::vector<json::value>> answers);
 
@@ -159,8 +161,10 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   [[nodiscard]] std::optional<LoggingLevel> logging_level() const;
   /// A whole notification: to somebody who waits for the result, or else to the session.
   void send(const std::string& message);
-  /// Keys that were used before are made different.
-  void ask(std::vector<InputRequest> requests, TaskQuestion::Answer answer);
+  /// Keys that were used before are made different. What is returned takes back what has not been
+  /// answered, or is empty.
+  std::move_only_function<void()> ask(std::vector<InputRequest> requests,
+                                      TaskQuestion::Answer answer);
   /// How a request has ended.
   enum class Ending : std::uint8_t { result, error_result, error };
   /// `response` is the whole response to kRequestId, `why` the text of what went wrong.
@@ -172,6 +176,7 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
     std::weak_ptr<TaskObserver> observer;
   };
 
+  void withdraw(const std::shared_ptr<TaskQuestion>& question);
   bool finish(TaskStatus status, std::string_view message, std::string outcome);
   std::weak_ptr<PendingRequest> request() const;
   // With the lock held.

@@ -31,6 +31,11 @@ class ResultWaiter final : public TaskObserver,
       call_->answer_with(R"({"jsonrpc":"2.0","id":)" + call_->id() + *outcome + "}");
       return;
     }
+    // Somebody else has answered it, or it was taken back.
+    if (question_ != nullptr && !task_->is_open(question_)) {
+      question_ = nullptr;
+      if (auto withdraw = std::exchange(withdraw_, {})) withdraw();
+    }
     // One after the other, for a call asks one question at a time.
     if (question_ == nullptr) put_question();
   }
@@ -53,21 +58,19 @@ class ResultWaiter final : public TaskObserver,
       return !call_->cannot_ask(requests).has_value();
     });
     if (question_ == nullptr) return;
-    call_->ask(question_->asked.requests(),
-               [weak = weak_from_this(), task = task_,
-                question = question_](Result<std::vector<json::value>> answers) {
-                 task->answer(question, std::move(answers));
-                 if (const auto self = weak.lock()) {
-                   self->question_ = nullptr;
-                   self->on_task_change();
-                 }
-               });
+    withdraw_ = call_->ask(question_->asked.requests(),
+                           [weak = weak_from_this(), task = task_,
+                            question = question_](Result<std::vector<json::value>> answers) {
+                             task->answer(question, std::move(answers));
+                             if (const auto self = weak.lock()) self->on_task_change();
+                           });
     if (call_->over()) on_cancel();  // it could not be asked after all
   }
 
   std::shared_ptr<PendingRequest> call_;
   std::shared_ptr<TaskRecord> task_;
   std::shared_ptr<const TaskQuestion> question_;  // what the client is being asked
+  PendingRequest::Withdraw withdraw_;             // takes it back
   std::shared_ptr<ResultWaiter> self_;
   bool room_ = true;
 };

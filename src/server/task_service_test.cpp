@@ -247,6 +247,25 @@ TEST_F(TaskServiceTest, AQuestionIsAskedAgainWhenItsReaderHasGone) {
   EXPECT_EQ(heard, "-32603");
 }
 
+TEST_F(TaskServiceTest, AQuestionThatATaskTakesBackIsTakenBackFromWhoeverWasAsked) {
+  initialize(R"({"elicitation":{}})");
+  const std::string id = begin();
+  wait(id);
+  PendingRequest::Withdraw withdraw = ask_for_name();
+  const std::string& written = caller.channel().written;
+  ASSERT_THAT(written, HasSubstr("elicitation/create"));
+  withdraw();
+  bench.run_all();
+  EXPECT_THAT(written, HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":1})"));
+  EXPECT_EQ(status_of(get(id)), "working");
+  bench.send(R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept"}})", caller);
+  bench.run_all();
+  EXPECT_EQ(heard, "");
+  // It may ask another one.
+  ask_for_name();
+  EXPECT_THAT(caller.channels[0]->written, HasSubstr(R"("id":2,"method":"elicitation/create")"));
+}
+
 TEST_F(TaskServiceTest, AClientThatCannotBeAskedFailsTheQuestionAtOnce) {
   initialize();
   const std::string id = begin();

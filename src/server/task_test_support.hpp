@@ -109,8 +109,8 @@ class TaskTestBench : public testing::Test {
     return std::string(result.at("status").get_string());
   }
 
-  void ask_for_name(std::string_view key = "name") {
-    bench.calls.back()->ask(
+  PendingRequest::Withdraw ask_for_name(std::string_view key = "name") {
+    PendingRequest::Withdraw withdraw = bench.calls.back()->ask(
         {{std::string(key),
           "elicitation/create",
           {{"message", "Who?"},
@@ -119,6 +119,7 @@ class TaskTestBench : public testing::Test {
           heard = answers ? to_json(answers->front()) : std::to_string(answers.error().code);
         });
     bench.run_all();
+    return withdraw;
   }
 
   TaskState::Time time_of_day{std::chrono::seconds(1764066600)};

@@ -61,7 +61,8 @@ class CallBackend {
   virtual const std::string& idempotency_key() = 0;
 
   virtual void when_room(Job job) = 0;
-  virtual void ask(std::vector<Question> questions, Answer answer) = 0;
+  /// What it returns takes the questions back, or is empty.
+  virtual Job ask(std::vector<Question> questions, Answer answer) = 0;
 
   /// The same call for a worker thread, which waits where a coroutine would be suspended.
   virtual std::shared_ptr<CallBackend> for_worker() = 0;

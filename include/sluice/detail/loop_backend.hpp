@@ -71,8 +71,8 @@ class [[nodiscard]] Awaiting {
    public:
     explicit Arrival(detail::LoopBackend& loop) : loop_(&loop) {}
 
-    /// The timer that it comes from, which is of no use when nobody waits any more.
-    void set_timer(std::uint64_t timer) { timer_ = timer; }
+    /// Run when nobody waits any more and nothing has arrived.
+    void set_withdraw(detail::Job withdraw) { withdraw_ = std::move(withdraw); }
 
     void succeed(Value value) {
       value_.emplace(std::move(value));
@@ -87,17 +87,18 @@ class [[nodiscard]] Awaiting {
     friend class Awaiting;
 
     void wake() {
+      withdraw_ = {};
       if (awaiter_) loop_->resume(std::exchange(awaiter_, nullptr), branch_);
     }
     void forget() {
       awaiter_ = nullptr;
-      if (timer_ != 0) loop_->cancel(std::exchange(timer_, 0));
+      if (auto withdraw = std::exchange(withdraw_, {})) withdraw();
     }
 
     detail::LoopBackend* loop_;  // outlives its awaiter
     std::coroutine_handle<> awaiter_;
     detail::Branch* branch_ = nullptr;  // of the awaiter
-    std::uint64_t timer_ = 0;
+    detail::Job withdraw_;
     std::optional<Value> value_;
     std::exception_ptr failure_;
   };
