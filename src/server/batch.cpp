@@ -1,11 +1,13 @@
 #include "server/batch.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
+#include "stream/stream_error.hpp"
 
 namespace sluice {
 namespace {
@@ -64,6 +66,7 @@ Outcome handle_batch(std::string_view text, const LongMessage* parsed,
                      SharedReply::Form form, const BatchedDispatch& dispatch, std::string& out) {
   static constexpr int kBadRequest = 400;
   static constexpr int kNotFound = 404;
+  static constexpr int kUnavailable = 503;
   Result<std::shared_ptr<Session>> session = caller.session();
   if (!session) return refuse(session.error(), kNotFound, out);
   const Result<const Revision*> revision =
@@ -77,7 +80,14 @@ Outcome handle_batch(std::string_view text, const LongMessage* parsed,
       parsed != nullptr ? parsed->batch() : service.parser.parse_batch(text, kMaxBatch);
   if (!texts) return Dispatcher::reject(texts.error(), out);
 
-  const auto reply = std::make_shared<SharedReply>(form, service.streams.executor());
+  const auto reply = std::make_shared<SharedReply>(form, service.streams.executor(),
+                                                   service.memory_of(caller.principal().id));
+  // An id is part of its message.
+  if (!reply->reserve(texts->size(), std::min(text.size(), texts->size() * kMaxRequestId))) {
+    return refuse(
+        {kBusy, "The server has no memory for the answers to this batch; try it again", {}},
+        kUnavailable, out);
+  }
   BatchCaller each(caller, std::move(*session), reply);
   std::string response;
   for (std::size_t index = 0; index < texts->size(); ++index) {
@@ -94,10 +104,10 @@ Outcome handle_batch(std::string_view text, const LongMessage* parsed,
     } else {
       dispatch(*message, each, response);
     }
-    if (!response.empty()) reply->respond(response);
+    if (!response.empty()) reply->respond(response, message ? message->id : RequestId());
   }
   if (reply->complete()) return {.kind = Outcome::Kind::pending};
-  out = reply->responses();
+  out = reply->take_responses();
   return {.kind = out.empty() ? Outcome::Kind::accepted : Outcome::Kind::answered};
 }
 

@@ -29,7 +29,8 @@ class BatchTest : public ::testing::Test {
  protected:
   BatchTest() {
     service.emplace(bench.offer, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
-                    std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
+                    std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0,
+                    nullptr, nullptr, &clients);
   }
   ~BatchTest() override {
     bench.calls.clear();
@@ -52,6 +53,8 @@ class BatchTest : public ::testing::Test {
 
   ServerBench bench;
   AccessPolicy access{{}};
+  MemoryBudget memory{std::size_t{1} << 20U};
+  ClientMemory clients{memory};
   std::optional<Service> service;
   RecordingCaller caller;
   Outcome outcome;
@@ -222,6 +225,62 @@ TEST_F(BatchTest, AFullChannelHoldsUpEveryCall) {
   bench.run_all();
   EXPECT_THAT(caller.channel().written, HasSubstr("\"b\""));
   bench.calls[0]->set_producer(nullptr);
+}
+
+TEST_F(BatchTest, AnswersThatWaitForOthersDrawOnTheMemoryOfTheirClient) {
+  const std::string long_text(100'000, 'x');
+  const std::string echo =
+      R"("method":"tools/call","params":{"name":"echo","arguments":{"text":")" + long_text +
+      R"("}}})";
+  std::vector<std::string> messages;
+  for (int id = 1; id <= 6; ++id) {
+    messages.push_back(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + "," + echo);
+  }
+  messages.push_back(ping("7"));
+  messages.push_back(call_later("8"));
+  const auto send_all = [&] {
+    return send(array(messages), "2025-03-26", SharedReply::Form::array);
+  };
+  const auto refused_of = [](const RecordingChannel& channel) {
+    std::vector<std::int64_t> ids;
+    const json::value answer = parse_json(channel.replies.at(0)).value();
+    EXPECT_EQ(answer.as_array().size(), 8U);
+    for (const json::value& each : answer.as_array()) {
+      if (!each.as_object().contains("error")) continue;
+      EXPECT_EQ(each.at("error").at("code").as_int64(), kBusy);
+      ids.push_back(each.at("id").as_int64());
+    }
+    return ids;
+  };
+  EXPECT_EQ(send_all(), "");
+  const auto first = caller.channels.back();
+  EXPECT_GT(memory.used(), 500'000U);
+  // One client has about half of it, and others find the rest.
+  EXPECT_EQ(error_code(send_all()), kBusy);
+  EXPECT_LT(memory.used(), 600'000U);
+  caller = RecordingCaller("bob");
+  EXPECT_EQ(send_all(), "");
+  EXPECT_LT(memory.used(), memory.limit());
+  for (const auto& call : bench.calls) call->complete({.text = "done"});
+  bench.run_all();
+  // What is short is kept all the same.
+  EXPECT_EQ(refused_of(*first), (std::vector<std::int64_t>{6}));
+  EXPECT_EQ(refused_of(caller.channel()), (std::vector<std::int64_t>{3, 4, 5, 6}));
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(BatchTest, WhatWaitsGivesItsMemoryBackWhenItsCallerGoes) {
+  send(array({R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})", call_later("2")}));
+  EXPECT_GT(memory.used(), 0U);
+  caller.channel().close();
+  bench.calls.clear();
+  bench.run_all();
+  EXPECT_EQ(memory.used(), 0U);
+  // Nor is a batch begun without the memory to refuse what it asks.
+  memory.acquire_beyond_limit(memory.limit());
+  EXPECT_EQ(error_code(send(array({ping("1")}))), kBusy);
+  EXPECT_EQ(outcome.http_status, 503);
+  memory.release(memory.limit());
 }
 
 TEST_F(BatchTest, ItsRequestsWaitInTheMiddlewareEachForItself) {

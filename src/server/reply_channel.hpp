@@ -12,6 +12,7 @@
 #include "server/framing.hpp"
 #include "server/request_watch.hpp"
 #include "server/session.hpp"
+#include "sluice/principal.hpp"
 #include "stream/push_cursor.hpp"
 
 namespace sluice {

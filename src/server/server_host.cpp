@@ -106,7 +106,7 @@ struct ServerHost::Loop {
   Loop(const RefPtr<LoopOffer>& offer, const AccessPolicy& access, SessionRegistry& sessions,
        ClientQuota& calls, Changes& changes, TaskStore& tasks, StreamManager& manager,
        std::vector<StreamShard> shards, std::size_t index, WorkerPool& parsers,
-       WorkerPool& checkers, MemoryBudget& memory, HttpEndpoint::Options options)
+       WorkerPool& checkers, ClientMemory& memory, HttpEndpoint::Options options)
       : streams(&manager),
         service(offer, access, sessions, calls, changes, tasks, std::move(shards), index, &parsers,
                 &checkers, &memory),
@@ -137,6 +137,7 @@ struct ServerHost::State {
   SteadyClock clock;
   SessionRegistry sessions;
   MemoryBudget connection_memory;
+  ClientMemory client_buffers{connection_memory};
   ClientQuota calls;
   LoopPool pool;
   WorkerPool parsers{1, SIZE_MAX};   // of long messages, at most one a loop at a time
@@ -210,7 +211,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
     server.loops.push_back(std::make_unique<Loop>(
         server.for_loop(server.first), server.access, server.sessions, server.calls,
         *server.changes, *server.tasks, *server.managers[i], shards, i, server.parsers,
-        server.checkers, server.connection_memory, endpoint));
+        server.checkers, server.client_buffers, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }

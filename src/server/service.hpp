@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,31 +12,35 @@
 #include "server/offer.hpp"
 #include "server/session_registry.hpp"
 #include "server/stream_service.hpp"
+#include "stream/client_memory.hpp"
 
 namespace sluice {
 
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
-  /// `parsers` and `memory` as for LongMessages. `checkers` check what takes long to check, and as
-  /// that may be much longer than to parse, are others.
-  /// `offer` may be followed by others (Dispatcher::take()), whose stream methods are the same.
+  /// `parsers` as for LongMessages, and `buffers`, which outlives this too, is what clients have of
+  /// the budget of all buffers; null: there is no limit. `checkers` check what takes long to check,
+  /// and as that may be much longer than to parse, are others. `offer` may be followed by others
+  /// (Dispatcher::take()), whose stream methods are the same.
   Service(const RefPtr<LoopOffer>& offer, const AccessPolicy& policy,
           SessionRegistry& open_sessions, ClientQuota& calls, Changes& announced, TaskStore& tasks,
           std::vector<StreamShard> shards, std::size_t loop, WorkerPool* parsers = nullptr,
-          WorkerPool* checkers = nullptr, MemoryBudget* memory = nullptr)
+          WorkerPool* checkers = nullptr, ClientMemory* buffers = nullptr)
       : first(offer),
         access(&policy),
         sessions(&open_sessions),
         changes(&announced),
+        memory(buffers),
         streams(offer->definition(), std::move(shards), loop),
-        long_messages(streams.executor(), parsers, memory),
-        checks(streams.executor(), checkers, memory),
+        long_messages(streams.executor(), parsers, budget()),
+        checks(streams.executor(), checkers, budget()),
         dispatcher(offer, streams, calls, announced, tasks, long_messages, checks) {}
 
   RefPtr<LoopOffer> first;  // which the stream methods are of
   const AccessPolicy* access;
   SessionRegistry* sessions;  // shared by all loops
   Changes* changes;           // the same
+  ClientMemory* memory;       // the same; or null
   StreamService streams;
   LongMessages long_messages;
   LongMessages checks;
@@ -48,8 +53,18 @@ struct Service {
 
   static constexpr std::size_t kKeptResponse = std::size_t{64} << 10U;
 
+  /// The share of `principal` in the memory of all buffers; null: there is no limit.
+  [[nodiscard]] std::shared_ptr<MemoryShare> memory_of(const std::string& principal) const {
+    return memory == nullptr ? nullptr : memory->of(principal);
+  }
+
   MessageParser parser;
   std::string response;  // used again for every immediate answer
+
+ private:
+  [[nodiscard]] MemoryBudget* budget() const {
+    return memory == nullptr ? nullptr : &memory->budget();
+  }
 };
 
 }  // namespace sluice

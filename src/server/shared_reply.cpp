@@ -2,7 +2,21 @@
 
 #include <utility>
 
+#include "stream/stream_error.hpp"
+
 namespace sluice {
+namespace {
+
+/// Bytes of a response for which reserve() has the memory: of one that says kNoMemory, without its
+/// id.
+constexpr std::size_t kRefusal = 320;
+
+const Error kNoMemory{kBusy,
+                      "The server has no memory to keep the answer until the others of its batch "
+                      "are there; the request was carried out: send such requests one by one",
+                      {}};
+
+}  // namespace
 
 /// The way back for one of the requests.
 class SharedReply::Channel final : public ReplyChannel,
@@ -31,7 +45,7 @@ class SharedReply::Channel final : public ReplyChannel,
 
   void reply(int /*http_status*/, std::string_view message) override {
     if (reply_ == nullptr) return;
-    reply_->respond(message);
+    reply_->respond(message, id_);
     leave();
   }
   bool write(std::string_view block) override { return reply_ == nullptr || reply_->write(block); }
@@ -114,18 +128,42 @@ Result<std::shared_ptr<ReplyChannel>> SharedReply::open(const RequestId& id,
   return channel;
 }
 
-void SharedReply::respond(std::string_view message) {
+bool SharedReply::reserve(std::size_t count, std::size_t ids) {
+  return draw(count * kRefusal + ids);
+}
+
+bool SharedReply::draw(std::size_t bytes) {
+  if (memory_ == nullptr) return true;
+  if (!memory_->try_acquire(bytes)) return false;
+  drawn_ += bytes;
+  return true;
+}
+
+void SharedReply::release() {
+  if (memory_ != nullptr) memory_->release(std::exchange(drawn_, 0));
+}
+
+void SharedReply::respond(std::string_view message, const RequestId& id) {
   if (by_messages_) {
     write_message(message);
   } else {
-    collected_.emplace_back(message);
+    collect(message, id);
   }
+}
+
+void SharedReply::collect(std::string_view message, const RequestId& id) {
+  if (message.size() <= kRefusal || draw(message.size())) {
+    collected_.emplace_back(message);
+    return;
+  }
+  append_error(collected_.emplace_back(), id, kNoMemory);
 }
 
 bool SharedReply::write(std::string_view block) {
   if (output_ == nullptr || block.empty()) return true;
   if (form_ == Form::array_or_messages && !std::exchange(by_messages_, true)) {
     for (const std::string& message : std::exchange(collected_, {})) write_message(message);
+    release();
   }
   room_ = output_->write(block);
   return room_;
@@ -141,14 +179,20 @@ void SharedReply::write_message(std::string_view message) {
   room_ = output_->write(block);
 }
 
-std::string SharedReply::responses() const {
-  if (collected_.empty()) return {};
-  std::string array = "[";
-  for (const std::string& message : collected_) {
-    if (array.size() > 1) array.push_back(',');
-    array.append(message);
+std::string SharedReply::take_responses() {
+  std::string array;
+  if (!collected_.empty()) {
+    std::size_t size = collected_.size() + 1;
+    for (const std::string& message : collected_) size += message.size();
+    array.reserve(size);
+    for (std::string& message : collected_) {
+      array.push_back(array.empty() ? '[' : ',');
+      array.append(std::exchange(message, {}));
+    }
+    array.push_back(']');
   }
-  array.push_back(']');
+  collected_.clear();
+  release();
   return array;
 }
 
@@ -171,7 +215,7 @@ void SharedReply::check_end() {
   const Executor::Task released = std::exchange(progress_task_, {});
   output->on_close({});
   if (!collected_.empty()) {
-    output->reply(200, responses());
+    output->reply(200, take_responses());
     return;
   }
   // All were cancelled: the reply is an event stream without a response.

@@ -11,6 +11,7 @@
 #include "rpc/message.hpp"
 #include "server/reply_channel.hpp"
 #include "server/session.hpp"
+#include "stream/client_memory.hpp"
 
 namespace sluice {
 
@@ -26,7 +27,10 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
     array_or_messages,  // the same, unless something goes before one: from then on each by itself
     messages,           // each by itself, as soon as it is there
   };
-  SharedReply(Form form, Executor& loop) : form_(form), loop_(&loop) {}
+  /// Responses that wait for others draw on `memory`; null: there is no limit.
+  SharedReply(Form form, Executor& loop, std::shared_ptr<MemoryShare> memory = nullptr)
+      : form_(form), loop_(&loop), memory_(std::move(memory)) {}
+  ~SharedReply() { release(); }
   SharedReply(const SharedReply&) = delete;
   SharedReply& operator=(const SharedReply&) = delete;
 
@@ -34,20 +38,25 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   void attach(std::shared_ptr<ReplyChannel> output);
   [[nodiscard]] bool is_attached() const { return output_ != nullptr; }
 
+  /// Draws what the refusals of `count` responses take that find no memory, with ids of `ids` bytes
+  /// in all. Once, before the first. False: even for that there is none.
+  [[nodiscard]] bool reserve(std::size_t count, std::size_t ids);
   /// The channel of request `id`, which a cancellation in `session` finds; that may be null. Errors
   /// as Session::add_call().
   Result<std::shared_ptr<ReplyChannel>> open(const RequestId& id,
                                              const std::shared_ptr<Session>& session);
-  /// A response that needs no channel.
-  void respond(std::string_view message);
+  /// A response, that of request `id`, that needs no channel. If it has to wait for others and
+  /// there is no memory for it, a refusal with kBusy takes its place.
+  void respond(std::string_view message, const RequestId& id = {});
   /// Nothing is opened any more: the reply ends when all is answered. False: nothing was attached,
-  /// so the answer is responses().
+  /// so the answer is take_responses().
   bool complete();
   /// Breaks the reply off: who asked sees that it is not whole, and what is unanswered hears that
   /// who asked has gone.
   void abandon();
-  /// The responses that were collected, as a JSON array; empty if there are none.
-  [[nodiscard]] std::string responses() const;
+  /// The responses that were collected, as a JSON array; empty if there are none. They are gone
+  /// then, and draw on nothing.
+  std::string take_responses();
 
   /// Channels that have not been answered.
   [[nodiscard]] std::size_t open_channels() const { return channels_.size(); }
@@ -62,6 +71,9 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
 
   bool write(std::string_view block);
   void write_message(std::string_view message);
+  void collect(std::string_view message, const RequestId& id);
+  bool draw(std::size_t bytes);
+  void release();
   void remove(const Channel& channel);
   void check_end();
   void close();
@@ -72,6 +84,8 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   std::shared_ptr<ReplyChannel> output_;  // null before attach() and after the end
   std::vector<Channel*> channels_;        // each removes itself
   std::vector<std::string> collected_;
+  std::shared_ptr<MemoryShare> memory_;
+  std::size_t drawn_ = 0;  // of it
   Executor::Task progress_task_;
   bool by_messages_ = form_ == Form::messages;
   bool room_ = true;

@@ -56,6 +56,7 @@ class ClientMemory {
   /// `budget` outlives what the shares hold.
   explicit ClientMemory(MemoryBudget& budget);
 
+  [[nodiscard]] MemoryBudget& budget() const { return *budget_; }
   /// The share of the client that `principal` counts as, which goes with its last handle.
   std::shared_ptr<MemoryShare> of(const std::string& principal);
 
