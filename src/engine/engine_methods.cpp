@@ -1,10 +1,12 @@
 #include "engine/engine_methods.hpp"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/generation_params.hpp"
 #include "engine/generation_producer.hpp"
+#include "protocol/parameters.hpp"
 #include "protocol/stream_params.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/metrics_text.hpp"
@@ -210,8 +212,8 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
                                            std::shared_ptr<PendingRequest> call) -> Result<void> {
          json::object params = arguments;
          if (const json::value* interval = params.if_contains("interval_ms")) {
-           const std::int64_t* const ms = interval->if_int64();
-           if (ms == nullptr || *ms < -1 || *ms > 3'600'000) {
+           const std::optional<std::int64_t> ms = integer_of(*interval);
+           if (!ms || *ms < -1 || *ms > 3'600'000) {
              return fail(kInvalidParams,
                          "Invalid params: interval_ms must be an integer from -1 to 3600000");
            }

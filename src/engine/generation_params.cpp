@@ -1,10 +1,12 @@
 #include "engine/generation_params.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <limits>
+#include <optional>
 
+#include "protocol/parameters.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -53,11 +55,10 @@ std::string range(double low, double high) {
 template <class Set>
 Result<void> read_integer(const json::object& params, std::string_view name, double low,
                           double high, Set&& set) {
-  const json::value* const value = params.if_contains(name);
-  if (value == nullptr || value->is_null()) return {};
-  const std::int64_t* const number = value->if_int64();
-  if (number == nullptr || static_cast<double>(*number) < low ||
-      static_cast<double>(*number) > high) {
+  const json::value* const value = find_parameter(params, name);
+  if (value == nullptr) return {};
+  const std::optional<std::int64_t> number = integer_of(*value);
+  if (!number || static_cast<double>(*number) < low || static_cast<double>(*number) > high) {
     return bad(name, "an integer" + range(low, high));
   }
   set(*number);
@@ -65,15 +66,15 @@ Result<void> read_integer(const json::object& params, std::string_view name, dou
 }
 
 Result<void> read_text(const json::object& params, std::string_view name, std::string& into) {
-  const json::value* const value = params.if_contains(name);
-  if (value == nullptr || value->is_null()) return {};
+  const json::value* const value = find_parameter(params, name);
+  if (value == nullptr) return {};
   if (!value->is_string()) return bad(name, "a string");
   into = value->get_string();
   return {};
 }
 
 Result<void> read_messages(const json::object& params, GenerationRequest& request) {
-  const json::value* const value = params.if_contains("messages");
+  const json::value* const value = find_parameter(params, "messages");
   if (value == nullptr) return {};
   const json::array* const messages = value->if_array();
   if (messages == nullptr || messages->empty() || messages->size() > kMaxMessages) {
@@ -100,8 +101,8 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
 }
 
 Result<void> read_stop(const json::object& params, GenerationRequest& request) {
-  const json::value* const value = params.if_contains("stop");
-  if (value == nullptr || value->is_null()) return {};
+  const json::value* const value = find_parameter(params, "stop");
+  if (value == nullptr) return {};
   const std::string expected = "a string, or an array of at most 16, of 1 to 256 bytes each";
   const auto add = [&](const json::value& stop) -> bool {
     if (!stop.is_string() || stop.get_string().empty() ||
@@ -124,8 +125,8 @@ Result<void> read_stop(const json::object& params, GenerationRequest& request) {
 
 Result<void> read_sampling(const json::object& params, SamplingParams& sampling) {
   for (const FloatField& field : kFloats) {
-    const json::value* const value = params.if_contains(field.name);
-    if (value == nullptr || value->is_null()) continue;
+    const json::value* const value = find_parameter(params, field.name);
+    if (value == nullptr) continue;
     if (!value->is_number()) return bad(field.name, "a number" + range(field.low, field.high));
     const double number = value->to_number<double>();
     if (!(number >= field.low && number <= field.high)) {
@@ -153,21 +154,23 @@ Result<GenerationRequest> decode_generation(const json::object& params) {
   };
   if (Result<void> r = read_text(params, "prompt", request.prompt); !r) return failed(r);
   if (Result<void> r = read_messages(params, request); !r) return failed(r);
-  if (params.contains("prompt") && !request.messages.empty()) {
+  if (find_parameter(params, "prompt") != nullptr && !request.messages.empty()) {
     return fail(kInvalidParams, "Invalid params: give either prompt or messages, not both");
   }
   if (Result<void> r = read_sampling(params, request.sampling); !r) return failed(r);
   if (Result<void> r = read_stop(params, request); !r) return failed(r);
   if (Result<void> r = read_text(params, "grammar", request.grammar); !r) return failed(r);
-  if (const json::value* schema = params.if_contains("json_schema");
-      schema != nullptr && !schema->is_null()) {
+  if (const json::value* schema = find_parameter(params, "json_schema"); schema != nullptr) {
     if (!schema->is_object()) return bad("json_schema", "a JSON Schema object");
     if (is_longer_than(*schema, kMaxSchemaBytes)) return bad("json_schema", "at most 64 KiB long");
     request.json_schema = to_json(*schema);
   }
-  if (const json::value* tools = params.if_contains("tools");
-      tools != nullptr && !tools->is_null()) {
-    if (!tools->is_array()) return bad("tools", "an array of tool definitions");
+  if (const json::value* tools = find_parameter(params, "tools"); tools != nullptr) {
+    if (!tools->is_array() || !std::ranges::all_of(tools->get_array(), [](const auto& tool) {
+          return tool.is_object();
+        })) {
+      return bad("tools", "an array of tool definitions, which are objects");
+    }
     if (is_longer_than(*tools, kMaxToolsBytes)) return bad("tools", "at most 256 KiB long");
     request.tools = to_json(*tools);
   }
@@ -192,33 +195,33 @@ Result<GenerationRequest> decode_generation(const json::object& params) {
 
 std::string generation_schema() {
   return R"({"type":"object","properties":{)"
-         R"("prompt":{"type":"string","description":"What to answer"},)"
+         R"("prompt":{"type":["string","null"],"description":"What to answer"},)"
          R"("stream_id":{"type":"string","description":"A stream of run to follow instead"},)"
-         R"("messages":{"type":"array","description":"A conversation, instead of prompt",)"
+         R"("messages":{"type":["array","null"],"description":"A conversation, instead of prompt",)"
          R"("items":{"type":"object","properties":{"role":{"type":"string",)"
          R"("enum":["system","user","assistant","tool"]},"content":{"type":"string"}},)"
-         R"("required":["role","content"]}},)"
-         R"("max_tokens":{"type":"integer","minimum":1,"maximum":1000000000},)"
-         R"("temperature":{"type":"number","minimum":0,"maximum":10},)"
-         R"("top_k":{"type":"integer","minimum":0,"maximum":1000000},)"
-         R"("top_p":{"type":"number","minimum":0,"maximum":1},)"
-         R"("min_p":{"type":"number","minimum":0,"maximum":1},)"
-         R"("repeat_penalty":{"type":"number","minimum":0.01,"maximum":10},)"
-         R"("frequency_penalty":{"type":"number","minimum":-2,"maximum":2},)"
-         R"("presence_penalty":{"type":"number","minimum":-2,"maximum":2},)"
-         R"("penalty_last_n":{"type":"integer","minimum":-1,"maximum":65536,)"
+         R"("required":["role","content"]},"minItems":1,"maxItems":4096},)"
+         R"("max_tokens":{"type":["integer","null"],"minimum":1,"maximum":1000000000},)"
+         R"("temperature":{"type":["number","null"],"minimum":0,"maximum":10},)"
+         R"("top_k":{"type":["integer","null"],"minimum":0,"maximum":1000000},)"
+         R"("top_p":{"type":["number","null"],"minimum":0,"maximum":1},)"
+         R"("min_p":{"type":["number","null"],"minimum":0,"maximum":1},)"
+         R"("repeat_penalty":{"type":["number","null"],"minimum":0.01,"maximum":10},)"
+         R"("frequency_penalty":{"type":["number","null"],"minimum":-2,"maximum":2},)"
+         R"("presence_penalty":{"type":["number","null"],"minimum":-2,"maximum":2},)"
+         R"("penalty_last_n":{"type":["integer","null"],"minimum":-1,"maximum":65536,)"
          R"("description":"Tokens that the penalties look at; -1 takes the whole context"},)"
-         R"("seed":{"type":"integer","minimum":0,"maximum":4294967295},)"
-         R"("stop":{"type":["string","array"],"minLength":1,"maxLength":256,)"
+         R"("seed":{"type":["integer","null"],"minimum":0,"maximum":4294967295},)"
+         R"("stop":{"type":["string","array","null"],"minLength":1,"maxLength":256,)"
          R"("items":{"type":"string","minLength":1,"maxLength":256},"maxItems":16},)"
-         R"("json_schema":{"type":"object","description":"The answer must satisfy it"},)"
-         R"("grammar":{"type":"string","description":"GBNF that the answer must satisfy"},)"
-         R"("tools":{"type":"array","items":{"type":"object"}},)"
-         R"("priority":{"type":"integer","minimum":-10,"maximum":10,)"
+         R"("json_schema":{"type":["object","null"],"description":"The answer must satisfy it"},)"
+         R"("grammar":{"type":["string","null"],"description":"GBNF that the answer must satisfy"},)"
+         R"("tools":{"type":["array","null"],"items":{"type":"object"}},)"
+         R"("priority":{"type":["integer","null"],"minimum":-10,"maximum":10,)"
          R"("description":"Among your own requests: higher is served earlier"},)"
-         R"("count":{"type":"integer","minimum":0,"maximum":1000000000,)"
+         R"("count":{"type":["integer","null"],"minimum":0,"maximum":1000000000,)"
          R"("description":"Synthetic engine: chunks"},)"
-         R"("interval_us":{"type":"integer","minimum":-1,"maximum":3600000000,)"
+         R"("interval_us":{"type":["integer","null"],"minimum":-1,"maximum":3600000000,)"
          R"("description":"Synthetic engine: pause between chunks; -1 sends each by itself"}}})";
 }
 

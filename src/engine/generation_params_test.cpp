@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <string>
+#include <vector>
 
 #include "core/json.hpp"
+#include "core/json_schema.hpp"
 
 #if SLUICE_WITH_LLAMA
 #include "engine/llama/token_sampler.hpp"
@@ -44,6 +46,64 @@ TEST(GenerationParams, AreWhatTheSchemaAdvertises) {
   EXPECT_TRUE(decoded("stop", json::string(std::string(longest, 'x'))));
   EXPECT_TRUE(decoded("stop", json::array{json::string(std::string(longest, 'x'))}));
   EXPECT_FALSE(decoded("stop", json::string(std::string(longest + 1, 'x'))));
+}
+
+/// Whatever the value, parameters and schema agree on it.
+TEST(GenerationParams, AreTakenExactlyWhereTheSchemaTakesThem) {
+  const json::value schema = parse_json(generation_schema()).value();
+  const JsonSchema compiled = JsonSchema::compile(schema).value();
+  const json::array message = {{{"role", "user"}, {"content", "x"}}};
+  const std::vector<json::value> values = {nullptr,
+                                           true,
+                                           0,
+                                           1,
+                                           -1,
+                                           1.0,
+                                           2.0,
+                                           1.5,
+                                           1e300,
+                                           -1e300,
+                                           "",
+                                           "x",
+                                           "1",
+                                           json::array(),
+                                           json::object(),
+                                           json::array{"x"},
+                                           json::array{1},
+                                           json::array{""},
+                                           json::array(17, "x"),
+                                           message,
+                                           json::array{nullptr},
+                                           json::array{json::object{}},
+                                           {{"type", "string"}}};
+  for (const auto& [name, property] : schema.at("properties").as_object()) {
+    if (name == "stream_id") continue;  // another call
+    for (const json::value& value : values) {
+      json::object params;
+      params[name] = value;
+      EXPECT_EQ(decode_generation(params).has_value(), compiled.validate(params).has_value())
+          << to_json(params);
+    }
+  }
+}
+
+TEST(GenerationParams, NullIsAsGoodAsNothing) {
+  json::object params = {{"messages", {{{"role", "user"}, {"content", "x"}}}}};
+  const json::value schema = parse_json(generation_schema()).value();
+  for (const auto& [name, property] : schema.at("properties").as_object()) {
+    if (name != "messages" && name != "stream_id") params[name] = nullptr;
+  }
+  const auto request = decode_generation(params);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->messages.size(), 1U);
+  EXPECT_EQ(request->sampling.temperature, GenerationRequest().sampling.temperature);
+  EXPECT_TRUE(decoded("messages", nullptr));
+}
+
+TEST(GenerationParams, IntegersMayBeWrittenAsFractions) {
+  EXPECT_EQ(decoded("max_tokens", 16.0).value().max_tokens, 16);
+  EXPECT_EQ(decoded("count", parse_json("1e2").value()).value().count, 100);
+  EXPECT_FALSE(decoded("max_tokens", 16.5));
 }
 
 }  // namespace

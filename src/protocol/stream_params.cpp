@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <limits>
+#include <optional>
 
+#include "protocol/parameters.hpp"
 #include "rpc/error_codes.hpp"
 #include "stream/stream_manager.hpp"
 
@@ -17,10 +19,10 @@ std::unexpected<Error> bad_parameter(std::string_view name, std::string_view exp
 /// An integer in [low, high], or `absent` if there is none.
 Result<std::int64_t> integer(const json::object& params, std::string_view name, std::int64_t low,
                              std::int64_t high, std::int64_t absent) {
-  const json::value* const value = params.if_contains(name);
+  const json::value* const value = find_parameter(params, name);
   if (value == nullptr) return absent;
-  const std::int64_t* const number = value->if_int64();
-  if (number == nullptr || *number < low || *number > high) {
+  const std::optional<std::int64_t> number = integer_of(*value);
+  if (!number || *number < low || *number > high) {
     return bad_parameter(name,
                          "an integer from " + std::to_string(low) + " to " + std::to_string(high));
   }
@@ -43,7 +45,7 @@ bool is_poll(const json::object& params) {
 
 Result<RunStart> decode_run_start(const json::object& params) {
   RunStart start;
-  if (const json::value* stream = params.if_contains("stream")) {
+  if (const json::value* stream = find_parameter(params, "stream")) {
     if (!stream->is_bool()) return bad_parameter("stream", "true or false");
     start.stream = stream->get_bool();
   }
@@ -63,7 +65,7 @@ Result<RunPoll> decode_run_poll(const json::object& params) {
   Result<std::string> id = decode_stream_id(params);
   if (!id) return std::unexpected(std::move(id.error()));
   poll.stream_id = std::move(*id);
-  if (params.contains("from_seq")) {
+  if (find_parameter(params, "from_seq") != nullptr) {
     const Result<Seq> from = sequence(params, "from_seq");
     if (!from) return std::unexpected(from.error());
     poll.from = *from;
@@ -90,7 +92,7 @@ Result<Subscribe> decode_subscribe(const json::object& params) {
   Result<std::string> id = decode_stream_id(params);
   if (!id) return std::unexpected(std::move(id.error()));
   subscribe.stream_id = std::move(*id);
-  if (params.contains("from_seq")) {
+  if (find_parameter(params, "from_seq") != nullptr) {
     const Result<Seq> from = sequence(params, "from_seq");
     if (!from) return std::unexpected(from.error());
     subscribe.from = *from;

@@ -51,20 +51,32 @@ TEST(RunStart, TakesValuesUpToTheLimits) {
 }
 
 TEST(RunStart, RefusesTheRest) {
-  expect_refused(decode_run_start, "stream",
-                 {R"("stream":1)", R"("stream":null)", R"("stream":"true")"});
-  expect_refused(
-      decode_run_start, "priority",
-      {R"("priority":11)", R"("priority":-11)", R"("priority":1.5)", R"("priority":"1")",
-       R"("priority":null)", R"("priority":18446744073709551615)", R"("priority":true)"});
+  expect_refused(decode_run_start, "stream", {R"("stream":1)", R"("stream":"true")"});
+  expect_refused(decode_run_start, "priority",
+                 {R"("priority":11)", R"("priority":-11)", R"("priority":1.5)", R"("priority":"1")",
+                  R"("priority":18446744073709551615)", R"("priority":true)"});
   expect_refused(decode_run_start, "window",
-                 {R"("window":0)", R"("window":-1)", R"("window":1048577)", R"("window":1e3)",
+                 {R"("window":0)", R"("window":-1)", R"("window":1048577)", R"("window":1e-3)",
                   R"("window":"16")"});
+}
+
+TEST(RunStart, NullIsAsGoodAsNothingAndFractionsMayBeIntegers) {
+  auto start = decode_run_start(object(R"("stream":null,"priority":null,"window":null)"));
+  ASSERT_TRUE(start);
+  EXPECT_FALSE(start->stream);
+  start = decode_run_start(object(R"("priority":2.0,"window":1e3)"));
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->priority, 2);
+  EXPECT_EQ(start->window, 1000U);
+  const auto poll = decode_run_poll(object(R"("stream_id":"a","from_seq":null,"wait_ms":null)"));
+  ASSERT_TRUE(poll);
+  EXPECT_EQ(poll->from, std::nullopt);
+  // But an id that got lost begins no other stream.
+  EXPECT_TRUE(is_poll(object(R"("stream_id":null)")));
 }
 
 TEST(RunPoll, IsARunWithAStreamId) {
   EXPECT_TRUE(is_poll(object(R"("stream_id":"a")")));
-  EXPECT_TRUE(is_poll(object(R"("stream_id":null)")));
   EXPECT_FALSE(is_poll(object(R"("prompt":"a")")));
 
   auto poll = decode_run_poll(object(R"("stream_id":"0123456789abcdef")"));
@@ -90,9 +102,9 @@ TEST(RunPoll, RefusesTheRest) {
                  {"", R"("stream_id":1)", R"("stream_id":null)", R"("stream_id":["a"])"});
   expect_refused(
       decode_run_poll, "from_seq",
-      {R"("stream_id":"a","from_seq":-1)", R"("stream_id":"a","from_seq":1.0)",
-       R"("stream_id":"a","from_seq":null)", R"("stream_id":"a","from_seq":"0")",
-       R"("stream_id":"a","from_seq":9223372036854775808)", R"("stream_id":"a","from_seq":1e30)"});
+      {R"("stream_id":"a","from_seq":-1)", R"("stream_id":"a","from_seq":1.5)",
+       R"("stream_id":"a","from_seq":"0")", R"("stream_id":"a","from_seq":9223372036854775808)",
+       R"("stream_id":"a","from_seq":1e30)"});
   expect_refused(decode_run_poll, "wait_ms",
                  {R"("stream_id":"a","wait_ms":-1)", R"("stream_id":"a","wait_ms":60001)",
                   R"("stream_id":"a","wait_ms":true)"});
