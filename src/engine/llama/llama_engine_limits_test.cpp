@@ -65,6 +65,20 @@ TEST_F(LlamaEngineLimits, RefusesWhenTheQueueIsFull) {
   eventually([&] { return try_start(greedy("Hello")).has_value(); });
 }
 
+TEST_F(LlamaEngineLimits, OneClientLeavesAnotherTheOnlyPlaceOfAQueue) {
+  LlamaOptions options = built_in_options();
+  options.slots = 1;
+  options.max_queue = 1;
+  options.pause_grace = 1h;
+  load(std::move(options));
+  const Running busy = start(greedy("Hello"), 1);
+  EXPECT_THAT(try_start(greedy("Hello")).error().message, HasSubstr("your share"));
+  GenerationRequest another = greedy("Hello");
+  another.principal = "another";
+  const Running second = start(another, 1);
+  EXPECT_THAT(try_start(another).error().message, HasSubstr("queue is full"));
+}
+
 TEST_F(LlamaEngineLimits, ANetworkOfIpv6HasOneShareOfTheQueue) {
   LlamaOptions options = built_in_options();
   options.slots = 1;

@@ -14,8 +14,8 @@ namespace sluice {
 
 /// Counts the generations that are under way or wait, of each client. All of them are limited, and
 /// nobody can take all places: a client may have as many as are still free, so that half of
-/// them are left for others, a quarter after the second, and so on; and always `least`.
-/// Thread-safe.
+/// them are left for others, a quarter after the second, and so on; and always `least`, but for the
+/// last place of all. Thread-safe.
 class QueueShares : public std::enable_shared_from_this<QueueShares> {
  public:
   /// Counts until it is destroyed.
@@ -32,8 +32,9 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
     const std::string client_;
   };
 
-  /// `all` places; `least` of them for a client whatever the others have.
-  QueueShares(std::uint32_t all, std::uint32_t least) : all_(all), least_(least) {}
+  /// `all` places, at least one; `least` of them for a client whatever the others have.
+  QueueShares(std::uint32_t all, std::uint32_t least)
+      : all_(all), least_(std::min(least, all - 1)) {}
 
   /// Errors: kBusy when all places are taken, or the share of `client`.
   Result<std::unique_ptr<Place>> take(const std::string& client) {

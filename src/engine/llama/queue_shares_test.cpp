@@ -29,6 +29,15 @@ TEST(QueueShares, NobodyCanTakeAllPlaces) {
   EXPECT_EQ(take_all(*shares, "third", others), 64U);
 }
 
+TEST(QueueShares, TheLeastLeavesAPlaceForAnother) {
+  for (const std::uint32_t all : {2U, 5U}) {
+    const auto shares = std::make_shared<QueueShares>(all, all);
+    Places places;
+    EXPECT_EQ(take_all(*shares, "a", places), all - 1);
+    EXPECT_EQ(take_all(*shares, "b", places), 1U);
+  }
+}
+
 TEST(QueueShares, TheLeastIsForEverybodyUntilAllIsTaken) {
   const auto shares = std::make_shared<QueueShares>(10, 4);
   Places places;
