@@ -182,6 +182,9 @@ TEST_F(LlamaEngineLimits, RefusesWhatCanNeverBeServed) {
               HasSubstr("the prompt is too long: it has "));
   EXPECT_THAT(refused(changed([](R& r) { r.prompt = std::string(4'000'000, 'x'); })),
               HasSubstr("the prompt is too long: it has at least "));
+  R empty;
+  empty.messages.assign(engine_->info().context_tokens, {.role = "user", .content = ""});
+  EXPECT_THAT(refused(empty), HasSubstr("messages may have fewer elements"));
   EXPECT_THAT(refused(changed([](R& r) { r.tools = std::string(300'000, ' '); })),
               HasSubstr("256 KiB"));
 }

@@ -123,6 +123,13 @@ Result<void> RequestPreparer::check(const GenerationRequest& request) const {
     return invalid("json_schema and grammar may have at most 64 KiB");
   }
   if (request.tools.size() > kMaxToolsBytes) return invalid("tools may have at most 256 KiB");
+  // A template goes through each message, empty ones too, and takes its time for that.
+  if (request.messages.size() >= context_tokens_) {
+    std::string message =
+        "messages may have fewer elements than the context holds tokens, which is ";
+    append_number(message, context_tokens_);
+    return invalid(std::move(message));
+  }
   if (prompt_bytes(request) / longest_piece_ >= context_tokens_) {
     std::string at_least = "at least ";
     append_number(at_least, prompt_bytes(request) / longest_piece_);
