@@ -128,6 +128,35 @@ test('a JSON Schema binds the answer', async (t) => {
   assert.equal(finish_reason, 'stop');
 });
 
+test('the text that a schema binds is JSON whatever its pattern takes', async (t) => {
+  const server = await serve_model(t);
+  const client = new HttpClient(server);
+  for (const [pattern, regex] of [
+    ['^.{20}$', /^.{20}$/u],
+    ['^"[^a]{10}"$', /^"[^a]{10}"$/u],
+    ['^[ -~]{20}$', /^[ -~]{20}$/u],
+  ]) {
+    for (let seed = 1; seed <= 5; ++seed) {
+      const json_schema = { type: 'string', pattern };
+      const { text } = await client.call('run', {
+        prompt: 'Quote',
+        json_schema,
+        seed,
+        temperature: 5,
+        max_tokens: 200,
+      });
+      assert.match(JSON.parse(text), regex);
+    }
+  }
+  const { text } = await client.call('run', {
+    prompt: 'x',
+    json_schema: { type: 'integer', minimum: 105 },
+    max_tokens: 20,
+    messages: null,
+  });
+  assert.ok(JSON.parse(text) >= 105);
+});
+
 test('requests that can never be served are -32602 and leave other streams whole', async (t) => {
   const server = await serve_model(t);
   const client = new HttpClient(server);
@@ -166,6 +195,16 @@ test('requests that can never be served are -32602 and leave other streams whole
       { json_schema: { properties: Object.fromEntries(optional) } },
       /fewer optional properties/,
     ],
+    [
+      'a pattern that no grammar has',
+      { json_schema: { properties: { a: { type: 'string', pattern: '^\\d+$' } } } },
+      /json_schema cannot be followed: a pattern is not supported/,
+    ],
+    [
+      'bounds without an integer between them',
+      { json_schema: { type: 'integer', minimum: 2, maximum: 1 } },
+      /json_schema cannot be followed: the bounds of an integer/,
+    ],
   ]) {
     const reply = await client.reply('run', { prompt: 'x', ...params });
     assert.equal(reply.error?.code, wire.codes.invalid_params, what);
@@ -174,6 +213,12 @@ test('requests that can never be served are -32602 and leave other streams whole
     const { error } = (await poll_stream(client, stream_id, { wait_ms: 1000 })).at(-1);
     assert.equal(error?.code, wire.codes.invalid_params, what);
     assert.match(error.message, reason);
+    const called = await client.call('tools/call', {
+      name: 'generate',
+      arguments: { prompt: 'x', ...params },
+    });
+    assert.equal(called.isError, true, what);
+    assert.match(called.content[0].text, reason);
   }
   const chunks = await reading;
   assert.ok(wire.checked_text(chunks).length > 100);

@@ -9,8 +9,8 @@
 
 #include "core/json.hpp"
 #include "core/log.hpp"
+#include "engine/llama/followable_schema.hpp"
 #include "engine/llama/schema_bounds.hpp"
-#include "engine/llama/schema_pattern.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -57,9 +57,7 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
           !bounded) {
         return std::unexpected(std::move(bounded).error());
       }
-      json::value followed = *schema;
-      drop_faulty_patterns(followed);
-      tool.parameters = to_json(followed);
+      tool.parameters = to_json(followable_schema(*schema, Inexpressible::passed_over).value());
     }
     if (tool.parameters.empty()) tool.parameters = R"({"type":"object","properties":{}})";
     tools.push_back(std::move(tool));

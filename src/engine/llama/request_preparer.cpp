@@ -16,10 +16,10 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/utf8.hpp"
+#include "engine/llama/followable_schema.hpp"
 #include "engine/llama/grammar.hpp"
 #include "engine/llama/llama_log.hpp"
 #include "engine/llama/schema_bounds.hpp"
-#include "engine/llama/schema_pattern.hpp"
 #include "engine/llama/token_sampler.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -61,25 +61,6 @@ std::size_t prompt_bytes(const GenerationRequest& request) {
 
 std::unexpected<Error> invalid(std::string message) {
   return fail(kInvalidParams, std::move(message));
-}
-
-/// Wherever a pattern stands, a reference may lead there.
-Result<void> check_patterns(const json::value& schema) {
-  if (const json::object* const object = schema.if_object()) {
-    for (const auto& [name, member] : *object) {
-      if (name == "pattern" && member.is_string()) {
-        if (const std::string fault = pattern_fault(member.get_string()); !fault.empty()) {
-          return invalid("json_schema cannot be followed: a pattern is not supported: " + fault);
-        }
-      }
-      if (auto checked = check_patterns(member); !checked) return checked;
-    }
-  } else if (const json::array* const array = schema.if_array()) {
-    for (const json::value& element : *array) {
-      if (auto checked = check_patterns(element); !checked) return checked;
-    }
-  }
-  return {};
 }
 
 std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
@@ -153,15 +134,14 @@ Result<Grammar> RequestPreparer::grammar_of(const GenerationRequest& request) co
     if (!schema->is_object() && !schema->is_bool()) {
       return invalid("json_schema must be an object");
     }
-    if (auto followed = check_patterns(*schema); !followed) {
-      return std::unexpected(std::move(followed).error());
-    }
     double budget = kSchemaBudget;
     if (auto bounded = check_schema_bounds(*schema, "json_schema", budget); !bounded) {
       return std::unexpected(std::move(bounded).error());
     }
+    const auto followed = followable_schema(*schema, Inexpressible::refused);
+    if (!followed) return invalid("json_schema cannot be followed: " + followed.error().message);
     try {
-      grammar = json_schema_to_grammar(common_json::parse(to_json(*schema)), true);
+      grammar = json_schema_to_grammar(common_json::parse(to_json(*followed)), true);
     } catch (const std::exception& error) {
       return invalid(std::string("json_schema cannot be followed: ") + error.what());
     }

@@ -1,20 +1,19 @@
 #include "engine/llama/schema_bounds.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <unordered_set>
 
+#include "engine/llama/schema_reference.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
-constexpr std::size_t kMaxName = 256;  // bytes of a property's name or a reference
-constexpr std::size_t kMaxPattern = 1024;
+constexpr std::size_t kMaxName = 256;           // bytes of a property's name or a reference
 constexpr std::size_t kMaxHops = 32;            // from reference to reference
 constexpr std::size_t kMaxRecursion = 4096;     // references times nesting
 constexpr std::size_t kMaxUnionSteps = 50'000;  // through unions and the references in them
@@ -91,7 +90,6 @@ class SchemaBounds {
     if (name == "$ref" && member.is_string()) {
       look_at_reference(member.get_string());
     } else if (name == "pattern" && member.is_string()) {
-      if (member.get_string().size() > kMaxPattern) refuse("a pattern is longer than 1024 bytes");
       cost += static_cast<double>(nodes_);  // all that there is, is copied
     } else if (name == "properties" && member.is_object()) {
       const json::value* const required = object.if_contains("required");
@@ -115,7 +113,7 @@ class SchemaBounds {
       return;
     }
     references_.insert(std::string(reference));
-    const json::value* target = resolve(reference);
+    const json::value* target = resolve_reference(root_, reference);
     for (std::size_t hops = 0; target != nullptr; ++hops) {
       if (hops == kMaxHops) {
         refuse("the $ref \"" + std::string(reference) +
@@ -130,31 +128,9 @@ class SchemaBounds {
   [[nodiscard]] const json::value* next_of(const json::value& value) const {
     const json::object* const object = value.if_object();
     const json::value* const reference = object == nullptr ? nullptr : object->if_contains("$ref");
-    return reference == nullptr || !reference->is_string() ? nullptr
-                                                           : resolve(reference->get_string());
-  }
-
-  /// As llama.cpp does it: "#/a/b", without escapes.
-  [[nodiscard]] const json::value* resolve(std::string_view reference) const {
-    if (!reference.starts_with("#/")) return nullptr;
-    reference.remove_prefix(2);
-    const json::value* target = &root_;
-    while (target != nullptr) {
-      const std::size_t end = std::min(reference.find('/'), reference.size());
-      const std::string_view step = reference.substr(0, end);
-      if (const json::object* const object = target->if_object()) {
-        target = object->if_contains(step);
-      } else if (const json::array* const array = target->if_array()) {
-        std::size_t index = array->size();
-        std::from_chars(step.data(), step.data() + step.size(), index);
-        target = index < array->size() ? &(*array)[index] : nullptr;
-      } else {
-        target = nullptr;
-      }
-      if (end == reference.size()) break;
-      reference.remove_prefix(end + 1);
-    }
-    return target;
+    return reference == nullptr || !reference->is_string()
+               ? nullptr
+               : resolve_reference(root_, reference->get_string());
   }
 
   /// Takes every way through a union and the references in it, as llama.cpp does to learn the

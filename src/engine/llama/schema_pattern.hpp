@@ -1,17 +1,17 @@
 #pragma once
 
+#include <expected>
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
-
 namespace sluice {
 
-/// Why a schema's `pattern` cannot be followed, or nothing. llama.cpp takes any string in its place
-/// and writes the pattern to standard error as it is, so it must not see one of these.
-std::string pattern_fault(std::string_view pattern);
-
-/// Takes what pattern_fault() finds fault with out of a schema that is a hint.
-void drop_faulty_patterns(json::value& schema);
+/// `pattern` (ECMA-262) as llama.cpp can make a grammar of it, for the inside of a JSON string:
+/// what JSON escapes stands there escaped, and . and [^a] leave it out or take it escaped. All
+/// texts that the result takes are followed by the pattern, though not all that it takes can be
+/// written so: of the controls, a set takes those that have an escape of two characters. Errors are
+/// a phrase that says what a grammar cannot express: llama.cpp would take any string in its place,
+/// or another.
+std::expected<std::string, std::string> followed_pattern(std::string_view pattern);
 
 }  // namespace sluice

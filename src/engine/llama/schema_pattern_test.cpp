@@ -1,6 +1,7 @@
 #include "engine/llama/schema_pattern.hpp"
 
 #include <gtest/gtest.h>
+#include <string>
 
 namespace sluice {
 namespace {
@@ -8,8 +9,10 @@ namespace {
 TEST(SchemaPattern, WhatAGrammarCanSayIsFollowed) {
   for (const char* const pattern :
        {"^$", "^abc$", "^[0-9]{3}-[a-z_]+$", "^(?:a|b)*c?$", R"(^\(\$\)$)", R"(^\u00e9\x41\n$)",
-        R"(^[\]\-\\]{2,}$)", "^a{,3}$", "^(a(b(c)))$", "^.*$"}) {
-    EXPECT_EQ(pattern_fault(pattern), "") << pattern;
+        R"(^[\]\-\\]{2,}$)", "^a{0,3}$", "^a{2000}$", "^a{3,2000}$", "^a{2,}$", "^(a(b(c)))$",
+        "^.*$", R"(^\/\uD83D\uDE00$)", "^[^]$", "^[a-]+?$", "^\xC3\xA9+$"}) {
+    const auto followed = followed_pattern(pattern);
+    EXPECT_TRUE(followed) << pattern << ": " << followed.error();
   }
 }
 
@@ -23,35 +26,59 @@ TEST(SchemaPattern, WhatItCannotSayIsAFault) {
                                     R"(^[\d]$)",
                                     R"(^\$)",
                                     R"(^\x4$)",
+                                    R"(^\uD83D$)",
+                                    R"(^\U00110000$)",
                                     "^(?=a)b$",
                                     "^(?<n>a)$",
                                     "^a^b$",
                                     "^a$b$",
                                     "^[a$",
+                                    "^[z-a]$",
+                                    "^[]$",
+                                    "^[\\x01]$",
+                                    "^*a$",
+                                    "^(+a)$",
+                                    "^a**$",
+                                    "^a{2}{3}$",
                                     "^a{$",
                                     "^a{x}$",
                                     "^a{1,2,3}$",
+                                    "^a{,3}$",
                                     "^a{,}$",
-                                    "^a{9999999999}$",
+                                    "^a{3,2}$",
+                                    "^a{2001}$",
+                                    "^a{0,2001}$",
+                                    "^a{99999999999999999999}$",
+                                    "^a{1,99999999999999999999}$",
+                                    "^a{1",
+                                    "^a{1,$",
+                                    "^a{-1}$",
+                                    "^a{+1}$",
+                                    "^a{ 1}$",
+                                    "^a{1,2,}$",
                                     "^a]$",
                                     "^a}$",
                                     "^(a$",
                                     "^a)$",
                                     "^[a\\",
                                     "^[a\\]$"}) {
-    EXPECT_NE(pattern_fault(pattern), "") << pattern;
+    EXPECT_FALSE(followed_pattern(pattern)) << pattern;
   }
-  EXPECT_EQ(pattern_fault("^" + std::string(100, '(') + std::string(100, ')') + "$"), "");
-  EXPECT_NE(pattern_fault("^" + std::string(101, '(') + std::string(101, ')') + "$"), "");
+  EXPECT_TRUE(followed_pattern("^" + std::string(50, '(') + std::string(50, ')') + "$"));
+  EXPECT_FALSE(followed_pattern("^" + std::string(51, '(') + std::string(51, ')') + "$"));
+  EXPECT_EQ(followed_pattern("^" + std::string(2000, 'a') + "$").error(),
+            "it is longer than 1024 bytes");
 }
 
-TEST(SchemaPattern, IsDroppedFromAHintWhereverItStands) {
-  json::value schema = *parse_json(
-      R"({"properties":{"pattern":{"type":"string","pattern":"^\\d$"},"b":{"pattern":"^a$"}},)"
-      R"("anyOf":[{"pattern":"x"}]})");
-  drop_faulty_patterns(schema);
-  EXPECT_EQ(to_json(schema),
-            R"({"properties":{"pattern":{"type":"string"},"b":{"pattern":"^a$"}},"anyOf":[{}]})");
+// What is repeated stands in brackets: llama.cpp would repeat all of a literal.
+TEST(SchemaPattern, IsWrittenForTheInsideOfAJsonString) {
+  const auto followed = [](const char* pattern) { return followed_pattern(pattern).value(); };
+  EXPECT_EQ(followed("^ab+$"), "^a(?:b)+$");
+  EXPECT_EQ(followed("^a-\"$"), R"(^a\x2D\\\x22$)");
+  EXPECT_EQ(followed(R"(^\\\n\x01$)"), R"(^\\\x5C\\n\\u0001$)");
+  EXPECT_EQ(followed("^[a-c-]$"), R"(^[a-c\x2D]$)");
+  EXPECT_EQ(followed("^[!-~]$"), R"(^(?:[!#-\x5B\x5D-~]|\\[\x22\x5C])$)");
+  EXPECT_EQ(followed("^[\\n\"]?$"), R"(^(?:\\[n\x22])?$)");
 }
 
 }  // namespace

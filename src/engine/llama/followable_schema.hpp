@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+
+namespace sluice {
+
+/// What becomes of a schema that a grammar cannot express.
+enum class Inexpressible : std::uint8_t { refused, passed_over };
+
+/// `schema`, which is within the bounds of check_schema_bounds(), as llama.cpp makes a grammar of
+/// it that takes nothing that does not follow the schema: its patterns as followed_pattern(), and
+/// the bounds of integers as it reads them rightly. What it does not read as a schema stays as it
+/// is, so what `const`, `enum` and `default` hold. Errors: -32602 that say what cannot be
+/// expressed, where that is not passed over.
+Result<json::value> followable_schema(const json::value& schema, Inexpressible what);
+
+}  // namespace sluice
