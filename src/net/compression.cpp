@@ -19,6 +19,11 @@ constexpr int kZlibWindow = 15;
 constexpr int kGzipWindow = 15 + 16;
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kStep = std::size_t{16} << 10U;
+/// What it takes to begin a further stream, in bytes.
+constexpr std::size_t kStreamWork = 256;
+/// What is left out of a message's data: the end of the empty stored block behind it (RFC 7692,
+/// section 7.2.1).
+constexpr std::string_view kMessageTail("\x00\x00\xff\xff", 4);
 /// Half the time of the level that zlib takes by itself, for about a seventh more bytes.
 constexpr int kGzipLevel = 1;
 
@@ -64,60 +69,66 @@ enum class Inflation : std::uint8_t { more, ok, broken, too_large, incomplete };
 /// Expands one text, in as many steps as its user likes.
 class Inflater {
  public:
-  /// `ends_with_stream`: the text is one whole stream, not blocks of one.
-  Inflater(int window, std::size_t max_size, bool ends_with_stream)
-      : max_size_(max_size), ends_with_stream_(ends_with_stream) {
+  /// `tail` follows the text, which then is blocks of a stream; without one the text is a whole
+  /// stream.
+  Inflater(int window, std::size_t max_size, std::string_view tail = {})
+      : max_size_(max_size), tail_(tail) {
     if (inflateInit2(&stream_, window) != Z_OK) throw std::bad_alloc();
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  /// Goes on with `data`, the whole of it each time, and appends to `out` until that has grown by
-  /// `most` bytes or a little more.
+  /// Goes on with `data`, the whole of it each time, and appends to `out` until its work has grown
+  /// by `most` or a little more.
   Inflation step(std::string_view data, std::size_t most, std::string& out) {
-    stream_.next_in = bytes(data.substr(used_));
-    stream_.avail_in = static_cast<uInt>(data.size() - used_);
-    const Inflation outcome = run(most, out);
-    used_ = data.size() - stream_.avail_in;
-    return outcome;
-  }
-
- private:
-  Inflation run(std::size_t most, std::string& out) {
     std::array<char, kStep> piece;
-    for (std::size_t came = 0; came < most;) {
+    const std::size_t end = data.size() + tail_.size();
+    for (const std::size_t before = work_; work_ - before < most;) {
+      // Also what becomes nothing is read in pieces.
+      const std::string_view in =
+          used_ < data.size() ? data.substr(used_, kStep) : tail_.substr(used_ - data.size());
+      stream_.next_in = bytes(in);
+      stream_.avail_in = static_cast<uInt>(in.size());
       stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
       stream_.avail_out = static_cast<uInt>(piece.size());
       const int status = inflate(&stream_, Z_SYNC_FLUSH);
-      const std::size_t got = piece.size() - stream_.avail_out;
-      came += got;
-      total_ += got;
+      const std::size_t took = in.size() - stream_.avail_in;
+      const std::size_t came = piece.size() - stream_.avail_out;
+      used_ += took;
+      total_ += came;
+      work_ += took + came;
       if (total_ > max_size_) return Inflation::too_large;
-      out.append(piece.data(), got);
+      out.append(piece.data(), came);
+      const bool is_at_end = used_ == end;
       if (status == Z_STREAM_END) {
+        if (is_at_end) return Inflation::ok;
         // A message may go on behind a final block (RFC 7692, section 7.2.3.4).
-        const bool goes_on = stream_.avail_in > 0 && !ends_with_stream_;
-        if (goes_on && inflateReset(&stream_) == Z_OK) continue;
-        return stream_.avail_in == 0 ? Inflation::ok : Inflation::broken;
+        if (tail_.empty() || inflateReset(&stream_) != Z_OK) return Inflation::broken;
+        work_ += kStreamWork;
+        continue;
       }
       // zlib.h, inflate(): 128 stands for the end of a block, less than 64 for bits left over.
       const bool between_blocks = (stream_.data_type & 0xBF) == 128;
-      if (status == Z_OK && stream_.avail_in == 0 && between_blocks && !ends_with_stream_) {
-        return Inflation::ok;
-      }
-      const bool is_used_up = status == Z_OK && stream_.avail_in == 0 && stream_.avail_out > 0;
+      if (status == Z_OK && is_at_end && between_blocks && !tail_.empty()) return Inflation::ok;
+      const bool is_used_up = status == Z_OK && is_at_end && stream_.avail_out > 0;
       if (status == Z_BUF_ERROR || is_used_up) return Inflation::incomplete;
       if (status != Z_OK) return Inflation::broken;
     }
     return Inflation::more;
   }
+  [[nodiscard]] std::size_t work() const { return work_; }
 
+  /// About what it holds.
+  static constexpr std::size_t kMemory = std::size_t{40} << 10U;
+
+ private:
   z_stream stream_{};
-  std::size_t used_ = 0;   // bytes of the text
+  std::size_t used_ = 0;   // bytes of the text and the tail
   std::size_t total_ = 0;  // bytes that have come out
+  std::size_t work_ = 0;
   const std::size_t max_size_;
-  const bool ends_with_stream_;
+  const std::string_view tail_;
 };
 
 /// The window of a content coding, or 0 if it is not known.
@@ -223,7 +234,7 @@ Result<void> ContentDecoder::begin(std::string_view content_encoding) {
   const Result<Windows> windows = windows_of(content_encoding);
   if (!windows) return std::unexpected(windows.error());
   for (const int window : *windows) {
-    if (window != 0) stages_.push_back(std::make_unique<Stage>(window, max_size_, true));
+    if (window != 0) stages_.push_back(std::make_unique<Stage>(window, max_size_));
   }
   return {};
 }
@@ -272,32 +283,46 @@ Result<std::string> decode_content(std::string_view content_encoding, std::strin
 }
 
 void deflate_message(std::string_view data, std::string& out) {
-  // RFC 7692, section 7.2.1: an empty stored block ends the data, and its last four bytes are left
-  // out.
-  static constexpr std::size_t kTail = 4;
   thread_local Compressor compressor(kRawWindow);
   compressor.reset();
   compressor.run(data, Z_SYNC_FLUSH, out);
-  out.resize(out.size() - kTail);
+  out.resize(out.size() - kMessageTail.size());
 }
 
-Result<void> inflate_message(std::string_view data, std::size_t max_size, std::string& out) {
-  static constexpr std::string_view kTail("\x00\x00\xff\xff", 4);
-  std::string whole(data);
-  whole.append(kTail);
-  Inflater inflater(kRawWindow, max_size, false);
-  switch (inflater.step(whole, max_size + 1, out)) {
-    case Inflation::ok:
-      return {};
-    case Inflation::too_large:
-      return fail(
-          1009, "A message expands to more than " + std::to_string(max_size) + " bytes (max-body)");
+class MessageInflater::Stage : public Inflater {
+ public:
+  using Inflater::Inflater;
+};
+
+MessageInflater::MessageInflater(std::size_t max_size)
+    : stage_(std::make_unique<Stage>(kRawWindow, max_size, kMessageTail)), max_size_(max_size) {}
+
+MessageInflater::~MessageInflater() = default;
+
+MessageInflater::MessageInflater(MessageInflater&& other) noexcept = default;
+
+Result<bool> MessageInflater::step(std::string_view payload) {
+  switch (stage_->step(payload, kExpandedAtOnce, text_)) {
     case Inflation::more:
+      return false;
+    case Inflation::ok:
+      return true;
+    case Inflation::too_large:
+      return fail(1009, "A message expands to more than " + std::to_string(max_size_) +
+                            " bytes (max-body)");
     case Inflation::incomplete:
     case Inflation::broken:
       break;
   }
   return fail(1007, "A compressed message is broken");
+}
+
+std::size_t MessageInflater::work() const {
+  return stage_->work();
+}
+
+std::size_t MessageInflater::held_bytes() const {
+  return text_.capacity() + Inflater::kMemory;
 }
 
 }  // namespace sluice

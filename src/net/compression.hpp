@@ -21,6 +21,11 @@ inline constexpr std::size_t kCompressedAtOnce = std::size_t{64} << 10U;
 /// How many bytes of a request (WorkLimits) cost as much as to compress one.
 inline constexpr std::size_t kCompressionCost = 4;
 
+/// Bytes that are expanded at once: read, or come out.
+inline constexpr std::size_t kExpandedAtOnce = std::size_t{128} << 10U;
+/// How many of them cost as much as a byte of a request.
+inline constexpr std::size_t kExpandedPerCost = 2;
+
 /// Compresses `data` with gzip (RFC 1952) and appends the result to `out`. Thread-safe.
 void gzip(std::string_view data, std::string& out);
 
@@ -58,8 +63,8 @@ class ContentDecoder {
   static Result<void> check(std::string_view content_encoding);
   /// Errors as check().
   Result<void> begin(std::string_view content_encoding);
-  /// Goes on with `body`, the whole of it each time, until about `most` further bytes have come
-  /// out. True when it is done. Errors: 400 broken data, 413 too many bytes come out.
+  /// Goes on with `body`, the whole of it each time, until about `most` bytes have been read or
+  /// have come out. True when it is done. Errors: 400 broken data, 413 too many bytes come out.
   Result<bool> step(std::string_view body, std::size_t most);
   [[nodiscard]] std::size_t held_bytes() const;
   /// What has come out.
@@ -83,7 +88,31 @@ Result<std::string> decode_content(std::string_view content_encoding, std::strin
 /// and appends the payload to `out`.
 void deflate_message(std::string_view data, std::string& out);
 
-/// The reverse. Errors: 1007 broken data, 1009 more than `max_size` bytes come out.
-Result<void> inflate_message(std::string_view data, std::size_t max_size, std::string& out);
+/// The reverse, of one message and in steps, so that a short one that becomes long does not keep a
+/// loop. Not thread-safe.
+class MessageInflater {
+ public:
+  /// At most `max_size` bytes may come out.
+  explicit MessageInflater(std::size_t max_size);
+  ~MessageInflater();
+  MessageInflater(MessageInflater&& other) noexcept;
+  MessageInflater& operator=(MessageInflater&&) = delete;
+
+  /// Goes on with `payload`, the whole of it each time, until kExpandedAtOnce bytes have been read
+  /// or have come out. True when it is done. Errors: 1007 broken data, 1009 too many bytes come
+  /// out.
+  Result<bool> step(std::string_view payload);
+  /// What has come out.
+  [[nodiscard]] std::string_view text() const { return text_; }
+  /// How many bytes have been read or have come out; what takes longer counts as more.
+  [[nodiscard]] std::size_t work() const;
+  [[nodiscard]] std::size_t held_bytes() const;
+
+ private:
+  class Stage;
+  std::unique_ptr<Stage> stage_;
+  std::string text_;
+  std::size_t max_size_;
+};
 
 }  // namespace sluice

@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
 /// What a chunk of a body that is not kept may have: any size that can be counted.
 constexpr std::size_t kAnyChunk = std::size_t{1} << 48U;
-/// Decoded bytes of a body at a time.
-constexpr std::size_t kDecodeStep = std::size_t{128} << 10U;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
@@ -190,8 +188,8 @@ bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
       return false;
     }
   }
-  const Result<bool> done = coded_->decoder.step(body, kDecodeStep);
-  connection_.worked(kDecodeStep / 2);
+  const Result<bool> done = coded_->decoder.step(body, kExpandedAtOnce);
+  connection_.worked(kExpandedAtOnce / kExpandedPerCost);
   if (!done) {
     refuse(done.error());
     return false;

@@ -47,15 +47,18 @@ bool ServerWebSocket::on_input(InputBuffer& input) {
     end();
   }
   input.clear();
+  MemoryBudget* const budget = connection_->worker().buffers.budget();
+  if (!share_.hold(budget, decoder_.held_bytes())) {
+    decoder_.stop();
+    share_.release(budget);
+    close(kTryAgainLater, "The server holds as much as it may");
+    end();
+  }
   is_paused_ = decoder_.held_bytes() > 0 && !wants_more();
   if (decoder_.held_bytes() == 0 || is_paused_) {
     partial_at_ = {};
   } else if (partial_at_ == TimePoint{}) {
     partial_at_ = heard_at_;
-  }
-  if (!share_.hold(connection_->worker().buffers.budget(), decoder_.held_bytes())) {
-    close(kTryAgainLater, "The server holds as much as it may");
-    end();
   }
   return is_paused_ && !input_paused_;
 }
@@ -67,6 +70,10 @@ void ServerWebSocket::on_drain() {
 bool ServerWebSocket::wants_more() const {
   return connection_->is_open() && !input_paused_ && !connection_->is_output_full() &&
          connection_->may_work();
+}
+
+void ServerWebSocket::on_expanded(std::size_t cost) {
+  connection_->worked(cost);
 }
 
 void ServerWebSocket::on_no_memory() {

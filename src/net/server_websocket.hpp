@@ -8,6 +8,7 @@
 #include "core/memory_budget.hpp"
 #include "net/connection.hpp"
 #include "net/http_exchange.hpp"
+#include "net/http_server.hpp"
 #include "net/websocket.hpp"
 
 namespace sluice {
@@ -60,6 +61,7 @@ class ServerWebSocket final : public WebSocketSession,
   void on_ping(std::string_view payload) override;
   void on_pong(std::string_view payload) override;
   void on_close(int code, std::string_view reason) override;
+  void on_expanded(std::size_t cost) override;
   [[nodiscard]] bool wants_more() const override;
   bool send_frame(WebSocketOpcode opcode, std::string_view payload, bool compressed);
   void end();

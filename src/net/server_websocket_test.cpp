@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -422,6 +423,43 @@ TEST_F(ServerWebSocketTest, AFrameHeaderAloneReservesNothing) {
   peer.close();
   ASSERT_TRUE(until([&] { return server->stats().connections == 0; }));
   EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(ServerWebSocketTest, AMessageThatExpandsGivesWayMeanwhile) {
+  const std::string long_text(4'000'000, ' ');
+  std::string bomb;
+  deflate_message(long_text, bomb);
+  Peer heavy = open("Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  Peer light = open();
+  heavy.send(client_frame(WebSocketOpcode::text, bomb, true) +
+             client_frame(WebSocketOpcode::ping, "p") + masked_close(1000));
+  for (int turns = 0; turns < 2; ++turns) loop.poll();
+  light.send(client_frame(WebSocketOpcode::text, "light"));
+  // Nor is the end of its input a reason to forget what has come.
+  heavy.end();
+  ASSERT_TRUE(until([&] { return events.size() >= 4; }));
+  EXPECT_THAT(events, ElementsAre("text light", "text " + long_text, "close 1000", "destroyed"));
+  EXPECT_TRUE(heavy.expect(unmasked(WebSocketOpcode::pong, "p") + close_frame(1000)));
+}
+
+TEST_F(ServerWebSocketTest, AMessageThatExpandsDrawsOnTheMemory) {
+  MemoryBudget memory(std::size_t{1} << 20U);
+  options.memory = &memory;
+  std::string bomb;
+  deflate_message(std::string(4'000'000, ' '), bomb);
+  Peer peer = open("Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  peer.send(client_frame(WebSocketOpcode::text, bomb, true));
+  std::size_t most = 0;
+  ASSERT_TRUE(until([&] {
+    most = std::max(most, memory.used());
+    peer.receive();
+    return !peer.received.empty();
+  }));
+  EXPECT_EQ(peer.received, close_frame(1013, "The server holds as much as it may"));
+  EXPECT_GT(most, memory.limit() / 4);
+  // Also before the peer has gone.
+  EXPECT_EQ(memory.used(), 0U);
+  EXPECT_THAT(events, ElementsAre("close 1013", "destroyed"));
 }
 
 TEST_F(ServerWebSocketTest, SaysGoodbyeWhenTheServerShutsDown) {

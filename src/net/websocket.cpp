@@ -9,7 +9,6 @@
 #include "core/base64.hpp"
 #include "core/text.hpp"
 #include "core/utf8.hpp"
-#include "net/compression.hpp"
 #include "net/http_types.hpp"
 #include "net/status_codes.hpp"
 
@@ -40,6 +39,23 @@ void unmask(std::span<char> payload, const std::uint8_t (&mask)[4]) {
   for (; i < payload.size(); ++i) {
     payload[i] = static_cast<char>(static_cast<std::uint8_t>(payload[i]) ^ mask[i % 4]);
   }
+}
+
+/// Hands a whole message on.
+Result<void> deliver(WebSocketOpcode opcode, std::string_view payload, WebSocketEvents& events) {
+  if (opcode == WebSocketOpcode::text && !is_valid_utf8(payload)) {
+    return fail(kInvalidData, "A text message that is not valid UTF-8");
+  }
+  events.on_message(opcode, payload);
+  return {};
+}
+
+/// One step. True when all has come out.
+Result<bool> expand(MessageInflater& inflater, std::string_view payload, WebSocketEvents& events) {
+  const std::size_t before = inflater.work();
+  Result<bool> done = inflater.step(payload);
+  events.on_expanded((inflater.work() - before) / kExpandedPerCost);
+  return done;
 }
 
 /// Whether we can do what one offer of permessage-deflate asks for (RFC 7692, section 7.1).
@@ -231,6 +247,7 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
   }
   // Keeps what is left of the bytes, in the buffer that they are in if it is ours.
   const auto keep_rest = [&] {
+    if (bytes.empty()) return;
     std::string& frame = partial().frame;
     if (joined.empty()) {
       frame.assign(bytes.data(), bytes.size());
@@ -239,31 +256,47 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
       frame = std::move(joined);
     }
   };
-  while (!ended_ && !bytes.empty()) {
-    const Result<std::optional<Header>> header =
-        parse_header({bytes.data(), std::min(bytes.size(), kMaxHeader)});
-    if (!header) {
-      ended_ = true;
-      return std::unexpected(header.error());
+  while (!ended_ && (is_expanding() || !bytes.empty())) {
+    Result<void> taken;
+    if (is_expanding()) {
+      taken = expand_some(events);
+    } else {
+      const Result<std::optional<Header>> header =
+          parse_header({bytes.data(), std::min(bytes.size(), kMaxHeader)});
+      if (!header) {
+        stop();
+        return std::unexpected(header.error());
+      }
+      if (!*header || bytes.size() - (*header)->size < (*header)->length) {
+        keep_rest();
+        return {};
+      }
+      const std::size_t length = static_cast<std::size_t>((*header)->length);
+      taken = take_frame(**header, bytes.subspan((*header)->size, length), events);
+      bytes = bytes.subspan((*header)->size + length);
     }
-    if (!*header || bytes.size() - (*header)->size < (*header)->length) {
-      keep_rest();
-      return {};
-    }
-    const std::size_t length = static_cast<std::size_t>((*header)->length);
-    const std::span<char> payload = bytes.subspan((*header)->size, length);
-    if (Result<void> taken = take_frame(**header, payload, events); !taken) {
-      ended_ = true;
+    if (!taken) {
+      stop();
       return taken;
     }
-    bytes = bytes.subspan((*header)->size + length);
-    if (!ended_ && !bytes.empty() && !events.wants_more()) {
+    if (!ended_ && (is_expanding() || !bytes.empty()) && !events.wants_more()) {
       keep_rest();
       return {};
     }
   }
-  if (!fragmented_) partial_.reset();
+  if (ended_ || !fragmented_) partial_.reset();
   return {};
+}
+
+void WebSocketDecoder::stop() {
+  ended_ = true;
+  partial_.reset();
+}
+
+std::size_t WebSocketDecoder::held_bytes() const {
+  if (partial_ == nullptr) return 0;
+  return partial_->frame.capacity() + partial_->message.capacity() +
+         (partial_->inflater ? partial_->inflater->held_bytes() : 0);
 }
 
 WebSocketDecoder::Partial& WebSocketDecoder::partial() {
@@ -281,14 +314,14 @@ Result<void> WebSocketDecoder::take_frame(const Header& header, std::span<char> 
   }
   if (!fragmented_) {
     fragmented_ = true;
-    fragments_opcode_ = header.opcode;
+    opcode_ = header.opcode;
     fragments_compressed_ = header.compressed;
   }
   partial().message.append(view);
   if (!header.final) return {};
   fragmented_ = false;
   const std::string whole = std::exchange(partial_->message, {});
-  return take_message(fragments_opcode_, fragments_compressed_, whole, events);
+  return take_message(opcode_, fragments_compressed_, whole, events);
 }
 
 Result<void> WebSocketDecoder::take_control(const Header& header, std::string_view payload,
@@ -320,16 +353,28 @@ Result<void> WebSocketDecoder::take_control(const Header& header, std::string_vi
 
 Result<void> WebSocketDecoder::take_message(WebSocketOpcode opcode, bool compressed,
                                             std::string_view payload, WebSocketEvents& events) {
-  std::string inflated;
-  if (compressed) {
-    if (Result<void> done = inflate_message(payload, max_message_, inflated); !done) return done;
-    payload = inflated;
-  }
-  if (opcode == WebSocketOpcode::text && !is_valid_utf8(payload)) {
-    return fail(kInvalidData, "A text message that is not valid UTF-8");
-  }
-  events.on_message(opcode, payload);
+  if (!compressed) return deliver(opcode, payload, events);
+  // A usual one is expanded where it is.
+  MessageInflater inflater(max_message_);
+  const Result<bool> done = expand(inflater, payload, events);
+  if (!done) return std::unexpected(done.error());
+  if (*done) return deliver(opcode, inflater.text(), events);
+  Partial& rest = partial();
+  rest.message = payload;
+  rest.inflater.emplace(std::move(inflater));
+  opcode_ = opcode;
   return {};
+}
+
+/// Goes on with the message that is being expanded.
+Result<void> WebSocketDecoder::expand_some(WebSocketEvents& events) {
+  const Result<bool> done = expand(*partial_->inflater, partial_->message, events);
+  if (!done) return std::unexpected(done.error());
+  if (!*done) return {};
+  const MessageInflater whole = std::move(*partial_->inflater);
+  partial_->inflater.reset();
+  partial_->message = {};
+  return deliver(opcode_, whole.text(), events);
 }
 
 }  // namespace sluice

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "net/compression.hpp"
 
 namespace sluice {
 
@@ -51,12 +52,16 @@ class WebSocketEvents {
   virtual void on_pong(std::string_view payload) = 0;
   /// The peer closes, with 1005 if it gave no code.
   virtual void on_close(int code, std::string_view reason) = 0;
-  /// Asked between frames: false, and the decoder keeps the rest until it is fed again.
+  /// A step of expanding a compressed message has cost as much as so many bytes of a request.
+  virtual void on_expanded(std::size_t /*cost*/) {}
+  /// Asked between frames and between such steps: false, and the decoder keeps the rest until it is
+  /// fed again.
   [[nodiscard]] virtual bool wants_more() const { return true; }
 };
 
 /// Decodes frames that come in pieces of any size. Bounded by `max_message`; keeps no memory
-/// between messages. After an error or a close frame it ignores what follows.
+/// between messages. What follows a compressed message waits until that has been expanded. After an
+/// error or a close frame it ignores what follows.
 class WebSocketDecoder {
  public:
   enum class Role : std::uint8_t { server, client };
@@ -67,10 +72,10 @@ class WebSocketDecoder {
   /// the close code to send: 1002 for a broken protocol, 1007 for broken data, 1009 for a message
   /// beyond the limit.
   Result<void> feed(std::span<char> bytes, WebSocketEvents& events);
+  /// Forgets what it holds, and ignores what follows. Not from within an event.
+  void stop();
   /// Memory that it keeps for what is not whole, or not wanted yet.
-  [[nodiscard]] std::size_t held_bytes() const {
-    return partial_ == nullptr ? 0 : partial_->frame.capacity() + partial_->message.capacity();
-  }
+  [[nodiscard]] std::size_t held_bytes() const;
 
  private:
   struct Header {
@@ -90,12 +95,15 @@ class WebSocketDecoder {
                             WebSocketEvents& events);
   Result<void> take_message(WebSocketOpcode opcode, bool compressed, std::string_view payload,
                             WebSocketEvents& events);
+  Result<void> expand_some(WebSocketEvents& events);
 
   struct Partial {
-    std::string frame;    // one that is not there whole
-    std::string message;  // fragments so far
+    std::string frame;                        // one that is not there whole
+    std::string message;                      // fragments so far, or what is being expanded
+    std::optional<MessageInflater> inflater;  // of a message that is whole
   };
   Partial& partial();
+  [[nodiscard]] bool is_expanding() const { return partial_ != nullptr && partial_->inflater; }
 
   std::unique_ptr<Partial> partial_;  // if there is anything in it
   std::size_t max_message_;
@@ -104,7 +112,7 @@ class WebSocketDecoder {
   bool fragmented_ = false;
   bool fragments_compressed_ = false;
   bool ended_ = false;
-  WebSocketOpcode fragments_opcode_ = WebSocketOpcode::text;
+  WebSocketOpcode opcode_ = WebSocketOpcode::text;  // of the fragments, or of what is expanded
 };
 
 }  // namespace sluice

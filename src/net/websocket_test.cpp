@@ -31,7 +31,9 @@ struct Log final : WebSocketEvents {
   void on_close(int code, std::string_view reason) override {
     entries.push_back("close " + std::to_string(code) + " " + std::string(reason));
   }
+  [[nodiscard]] bool wants_more() const override { return !pauses; }
   std::vector<std::string> entries;
+  bool pauses = false;  // after each unit of work
 };
 
 std::string frame(WebSocketOpcode opcode, std::string_view payload, bool masked = true) {
@@ -242,6 +244,89 @@ TEST(WebSocketDecoder, JoinsCompressedFragments) {
   EXPECT_EQ(decode(raw_frame(0x41, data.substr(0, 5)) + raw_frame(0x80, data.substr(5)), log, true),
             0);
   EXPECT_THAT(log.entries, ElementsAre("text compressed and cut in two"));
+}
+
+TEST(WebSocketDecoder, ExpandsALongMessageInStepsAndKeepsTheOrder) {
+  const std::string text(1U << 20U, 'x');
+  std::string data;
+  deflate_message(text, data);
+  const std::string close = close_with("\x03\xE8");
+  for (const std::string& message :
+       {raw_frame(0xC1, data), raw_frame(0x41, data.substr(0, 9)) + raw_frame(0x00, "") +
+                                   raw_frame(0x80, data.substr(9))}) {
+    std::string bytes = message + frame(WebSocketOpcode::ping, "p") +
+                        frame(WebSocketOpcode::text, "behind") + close;
+    WebSocketDecoder decoder(Role::server, text.size(), true);
+    Log log;
+    log.pauses = true;
+    ASSERT_TRUE(decoder.feed(bytes, log));
+    int rounds = 0;
+    for (; log.entries.empty(); ++rounds) {
+      ASSERT_LT(rounds, 100);
+      ASSERT_GT(decoder.held_bytes(), 0U);
+      ASSERT_TRUE(decoder.feed({}, log));
+    }
+    EXPECT_GE(rounds, 7);
+    EXPECT_THAT(log.entries, ElementsAre("text " + text));
+    while (decoder.held_bytes() > 0) ASSERT_TRUE(decoder.feed({}, log));
+    EXPECT_THAT(log.entries, ElementsAre("text " + text, "ping p", "text behind", "close 1000 "));
+  }
+}
+
+TEST(WebSocketDecoder, WhatComesWhileAMessageIsExpandedWaits) {
+  const std::string text(1U << 20U, 'x');
+  std::string data;
+  deflate_message(text, data);
+  std::string first = raw_frame(0xC2, data) + frame(WebSocketOpcode::text, "be").substr(0, 3);
+  std::string rest = frame(WebSocketOpcode::text, "be").substr(3) + raw_frame(0x83, "");
+  WebSocketDecoder decoder(Role::server, text.size(), true);
+  Log log;
+  log.pauses = true;
+  ASSERT_TRUE(decoder.feed(first, log));
+  ASSERT_TRUE(decoder.feed(rest, log));
+  EXPECT_THAT(log.entries, ElementsAre());
+  log.pauses = false;
+  const Result<void> fed = decoder.feed({}, log);
+  EXPECT_THAT(log.entries, ElementsAre("binary " + text, "text be"));
+  ASSERT_FALSE(fed);
+  EXPECT_EQ(fed.error().code, 1002);
+  EXPECT_EQ(decoder.held_bytes(), 0U);
+}
+
+TEST(WebSocketDecoder, AMessageThatExpandsToNothingTakesStepsToo) {
+  // Final blocks without content (RFC 1951, section 3.2.6), each of which begins anew.
+  std::string data;
+  for (int i = 0; i < 100'000; ++i) data += "\x03\x00"s;
+  std::string bytes = raw_frame(0xC1, data + "\x00"s);
+  WebSocketDecoder decoder(Role::server, bytes.size(), true);
+  Log log;
+  log.pauses = true;
+  ASSERT_TRUE(decoder.feed(bytes, log));
+  int rounds = 0;
+  for (; log.entries.empty(); ++rounds) {
+    ASSERT_LT(rounds, 1000);
+    ASSERT_TRUE(decoder.feed({}, log));
+  }
+  EXPECT_GE(rounds, 100);
+  EXPECT_THAT(log.entries, ElementsAre("text "));
+}
+
+TEST(WebSocketDecoder, ABombEndsInTheStepThatIsTooMuch) {
+  std::string bomb;
+  deflate_message(std::string(2U << 20U, '0'), bomb);
+  std::string bytes = raw_frame(0xC1, bomb);
+  WebSocketDecoder decoder(Role::server, 1U << 20U, true);
+  Log log;
+  log.pauses = true;
+  Result<void> fed = decoder.feed(bytes, log);
+  for (int rounds = 0; fed; ++rounds) {
+    ASSERT_LT(rounds, 100);
+    EXPECT_LE(decoder.held_bytes(), 3U << 20U);
+    fed = decoder.feed({}, log);
+  }
+  EXPECT_EQ(fed.error().code, 1009);
+  EXPECT_EQ(decoder.held_bytes(), 0U);
+  EXPECT_THAT(log.entries, ElementsAre());
 }
 
 TEST(WebSocketDecoder, ReadsTheStandardsCompressedExamples) {
