@@ -14,6 +14,7 @@
 #include "net/connection_worker.hpp"
 #include "net/drain_watch.hpp"
 #include "net/event_loop.hpp"
+#include "net/http_date.hpp"
 #include "net/http_exchange.hpp"
 #include "net/output_stage.hpp"
 #include "net/tls.hpp"
@@ -48,6 +49,7 @@ struct HttpServerOptions {
   WorkLimits work = {};
   Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
   const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
+  HttpDate::TimeOfDay time_of_day = std::chrono::system_clock::now;  // for Date
 };
 
 /// What a server has done and holds. Gauges first, then counters from the start.

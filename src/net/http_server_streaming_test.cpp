@@ -69,7 +69,8 @@ TEST_F(HttpServerTest, StreamsAReplyInChunks) {
   ASSERT_TRUE(peer.expect("second block\r\n"));
   EXPECT_EQ(peer.taken,
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-            "Transfer-Encoding: chunked\r\nCache-Control: no-store\r\n\r\n"
+            "Transfer-Encoding: chunked\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            "Cache-Control: no-store\r\n\r\n"
             "5\r\nfirst\r\nc\r\nsecond block\r\n");
   EXPECT_EQ(server->stats().streaming_replies, 1U);
   exchange.write("now");

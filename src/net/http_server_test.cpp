@@ -24,7 +24,8 @@ TEST_F(HttpServerTest, AnswersARequestWithOneReply) {
   peer.send(post("/a?b=c", "hello"));
   ASSERT_TRUE(peer.expect("hello."));
   EXPECT_EQ(peer.taken,
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 16\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 16\r\n"
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n"
             "you said: hello.");
   EXPECT_THAT(seen, ElementsAre("POST /a?b=c hello"));
   EXPECT_EQ(server->stats().requests_total, 1U);

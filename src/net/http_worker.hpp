@@ -1,8 +1,9 @@
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include "net/connection_worker.hpp"
+#include "net/http_date.hpp"
 #include "net/http_exchange.hpp"
 #include "net/http_parser.hpp"
 #include "net/http_server.hpp"
@@ -26,11 +27,18 @@ class HttpWorker final : public ConnectionWorker {
         parser({.header_bytes = server_options.max_header_bytes,
                 .headers = server_options.max_headers,
                 .uri = server_options.max_uri,
-                .body = server_options.max_body}) {}
+                .body = server_options.max_body}),
+        date_(server_options.time_of_day) {}
+
+  /// The Date line of a response that is sent now.
+  [[nodiscard]] std::string_view date() { return date_.line(coarse_now()); }
 
   HttpHandler& handler;
   const HttpServerOptions& options;
   HttpHeadParser parser;
+
+ private:
+  HttpDate date_;
 };
 
 }  // namespace sluice

@@ -67,6 +67,7 @@ void append_reply_head(std::string& out, const ReplyHead& head) {
   } else if (head.minor_version == 0) {
     out.append("Connection: keep-alive\r\n");
   }
+  out.append(head.date);
   for (const HeaderField& field : head.extra) {
     out.append(field.name).append(": ").append(field.value).append("\r\n");
   }
@@ -123,6 +124,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
                           .keep_alive = keep_alive_,
                           .minor_version = minor_version_,
                           .gzip = gzipped,
+                          .date = http_->worker().date(),
                           .extra = extra,
                           .lines = head_lines()});
   if (!is_head_ && !is_later) out.append(body);
@@ -147,6 +149,7 @@ void ServerExchange::start(int status, std::string_view content_type, HeaderFiel
        .keep_alive = keep_alive_,
        .minor_version = minor_version_,
        .gzip = false,
+       .date = http_->worker().date(),
        .extra = extra,
        .lines = head_lines()});
   connection.added();

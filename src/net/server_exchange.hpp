@@ -20,6 +20,7 @@ struct ReplyHead {
   bool keep_alive = true;
   int minor_version = 1;
   bool gzip = false;
+  std::string_view date;  // its line
   HeaderFields extra;
   std::string_view lines = {};  // more of them, each with its CRLF
 

@@ -346,6 +346,7 @@ void ServerHttp::refuse(const Error& error) {
                           .keep_alive = false,
                           .minor_version = 1,
                           .gzip = false,
+                          .date = worker_->date(),
                           .extra = {}});
   out.append(error.message).push_back('\n');
   // The connection may take long to end: what is prepared for nobody would keep others waiting.

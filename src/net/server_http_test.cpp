@@ -288,6 +288,29 @@ TEST_F(ServerHttpTest, TellsHeadsAndExpectationsApart) {
   EXPECT_THAT(peer->take(), AllOf(HasSubstr("Content-Length: 4"), EndsWith("\r\n\r\n")));
 }
 
+TEST_F(ServerHttpTest, EachResponseSaysWhenItIsSent) {
+  std::chrono::system_clock::time_point time(784111777s);
+  options.time_of_day = [&time] { return time; };
+  HttpWorker timed(executor, nullptr, *this, options);
+  const auto answer = [&](std::string_view request) {
+    const Peer peer(new MemoryConnection(timed, options.output));
+    ServerHttp::begin(*peer, timed);
+    peer->write(request);
+    executor.run();
+    return peer->take();
+  };
+  for (const std::string& request :
+       {get("/"), get("/", "1.0"), std::string("no request\r\n\r\n")}) {
+    EXPECT_THAT(answer(request), HasSubstr("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+  }
+  time += 3s;
+  EXPECT_THAT(answer(get("/")), HasSubstr(" 08:49:37 GMT\r\n"));
+  executor.advance(3s);
+  EXPECT_THAT(answer(get("/")), HasSubstr(" 08:49:40 GMT\r\n"));
+  timed.drop_all();
+  executor.run();
+}
+
 TEST_F(ServerHttpTest, WhatAHandlerThrowsCostsItsRequest) {
   fails = true;
   const Peer peer = connect();

@@ -120,6 +120,9 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
 
   ServerTest() {
     options.clock = &clock;
+    options.time_of_day = [] {
+      return std::chrono::system_clock::time_point(std::chrono::seconds(784111777));
+    };
     options.tick = std::chrono::milliseconds(1);
   }
 
