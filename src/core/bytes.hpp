@@ -14,8 +14,8 @@ namespace sluice {
 class Bytes {
  public:
   Bytes() = default;
-  /// Takes over `data` as it is.
-  explicit Bytes(std::string data)
+  /// Takes over `data`, or leaves it as it is and throws std::bad_alloc.
+  explicit Bytes(std::string&& data)
       : block_(new Block{.references = {1}, .data = std::move(data)}) {}
   Bytes(const Bytes& other) : block_(other.block_) {
     if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace sluice {
@@ -41,10 +42,14 @@ std::string BufferPool::take_text() {
   return text;
 }
 
-void BufferPool::give_text(std::string text) {
+void BufferPool::give_text(std::string text) noexcept {
   if (texts_.size() >= kPooledTexts || text.capacity() > kMaxPooledText) return;
   text.clear();
-  texts_.push_back(std::move(text));
+  try {
+    texts_.push_back(std::move(text));
+  } catch (const std::bad_alloc&) {
+    // It is only not used again.
+  }
 }
 
 std::span<char> InputBuffer::room() {

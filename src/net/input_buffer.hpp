@@ -35,7 +35,7 @@ class BufferPool {
   /// An empty string with some capacity.
   [[nodiscard]] std::string take_text();
   /// Large ones are freed.
-  void give_text(std::string text);
+  void give_text(std::string text) noexcept;
 
   [[nodiscard]] MemoryBudget* budget() const { return budget_; }
 

@@ -1,6 +1,7 @@
 #include "net/output_stage.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace sluice {
@@ -14,11 +15,17 @@ constexpr std::size_t kWorthMoving = std::size_t{16} << 10U;
 }  // namespace
 
 void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size) {
-  if (text_sent_ < text_.size()) {
+  const bool has_text = text_sent_ < text_.size();
+  const std::size_t needed = blocks_.size() + (has_text ? 2 : 1);
+  // Before anything changes: there may be no memory.
+  if (blocks_.capacity() < needed) blocks_.reserve(std::max(needed, 2 * blocks_.size()));
+  if (has_text) {
     // The text has to stay in front.
     const std::size_t rest = text_.size() - text_sent_;
     const std::size_t own = text_.capacity();
-    blocks_.push_back({Bytes(std::exchange(text_, {})), text_sent_, rest, own});
+    Bytes text(std::move(text_));
+    text_ = {};
+    blocks_.push_back({std::move(text), text_sent_, rest, own});
     in_blocks_ += rest;
     own_in_blocks_ += own;
     text_sent_ = 0;
@@ -39,12 +46,16 @@ bool OutputStage::is_drained() {
 }
 
 /// What has been added since the last call is one message.
-void OutputStage::note_message() {
+void OutputStage::note_message() noexcept {
   const std::size_t message = size() - noted_;
   noted_ = size();
   if (message <= limits_->max_queued) return;
-  if (long_ == nullptr) long_ = std::make_unique<std::vector<LongMessage>>();
-  long_->push_back({.end = noted_, .size = message});
+  try {
+    if (long_ == nullptr) long_ = std::make_unique<std::vector<LongMessage>>();
+    long_->push_back({.end = noted_, .size = message});
+  } catch (const std::bad_alloc&) {
+    // It counts as several short ones do.
+  }
 }
 
 std::size_t OutputStage::in_long() const {
@@ -82,7 +93,7 @@ std::size_t OutputStage::gather(std::span<iovec> parts, std::size_t& total) cons
   return count;
 }
 
-void OutputStage::consume(std::size_t bytes) {
+void OutputStage::consume(std::size_t bytes) noexcept {
   note_message();
   noted_ -= bytes;
   if (long_ != nullptr) {
@@ -103,7 +114,7 @@ void OutputStage::consume(std::size_t bytes) {
     ++first_block_;
   }
   if (first_block_ == blocks_.size()) {
-    if (blocks_.capacity() > kKeptBlocks) blocks_ = {};
+    if (blocks_.capacity() > kKeptBlocks) std::vector<Block>().swap(blocks_);
     blocks_.clear();
     first_block_ = 0;
   } else if (first_block_ > blocks_.size() / 2) {
@@ -121,11 +132,15 @@ void OutputStage::consume(std::size_t bytes) {
 }
 
 /// Each byte is moved at most once for each byte that has been sent.
-void OutputStage::compact() {
+void OutputStage::compact() noexcept {
   if (text_.size() - text_sent_ < text_.capacity() / 4) {
-    std::string rest = pool_->take_text();
-    rest.append(text_, text_sent_);
-    text_ = std::move(rest);
+    try {
+      std::string rest = pool_->take_text();
+      rest.append(text_, text_sent_);
+      text_.swap(rest);
+    } catch (const std::bad_alloc&) {
+      text_.erase(0, text_sent_);
+    }
   } else {
     text_.erase(0, text_sent_);
   }

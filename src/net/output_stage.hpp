@@ -59,7 +59,8 @@ class OutputStage {
     if (text_.capacity() < kMinText) text_ = pool_->take_text();
     return text_;
   }
-  /// Queues `size` bytes of `bytes` from `offset`; long ones are not copied. added() must follow.
+  /// Queues `size` bytes of `bytes` from `offset`, without a copy, or nothing at all and throws
+  /// std::bad_alloc. added() must follow.
   void share(const Bytes& bytes, std::size_t offset, std::size_t size);
   /// Says that something was added. False: the sender must wait until is_drained().
   bool added();
@@ -72,7 +73,7 @@ class OutputStage {
   /// Points `parts` at the first bytes. Returns how many parts it used; `total` is their size.
   std::size_t gather(std::span<iovec> parts, std::size_t& total) const;
   /// Drops bytes that have been sent, and gives memory back that is left empty.
-  void consume(std::size_t bytes);
+  void consume(std::size_t bytes) noexcept;
   /// Drops them all. Senders that wait may go on, as is_drained() says.
   void clear();
 
@@ -91,10 +92,10 @@ class OutputStage {
     std::size_t size;
   };
 
-  void note_message();
+  void note_message() noexcept;
   /// Unsent bytes of long messages.
   [[nodiscard]] std::size_t in_long() const;
-  void compact();
+  void compact() noexcept;
   bool draw();
 
   BufferPool* pool_;
