@@ -103,11 +103,26 @@ class Answers {
 
 TEST(FollowableSchema, AnswersMatchTheirPattern) {
   std::mt19937_64 random(1);
-  for (const char* const pattern :
-       {"^.*$", "^[^a]{1,5}$", "^[!-~]+$", "^\"[^\"]*\"$", R"(^\\\\n$)", "^ab+c$", R"(^x\.+y$)",
-        "^\xC3\xA9+$", "^(?:a|\"|\n)+?$", R"(^[\x00-\x7f]{3}$)", "^a-[a-]{2,}$", "^[^]{2}$",
-        R"(^[^\\\\"]$)", "^(a|b){0,3}|[0-9]$", "^(|a)b{0}(?:)c?|$", "^a{0}|()$", "^$",
-        "^\xF0\x9F\x98\x80?[\xC3\xA0-\xC3\xBF]$"}) {
+  for (const char* const pattern : {"^.*$",
+                                    "^[^a]{1,5}$",
+                                    "^[!-~]+$",
+                                    "^\"[^\"]*\"$",
+                                    R"(^\\\\n$)",
+                                    "^ab+c$",
+                                    R"(^x\.+y$)",
+                                    "^\xC3\xA9+$",
+                                    "^(?:a|\"|\n)+?$",
+                                    R"(^[\x00-\x7f]{3}$)",
+                                    "^a-[a-]{2,}$",
+                                    "^[^]{2}$",
+                                    R"(^[^\\\\"]$)",
+                                    "^(a|b){0,3}|[0-9]$",
+                                    "^(|a)b{0}(?:)c?|$",
+                                    "^a{0}|()$",
+                                    "^$",
+                                    R"(^\d\D\w\W\s\S$)",
+                                    R"(^[\w\s]+[^\d\s]$)",
+                                    "^\xF0\x9F\x98\x80?[\xC3\xA0-\xC3\xBF]$"}) {
     Answers answers(json::value{{"type", "string"}, {"pattern", pattern}});
     answers.expect_valid(random, 300);
     EXPECT_GT(answers.drawn(), 20) << pattern;
@@ -147,6 +162,9 @@ TEST(FollowableSchema, PatternsTakeTheirTexts) {
   EXPECT_TRUE(takes("^(|a)b{0}c$", R"("ac")"));
   EXPECT_TRUE(takes("^(|a)b{0}c$", R"("c")"));
   EXPECT_FALSE(takes("^(|a)b{0}c$", R"("bc")"));
+  EXPECT_TRUE(takes(R"(^\d{2}\D\s$)", R"("42x\n")"));
+  EXPECT_TRUE(takes(R"(^\d{2}\D\s$)", R"("42\" ")"));
+  EXPECT_FALSE(takes(R"(^\d{2}\D\s$)", R"("423 ")"));
   EXPECT_TRUE(takes("^$", R"("")"));
   EXPECT_FALSE(takes("^$", R"("a")"));
   EXPECT_FALSE(takes("^a{2,3}$", R"("a")"));
@@ -225,9 +243,9 @@ TEST(FollowableSchema, BoundsThatLeaveNothingAreRefused) {
 
 TEST(FollowableSchema, DataIsNoSchema) {
   for (const char* const schema :
-       {R"({"const":{"pattern":"\\d"}})", R"({"enum":[{"pattern":"\\d"}]})",
-        R"({"type":"object","default":{"pattern":"\\d"},"examples":[{"pattern":"x"}]})",
-        R"({"$defs":{"unused":{"pattern":"\\d"}}})", R"({"type":"number","pattern":"\\d"})",
+       {R"({"const":{"pattern":"\\b"}})", R"({"enum":[{"pattern":"\\b"}]})",
+        R"({"type":"object","default":{"pattern":"\\b"},"examples":[{"pattern":"x"}]})",
+        R"({"$defs":{"unused":{"pattern":"\\b"}}})", R"({"type":"number","pattern":"\\b"})",
         R"({"properties":{"pattern":{"const":{"pattern":"x"}}}})"}) {
     EXPECT_EQ(followed(schema), to_json(parse_json(schema).value()));
     EXPECT_EQ(followed(schema, Inexpressible::passed_over), to_json(parse_json(schema).value()));

@@ -92,7 +92,9 @@ class PatternTranslator {
   }
 
   void step() {
-    if (take("(")) {
+    if (const std::optional<CharacterSet> members = take_class()) {
+      add_set(*members);
+    } else if (take("(")) {
       if (rest_.starts_with("?") && !take("?:")) {
         return refuse("groups that look around or have names are not supported");
       }
@@ -156,6 +158,32 @@ class PatternTranslator {
     return counts[0] > counts[1] ? "the counts of a repetition are out of order" : "";
   }
 
+  /// \d, \w, \s, or the complement of one.
+  std::optional<CharacterSet> take_class() {
+    const char kind = rest_.size() > 1 && rest_[0] == '\\' ? rest_[1] : '\0';
+    CharacterSet members;
+    switch (kind) {
+      case 'd':
+      case 'D':
+        members = {{'0', '9'}};
+        break;
+      case 'w':
+      case 'W':
+        members = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+        break;
+      case 's':
+      case 'S':
+        members = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680},
+                   {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
+                   {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+        break;
+      default:
+        return std::nullopt;
+    }
+    rest_.remove_prefix(2);
+    return kind < 'a' ? complement(std::move(members)) : members;
+  }
+
   /// The next character, which may be escaped; of `marks` by a backslash. Nothing after an error.
   std::optional<char32_t> character(std::string_view marks) {
     if (rest_.front() != '\\') {
@@ -165,12 +193,14 @@ class PatternTranslator {
       return c;
     }
     const char kind = rest_.size() > 1 ? rest_[1] : '\0';
-    static constexpr std::string_view kSingle = "trn\\\"[]-/";
+    static constexpr std::string_view kSingle = "trnfv\\\"[]-/";
     if (kind != '\0' && (marks.contains(kind) || kSingle.contains(kind))) {
       rest_.remove_prefix(2);
       return kind == 't'   ? U'\t'
              : kind == 'r' ? U'\r'
              : kind == 'n' ? U'\n'
+             : kind == 'f' ? U'\f'
+             : kind == 'v' ? U'\v'
                            : static_cast<char32_t>(kind);
     }
     std::optional<char32_t> c = hexadecimal();
@@ -181,7 +211,7 @@ class PatternTranslator {
       }
     }
     if (!c || (*c >= 0xD800 && *c <= 0xDFFF) || *c > kLastCharacter) {
-      refuse("an escape such as \\d must be written as a set");
+      refuse("an escape such as \\b or \\p is not supported");
       return std::nullopt;
     }
     return c;
@@ -208,6 +238,13 @@ class PatternTranslator {
     CharacterSet members;
     while (!rest_.starts_with(']')) {
       if (rest_.empty()) return refuse("a set of characters does not end");
+      if (const std::optional<CharacterSet> those = take_class()) {
+        if (rest_.size() > 1 && rest_[0] == '-' && rest_[1] != ']') {
+          return refuse("a range of characters has two ends, and \\d and the like are none");
+        }
+        members.insert(members.end(), those->begin(), those->end());
+        continue;
+      }
       const std::optional<char32_t> low = character("^$.(){}|*+?");
       if (!low) return;
       std::optional<char32_t> high = low;

@@ -7,10 +7,26 @@ namespace sluice {
 namespace {
 
 TEST(SchemaPattern, WhatAGrammarCanSayIsFollowed) {
-  for (const char* const pattern :
-       {"^$", "^abc$", "^[0-9]{3}-[a-z_]+$", "^(?:a|b)*c?$", R"(^\(\$\)$)", R"(^\u00e9\x41\n$)",
-        R"(^[\]\-\\]{2,}$)", "^a{0,3}$", "^a{2000}$", "^a{3,2000}$", "^a{2,}$", "^(a(b(c)))$",
-        "^.*$", R"(^\/\uD83D\uDE00$)", "^[^]$", "^[a-]+?$", "^\xC3\xA9+$"}) {
+  for (const char* const pattern : {"^$",
+                                    "^abc$",
+                                    "^[0-9]{3}-[a-z_]+$",
+                                    "^(?:a|b)*c?$",
+                                    R"(^\(\$\)$)",
+                                    R"(^\u00e9\x41\n$)",
+                                    R"(^[\]\-\\]{2,}$)",
+                                    "^a{0,3}$",
+                                    "^a{2000}$",
+                                    "^a{3,2000}$",
+                                    "^a{2,}$",
+                                    "^(a(b(c)))$",
+                                    "^.*$",
+                                    R"(^\/\uD83D\uDE00$)",
+                                    "^[^]$",
+                                    "^[a-]+?$",
+                                    "^\xC3\xA9+$",
+                                    R"(^\d{4}-\d\d$)",
+                                    R"(^[\w.-]+@[^\s@]+$)",
+                                    R"(^\D\W\S[\d-]\f\v$)"}) {
     const auto followed = followed_pattern(pattern);
     EXPECT_TRUE(followed) << pattern << ": " << followed.error();
   }
@@ -22,8 +38,14 @@ TEST(SchemaPattern, WhatItCannotSayIsAFault) {
                                     "abc",
                                     "^abc",
                                     "abc$",
-                                    R"(^\d+$)",
-                                    R"(^[\d]$)",
+                                    R"(^\bx$)",
+                                    R"(^(a)\1$)",
+                                    R"(^\p{L}$)",
+                                    R"(^\k<n>$)",
+                                    R"(^[\b]$)",
+                                    R"(^[\d-x]$)",
+                                    R"(^[a-\d]$)",
+                                    R"(^[^\d\D]$)",
                                     R"(^\$)",
                                     R"(^\x4$)",
                                     R"(^\uD83D$)",
@@ -74,6 +96,7 @@ TEST(SchemaPattern, WhatItCannotSayIsAFault) {
 TEST(SchemaPattern, IsWrittenForTheInsideOfAJsonString) {
   const auto followed = [](const char* pattern) { return followed_pattern(pattern).value(); };
   EXPECT_EQ(followed("^ab+$"), "^a(?:b)+$");
+  EXPECT_EQ(followed(R"(^[\d-]\w$)"), R"(^[0-9\x2D][0-9A-Z_a-z]$)");
   EXPECT_EQ(followed("^a-\"$"), R"(^a\x2D\\\x22$)");
   EXPECT_EQ(followed(R"(^\\\n\x01$)"), R"(^\\\x5C\\n\\u0001$)");
   EXPECT_EQ(followed("^[a-c-]$"), R"(^[a-c\x2D]$)");
