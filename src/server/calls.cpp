@@ -67,7 +67,7 @@ std::shared_ptr<PendingRequest> Calls::open_task(PendingRequest::Details details
                                                  const RefPtr<LoopOffer>& offer) {
   const std::shared_ptr<TaskRecord> task = details.task;
   std::shared_ptr<PendingRequest> call = add(std::move(details), offer);
-  call->outlet_ = std::make_shared<TaskOutlet>(task);
+  call->outlet_ = std::make_shared<TaskOutlet>(task, call, streams_->executor());
   task->attach(call);
   return call;
 }

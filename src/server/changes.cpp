@@ -81,20 +81,21 @@ void Changes::publish(const Change& change) {
       });
     }
   }
-  const std::string message = message_of(change);
+  const auto message = std::make_shared<const std::string>(message_of(change));
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
     if (wants(*session, change)) send_on_stream(session, message);
   }
 }
 
 void Changes::send(const std::shared_ptr<Session>& session, const std::string& state_of,
-                   std::string message) {
-  if (!session->send(state_of, message)) send_on_stream(session, std::move(message));
+                   const std::shared_ptr<const std::string>& message) {
+  if (!session->send(state_of, message)) send_on_stream(session, message);
 }
 
-void Changes::send_on_stream(const std::shared_ptr<Session>& session, std::string message) {
-  on_standalone_stream(session, [message = std::move(message)](ChunkStream& stream) {
-    if (!stream.paused()) stream.append(ChunkKind::message, message);
+void Changes::send_on_stream(const std::shared_ptr<Session>& session,
+                             const std::shared_ptr<const std::string>& message) {
+  on_standalone_stream(session, [message](ChunkStream& stream) {
+    if (!stream.paused()) stream.append(ChunkKind::message, *message);
   });
 }
 

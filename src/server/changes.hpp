@@ -70,7 +70,7 @@ class Changes {
   /// Tells the client of `session` alone, by a whole notification that belongs to no request.
   /// `state_of` as for Session::Outlet.
   void send(const std::shared_ptr<Session>& session, const std::string& state_of,
-            std::string message);
+            const std::shared_ptr<const std::string>& message);
   /// The server is shutting down: ends what waits for changes.
   void close();
 
@@ -80,7 +80,8 @@ class Changes {
     std::weak_ptr<ChangeListener> listener;
   };
 
-  void send_on_stream(const std::shared_ptr<Session>& session, std::string message);
+  void send_on_stream(const std::shared_ptr<Session>& session,
+                      const std::shared_ptr<const std::string>& message);
   /// Does `work` with the standalone stream of `session` on its loop, if there is one.
   void on_standalone_stream(const std::shared_ptr<Session>& session,
                             std::function<void(ChunkStream&)> work);

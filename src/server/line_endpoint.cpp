@@ -41,10 +41,10 @@ class LineMessages final : public LineHandler, public MessageOutput {
   void on_close() override { connection_->on_close(); }
 
   // MessageOutput
-  void send(std::string_view message) override {
+  bool send(std::string_view message) override {
     std::string line(message);
     line.push_back('\n');
-    session_->send(line);
+    return session_->send(line);
   }
   bool send_framed(std::string_view messages) override { return session_->send(messages); }
   bool send_framed(const Bytes& messages) override { return session_->send(messages); }

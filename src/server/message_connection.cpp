@@ -151,7 +151,9 @@ class MessageConnection::Agreement final : public ChangeListener {
     }
   }
   void tell_missed() {
-    while (!missed_.empty()) tell(missed_.take());
+    const auto connection = connection_.lock();
+    if (connection == nullptr) return;
+    while (!missed_.empty() && !connection->blocked_) tell(missed_.take());
     for (const auto& [state_of, message] : std::exchange(states_, {})) say(state_of, message);
   }
   void close() override {}
@@ -366,7 +368,7 @@ void MessageConnection::forget(const RequestId& id) {
 
 void MessageConnection::send(std::string_view message) {
   if (output_ == nullptr) return;
-  output_->send(message);
+  if (!output_->send(message)) blocked_ = true;
 }
 
 bool MessageConnection::send_framed(const auto& messages) {

@@ -19,8 +19,8 @@ namespace sluice {
 class MessageOutput {
  public:
   virtual ~MessageOutput() = default;
-  /// Queues one message, which is not framed yet.
-  virtual void send(std::string_view message) = 0;
+  /// Queues one message, which is not framed yet. As send_framed().
+  virtual bool send(std::string_view message) = 0;
   /// Queues messages that are framed already. False: taken, but wait for on_drain().
   virtual bool send_framed(std::string_view messages) = 0;
   /// The same, shared, not copied.

@@ -14,15 +14,16 @@ namespace sluice {
 namespace {
 
 struct RecordingOutput final : MessageOutput {
-  void send(std::string_view message) override { messages.emplace_back(message); }
+  bool send(std::string_view message) override { return send_framed(message); }
   bool send_framed(std::string_view block) override {
     messages.emplace_back(block);
-    return true;
+    return room;
   }
   bool send_framed(const Bytes& block) override { return send_framed(block.view()); }
   void flush() override {}
   bool push_framed(std::string_view block) override { return send_framed(block); }
   std::vector<std::string> messages;
+  bool room = true;
 };
 
 class MessageConnectionTest : public testing::Test {
@@ -97,6 +98,37 @@ TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileCallsAreUnderWay) {
   bench.calls.clear();
   bench.run_all();
   EXPECT_EQ(begin(), 0);
+}
+
+TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
+  say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+      R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
+  const std::shared_ptr<Session> session = connection->session().value();
+  const auto tell = [&](const char* state_of, const char* text) {
+    bench.changes->send(session, state_of, std::make_shared<const std::string>(text));
+    bench.run_all();
+  };
+  output.messages.clear();
+  output.room = false;
+  tell("", "the last that fits");
+  tell("", "missed");
+  tell("task", "old");
+  tell("task", "new");
+  for (int i = 0; i < 2; ++i) {
+    bench.changes->publish({.kind = Change::Kind::tools});
+    bench.changes->publish({.kind = Change::Kind::prompts});
+  }
+  bench.run_all();
+  EXPECT_EQ(output.messages, (std::vector<std::string>{"the last that fits"}));
+  // There is room for one message each time.
+  for (std::size_t told = 2; told <= 4; ++told) {
+    connection->on_drain();
+    EXPECT_EQ(output.messages.size(), told);
+  }
+  connection->on_drain();
+  EXPECT_THAT(output.messages,
+              testing::ElementsAre(testing::_, testing::HasSubstr("tools/list_changed"),
+                                   testing::HasSubstr("prompts/list_changed"), "new"));
 }
 
 TEST_F(MessageConnectionTest, MiddlewareStandsAroundWhatItServesItself) {

@@ -208,10 +208,10 @@ void Session::set_outlet(Executor& loop, Outlet outlet) {
   outlet_ = std::move(outlet);
 }
 
-bool Session::send(const std::string& state_of, const std::string& message) {
+bool Session::send(const std::string& state_of, const std::shared_ptr<const std::string>& message) {
   const std::lock_guard lock(mutex_);
   if (outlet_loop_ == nullptr) return false;
-  outlet_loop_->post([outlet = outlet_, state_of, message] { outlet(state_of, message); });
+  outlet_loop_->post([outlet = outlet_, state_of, message] { outlet(state_of, *message); });
   return true;
 }
 

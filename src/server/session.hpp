@@ -135,7 +135,7 @@ class Session {
   using Outlet = std::function<void(const std::string& state_of, const std::string& message)>;
   void set_outlet(Executor& loop, Outlet outlet);
   /// Sends `message` there. False: there is no outlet, but perhaps a standalone stream.
-  bool send(const std::string& state_of, const std::string& message);
+  bool send(const std::string& state_of, const std::shared_ptr<const std::string>& message);
 
   // --- its life ------------------------------------------------------------------------------
 

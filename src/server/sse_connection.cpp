@@ -36,12 +36,12 @@ void SseConnection::deliver(std::string_view message, Executor::Task handled) {
   if (connection_->on_message(message, handled)) handled();
 }
 
-void SseConnection::send(std::string_view message) {
+bool SseConnection::send(std::string_view message) {
   std::string event;
   const std::size_t mark = sse_framing().begin(event);
   event.append(message);
   sse_framing().end(event, mark);
-  send_framed(event);
+  return send_framed(event);
 }
 
 bool SseConnection::send_framed(std::string_view messages) {

@@ -231,7 +231,7 @@ std::optional<LoggingLevel> TaskRecord::logging_level() const {
   return session == nullptr ? std::nullopt : std::optional(session->logging_level());
 }
 
-void TaskRecord::send(const std::string& message) {
+void TaskRecord::send(const std::shared_ptr<const std::string>& message) {
   // The extension has neither progress nor log messages for tasks.
   if (revision_->tasks != TaskModel::requested) return;
   const std::lock_guard lock(mutex_);
@@ -239,7 +239,7 @@ void TaskRecord::send(const std::string& message) {
   for (const Observer& each : observers_) {
     if (each.observer.expired()) continue;
     each.loop->post([weak = each.observer, message] {
-      if (const auto observer = weak.lock()) observer->on_task_message(message);
+      if (const auto observer = weak.lock()) observer->on_task_message(*message);
     });
     return;
   }
@@ -323,7 +323,9 @@ void TaskRecord::announce() {
   if (session == nullptr) return;
   std::string message = R"({"jsonrpc":"2.0","method":"notifications/tasks/status","params":{)";
   append_task(message, state_, *revision_);
-  environment_->changes->send(session, id_, message + "}}");
+  message.append("}}");
+  environment_->changes->send(session, id_,
+                              std::make_shared<const std::string>(std::move(message)));
 }
 
 }  // namespace sluice

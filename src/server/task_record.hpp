@@ -160,7 +160,7 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   /// The least severe log messages that its client wants; none: no messages.
   [[nodiscard]] std::optional<LoggingLevel> logging_level() const;
   /// A whole notification: to somebody who waits for the result, or else to the session.
-  void send(const std::string& message);
+  void send(const std::shared_ptr<const std::string>& message);
   /// Keys that were used before are made different. What is returned takes back what has not been
   /// answered, or is empty.
   std::move_only_function<void()> ask(std::vector<InputRequest> requests,

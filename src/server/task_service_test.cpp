@@ -203,6 +203,36 @@ TEST_F(TaskServiceTest, ProgressAndLogsGoToWhoeverWaitsOrToTheSession) {
   EXPECT_THAT(caller.channel().written, Not(HasSubstr("\"y\"")));
 }
 
+TEST_F(TaskServiceTest, ATaskWaitsUntilWhatItSaysHasGone) {
+  initialize();
+  begin("later", R"(,"task":{},"_meta":{"progressToken":"p"})");
+  const std::shared_ptr<PendingRequest> call = bench.calls.back();
+  CountingStreamProducer producer;
+  call->set_producer(&producer);
+  const std::string text(40'000, 'x');
+  EXPECT_TRUE(call->emit(text));
+  EXPECT_FALSE(call->emit(text));
+  EXPECT_EQ(producer.rooms, 0);
+  bench.run_all();
+  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(told.size(), 2U);
+  // One that does not wait is not heard until it does.
+  for (int i = 0; i < 100; ++i) call->emit(text);
+  bench.run_all();
+  EXPECT_EQ(producer.rooms, 2);
+  EXPECT_EQ(told.size(), 9U);
+  EXPECT_TRUE(call->emit("heard"));
+  // However long a message is, it is heard if there was room.
+  EXPECT_FALSE(call->emit(std::string(1'000'000, 'x')));
+  bench.run_all();
+  EXPECT_EQ(told.size(), 11U);
+  EXPECT_EQ(producer.rooms, 3);
+  call->set_producer(nullptr);
+  call->complete({.text = "done"});
+  bench.run_all();
+  EXPECT_THAT(told.back(), HasSubstr(R"("status":"completed")"));
+}
+
 TEST_F(TaskServiceTest, QuestionsWaitForWhoeverWaitsForTheResult) {
   initialize(R"({"elicitation":{}})");
   const std::string id = begin();
