@@ -46,9 +46,11 @@ Result<bool> stopped(Outcome outcome, const char* what_is_bad) {
 Result<int> minor_version(std::string_view text) {
   if (text == "HTTP/1.1") return 1;
   if (text == "HTTP/1.0") return 0;
+  // A higher one is taken for the highest that is known (RFC 9110, section 2.5).
+  if (text.size() == 8 && text.starts_with("HTTP/1.") && text[7] >= '2' && text[7] <= '9') return 1;
   if (text.size() > 5 && text.starts_with("HTTP/") &&
       text.find_first_not_of("0123456789.", 5) == std::string_view::npos) {
-    return fail(505, "Only HTTP/1.0 and HTTP/1.1 are spoken here");
+    return fail(505, "Only HTTP/1 is spoken here");
   }
   return fail(400, "Malformed HTTP request: the first line does not end with a version");
 }

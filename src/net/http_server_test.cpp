@@ -248,6 +248,70 @@ TEST_F(HttpServerTest, RefusesWhatIsNotHttp) {
   EXPECT_TRUE(seen.empty());
 }
 
+TEST_F(HttpServerTest, ARefusalOfHeadHasNoBody) {
+  const std::string cases[] = {
+      "HEAD / HTTP/1.1\r\n\r\n",          // 400
+      "HEAD / HTTP/2.0\r\n\r\n",          // 505
+      "HEAD /" + std::string(9000, 'u'),  // 414
+      "HEAD / HTTP/1.1\r\nHost: a\r\nExpect: magic\r\n\r\n",
+  };
+  for (const std::string& request : cases) {
+    Peer peer = connect();
+    peer.send(request.substr(0, 3));
+    settle();
+    peer.send(request.substr(3));
+    ASSERT_TRUE(peer.expect("\r\n\r\n"));
+    EXPECT_THAT(peer.taken, HasSubstr("Content-Length: "));
+    EXPECT_TRUE(peer.expect_end());
+    EXPECT_EQ(peer.received, "");
+  }
+  Peer slow = connect();
+  slow.send("HEAD / HT");
+  settle();
+  pass(options.request_timeout);
+  ASSERT_TRUE(slow.expect("\r\n\r\n"));
+  EXPECT_THAT(slow.taken, StartsWith("HTTP/1.1 408"));
+  EXPECT_TRUE(slow.expect_end());
+  EXPECT_EQ(slow.received, "");
+}
+
+TEST_F(HttpServerTest, AHigherMinorVersionIsTakenForTheHighestKnown) {
+  Peer peer = connect();
+  peer.send("GET /a HTTP/1.2\r\nHost: a\r\n\r\nGET /b HTTP/1.9\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(until([&] {
+    peer.receive();
+    return seen.size() == 2;
+  }));
+  EXPECT_THAT(seen, ElementsAre("GET /a ", "GET /b "));
+  EXPECT_FALSE(peer.ended);
+  Peer without_host = connect();
+  without_host.send("GET / HTTP/1.2\r\n\r\n");
+  ASSERT_TRUE(without_host.expect("\r\n\r\n"));
+  EXPECT_THAT(without_host.taken, StartsWith("HTTP/1.1 400"));
+  for (const char* version : {"HTTP/1.10", "HTTP/0.9", "HTTP/2.1", "HTTP/11"}) {
+    Peer other = connect();
+    other.send(std::string("GET / ") + version + "\r\nHost: a\r\n\r\n");
+    ASSERT_TRUE(other.expect("\r\n\r\n"));
+    EXPECT_THAT(other.taken, StartsWith("HTTP/1.1 505")) << version;
+  }
+}
+
+TEST_F(HttpServerTest, SeveralLinesOfContentEncodingAreOneList) {
+  std::string once;
+  gzip("unpacked", once);
+  std::string twice;
+  gzip(once, twice);
+  const std::string line = "Content-Encoding: gzip\r\n";
+  Peer peer = connect();
+  peer.send(post("/", twice, line + line));
+  ASSERT_TRUE(peer.expect("said: unpacked."));
+  peer.send(post("/", once, "Content-Encoding: identity\r\n" + line));
+  ASSERT_TRUE(peer.expect("said: unpacked."));
+  peer.send(post("/", once, line + "Content-Encoding: br\r\n"));
+  ASSERT_TRUE(peer.expect("\r\n\r\n"));
+  EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 415"));
+}
+
 TEST_F(HttpServerTest, RefusesAFloodOfHeaders) {
   std::string request = "GET / HTTP/1.1\r\nHost: a\r\n";
   for (int i = 0; i < 99; ++i) request.append("a: b\r\n");

@@ -140,6 +140,14 @@ std::string PeerAddress::to_string() const {
   return text.data();
 }
 
+std::string_view HttpRequest::list(KnownHeader name, std::string& all) const {
+  if (!repeated(name)) return header(name);
+  for (const HeaderField& field : headers) {
+    if (known_header(field.name) == name) all.append(field.value).append(", ");
+  }
+  return all;
+}
+
 std::string_view HttpRequest::header(std::string_view name) const {
   for (const HeaderField& field : headers) {
     if (equals_ignoring_case(field.name, name)) return field.value;

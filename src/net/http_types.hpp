@@ -134,6 +134,9 @@ struct HttpRequest {
   }
   /// The same by name, in any case.
   [[nodiscard]] std::string_view header(std::string_view name) const;
+  /// The values of all such fields as one list (RFC 9110, section 5.3), or an empty view (data() ==
+  /// nullptr) if there is none. `all` keeps it if there are several.
+  [[nodiscard]] std::string_view list(KnownHeader name, std::string& all) const;
   /// The raw value of `name` in the query (`a=1&b=2`), or an empty view with data() == nullptr.
   [[nodiscard]] std::string_view query_parameter(std::string_view name) const;
 };

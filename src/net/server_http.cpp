@@ -84,6 +84,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
     continued_ = false;
     head_scanned_ = 0;
   }
+  is_head_ = input.view().starts_with("HEAD ");
   if (input.size() < input_needed_ || !is_head_there(input)) return false;
 
   HttpRequestHead head;
@@ -98,7 +99,8 @@ bool ServerHttp::take_request(InputBuffer& input) {
     return false;
   }
 
-  const std::string_view coding = head.request.header(KnownHeader::content_encoding);
+  std::string all;
+  const std::string_view coding = head.request.list(KnownHeader::content_encoding, all);
   const bool is_new = !chunked_ && !preparation_ && input_needed_ == 0;
   if (is_new && head.framing != BodyFraming::none) {
     if (!collects_body(head, input)) {
@@ -348,7 +350,8 @@ void ServerHttp::refuse(const Error& error) {
                           .gzip = false,
                           .date = worker_->date(),
                           .extra = {}});
-  out.append(error.message).push_back('\n');
+  // Nor is there content in an error to HEAD (RFC 9110, section 9.3.2).
+  if (!request_begun_ || !is_head_) out.append(error.message).push_back('\n');
   // The connection may take long to end: what is prepared for nobody would keep others waiting.
   forget_body();
   preparation_ = nullptr;

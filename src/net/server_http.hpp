@@ -135,6 +135,7 @@ class ServerHttp final : private ConnectionProtocol {
   TimePoint request_at_;            // first byte of the request being read
   TimePoint idle_at_;               // last request finished, or body resumed
   bool request_begun_ = false;
+  bool is_head_ = false;  // the request that has begun, as far as it is there
   bool continued_ = false;
   bool draining_ = false;
   bool has_probed_ = false;  // whether the peer is there, after the end of its input
