@@ -351,19 +351,23 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
     return nullptr;
   }
   const std::string_view key = request.header(KnownHeader::sec_websocket_key);
-  static constexpr std::size_t kKeyLength = 24;  // 16 bytes in Base64
-  if (request.method != Method::get || request.minor_version < 1 || key.size() != kKeyLength) {
-    reject_upgrade(400, "Not a WebSocket handshake (RFC 6455, section 4.2.1)\n", {});
+  if (request.method != Method::get || request.minor_version < 1 || !is_websocket_key(key)) {
+    reject_upgrade(400,
+                   "Not a WebSocket handshake (RFC 6455, section 4.2.1): it is a GET over HTTP/1.1 "
+                   "whose Sec-WebSocket-Key is 16 bytes in Base64\n",
+                   {});
     return nullptr;
   }
   if (request.header(KnownHeader::sec_websocket_version) != "13") {
-    reject_upgrade(426, "Only WebSocket version 13 is spoken here\n",
-                   {{"Sec-WebSocket-Version", "13"}});
+    reject_upgrade(
+        426, "Only WebSocket version 13 is spoken here\n",
+        {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Version", "13"}});
     return nullptr;
   }
   std::optional<std::string> deflate;
   if (options.deflate) {
-    deflate = negotiate_deflate(request.header(KnownHeader::sec_websocket_extensions));
+    std::string all;
+    deflate = negotiate_deflate(request.list(KnownHeader::sec_websocket_extensions, all));
   }
   std::string& out = connection_->output();
   out.append("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n");

@@ -98,6 +98,11 @@ TEST_F(ServerWebSocketTest, ShakesHands) {
 }
 
 TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
+  const auto with_key = [](const std::string& key) {
+    return "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: " +
+           key + "\r\n";
+  };
   struct {
     std::string request;
     const char* status;
@@ -114,15 +119,20 @@ TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
       {get("/ws",
            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"),
-       "426", "Sec-WebSocket-Version: 13"},
+       "426", "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"},
+      {get("/ws", with_key("************************")), "400", "Sec-WebSocket-Key"},
+      {get("/ws", with_key("dGhlIHNhbXBsZSBub25jZQA=")), "400", "Sec-WebSocket-Key"},
+      {get("/ws", with_key("=Ghl=HNhbXBsZSBub25jZQ==")), "400", "Sec-WebSocket-Key"},
+      {get("/ws", with_key("dGhlIHNhbXBsZSBub25jZQAA")), "400", "Sec-WebSocket-Key"},
       {get("/ws", "Upgrade: h2c\r\nConnection: Upgrade\r\n"), "426", ""},
   };
   for (const auto& c : cases) {
     Peer peer = connect();
     peer.send(c.request);
     ASSERT_TRUE(peer.expect("\r\n\r\n"));
-    EXPECT_THAT(peer.taken, StartsWith(std::string("HTTP/1.1 ") + c.status)) << c.request;
-    EXPECT_THAT(peer.taken, HasSubstr(c.says)) << c.request;
+    const std::string reply = peer.taken + peer.received;
+    EXPECT_THAT(reply, StartsWith(std::string("HTTP/1.1 ") + c.status)) << c.request;
+    EXPECT_THAT(reply, HasSubstr(c.says)) << c.request;
     EXPECT_FALSE(session);
   }
   EXPECT_EQ(server->stats().websockets, 0U);
@@ -320,6 +330,12 @@ TEST_F(ServerWebSocketTest, CompressesLargeMessagesIfThePeerCan) {
   peer.send(client_frame(WebSocketOpcode::text, packed, true));
   ASSERT_TRUE(until([&] { return !events.empty(); }));
   EXPECT_THAT(events, ElementsAre("text " + large));
+}
+
+TEST_F(ServerWebSocketTest, ReadsAllLinesOfExtensions) {
+  const Peer peer = open(
+      "Sec-WebSocket-Extensions: x-other; a=1\r\nSec-WebSocket-Extensions: permessage-deflate\r\n");
+  EXPECT_THAT(peer.taken, HasSubstr("Sec-WebSocket-Extensions: permessage-deflate;"));
 }
 
 TEST_F(ServerWebSocketTest, TellsAWriterToWaitAndWhenToGoOn) {

@@ -58,8 +58,35 @@ Result<bool> expand(MessageInflater& inflater, std::string_view payload, WebSock
   return done;
 }
 
-/// Whether we can do what one offer of permessage-deflate asks for (RFC 7692, section 7.1).
+/// A window's size as a parameter gives it (RFC 7692, section 7.1.2).
+bool is_window_bits(std::string_view value) {
+  return value == "15" || value == "14" || value == "13" || value == "12" || value == "11" ||
+         value == "10" || value == "9" || value == "8";
+}
+
+std::string_view unquoted(std::string_view value) {
+  const bool is_quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
+  return is_quoted ? value.substr(1, value.size() - 2) : value;
+}
+
+/// A parameter of permessage-deflate, and the values with which an offer of it can be met.
+struct DeflateParameter {
+  using Value = std::optional<std::string_view>;
+  std::string_view name;
+  bool (*may_be)(const Value& value);
+};
+constexpr std::array<DeflateParameter, 4> kDeflateParameters{{
+    {"server_no_context_takeover", [](const auto& value) { return !value; }},
+    {"client_no_context_takeover", [](const auto& value) { return !value; }},
+    {"client_max_window_bits", [](const auto& value) { return !value || is_window_bits(*value); }},
+    // We compress with the full window only.
+    {"server_max_window_bits", [](const auto& value) { return value == "15"; }},
+}};
+
+/// Whether one offer is a sound one of permessage-deflate, and we can do what it asks for (RFC
+/// 7692, section 7.1).
 bool can_meet(std::string_view offer) {
+  std::array<bool, kDeflateParameters.size()> seen{};
   std::size_t end = offer.find(';');
   if (!equals_ignoring_case(trim(offer.substr(0, end)), "permessage-deflate")) return false;
   while (end != std::string_view::npos) {
@@ -68,24 +95,28 @@ bool can_meet(std::string_view offer) {
     const std::string_view parameter = trim(offer.substr(0, end));
     const std::size_t equals = parameter.find('=');
     const std::string_view name = trim(parameter.substr(0, equals));
-    const std::string_view value =
-        equals == std::string_view::npos ? std::string_view() : trim(parameter.substr(equals + 1));
-    if (equals_ignoring_case(name, "server_no_context_takeover") ||
-        equals_ignoring_case(name, "client_no_context_takeover") ||
-        equals_ignoring_case(name, "client_max_window_bits")) {
-      continue;
+    std::optional<std::string_view> value;
+    if (equals != std::string_view::npos) value = unquoted(trim(parameter.substr(equals + 1)));
+    const auto* const known = std::ranges::find_if(kDeflateParameters, [name](const auto& each) {
+      return equals_ignoring_case(each.name, name);
+    });
+    if (known == kDeflateParameters.end() || !known->may_be(value)) return false;
+    if (std::exchange(seen[static_cast<std::size_t>(known - kDeflateParameters.begin())], true)) {
+      return false;
     }
-    // We compress with the full window only.
-    if (equals_ignoring_case(name, "server_max_window_bits") &&
-        (value == "15" || value == "\"15\"")) {
-      continue;
-    }
-    return false;
   }
   return true;
 }
 
 }  // namespace
+
+bool is_websocket_key(std::string_view key) {
+  static constexpr std::size_t kDigits = 22;
+  static constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  return key.size() == kDigits + 2 && key.find_first_not_of(kAlphabet) == kDigits &&
+         key.ends_with("==");
+}
 
 // The plain SHA-1: EVP would first load OpenSSL's configuration and providers, two megabytes, for
 // a hash that protects nothing (RFC 6455, section 1.3).

@@ -24,11 +24,16 @@ enum class WebSocketOpcode : std::uint8_t {
   pong = 10,
 };
 
+/// Whether a Sec-WebSocket-Key is one: 16 bytes in Base64 (section 4.2.1). The bits behind them may
+/// be any.
+bool is_websocket_key(std::string_view key);
+
 /// Sec-WebSocket-Accept for a Sec-WebSocket-Key (section 4.2.2).
 std::string websocket_accept_key(std::string_view key);
 
 /// The Sec-WebSocket-Extensions value to answer an offer of permessage-deflate with (RFC 7692):
-/// without context takeover on either side. Nothing if the client offers none that can be met.
+/// without context takeover on either side. Nothing if the client offers none that is sound and can
+/// be met.
 std::optional<std::string> negotiate_deflate(std::string_view offers);
 
 /// Appends one final frame. A client gives the key to mask it with.

@@ -382,6 +382,9 @@ TEST(NegotiateDeflate, MeetsWhatItCan) {
        {"permessage-deflate", "permessage-deflate; client_max_window_bits",
         "Permessage-Deflate;server_no_context_takeover ; client_no_context_takeover",
         "permessage-deflate; server_max_window_bits=15; client_max_window_bits=10",
+        "permessage-deflate; client_max_window_bits=8; server_max_window_bits=\"15\"",
+        "permessage-deflate; client_max_window_bits=\"15\"",
+        "permessage-deflate; client_max_window_bits=99, permessage-deflate",
         "x-webkit-deflate-frame, permessage-deflate",
         "permessage-deflate; server_max_window_bits=10, permessage-deflate"}) {
     EXPECT_EQ(negotiate_deflate(offer),
@@ -391,9 +394,22 @@ TEST(NegotiateDeflate, MeetsWhatItCan) {
 }
 
 TEST(NegotiateDeflate, DeclinesWhatItCannot) {
-  for (const char* offer : {"", ",", "x-webkit-deflate-frame", "permessage-deflated",
-                            "permessage-deflate; server_max_window_bits=10",
-                            "permessage-deflate; unknown", "permessage-deflate; unknown=1"}) {
+  for (const char* offer :
+       {"", ",", "x-webkit-deflate-frame", "permessage-deflated",
+        "permessage-deflate; server_max_window_bits=10", "permessage-deflate; unknown",
+        "permessage-deflate; unknown=1", "permessage-deflate; client_max_window_bits=abc",
+        "permessage-deflate; client_max_window_bits=7",
+        "permessage-deflate; client_max_window_bits=16",
+        "permessage-deflate; client_max_window_bits=99",
+        "permessage-deflate; client_max_window_bits=08",
+        "permessage-deflate; client_max_window_bits=",
+        "permessage-deflate; client_max_window_bits=\"",
+        "permessage-deflate; server_max_window_bits",
+        "permessage-deflate; server_no_context_takeover=yes",
+        "permessage-deflate; client_no_context_takeover=",
+        "permessage-deflate; client_max_window_bits; CLIENT_max_window_bits",
+        "permessage-deflate; server_no_context_takeover; "
+        "client_no_context_takeover; server_no_context_takeover"}) {
     EXPECT_EQ(negotiate_deflate(offer), std::nullopt) << offer;
   }
 }
