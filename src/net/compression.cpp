@@ -70,9 +70,9 @@ enum class Inflation : std::uint8_t { more, ok, broken, too_large, incomplete };
 class Inflater {
  public:
   /// `tail` follows the text, which then is blocks of a stream; without one the text is a whole
-  /// stream.
+  /// stream, or the members of gzip.
   Inflater(int window, std::size_t max_size, std::string_view tail = {})
-      : max_size_(max_size), tail_(tail) {
+      : max_size_(max_size), tail_(tail), may_go_on_(window != kZlibWindow) {
     if (inflateInit2(&stream_, window) != Z_OK) throw std::bad_alloc();
   }
   ~Inflater() { inflateEnd(&stream_); }
@@ -103,8 +103,9 @@ class Inflater {
       const bool is_at_end = used_ == end;
       if (status == Z_STREAM_END) {
         if (is_at_end) return Inflation::ok;
-        // A message may go on behind a final block (RFC 7692, section 7.2.3.4).
-        if (tail_.empty() || inflateReset(&stream_) != Z_OK) return Inflation::broken;
+        // A message may go on behind a final block (RFC 7692, section 7.2.3.4), gzip with a further
+        // member (RFC 1952, section 2.2).
+        if (!may_go_on_ || inflateReset(&stream_) != Z_OK) return Inflation::broken;
         work_ += kStreamWork;
         continue;
       }
@@ -129,6 +130,7 @@ class Inflater {
   std::size_t work_ = 0;
   const std::size_t max_size_;
   const std::string_view tail_;
+  const bool may_go_on_;  // behind the end of a stream
 };
 
 /// The window of a content coding, or 0 if it is not known.

@@ -111,6 +111,39 @@ TEST(DecodeContent, RefusesBrokenData) {
   }
 }
 
+TEST(DecodeContent, ReadsEachMemberOfGzip) {
+  // RFC 1952, section 2.2.
+  EXPECT_EQ(decode_content("gzip", gzipped("a") + gzipped("") + gzipped("b"), kLimit), "ab");
+  EXPECT_EQ(decode_content("deflate, gzip", gzipped(zlib("z")) + gzipped(""), kLimit), "z");
+  EXPECT_EQ(decode_content("gzip", gzipped("12345") + gzipped("67890"), 10), "1234567890");
+  EXPECT_EQ(decode_content("gzip", gzipped("12345") + gzipped("67890"), 9).error().code, 413);
+  for (const std::string& body : {gzipped("a") + gzipped("b").substr(0, 15),
+                                  gzipped("a") + std::string(8, '\0'), gzipped("a") + zlib("z")}) {
+    EXPECT_EQ(decode_content("gzip", body, kLimit).error().code, 400);
+  }
+  EXPECT_EQ(decode_content("deflate", zlib("a") + zlib("b"), kLimit).error().code, 400);
+}
+
+TEST(DecodeContent, WhatExpandsToNothingTakesStepsToo) {
+  std::string members;
+  while (members.size() < 1'000'000) members += gzipped("");
+  // Blocks that hold nothing (RFC 1951, section 3.2.4).
+  std::string blocks = "\x78\x9C"s;
+  while (blocks.size() < 1'000'000) blocks += "\x00\x00\x00\xFF\xFF"s;
+  blocks += "\x03\x00\x00\x00\x00\x01"s;
+  const auto steps = [](std::string_view coding, std::string_view body) {
+    ContentDecoder decoder(kLimit);
+    EXPECT_TRUE(decoder.begin(coding));
+    for (int count = 1;; ++count) {
+      const Result<bool> done = decoder.step(body, kExpandedAtOnce);
+      EXPECT_TRUE(done);
+      if (!done || *done) return count;
+    }
+  };
+  EXPECT_GE(steps("gzip", members), 50);
+  EXPECT_GE(steps("deflate", blocks), 7);
+}
+
 TEST(DecodeContent, RefusesBombs) {
   const std::string bomb = gzipped(std::string(64U << 20U, '0'));
   ASSERT_LT(bomb.size(), 400U << 10U);
