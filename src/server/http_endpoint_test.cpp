@@ -24,6 +24,23 @@ constexpr std::string_view kModernMeta =
 constexpr std::string_view kModernFields =
     "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: query\r\n";
 
+TEST_F(HttpEndpointTest, ALongMessageForWhichThereIsNoMemoryIs503) {
+  MemoryBudget none(0);
+  LongMessages messages(loop, nullptr, &none);
+  handle = [&](const HttpRequest& request, HttpExchangePtr exchange) {
+    const std::unique_ptr<LongMessage> message =
+        messages.parse(std::string(request.body), [] {}, {});
+    HttpRequest prepared = request;
+    prepared.body = message->text();
+    prepared.prepared = message.get();
+    endpoint->on_request(prepared, std::move(exchange));
+  };
+  for (const char* text : {kPing.data(), "[]"}) {
+    const std::string reply = ask(post("/mcp", text + std::string(100'000, ' ')), "\r\n\r\n");
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 503 "));
+  }
+}
+
 TEST_F(HttpEndpointTest, AnswersMessages) {
   EXPECT_THAT(ask(post("/mcp", kPing), kPong),
               StartsWith("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"));

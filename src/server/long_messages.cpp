@@ -5,15 +5,15 @@
 #include <string>
 #include <utility>
 
-#include "rpc/error_codes.hpp"
 #include "server/batch.hpp"
 #include "server/client_turns.hpp"
+#include "sluice/error.hpp"
 
 namespace sluice {
 namespace {
 
 MessageError no_memory() {
-  return {{kInternalError, "The server has no memory for this message; try it again", {}}, {}};
+  return {{kBusy, "The server has no memory for this message; try it again", {}}, {}};
 }
 
 }  // namespace

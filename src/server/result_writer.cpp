@@ -110,7 +110,9 @@ int http_status_of(const Error& error, const Revision* revision, bool has_id) {
   static constexpr int kOk = 200;
   static constexpr int kBadRequest = 400;
   static constexpr int kNotFound = 404;
-  if (!has_id) return kBadRequest;
+  static constexpr int kServiceUnavailable = 503;
+  // A message that could not be looked at for want of memory is not the client's fault.
+  if (!has_id) return error.code == kBusy ? kServiceUnavailable : kBadRequest;
   switch (error.code) {
     case kHeaderMismatch:
     case kMissingClientCapability:

@@ -55,7 +55,7 @@ void append_caching(std::string& members, const Caching& caching, const Revision
 Error spoken(Error error, const Revision& revision);
 
 /// The HTTP status that an error goes with: 200 unless the revision says otherwise (2026-07-28,
-/// Streamable HTTP) or there was no request to answer.
+/// Streamable HTTP) or there was no request to answer; 503 if there was no memory to look for one.
 int http_status_of(const Error& error, const Revision* revision, bool has_id);
 
 }  // namespace sluice
