@@ -131,7 +131,8 @@ class Call : public RequestLoop {
   std::optional<std::chrono::steady_clock::time_point> deadline() const;
 
   // What comes before the answer. False: the peer is slow, and nothing more should come before
-  // room(). In a blocking() handler they wait for room. What the caller did not ask for is dropped.
+  // room(). In a blocking() handler they wait for room, unless other jobs wait for its thread. What
+  // the caller did not ask for is dropped.
 
   /// Partial output: the `message` of a progress notification.
   bool text(std::string_view text) { return backend_->text(text); }

@@ -58,6 +58,9 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   [[nodiscard]] Executor& executor() const { return *loop_; }
   [[nodiscard]] bool is_running() const { return running_; }
 
+  /// Null: there are none.
+  [[nodiscard]] WorkerPool* workers() const { return workers_.get(); }
+
   bool over_ = false;
 
  private:

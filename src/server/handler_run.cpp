@@ -1,11 +1,14 @@
 #include "server/handler_run.hpp"
 
+#include <chrono>
 #include <semaphore>
 #include <stdexcept>
 
+#include "core/client.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/worker_pool.hpp"
 
 namespace sluice {
 namespace {
@@ -13,12 +16,21 @@ namespace {
 /// How many messages of a worker may be on their way to the loop.
 constexpr std::ptrdiff_t kMessagesUnderWay = 16;
 
-/// The call as a worker thread sees it: what it sends goes through the loop, which it waits for.
+/// How often a worker that waits for room looks whether others wait for it.
+constexpr std::chrono::milliseconds kPatience{100};
+
+/// The call as a worker thread sees it: what it sends goes through the loop, which it waits for. It
+/// waits for the caller's room too, unless others wait for the thread: then the client's share of
+/// the streams' memory takes what it says, and the call fails when that is used up.
 class WorkerCall final : public detail::CallBackend, private detail::LoopBackend {
  public:
-  WorkerCall(detail::CallBackend& call, std::shared_ptr<detail::Mailbox> mailbox)
+  /// `workers` runs it, and so outlives every call of it.
+  WorkerCall(detail::CallBackend& call, WorkerPool& workers,
+             std::shared_ptr<detail::Mailbox> mailbox)
       : call_(&call),
+        workers_(&workers),
         facts_(call.facts()),
+        client_(client_of(facts_.principal.id)),
         key_(call.idempotency_key()),
         mailbox_(std::move(mailbox)) {}
 
@@ -86,19 +98,27 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
 
   template <class Send>
   bool send(Send send) {
-    credits_->acquire();
+    while (!credits_->try_acquire_for(kPatience)) {
+      if (!waits_for_room_ || !workers_->is_wanted(client_)) continue;
+      waits_for_room_ = false;
+      credits_ = std::make_shared<Credits>(kMessagesUnderWay);
+    }
     // `call_` is there as long as the mailbox takes jobs.
-    mailbox_->post([call = call_, send = std::move(send), credit = Credit(credits_)]() mutable {
-      if (!send(*call)) call->when_room([credit = std::move(credit)] {});
+    mailbox_->post([call = call_, send = std::move(send), waits = waits_for_room_,
+                    credit = Credit(credits_)]() mutable {
+      if (!send(*call) && waits) call->when_room([credit = std::move(credit)] {});
     });
     return !facts_.stop.stop_requested();
   }
 
   detail::CallBackend* call_;
+  WorkerPool* workers_;
   detail::CallFacts facts_;
+  std::string client_;
   std::string key_;
   std::shared_ptr<detail::Mailbox> mailbox_;
   std::shared_ptr<Credits> credits_ = std::make_shared<Credits>(kMessagesUnderWay);
+  bool waits_for_room_ = true;
 };
 
 }  // namespace
@@ -228,7 +248,8 @@ detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
 }
 
 std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {
-  return std::make_shared<WorkerCall>(*this, mailbox());
+  if (workers() == nullptr) return nullptr;  // nothing runs that could use it
+  return std::make_shared<WorkerCall>(*this, *workers(), mailbox());
 }
 
 void HandlerRun::on_cancel() {

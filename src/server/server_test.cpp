@@ -467,6 +467,51 @@ TEST_F(PublicServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
   while (end.wait_for(0s) != std::future_status::ready) bench.run_all();
 }
 
+TEST_F(PublicServerTest, ABlockingHandlerWhoseClientDoesNotReadKeepsNoThreadFromOthers) {
+  Server narrow("test", "1", {.workers = 1});
+  std::promise<void> stopped;
+  bool endless = false;
+  narrow.tool("talk", "", blocking([&](Call& call) {
+                const std::string text(10'000, 'x');
+                for (int i = 0; endless || i < 200; ++i) {
+                  if (call.text(text)) continue;
+                  stopped.set_value();
+                  break;
+                }
+                return "said";
+              }));
+  narrow.tool("work", "", [](Call& call) -> Task<std::string> {
+    co_await call.in_background([] {});
+    co_return "done";
+  });
+  server = narrow;
+  serve();
+  for (const bool for_ever : {false, true}) {
+    endless = for_ever;
+    RecordingCaller unread;
+    bench.request("tools/call", modern("{}", R"("name":"talk")"), unread);
+    unread.channel().room = false;
+    RecordingCaller other("bob");
+    bench.request("tools/call", modern("{}", R"("name":"work")"), other);
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (other.channel().replies.empty() && std::chrono::steady_clock::now() < until) {
+      bench.run_all();
+    }
+    ASSERT_EQ(other.channel().replies.size(), 1U);
+    EXPECT_THAT(other.channel().replies[0], HasSubstr("done"));
+    if (for_ever) {
+      stopped.get_future().wait();
+      bench.run_all();
+    }
+    EXPECT_LT(unread.channel().written.size(), 1'000'000U);
+    unread.channel().drain();
+    bench.run_all();
+    EXPECT_THAT(unread.channel().written,
+                HasSubstr(for_ever ? "Your streams hold as much memory as they may" : "said"));
+    EXPECT_GT(unread.channel().written.size(), 2'000'000U);
+  }
+}
+
 TEST_F(PublicServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
   std::optional<Resolver<int>> resolver;
   server.tool("wait", "", [&resolver](Call& call) -> Task<Total> {

@@ -57,6 +57,17 @@ bool WorkerPool::drop(JobId id, std::string_view client) {
   return true;
 }
 
+bool WorkerPool::is_wanted(std::string_view client) {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(clients_, [&](const auto& each) {
+    const auto& [name, other] = each;
+    if (other.waiting.empty()) return false;
+    // An idle thread is about to take what may run.
+    const bool may_run = other.running < most_of_one_;
+    return name == client ? idle_ == 0 || !may_run : idle_ == 0 && may_run;
+  });
+}
+
 void WorkerPool::work() {
   std::unique_lock lock(mutex_);
   while (true) {

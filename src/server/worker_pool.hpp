@@ -40,6 +40,8 @@ class WorkerPool {
   void run(JobId id, std::string_view client, Job job, Job refuse = {});
   /// The job does not wait any more. False: it does not wait, for it has begun or been refused.
   bool drop(JobId id, std::string_view client);
+  /// Whether a job waits that could run if a thread that runs one of `client` became free.
+  [[nodiscard]] bool is_wanted(std::string_view client);
 
  private:
   struct Waiting {

@@ -59,6 +59,25 @@ TEST_F(WorkerPoolTest, OneThreadIsLeftForOthers) {
   go_on.count_down();
 }
 
+TEST_F(WorkerPoolTest, KnowsWhoseThreadsAreWanted) {
+  WorkerPool pool(2, 10);
+  hold(pool, "a");
+  EXPECT_FALSE(pool.is_wanted("a"));
+  // Its client may not have the other thread.
+  const WorkerPool::JobId own = say(pool, "a", "a");
+  EXPECT_TRUE(pool.is_wanted("a"));
+  EXPECT_FALSE(pool.is_wanted("b"));
+  hold(pool, "b");
+  EXPECT_TRUE(pool.is_wanted("a"));
+  EXPECT_FALSE(pool.is_wanted("b"));
+  EXPECT_TRUE(pool.drop(own, "a"));
+  EXPECT_FALSE(pool.is_wanted("a"));
+  say(pool, "c", "c");
+  EXPECT_TRUE(pool.is_wanted("a"));
+  EXPECT_TRUE(pool.is_wanted("b"));
+  go_on.count_down();
+}
+
 TEST_F(WorkerPoolTest, WhoHasMostWaitingMakesRoom) {
   WorkerPool pool(1, 4);
   hold(pool, "a");
