@@ -314,7 +314,9 @@ Result<FeatureAnswer> Dispatcher::subscribe(const json::object& params, const Sc
     return fail(kInvalidRequest,
                 "Invalid Request: subscriptions need a session; begin with initialize");
   }
-  if (Result<void> done = scope.session->subscribe(*uri); !done) {
+  if (Result<void> done =
+          scope.session->subscribe(*uri, streams_->streams().memory_of(scope.session->principal()));
+      !done) {
     return std::unexpected(std::move(done.error()));
   }
   return std::string();
@@ -486,12 +488,16 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
         tasks.push_back(std::move(task));
     }
   }
+  MemoryHold memory(streams_->streams().memory_of(caller.principal().id));
+  if (!memory.add(filter->memory())) {
+    return error(message.id, no_memory_for_subscriptions(), &revision, out);
+  }
   const Result<std::shared_ptr<PendingRequest>> call =
       open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
   if ((*call)->over()) return {.kind = Outcome::Kind::pending};
-  caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(tasks),
-                                     definition(), *changes_));
+  caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(memory),
+                                     std::move(tasks), definition(), *changes_));
   return {.kind = Outcome::Kind::pending};
 }
 

@@ -59,10 +59,11 @@ class Listening final : public ChangeListener,
                         public std::enable_shared_from_this<Listening> {
  public:
   Listening(std::shared_ptr<PendingRequest> call, const RequestId& id, SubscriptionFilter filter,
-            std::vector<std::shared_ptr<TaskRecord>> tasks)
+            MemoryHold memory, std::vector<std::shared_ptr<TaskRecord>> tasks)
       : call_(std::move(call)),
         meta_("\"" + std::string(kSubscriptionIdKey) + "\":" + id),
-        filter_(std::move(filter)) {
+        filter_(std::move(filter)),
+        memory_(std::move(memory)) {
     for (auto& task : tasks) {
       followers_.push_back(std::make_shared<Follower>(*this, std::move(task)));
     }
@@ -170,6 +171,7 @@ class Listening final : public ChangeListener,
   std::shared_ptr<PendingRequest> call_;
   std::string meta_;  // a member of `_meta`
   const SubscriptionFilter filter_;
+  MemoryHold memory_;  // of the filter
   std::vector<std::shared_ptr<Follower>> followers_;
   std::shared_ptr<Listening> self_;
   MissedChanges missed_;  // while there was no room
@@ -203,12 +205,22 @@ Result<SubscriptionFilter> SubscriptionFilter::decode(const json::object& params
   return filter;
 }
 
+std::size_t SubscriptionFilter::memory() const {
+  std::size_t bytes = 0;
+  for (const std::string& uri : uris) bytes += kPerSubscription + uri.size();
+  if (!task_ids) return bytes;
+  for (const std::string& id : *task_ids) bytes += kPerSubscription + id.size();
+  return bytes;
+}
+
 std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& call,
                                        const RequestId& id, SubscriptionFilter filter,
+                                       MemoryHold memory,
                                        std::vector<std::shared_ptr<TaskRecord>> tasks,
                                        const ServerDefinition& definition, Changes& changes) {
   if (!definition.announces_changes) filter = {.task_ids = std::move(filter.task_ids)};
-  const auto listening = std::make_shared<Listening>(call, id, std::move(filter), std::move(tasks));
+  const auto listening =
+      std::make_shared<Listening>(call, id, std::move(filter), std::move(memory), std::move(tasks));
   // First, so that the client misses nothing that happens after the acknowledgement.
   changes.add(call->executor(), listening);
   listening->start();

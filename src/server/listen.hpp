@@ -27,13 +27,16 @@ struct SubscriptionFilter {
 
   /// -32602 for what is ill-typed, or more than Session::kMaxSubscriptions resources or tasks.
   static Result<SubscriptionFilter> decode(const json::object& params);
+  /// Bytes that it takes.
+  [[nodiscard]] std::size_t memory() const;
 };
 
 /// Answers `call` by keeping it open: it is acknowledged, and told of the changes that `filter`
 /// names as long as its client listens. `id` is the request's. Of `tasks`, it is told how they are
-/// at first as well. What is returned keeps itself.
+/// at first as well. `memory` is the filter's. What is returned keeps itself.
 std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& call,
                                        const RequestId& id, SubscriptionFilter filter,
+                                       MemoryHold memory,
                                        std::vector<std::shared_ptr<TaskRecord>> tasks,
                                        const ServerDefinition& definition, Changes& changes);
 

@@ -124,17 +124,19 @@ struct ServerHost::State {
       : first(std::move(offer)),
         results(first->definition()),
         access(std::move(options.access)),
+        policy(options.limits, options.stream_memory, options.streams_per_client, 0),
         sessions(options.sessions, clock),
         connection_memory(options.connection_memory),
         calls(options.calls_per_client),
-        pool(options.threads),
-        policy(options.limits, options.stream_memory, options.streams_per_client,
-               options.max_streams / pool.size() + 1) {}
+        pool(options.threads) {
+    policy.max_streams = options.max_streams / pool.size() + 1;
+  }
 
   std::shared_ptr<const Offer> first;  // for what no later one changes
   ResultWriter results;
   AccessPolicy access;
   SteadyClock clock;
+  StreamPolicy policy;  // outlives all that draws on its memory
   SessionRegistry sessions;
   MemoryBudget connection_memory;
   ClientMemory client_buffers{connection_memory};
@@ -142,7 +144,6 @@ struct ServerHost::State {
   LoopPool pool;
   WorkerPool parsers{1, SIZE_MAX};   // of long messages, at most one a loop at a time
   WorkerPool checkers{1, SIZE_MAX};  // of what takes long to check, the same
-  StreamPolicy policy;
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::unique_ptr<Changes> changes;
   std::unique_ptr<TaskStore> tasks;

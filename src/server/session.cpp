@@ -40,6 +40,13 @@ Result<json::value> outcome_of(const json::object& body) {
 
 }  // namespace
 
+Error no_memory_for_subscriptions() {
+  return {kLimitReached,
+          "Your streams and subscriptions hold as much memory as they may; end some, or raise "
+          "streams.max_total_bytes",
+          {}};
+}
+
 Session::Session(std::string id, std::string principal, const Revision& revision,
                  const ClientCapabilities& capabilities, Duration resume_window)
     : id_(std::move(id)),
@@ -49,14 +56,19 @@ Session::Session(std::string id, std::string principal, const Revision& revision
       capabilities_(capabilities),
       resume_window_(resume_window) {}
 
-Result<void> Session::subscribe(const std::string& uri) {
+Result<void> Session::subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory) {
   const std::lock_guard lock(mutex_);
+  if (ended_) return over();
   if (subscriptions_.contains(uri)) return {};
   if (subscriptions_.size() >= kMaxSubscriptions) {
     return too_many(kMaxSubscriptions, "resource subscriptions");
   }
   if (subscribed_bytes_ + uri.size() > kMaxSubscribedBytes) {
     return too_many(kMaxSubscribedBytes, "bytes of URIs subscribed to");
+  }
+  if (subscriptions_.empty()) subscribed_memory_ = MemoryHold(std::move(memory));
+  if (!subscribed_memory_.add(kPerSubscription + uri.size())) {
+    return std::unexpected(no_memory_for_subscriptions());
   }
   subscriptions_.insert(uri);
   subscribed_bytes_ += uri.size();
@@ -65,7 +77,9 @@ Result<void> Session::subscribe(const std::string& uri) {
 
 void Session::unsubscribe(const std::string& uri) {
   const std::lock_guard lock(mutex_);
-  if (subscriptions_.erase(uri) > 0) subscribed_bytes_ -= uri.size();
+  if (subscriptions_.erase(uri) == 0) return;
+  subscribed_bytes_ -= uri.size();
+  subscribed_memory_.remove(kPerSubscription + uri.size());
 }
 
 bool Session::subscribed(const std::string& uri) const {
@@ -234,6 +248,8 @@ void Session::end() {
   for (const auto& [id, cancel] : calls_) cancel.post();
   for (const auto& [stream, reader] : readers_) reader.close.post();
   for (const Kept& each : kept_) each.discard();
+  subscriptions_.clear();
+  subscribed_memory_.release();
   // Whoever waits for them is being cancelled.
   expected.swap(expected_);
 }

@@ -22,6 +22,7 @@
 #include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
+#include "stream/client_memory.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
@@ -29,6 +30,11 @@ namespace sluice {
 /// What a request hears that names a session which is not there, or another principal's.
 inline constexpr std::string_view kNoSuchSession =
     "Session not found; it has ended or expired: begin another with initialize";
+
+/// What a client hears whose subscriptions find no memory.
+Error no_memory_for_subscriptions();
+/// Bytes that a subscription takes beside its URI.
+inline constexpr std::size_t kPerSubscription = 128;
 
 /// What the server and a client of the session eras (2024-11-05 to 2025-11-25) have agreed on with
 /// `initialize`, and what is under way between them. Its requests may be on any loop: thread-safe.
@@ -54,8 +60,10 @@ class Session {
   /// The least severe log messages wanted; without logging/setLevel the server decides: all.
   [[nodiscard]] LoggingLevel logging_level() const { return level_.load(); }
   void set_logging_level(LoggingLevel level) { level_.store(level); }
-  /// kLimitReached beyond kMaxSubscriptions and kMaxSubscribedBytes.
-  Result<void> subscribe(const std::string& uri);
+  /// They draw on `memory`, the share of the session's client, until the session ends; null: there
+  /// is no limit. kLimitReached beyond kMaxSubscriptions and kMaxSubscribedBytes, and without
+  /// memory.
+  Result<void> subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory = nullptr);
   void unsubscribe(const std::string& uri);
   [[nodiscard]] bool subscribed(const std::string& uri) const;
 
@@ -196,6 +204,7 @@ class Session {
   std::uint64_t last_number_ = 0;
   std::set<std::string, std::less<>> subscriptions_;
   std::size_t subscribed_bytes_ = 0;
+  MemoryHold subscribed_memory_;
   std::unordered_map<RequestId, PostedTask> calls_;
   std::unordered_map<RequestId, Expected> expected_;
   std::vector<std::string> elicitations_;  // in URL mode; the newest last

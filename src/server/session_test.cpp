@@ -161,6 +161,32 @@ TEST_F(SessionTest, LimitsTheBytesOfItsSubscriptions) {
   EXPECT_TRUE(session->subscribe("z"));
 }
 
+TEST_F(SessionTest, SubscriptionsDrawOnTheMemoryOfTheirClient) {
+  MemoryBudget budget(100'000);
+  ClientMemory clients(budget);
+  const std::string uri(20'000, 'x');
+  const auto subscribe = [&](Session& to, const std::string& uri_of) {
+    return to.subscribe(uri_of, clients.of(to.principal()));
+  };
+  EXPECT_TRUE(subscribe(*session, "a" + uri));
+  EXPECT_TRUE(subscribe(*session, "b" + uri));
+  EXPECT_TRUE(subscribe(*session, "b" + uri));
+  EXPECT_GT(budget.used(), 40'000U);
+  // Its client has no more in another session, and others have.
+  Session second("t", session->principal(), newest_revision(Era::legacy), {});
+  EXPECT_EQ(subscribe(second, "c" + uri).error().code, kLimitReached);
+  Session other("u", "bob", newest_revision(Era::legacy), {});
+  EXPECT_TRUE(subscribe(other, "c" + uri));
+  session->unsubscribe("a" + uri);
+  session->unsubscribe("a" + uri);
+  EXPECT_TRUE(subscribe(second, "c" + uri));
+  session->end();
+  second.end();
+  other.end();
+  EXPECT_EQ(budget.used(), 0U);
+  EXPECT_FALSE(subscribe(*session, "d"));
+}
+
 TEST_F(SessionTest, RemembersTheNewestElicitations) {
   for (std::size_t i = 0; i <= Session::kMaxElicitations; ++i) {
     session->ask_to_open("page-" + std::to_string(i));

@@ -129,18 +129,7 @@ Result<std::shared_ptr<ReplyChannel>> SharedReply::open(const RequestId& id,
 }
 
 bool SharedReply::reserve(std::size_t count, std::size_t ids) {
-  return draw(count * kRefusal + ids);
-}
-
-bool SharedReply::draw(std::size_t bytes) {
-  if (memory_ == nullptr) return true;
-  if (!memory_->try_acquire(bytes)) return false;
-  drawn_ += bytes;
-  return true;
-}
-
-void SharedReply::release() {
-  if (memory_ != nullptr) memory_->release(std::exchange(drawn_, 0));
+  return memory_.add(count * kRefusal + ids);
 }
 
 void SharedReply::respond(std::string_view message, const RequestId& id) {
@@ -152,7 +141,7 @@ void SharedReply::respond(std::string_view message, const RequestId& id) {
 }
 
 void SharedReply::collect(std::string_view message, const RequestId& id) {
-  if (message.size() <= kRefusal || draw(message.size())) {
+  if (message.size() <= kRefusal || memory_.add(message.size())) {
     collected_.emplace_back(message);
     return;
   }
@@ -163,7 +152,7 @@ bool SharedReply::write(std::string_view block) {
   if (output_ == nullptr || block.empty()) return true;
   if (form_ == Form::array_or_messages && !std::exchange(by_messages_, true)) {
     for (const std::string& message : std::exchange(collected_, {})) write_message(message);
-    release();
+    memory_.release();
   }
   room_ = output_->write(block);
   return room_;
@@ -192,7 +181,7 @@ std::string SharedReply::take_responses() {
     array.push_back(']');
   }
   collected_.clear();
-  release();
+  memory_.release();
   return array;
 }
 

@@ -30,7 +30,6 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   /// Responses that wait for others draw on `memory`; null: there is no limit.
   SharedReply(Form form, Executor& loop, std::shared_ptr<MemoryShare> memory = nullptr)
       : form_(form), loop_(&loop), memory_(std::move(memory)) {}
-  ~SharedReply() { release(); }
   SharedReply(const SharedReply&) = delete;
   SharedReply& operator=(const SharedReply&) = delete;
 
@@ -72,8 +71,6 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   bool write(std::string_view block);
   void write_message(std::string_view message);
   void collect(std::string_view message, const RequestId& id);
-  bool draw(std::size_t bytes);
-  void release();
   void remove(const Channel& channel);
   void check_end();
   void close();
@@ -84,8 +81,7 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   std::shared_ptr<ReplyChannel> output_;  // null before attach() and after the end
   std::vector<Channel*> channels_;        // each removes itself
   std::vector<std::string> collected_;
-  std::shared_ptr<MemoryShare> memory_;
-  std::size_t drawn_ = 0;  // of it
+  MemoryHold memory_;  // of these
   Executor::Task progress_task_;
   bool by_messages_ = form_ == Form::messages;
   bool room_ = true;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/memory_budget.hpp"
 
@@ -48,6 +49,41 @@ class MemoryShare {
 
   MemoryBudget* budget_;
   std::atomic<std::size_t> used_ = 0;
+};
+
+/// Bytes that one owner holds of a share, until it goes. Not thread-safe.
+class MemoryHold {
+ public:
+  /// Without a share there is no limit.
+  explicit MemoryHold(std::shared_ptr<MemoryShare> share = nullptr) : share_(std::move(share)) {}
+  ~MemoryHold() { release(); }
+  MemoryHold(MemoryHold&& other) noexcept
+      : share_(std::move(other.share_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryHold& operator=(MemoryHold&& other) noexcept {
+    std::swap(share_, other.share_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  /// False: they are not there.
+  [[nodiscard]] bool add(std::size_t bytes) {
+    if (share_ == nullptr) return true;
+    if (!share_->try_acquire(bytes)) return false;
+    bytes_ += bytes;
+    return true;
+  }
+  void remove(std::size_t bytes) {
+    if (share_ == nullptr) return;
+    bytes_ -= bytes;
+    share_->release(bytes);
+  }
+  void release() {
+    if (share_ != nullptr) share_->release(std::exchange(bytes_, 0));
+  }
+
+ private:
+  std::shared_ptr<MemoryShare> share_;
+  std::size_t bytes_ = 0;
 };
 
 /// The shares of all clients that have one. Thread-safe.

@@ -90,6 +90,12 @@ class StreamManager {
   std::shared_ptr<ChunkStream> start_private(std::string finder, std::string_view method,
                                              const std::string& client);
 
+  /// The share of `principal` in the memory of all streams, on which all else draws that a client
+  /// leaves with the server.
+  [[nodiscard]] std::shared_ptr<MemoryShare> memory_of(const std::string& principal) const {
+    return policy_->memory.of(principal);
+  }
+
   /// Errors: -32001 for an id nobody knows or of another principal, -32005 for one that expired.
   Result<std::shared_ptr<ChunkStream>> find(std::string_view id, std::string_view principal);
 
