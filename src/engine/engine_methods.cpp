@@ -9,14 +9,12 @@
 #include "protocol/parameters.hpp"
 #include "protocol/stream_params.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/kept_text.hpp"
 #include "server/metrics_text.hpp"
 #include "server/pending_request.hpp"
 
 namespace sluice {
 namespace {
-
-/// A tool's whole answer is kept until its end; beyond this it is cut off with an error.
-constexpr std::size_t kMaxToolText = std::size_t{16} << 20U;
 
 ChunkKind chunk_kind(Delta::Kind kind) {
   switch (kind) {
@@ -60,21 +58,16 @@ class CallOutput final : public GenerationOutput {
  public:
   /// `keep_text`: the result repeats what progress has shown.
   CallOutput(std::shared_ptr<PendingRequest> call, bool keep_text)
-      : call_(std::move(call)), keep_text_(keep_text) {}
+      : call_(std::move(call)), keep_text_(keep_text), text_(call_->memory()) {}
 
   bool append(const Delta& delta) override {
     if (delta.kind == Delta::Kind::text) {
-      if (keep_text_ && text_.size() < kMaxToolText) text_.append(delta.text);
-      return call_->emit(delta.text);
+      return (!keep_text_ || keep(text_, delta.text)) && call_->emit(delta.text);
     }
-    if (aside_ == nullptr) aside_ = std::make_unique<Aside>();
-    const bool is_call = delta.kind == Delta::Kind::tool_call;
-    std::string& text = is_call ? aside_->tool_calls : aside_->reasoning;
-    if (text.size() < kMaxToolText) {
-      if (is_call && !text.empty()) text.push_back(',');
-      text.append(delta.text);
-    }
-    return true;
+    if (aside_ == nullptr) aside_ = std::make_unique<Aside>(call_->memory());
+    if (delta.kind != Delta::Kind::tool_call) return keep(aside_->reasoning, delta.text);
+    return (aside_->tool_calls.text().empty() || keep(aside_->tool_calls, ",")) &&
+           keep(aside_->tool_calls, delta.text);
   }
   void flush() override { call_->flush(); }
 
@@ -84,33 +77,45 @@ class CallOutput final : public GenerationOutput {
       call_->complete({.text = completion.error->message, .is_error = true});
       return;
     }
-    if (text_.size() >= kMaxToolText) {
+    if (text_.is_too_long() || (aside_ != nullptr && aside_->is_too_long())) {
       call_->complete({.text = "The answer is too long for a tool's result; ask for it with run",
                        .is_error = true});
       return;
     }
     std::string structured = "{";
     structured.append(completion_members(completion));
-    if (aside_ != nullptr && !aside_->reasoning.empty()) {
+    if (aside_ != nullptr && !aside_->reasoning.text().empty()) {
       structured.append(R"(,"reasoning":)");
-      append_json_string(structured, aside_->reasoning);
+      append_json_string(structured, aside_->reasoning.text());
     }
-    if (aside_ != nullptr && !aside_->tool_calls.empty()) {
-      structured.append(R"(,"tool_calls":[)").append(aside_->tool_calls).append("]");
+    if (aside_ != nullptr && !aside_->tool_calls.text().empty()) {
+      structured.append(R"(,"tool_calls":[)").append(aside_->tool_calls.text()).append("]");
     }
     structured.push_back('}');
-    call_->complete({.text = std::move(text_), .structured = std::move(structured)});
+    call_->complete({.text = text_.take(), .structured = std::move(structured)});
   }
 
  private:
   struct Aside {
-    std::string reasoning;
-    std::string tool_calls;  // JSON, separated by commas
+    explicit Aside(const std::shared_ptr<MemoryShare>& memory)
+        : reasoning(memory), tool_calls(memory) {}
+    [[nodiscard]] bool is_too_long() const {
+      return reasoning.is_too_long() || tool_calls.is_too_long();
+    }
+    KeptText reasoning;
+    KeptText tool_calls;  // JSON, separated by commas
   };
+
+  /// False: there is no memory for it, and the call has failed.
+  bool keep(KeptText& to, std::string_view text) {
+    if (to.append(text)) return true;
+    call_->abandon(KeptText::no_memory());
+    return false;
+  }
 
   std::shared_ptr<PendingRequest> call_;
   bool keep_text_;
-  std::string text_;
+  KeptText text_;
   std::unique_ptr<Aside> aside_;  // if the model makes more than text
 };
 

@@ -504,6 +504,29 @@ TEST_F(DispatcherTest, ACallMayFollowAStream) {
   EXPECT_EQ(error_code(caller.channel().replies[0]), -32001);
 }
 
+TEST_F(DispatcherTest, TheTextOfAFollowedStreamDrawsOnItsClientsMemory) {
+  const std::shared_ptr<ChunkStream> stream = bench.start(0);
+  call_later();
+  bench.calls.back()->follow(std::string(stream->id()));
+  const std::size_t before = bench.policy.budget.used();
+  stream->append(ChunkKind::text, std::string(100'000, 'x'));
+  bench.run_all();
+  EXPECT_GT(bench.policy.budget.used(), before + 99'000);
+  // Somebody else has all the rest.
+  const std::size_t rest = bench.policy.budget.limit() - bench.policy.budget.used() - 150'000;
+  ASSERT_TRUE(bench.policy.budget.try_acquire(rest));
+  stream->append(ChunkKind::text, "more");
+  bench.run_all();
+  EXPECT_THAT(caller.channel().written,
+              ::testing::HasSubstr("the whole text of this call's result"));
+  EXPECT_TRUE(bench.calls.back()->over());
+  bench.policy.budget.release(rest);
+  bench.calls.clear();
+  stream->discard();
+  bench.run_all();
+  EXPECT_EQ(bench.policy.budget.used(), 0U);
+}
+
 TEST_F(DispatcherTest, ACallThatIsRefusedRunsNoHandler) {
   const std::string params = modern(R"("name":"later")", R"("progressToken":"p")");
   const std::size_t most = bench.quota.limit();

@@ -6,12 +6,10 @@
 
 #include "core/json.hpp"
 #include "protocol/chunk_json.hpp"
+#include "server/kept_text.hpp"
 
 namespace sluice {
 namespace {
-
-/// The whole text of a tool's result is kept until its end, up to this many bytes.
-constexpr std::size_t kMaxText = std::size_t{16} << 20U;
 
 /// Chunks as JSON objects, one a line: they are decoded again on the call's loop.
 class LineEncoder final : public ChunkEncoder {
@@ -27,7 +25,8 @@ const LineEncoder kLineEncoder;
 /// One call that follows a stream. Kept by the call's producer slot and by its subscription's sink.
 class Follower final : public StreamProducer, public std::enable_shared_from_this<Follower> {
  public:
-  explicit Follower(std::shared_ptr<PendingRequest> call) : call_(std::move(call)) {}
+  explicit Follower(std::shared_ptr<PendingRequest> call)
+      : call_(std::move(call)), text_(call_->memory()) {}
 
   void attach(std::unique_ptr<Subscription> subscription) {
     if (call_ == nullptr) return;
@@ -64,7 +63,10 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
       return true;
     }
     const json::string& delta = members.at("delta").get_string();
-    if (text_.size() < kMaxText) text_.append(delta);
+    if (!text_.append(delta)) {
+      fail(KeptText::no_memory());
+      return true;
+    }
     return delta.empty() || call_->emit(delta);
   }
 
@@ -74,11 +76,17 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
       call->complete({.text = std::string(error->at("message").get_string()), .is_error = true});
       return;
     }
+    if (text_.is_too_long()) {
+      call->complete(
+          {.text = "The answer is too long for a tool's result; read the stream with run",
+           .is_error = true});
+      return;
+    }
     json::object structured;
     for (const char* name : {"finish_reason", "usage", "timings"}) {
       if (const json::value* value = last.if_contains(name)) structured[name] = *value;
     }
-    call->complete({.text = std::move(text_), .structured = to_json(structured)});
+    call->complete({.text = text_.take(), .structured = to_json(structured)});
   }
 
   std::shared_ptr<PendingRequest> leave() {
@@ -92,7 +100,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
 
   std::shared_ptr<PendingRequest> call_;
   std::unique_ptr<Subscription> subscription_;
-  std::string text_;
+  KeptText text_;
 };
 
 class FollowerSink final : public BlockSink {

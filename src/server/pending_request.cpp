@@ -63,6 +63,10 @@ const ClientCapabilities& PendingRequest::client() const {
   return session_ != nullptr ? session_->capabilities() : context().capabilities;
 }
 
+std::shared_ptr<MemoryShare> PendingRequest::memory() const {
+  return calls_ == nullptr ? nullptr : calls_->streams().streams().memory_of(principal().id);
+}
+
 std::string_view PendingRequest::task_meta() const {
   return task() == nullptr ? std::string_view() : task()->meta();
 }

@@ -23,6 +23,7 @@
 #include "server/request_watch.hpp"
 #include "server/session.hpp"
 #include "server/task_record.hpp"
+#include "stream/client_memory.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
@@ -147,6 +148,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] const std::string& idempotency_key();
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
+  /// Its client's share in the memory of all streams; null once it is over.
+  [[nodiscard]] std::shared_ptr<MemoryShare> memory() const;
   /// Those of its loop; null once it is over.
   [[nodiscard]] Calls* calls() const { return calls_; }
   /// The loop this call belongs to.

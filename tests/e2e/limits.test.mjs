@@ -77,6 +77,28 @@ test('bytes over all streams: producers pause, and all of them finish once read'
   for (const text of texts) assert.equal(wire.count_numbers(text), count);
 });
 
+test('the text that a result repeats is part of them: its call fails when there is none', async (t) => {
+  const total = String(256 * 1024);
+  const server = await start_server(t, [
+    wire.flag.max_bytes,
+    total,
+    wire.flag.max_total_bytes,
+    total,
+  ]);
+  const client = new HttpClient(server);
+  const generate = (count) => [
+    'tools/call',
+    { name: 'generate', arguments: { prompt: 'x', count, interval_us: 0 } },
+  ];
+  assert.equal(await client.code_of(...generate(20_000)), -31010);
+  const { content } = await client.call(...generate(100));
+  assert.equal(wire.count_numbers(content[0].text), 100);
+  await until(
+    async () => (await server.metric(wire.metric.stream_bytes)) === 0,
+    'what failed has given its memory back',
+  );
+});
+
 test('streams per client: one too many is refused, others are not concerned', async (t) => {
   const server = await start_server(t, [wire.flag.per_client, '3']);
   const client = new HttpClient(server);
