@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <thread>
@@ -19,6 +20,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 
 struct Add {
   int a;
