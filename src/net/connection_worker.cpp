@@ -55,13 +55,18 @@ void ConnectionWorker::unlist(Connection& connection) {
 
 void ConnectionWorker::give(Connection& connection, std::uint16_t worker) {
   ConnectionWorker& taker = *(*workers_)[worker];
-  unlist(connection);
-  RefPtr<Connection> given(&connection);
-  connection.release_reference();
-  taker.loop.post([&taker, given = std::move(given)] {
-    taker.note_time();
-    given->arrive(taker);
-  });
+  const RefPtr<Connection> given(&connection);
+  remove(connection);
+  try {
+    taker.loop.post([&taker, given] {
+      taker.note_time();
+      given->arrive(taker);
+    });
+  } catch (...) {
+    // It is still one of this worker's, which tears it down.
+    add(connection);
+    throw;
+  }
 }
 
 std::uint16_t ConnectionWorker::number_of(const Executor& its_loop) const {

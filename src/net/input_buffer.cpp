@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace sluice {
@@ -14,6 +13,12 @@ constexpr std::size_t kTextCapacity = 1024;
 constexpr std::size_t kMaxPooledText = std::size_t{64} << 10U;
 
 }  // namespace
+
+BufferPool::BufferPool(MemoryBudget* budget) : budget_(budget) {
+  // So that to give something back needs no memory.
+  inputs_.reserve(kPooledInputs);
+  texts_.reserve(kPooledTexts);
+}
 
 std::span<char> BufferPool::scratch() {
   if (scratch_ == nullptr) scratch_.reset(new char[kScratchSize]);
@@ -27,7 +32,7 @@ std::unique_ptr<char[]> BufferPool::take_input() {
   return buffer;
 }
 
-void BufferPool::give_input(std::unique_ptr<char[]> buffer) {
+void BufferPool::give_input(std::unique_ptr<char[]> buffer) noexcept {
   if (inputs_.size() < kPooledInputs) inputs_.push_back(std::move(buffer));
 }
 
@@ -45,11 +50,7 @@ std::string BufferPool::take_text() {
 void BufferPool::give_text(std::string text) noexcept {
   if (texts_.size() >= kPooledTexts || text.capacity() > kMaxPooledText) return;
   text.clear();
-  try {
-    texts_.push_back(std::move(text));
-  } catch (const std::bad_alloc&) {
-    // It is only not used again.
-  }
+  texts_.push_back(std::move(text));
 }
 
 std::span<char> InputBuffer::room() {
@@ -105,7 +106,7 @@ bool InputBuffer::settle() {
   return is_kept;
 }
 
-void InputBuffer::disown() {
+void InputBuffer::disown() noexcept {
   if (owned_ != nullptr && capacity_ == BufferPool::kInputSize) {
     pool_->give_input(std::move(owned_));
   }

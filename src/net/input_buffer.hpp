@@ -20,7 +20,7 @@ inline constexpr int kReadsInARow = 4;
 class BufferPool {
  public:
   /// What is large draws on `budget`, which outlives the pool; null: there is no limit.
-  explicit BufferPool(MemoryBudget* budget = nullptr) : budget_(budget) {}
+  explicit BufferPool(MemoryBudget* budget = nullptr);
 
   static constexpr std::size_t kInputSize = 4096;
   static constexpr std::size_t kScratchSize = std::size_t{64} << 10U;
@@ -30,7 +30,7 @@ class BufferPool {
 
   /// A buffer of kInputSize bytes.
   [[nodiscard]] std::unique_ptr<char[]> take_input();
-  void give_input(std::unique_ptr<char[]> buffer);
+  void give_input(std::unique_ptr<char[]> buffer) noexcept;
 
   /// An empty string with some capacity.
   [[nodiscard]] std::string take_text();
@@ -83,7 +83,7 @@ class InputBuffer {
 
  private:
   bool own(std::size_t capacity);
-  void disown();
+  void disown() noexcept;
 
   BufferPool* pool_;
   char* data_ = nullptr;  // owned_ or the scratch

@@ -212,7 +212,7 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
   std::string message;
   offer_->results().append_input_required(message, id(), *context().revision, *rounds(),
                                           asked.missing());
-  StreamProducer* const producer = producer_;
+  StreamProducer* const producer = std::exchange(producer_, nullptr);
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   conclude({.response = std::move(message)});
   if (producer != nullptr) producer->on_cancel();
@@ -315,7 +315,7 @@ void PendingRequest::conclude(CallAnswer answer, std::optional<int> error) {
 
 void PendingRequest::stop(bool leaves_outlet) {
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
-  StreamProducer* const producer = producer_;
+  StreamProducer* const producer = std::exchange(producer_, nullptr);
   const std::shared_ptr<CallOutlet> outlet = end();
   if (outlet == nullptr) return;
   if (rare_ != nullptr) rare_->watch = nullptr;
@@ -329,7 +329,7 @@ void PendingRequest::cancel() {
 
 void PendingRequest::abandon(const Error& error) {
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
-  StreamProducer* const producer = producer_;
+  StreamProducer* const producer = std::exchange(producer_, nullptr);
   fail(error);
   if (producer != nullptr) producer->on_cancel();
 }
