@@ -38,7 +38,7 @@ struct LlamaOptions {
   std::string backend = "auto";      // "auto", "cpu", or one of llama_devices()
   std::int32_t gpu_layers = -1;      // -1: all that fit
   FlashAttention flash_attention = FlashAttention::automatic;
-  std::uint32_t batch_tokens = 1024;  // most prompt tokens in one step
+  std::uint32_t batch_tokens = 2048;  // most prompt tokens in one step
   std::uint32_t max_queue = 256;      // requests waiting beyond those that have a slot
   bool share_prefixes = false;        // what one principal's prompt left may serve another's; then
                                       // usage.cached_tokens tells what others asked

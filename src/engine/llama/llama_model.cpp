@@ -28,7 +28,8 @@ namespace {
 constexpr std::uint64_t kTinyModel = 50'000'000;
 constexpr std::uint32_t kCellsPadding = 256;  // llama.cpp rounds a sequence's cells up to this
 constexpr std::uint32_t kLeastContext = 512;
-/// Prompt tokens that are computed together; more would take memory and save no time.
+/// Tokens that are computed together: more would take memory and save no time, and ggml attends for
+/// 64 of a sequence at once, which this is for each of 1, 2, 4 or 8 sequences.
 constexpr std::uint32_t kComputedTogether = 512;
 
 std::unexpected<Error> refuse(ModelFault fault, std::string message) {
@@ -236,7 +237,7 @@ Result<LoadedModel> load(const LlamaOptions& options, const std::function<bool(f
   params.n_ctx = static_cast<std::uint32_t>(padded(*context_tokens) * loaded.slots);
   params.n_seq_max = loaded.slots;
   params.n_batch = loaded.batch_tokens + loaded.slots;
-  params.n_ubatch = std::min(loaded.batch_tokens, kComputedTogether) + loaded.slots;
+  params.n_ubatch = std::min(params.n_batch, std::max(kComputedTogether, loaded.slots));
   params.n_threads = static_cast<std::int32_t>(threads);
   params.n_threads_batch =
       static_cast<std::int32_t>(options.batch_threads != 0 ? options.batch_threads : threads);

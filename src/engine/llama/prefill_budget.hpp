@@ -18,16 +18,18 @@ namespace sluice {
 /// A step is as long for all who are in it. So prompts come in pieces that keep it short, whatever
 /// the machine and the model: the others' next token, a cancellation and whoever is new wait for at
 /// most one. Half of that is for the oldest prompt, and the rest for the shortest, so that neither
-/// waits for the other for long. Short prompts, though, go in whole while those who wait for their
-/// first token are not fewer than those who are answered: one long pause for a few costs less than
-/// many for all.
+/// waits for the other for long. Pieces have a size that is worth a step, though, unless that takes
+/// as long as a step without answers may: each further step puts the first token off by what the
+/// answers take, and small pieces cost more a token. And short prompts go in whole while those who
+/// wait for their first token are not fewer than those who are answered: one long pause for a few
+/// costs less than many for all.
 class PrefillBudget {
  public:
   static constexpr std::uint32_t kFirst = 64;  // while nothing is known
   static constexpr std::uint32_t kLeast = 16;
-  static constexpr std::uint32_t kShort = 256;  // the rest of a prompt that may go in whole
+  static constexpr std::uint32_t kPiece = 256;  // is worth a step; what is left of a short prompt
 
-  /// `most` tokens a step; `pause` is what a step may take beside answers, `idle` without any.
+  /// `most` tokens a step; `pause` is what a step should take beside answers, `idle` what any may.
   explicit PrefillBudget(std::uint32_t most, Duration pause = std::chrono::milliseconds(200),
                          Duration idle = std::chrono::seconds(1))
       : most_(std::max(most, kLeast)), pause_(pause), idle_(idle) {}
@@ -44,7 +46,8 @@ class PrefillBudget {
       room -= piece;
       return piece;
     };
-    std::uint32_t left = tokens_within(answers == 0 ? idle_ : pause_);
+    std::uint32_t left = tokens_within(idle_);
+    if (answers > 0) left = std::max(tokens_within(pause_), std::min(kPiece, left));
     if (missing.size() > 1) left -= give(0, left / 2);
     std::vector<std::size_t> shortest(missing.size());
     std::iota(shortest.begin(), shortest.end(), 0);
@@ -53,7 +56,7 @@ class PrefillBudget {
     if (missing.size() < answers) return pieces;
     for (std::size_t i = 0; i < missing.size(); ++i) {
       const std::uint32_t rest = missing[i] - pieces[i];
-      if (rest <= kShort && rest <= room) give(i, rest);
+      if (rest <= kPiece && rest <= room) give(i, rest);
     }
     return pieces;
   }

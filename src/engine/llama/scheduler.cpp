@@ -234,39 +234,42 @@ void Scheduler::place(const RunPtr& run) {
   run->phase = LlamaRun::Phase::prefill;
 }
 
-/// Fills the batch: every answer's last token, then pieces of prompts, in order of arrival. False
-/// if there is nothing to compute.
+/// Fills the batch: every answer's last token, and pieces of prompts. False if there is nothing to
+/// compute.
 bool Scheduler::build_batch() {
-  batch_.n_tokens = 0;
+  std::size_t answers = 0;
   std::vector<std::size_t> prompts;
+  const auto missing_of = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(slots_[i].run->tokens.size() - slots_[i].tokens.size());
+  };
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     slot.added = 0;
     slot.output = -1;
     if (slot.run == nullptr || slot.run->delivery.paused()) continue;
-    if (slot.run->tokens.size() - slot.tokens.size() == 1) {
-      add_to_batch(i, 1);
+    if (missing_of(i) == 1) {
+      slot.added = 1;
+      ++answers;
     } else {
       prompts.push_back(i);
     }
   }
   std::ranges::sort(prompts, {}, [&](std::size_t i) { return slots_[i].run->place.arrival; });
   std::vector<std::uint32_t> missing;
-  for (const std::size_t i : prompts) {
-    missing.push_back(
-        static_cast<std::uint32_t>(slots_[i].run->tokens.size() - slots_[i].tokens.size()));
-  }
-  const auto pieces = budget_.share(missing, static_cast<std::size_t>(batch_.n_tokens));
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
-    if (pieces[i] > 0) add_to_batch(prompts[i], pieces[i]);
-  }
+  for (const std::size_t i : prompts) missing.push_back(missing_of(i));
+  const auto pieces = budget_.share(missing, answers);
+  for (std::size_t i = 0; i < prompts.size(); ++i) slots_[prompts[i]].added = pieces[i];
+  // In the order of the slots, because llama.cpp computes together what follows one another in it.
+  batch_.n_tokens = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) add_to_batch(i);
   return batch_.n_tokens > 0;
 }
 
-void Scheduler::add_to_batch(std::size_t index, std::uint32_t count) {
+/// Adds as many of a slot's missing tokens as it has in this step.
+void Scheduler::add_to_batch(std::size_t index) {
   Slot& slot = slots_[index];
-  const std::vector<llama_token>& tokens = slot.run->tokens;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < slot.added; ++i) {
+    const std::vector<llama_token>& tokens = slot.run->tokens;
     const std::size_t position = slot.tokens.size() + i;
     const std::int32_t at = batch_.n_tokens++;
     batch_.token[at] = tokens[position];
@@ -276,7 +279,6 @@ void Scheduler::add_to_batch(std::size_t index, std::uint32_t count) {
     batch_.logits[at] = static_cast<std::int8_t>(position + 1 == tokens.size());
     if (position + 1 == tokens.size()) slot.output = at;
   }
-  slot.added = count;
 }
 
 /// One step of the model.

@@ -74,7 +74,7 @@ class Scheduler {
   bool begin(const RunPtr& run);
   void place(const RunPtr& run);
   bool build_batch();
-  void add_to_batch(std::size_t slot, std::uint32_t count);
+  void add_to_batch(std::size_t slot);
   int compute();
   void after_step(int status);
   void sample(Slot& slot);
