@@ -21,7 +21,7 @@ inline constexpr std::size_t kCompressedAtOnce = std::size_t{64} << 10U;
 /// How many bytes of a request (WorkLimits) cost as much as to compress one.
 inline constexpr std::size_t kCompressionCost = 4;
 
-/// Bytes that are expanded at once: read, or come out.
+/// Bytes that come out at once; what is read counts as several.
 inline constexpr std::size_t kExpandedAtOnce = std::size_t{128} << 10U;
 /// How many of them cost as much as a byte of a request.
 inline constexpr std::size_t kExpandedPerCost = 2;
@@ -63,9 +63,11 @@ class ContentDecoder {
   static Result<void> check(std::string_view content_encoding);
   /// Errors as check().
   Result<void> begin(std::string_view content_encoding);
-  /// Goes on with `body`, the whole of it each time, until about `most` bytes have been read or
-  /// have come out. True when it is done. Errors: 400 broken data, 413 too many bytes come out.
+  /// Goes on with `body`, the whole of it each time, until about `most` has been done of what
+  /// work() counts. True when it is done. Errors: 400 broken data, 413 too many bytes come out.
   Result<bool> step(std::string_view body, std::size_t most);
+  /// How many bytes have come out, of each coding; what takes longer counts as more.
+  [[nodiscard]] std::size_t work() const { return work_; }
   [[nodiscard]] std::size_t held_bytes() const;
   /// What has come out.
   [[nodiscard]] std::string take() { return std::move(out_); }
@@ -77,6 +79,7 @@ class ContentDecoder {
   std::vector<std::unique_ptr<Stage>> stages_;  // what is left to be undone, the first last
   std::string in_;                              // what the stage before has made of the body
   std::string out_;
+  std::size_t work_ = 0;
   bool is_first_ = true;  // the stage reads the body itself
 };
 
@@ -98,13 +101,13 @@ class MessageInflater {
   MessageInflater(MessageInflater&& other) noexcept;
   MessageInflater& operator=(MessageInflater&&) = delete;
 
-  /// Goes on with `payload`, the whole of it each time, until kExpandedAtOnce bytes have been read
-  /// or have come out. True when it is done. Errors: 1007 broken data, 1009 too many bytes come
+  /// Goes on with `payload`, the whole of it each time, until kExpandedAtOnce has been done of what
+  /// work() counts. True when it is done. Errors: 1007 broken data, 1009 too many bytes come
   /// out.
   Result<bool> step(std::string_view payload);
   /// What has come out.
   [[nodiscard]] std::string_view text() const { return text_; }
-  /// How many bytes have been read or have come out; what takes longer counts as more.
+  /// How many bytes have come out; what takes longer counts as more.
   [[nodiscard]] std::size_t work() const;
   [[nodiscard]] std::size_t held_bytes() const;
 

@@ -84,7 +84,8 @@ void ServerExchange::open(Connection& connection, ServerHttp& http, const HttpRe
   keep_alive_ = keep_alive;
   is_head_ = request.method == Method::head;
   minor_version_ = static_cast<std::uint8_t>(request.minor_version);
-  const std::string_view coding = request.header(KnownHeader::accept_encoding);
+  std::string all;
+  const std::string_view coding = request.list(KnownHeader::accept_encoding, all);
   accepts_gzip_ =
       coding.data() != nullptr && http.worker().options.gzip_threshold > 0 && accepts_gzip(coding);
 }
@@ -343,18 +344,19 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
                                                       const WebSocketOptions& options,
                                                       std::unique_ptr<WebSocketHandler> handler) {
   if (state_ != State::unanswered || !connection_->may_send()) return nullptr;
-  const std::string_view upgrade = request.header(KnownHeader::upgrade);
-  if (!list_has_token(upgrade, "websocket") ||
-      !list_has_token(request.header(KnownHeader::connection), "upgrade")) {
+  std::string all;
+  if (!list_has_token(request.list(KnownHeader::upgrade, all), "websocket") ||
+      !list_has_token(request.list(KnownHeader::connection, all), "upgrade")) {
     reject_upgrade(426, "Connect with WebSocket here\n",
                    {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}});
     return nullptr;
   }
   const std::string_view key = request.header(KnownHeader::sec_websocket_key);
-  if (request.method != Method::get || request.minor_version < 1 || !is_websocket_key(key)) {
+  if (request.method != Method::get || request.minor_version < 1 || !is_websocket_key(key) ||
+      request.repeated(KnownHeader::sec_websocket_key)) {
     reject_upgrade(400,
                    "Not a WebSocket handshake (RFC 6455, section 4.2.1): it is a GET over HTTP/1.1 "
-                   "whose Sec-WebSocket-Key is 16 bytes in Base64\n",
+                   "whose one Sec-WebSocket-Key is 16 bytes in Base64\n",
                    {});
     return nullptr;
   }
@@ -366,7 +368,6 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
   }
   std::optional<std::string> deflate;
   if (options.deflate) {
-    std::string all;
     deflate = negotiate_deflate(request.list(KnownHeader::sec_websocket_extensions, all));
   }
   std::string& out = connection_->output();

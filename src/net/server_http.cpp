@@ -98,6 +98,8 @@ bool ServerHttp::take_request(InputBuffer& input) {
     head_scanned_ = static_cast<std::uint32_t>(input.size());
     return false;
   }
+  head.request.peer = connection_.peer();
+  head.request.tls = connection_.is_tls();
 
   std::string all;
   const std::string_view coding = head.request.list(KnownHeader::content_encoding, all);
@@ -190,8 +192,9 @@ bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
       return false;
     }
   }
+  const std::size_t before = coded_->decoder.work();
   const Result<bool> done = coded_->decoder.step(body, kExpandedAtOnce);
-  connection_.worked(kExpandedAtOnce / kExpandedPerCost);
+  connection_.worked((coded_->decoder.work() - before) / kExpandedPerCost);
   if (!done) {
     refuse(done.error());
     return false;
@@ -309,8 +312,6 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   ServerCounters::add(worker_->counters.requests_total);
   HttpRequest& request = head.request;
   request.body = body;
-  request.peer = connection_.peer();
-  request.tls = connection_.is_tls();
   const std::unique_ptr<HeadVerdict> verdict = std::move(verdict_);
   request.verdict = verdict.get();
   // Counted: its handles decide when it goes.

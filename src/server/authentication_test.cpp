@@ -37,6 +37,7 @@ class Users final : public Authenticator {
  public:
   std::expected<Principal, Refusal> authenticate(const RequestHead& head) override {
     asked.push_back(std::string(head.method()) + " " + std::string(head.target()));
+    from = head.address();
     const auto user = head.field("X-User");
     if (!user) {
       return std::unexpected(Refusal::unauthorized("Say who you are", "Bearer realm=\"users\""));
@@ -47,6 +48,7 @@ class Users final : public Authenticator {
   }
 
   std::vector<std::string> asked;
+  std::string from;  // the address of who was asked about last
 };
 
 class AuthenticationTest : public EndpointTest {
@@ -129,12 +131,14 @@ TEST_F(AuthenticationTest, ItIsAskedOncePerRequestHoweverItComes) {
   Peer peer = connect_to_endpoint();
   for (const auto& pieces : requests) {
     users->asked.clear();
+    users->from.clear();
     for (const std::string& piece : pieces) {
       peer.send(piece);
       settle();
     }
     ASSERT_TRUE(peer.expect(kPong)) << pieces.front();
     EXPECT_THAT(users->asked, ElementsAre("POST /mcp"));
+    EXPECT_EQ(users->from, "127.0.0.1") << pieces.front();
   }
 }
 

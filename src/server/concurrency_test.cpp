@@ -380,6 +380,24 @@ TEST_F(ConcurrencyTest, AQuestionWhoseTimeIsOverIsTakenBack) {
   EXPECT_EQ(answer(), "went on");
 }
 
+TEST_F(ConcurrencyTest, TheCallMayEndWhileItsQuestionIsTakenBack) {
+  Server server("test", "1", {.workers = 1});
+  server.tool("it", "", [this](Call& call) -> Task<std::string> {
+    const Life life(*this, "call");
+    co_await when_all(with_timeout(1s, call.ask({{.method = "roots/list"}})), call.sleep(1h));
+    co_return "never";
+  });
+  serve(server);
+  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{"roots":{}})",
+                caller);
+  bench.request("tools/call", R"("name":"it")", caller);
+  bench.run_all();
+  // There is no room for the news.
+  caller.channel().when_written = [this] { caller.channel().close(); };
+  pass(1s);
+  EXPECT_THAT(said, ElementsAre("call begins", "call ends"));
+}
+
 TEST_F(ConcurrencyTest, ATimeMayBeAnything) {
   run([this](Call& call) -> Task<std::string> {
     co_await with_timeout(std::chrono::nanoseconds::max(), call.sleep(1s));
@@ -605,7 +623,9 @@ TEST_F(ConcurrencyTest, AQuestionMayBeAnsweredTooLate) {
   bench.request("tools/call", R"("name":"it","arguments":{})", caller);
   const auto question_id = [this] {
     const std::string& written = caller.channel().written;
-    return to_json(parse_json(written.substr(written.rfind("data: ") + 6)).value().at("id"));
+    const std::size_t at = written.rfind(R"(,"method":"elicitation/create")");
+    const std::size_t from = written.rfind(R"("id":)", at) + 5;
+    return written.substr(from, at - from);
   };
   const auto answer_with = [this](const std::string& id, std::string_view sure) {
     bench.send(R"({"jsonrpc":"2.0","id":)" + id +

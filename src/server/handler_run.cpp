@@ -244,7 +244,16 @@ detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
                     });
   // The client is asked by the result: this run does not go on.
   if (request_->over()) on_cancel();
-  return withdraw;
+  if (!withdraw) return {};
+  // Later: who lets go of it is being destroyed, and the client may have no room for the news,
+  // which ends the call.
+  return [&loop = request_->executor(), withdraw = std::move(withdraw)]() mutable noexcept {
+    try {
+      loop.post(std::move(withdraw));
+    } catch (const std::bad_alloc&) {
+      // The end of the call takes it back.
+    }
+  };
 }
 
 std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {

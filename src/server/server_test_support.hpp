@@ -36,6 +36,7 @@ class RecordingChannel final : public ReplyChannel {
   bool write(std::string_view block) override {
     written.append(block);
     check_events();
+    if (const auto told = std::exchange(when_written, {})) told();
     return room;
   }
   bool write(const Bytes& block) override { return write(block.view()); }
@@ -69,7 +70,8 @@ class RecordingChannel final : public ReplyChannel {
   }
   [[nodiscard]] bool waits_for_close() const { return static_cast<bool>(close_task_); }
 
-  SentCheck check;  // of the request that this is the way back of
+  std::function<void()> when_written;  // once
+  SentCheck check;                     // of the request that this is the way back of
   int status = 0;
   std::vector<std::string> replies;
   std::string written;

@@ -35,6 +35,7 @@ class ResultWaiter final : public TaskObserver,
     if (question_ != nullptr && !task_->is_open(question_)) {
       question_ = nullptr;
       if (auto withdraw = std::exchange(withdraw_, {})) withdraw();
+      if (call_->over()) return;
     }
     // One after the other, for a call asks one question at a time.
     if (question_ == nullptr) put_question();

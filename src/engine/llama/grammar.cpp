@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "core/utf8.hpp"
 #include "engine/llama/left_recursion.hpp"
 #include "rpc/error_codes.hpp"
@@ -19,10 +20,6 @@ using ElementKind = Grammar::Element::Kind;
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 constexpr char32_t kLastCodePoint = 0x10FFFF;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || is_digit(c);
