@@ -192,7 +192,8 @@ class SseLink final : public CallLink {
     const std::string_view data =
         event.substr(at + kData.size(), event.find('\n', at) - at - kData.size());
     if (event.find("event: endpoint") != std::string_view::npos) {
-      path_ = data;
+      // Named beside /sse, or from the root.
+      path_ = (data.starts_with('/') ? "" : "/") + std::string(data);
       loop_.open(poster_);
       return;
     }
