@@ -22,7 +22,8 @@ constexpr std::size_t kStep = std::size_t{16} << 10U;
 constexpr std::size_t kReadStep = std::size_t{4} << 10U;
 /// What it takes to begin a further stream, in bytes that come out.
 constexpr std::size_t kStreamWork = 256;
-/// The same for a byte that is read: of tables for codes that nothing uses it may take 0.1 us.
+/// The same for a byte that is read: one that describes codes which nothing uses takes some 0.1 us
+/// and becomes nothing.
 constexpr std::size_t kReadWork = 16;
 /// What is left out of a message's data: the end of the empty stored block behind it (RFC 7692,
 /// section 7.2.1).

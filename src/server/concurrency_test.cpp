@@ -44,6 +44,16 @@ class ConcurrencyTest : public testing::Test {
     bench.send(kCall, caller);
     bench.run_all();
   }
+  /// The same from a session, whose client can be asked for its roots.
+  void run_in_session(Body body) {
+    Server server("test", "1", {.workers = 1});
+    server.tool("it", "", [body = std::move(body)](Call& call) { return body(call); });
+    serve(server);
+    bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{"roots":{}})",
+                  caller);
+    bench.request("tools/call", R"("name":"it")", caller);
+    bench.run_all();
+  }
   void serve(const Server& server) {
     const ServerDefinition made = server.state()->definition();
     bench.definition.tools.push_back(made.tools.front());
@@ -356,8 +366,7 @@ TEST_F(ConcurrencyTest, AnAnswerThatComesTooLateIsHarmless) {
 }
 
 TEST_F(ConcurrencyTest, AQuestionWhoseTimeIsOverIsTakenBack) {
-  Server server("test", "1", {.workers = 1});
-  server.tool("it", "", [this](Call& call) -> Task<std::string> {
+  run_in_session([this](Call& call) -> Task<std::string> {
     try {
       co_await with_timeout(1s, call.ask({{.method = "roots/list"}}));
     } catch (const Error& error) {
@@ -366,11 +375,6 @@ TEST_F(ConcurrencyTest, AQuestionWhoseTimeIsOverIsTakenBack) {
     co_await call.sleep(1s);
     co_return "went on";
   });
-  serve(server);
-  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{"roots":{}})",
-                caller);
-  bench.request("tools/call", R"("name":"it")", caller);
-  bench.run_all();
   EXPECT_THAT(caller.channel().written, HasSubstr(R"("id":1,"method":"roots/list")"));
   pass(1s);
   EXPECT_THAT(said, ElementsAre("-31001"));
@@ -381,17 +385,11 @@ TEST_F(ConcurrencyTest, AQuestionWhoseTimeIsOverIsTakenBack) {
 }
 
 TEST_F(ConcurrencyTest, TheCallMayEndWhileItsQuestionIsTakenBack) {
-  Server server("test", "1", {.workers = 1});
-  server.tool("it", "", [this](Call& call) -> Task<std::string> {
+  run_in_session([this](Call& call) -> Task<std::string> {
     const Life life(*this, "call");
     co_await when_all(with_timeout(1s, call.ask({{.method = "roots/list"}})), call.sleep(1h));
     co_return "never";
   });
-  serve(server);
-  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{"roots":{}})",
-                caller);
-  bench.request("tools/call", R"("name":"it")", caller);
-  bench.run_all();
   // There is no room for the news.
   caller.channel().when_written = [this] { caller.channel().close(); };
   pass(1s);

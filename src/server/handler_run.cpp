@@ -243,11 +243,14 @@ detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
                       answer(std::move(answers));
                     });
   // The client is asked by the result: this run does not go on.
-  if (request_->over()) on_cancel();
+  if (request_->over()) {
+    on_cancel();
+    return {};
+  }
   if (!withdraw) return {};
   // Later: who lets go of it is being destroyed, and the client may have no room for the news,
   // which ends the call.
-  return [&loop = request_->executor(), withdraw = std::move(withdraw)]() mutable noexcept {
+  return [&loop = executor(), withdraw = std::move(withdraw)]() mutable noexcept {
     try {
       loop.post(std::move(withdraw));
     } catch (const std::bad_alloc&) {

@@ -226,6 +226,7 @@ PendingRequest::Withdraw PendingRequest::ask_in_session(std::vector<InputRequest
   if (Result<void> sent = asked->send(); !sent) {
     forget(*asked);
     fail(sent.error());
+    return {};
   }
   return [weak = std::weak_ptr(asked)] {
     if (const auto questions = weak.lock()) questions->withdraw();
