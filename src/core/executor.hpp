@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "core/clock.hpp"
+#include "core/unique_function.hpp"
 
 namespace sluice {
 
@@ -12,7 +12,7 @@ namespace sluice {
 /// threads post to it.
 class Executor {
  public:
-  using Task = std::move_only_function<void()>;
+  using Task = UniqueFunction<void()>;
   /// Names a scheduled task; 0 names none.
   using TimerId = std::uint64_t;
 

@@ -58,16 +58,17 @@ class CallOutput final : public GenerationOutput {
  public:
   /// `keep_text`: the result repeats what progress has shown.
   CallOutput(std::shared_ptr<PendingRequest> call, bool keep_text)
-      : call_(std::move(call)), keep_text_(keep_text), text_(call_->memory()) {}
+      : call_(std::move(call)), keep_text_(keep_text) {}
 
   bool append(const Delta& delta) override {
-    if (delta.kind == Delta::Kind::text) {
-      return (!keep_text_ || keep(text_, delta.text)) && call_->emit(delta.text);
-    }
-    if (aside_ == nullptr) aside_ = std::make_unique<Aside>(call_->memory());
-    if (delta.kind != Delta::Kind::tool_call) return keep(aside_->reasoning, delta.text);
-    return (aside_->tool_calls.text().empty() || keep(aside_->tool_calls, ",")) &&
-           keep(aside_->tool_calls, delta.text);
+    const bool is_text = delta.kind == Delta::Kind::text;
+    if (is_text && !keep_text_) return call_->emit(delta.text);
+    if (call_->over()) return true;
+    if (kept_ == nullptr) kept_ = std::make_unique<Kept>(call_->memory());
+    if (is_text) return keep(kept_->text, delta.text) && call_->emit(delta.text);
+    if (delta.kind != Delta::Kind::tool_call) return keep(kept_->reasoning, delta.text);
+    return (kept_->tool_calls.text().empty() || keep(kept_->tool_calls, ",")) &&
+           keep(kept_->tool_calls, delta.text);
   }
   void flush() override { call_->flush(); }
 
@@ -77,31 +78,34 @@ class CallOutput final : public GenerationOutput {
       call_->complete({.text = completion.error->message, .is_error = true});
       return;
     }
-    if (text_.is_too_long() || (aside_ != nullptr && aside_->is_too_long())) {
+    if (kept_ != nullptr && kept_->is_too_long()) {
       call_->complete({.text = "The answer is too long for a tool's result; ask for it with run",
                        .is_error = true});
       return;
     }
     std::string structured = "{";
     structured.append(completion_members(completion));
-    if (aside_ != nullptr && !aside_->reasoning.text().empty()) {
+    if (kept_ != nullptr && !kept_->reasoning.text().empty()) {
       structured.append(R"(,"reasoning":)");
-      append_json_string(structured, aside_->reasoning.text());
+      append_json_string(structured, kept_->reasoning.text());
     }
-    if (aside_ != nullptr && !aside_->tool_calls.text().empty()) {
-      structured.append(R"(,"tool_calls":[)").append(aside_->tool_calls.text()).append("]");
+    if (kept_ != nullptr && !kept_->tool_calls.text().empty()) {
+      structured.append(R"(,"tool_calls":[)").append(kept_->tool_calls.text()).append("]");
     }
     structured.push_back('}');
-    call_->complete({.text = text_.take(), .structured = std::move(structured)});
+    call_->complete({.text = kept_ == nullptr ? std::string() : kept_->text.take(),
+                     .structured = std::move(structured)});
   }
 
  private:
-  struct Aside {
-    explicit Aside(const std::shared_ptr<MemoryShare>& memory)
-        : reasoning(memory), tool_calls(memory) {}
+  /// What the result has.
+  struct Kept {
+    explicit Kept(const std::shared_ptr<MemoryShare>& memory)
+        : text(memory), reasoning(memory), tool_calls(memory) {}
     [[nodiscard]] bool is_too_long() const {
-      return reasoning.is_too_long() || tool_calls.is_too_long();
+      return text.is_too_long() || reasoning.is_too_long() || tool_calls.is_too_long();
     }
+    KeptText text;
     KeptText reasoning;
     KeptText tool_calls;  // JSON, separated by commas
   };
@@ -115,8 +119,7 @@ class CallOutput final : public GenerationOutput {
 
   std::shared_ptr<PendingRequest> call_;
   bool keep_text_;
-  KeptText text_;
-  std::unique_ptr<Aside> aside_;  // if the model makes more than text
+  std::unique_ptr<Kept> kept_;  // null while there is nothing
 };
 
 Result<void> run(Engine& engine, const json::object& params,

@@ -32,7 +32,7 @@ void GenerationProducer::on_complete(Completion completion) {
     finish(completion);
     return;
   }
-  completion_ = std::make_unique<Completion>(std::move(completion));
+  completion_ = std::make_unique<Completed>(std::move(completion));
   completed_.store(true, std::memory_order_release);
   schedule();
 }
@@ -54,11 +54,11 @@ void GenerationProducer::drain() {
   }
   if (output_full_) {
     // The engine lets go of a completed generation; what it made still waits for room.
-    if (completed_.load(std::memory_order_acquire)) self_ = shared_from_this();
+    if (completed_.load(std::memory_order_acquire)) completion_->self = shared_from_this();
     return;
   }
   if (completed_.load(std::memory_order_acquire) && (!queued || queue_->size() == 0)) {
-    finish(*completion_);
+    finish(completion_->completion);
     return;
   }
   if (engine_waits_.exchange(false) && generation_ != nullptr) generation_->resume();
@@ -83,13 +83,13 @@ void GenerationProducer::on_room() {
 }
 
 void GenerationProducer::on_cancel() {
-  const std::shared_ptr<GenerationProducer> keep = std::exchange(self_, nullptr);
+  const bool is_complete = completed_.load(std::memory_order_acquire);
+  std::shared_ptr<GenerationProducer> keep;
+  if (is_complete) keep = std::exchange(completion_->self, nullptr);
   cancelled_ = true;
   output_full_ = false;
   if (generation_ != nullptr) generation_->cancel();
-  if (threaded_.load(std::memory_order_acquire) || completed_.load(std::memory_order_acquire)) {
-    schedule();
-  }
+  if (threaded_.load(std::memory_order_acquire) || is_complete) schedule();
 }
 
 GenerationStatus GenerationProducer::status() const {
@@ -98,7 +98,7 @@ GenerationStatus GenerationProducer::status() const {
 
 void GenerationProducer::finish(const Completion& completion) {
   const std::shared_ptr<GenerationProducer> keep = shared_from_this();
-  self_ = nullptr;
+  if (completed_.load(std::memory_order_acquire)) completion_->self = nullptr;
   if (const std::unique_ptr<GenerationOutput> output = std::move(output_)) {
     output->complete(completion);
   }

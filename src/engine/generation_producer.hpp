@@ -47,6 +47,12 @@ class GenerationProducer final : public GenerationSink,
   void drain();
   void finish(const Completion& completion);
 
+  /// How the engine has ended.
+  struct Completed {
+    Completion completion;
+    std::shared_ptr<GenerationProducer> self = nullptr;  // until all has been taken
+  };
+
   /// Deltas between the threads: enough for the loop to be late, little enough to stay bounded.
   static constexpr std::size_t kQueued = 64;
   using Queue = SpscQueue<Delta, kQueued>;
@@ -55,14 +61,13 @@ class GenerationProducer final : public GenerationSink,
   std::unique_ptr<GenerationOutput> output_;
   std::unique_ptr<Generation> generation_;
   std::unique_ptr<Queue> queue_;  // made when the first delta comes from another thread
-  std::unique_ptr<Completion> completion_;
+  std::unique_ptr<Completed> completion_;
   std::atomic<bool> threaded_ = false;  // queue_ is set
   std::atomic<bool> scheduled_ = false;
   std::atomic<bool> completed_ = false;  // completion_ is set
   std::atomic<bool> engine_waits_ = false;
   bool output_full_ = false;
   bool cancelled_ = false;  // by whoever reads: the output's limits hold nothing up any more
-  std::shared_ptr<GenerationProducer> self_;  // while completed, but not all taken
 };
 
 }  // namespace sluice

@@ -39,6 +39,25 @@ struct SyntheticEngine::Registry {
   std::atomic<std::uint64_t> cancelled = 0;
 };
 
+namespace {
+
+/// A mutex of one byte.
+class SmallMutex {
+ public:
+  void lock() {
+    while (locked_.test_and_set(std::memory_order_acquire)) locked_.wait(true);
+  }
+  void unlock() {
+    locked_.clear(std::memory_order_release);
+    locked_.notify_one();
+  }
+
+ private:
+  std::atomic_flag locked_;
+};
+
+}  // namespace
+
 /// One generation. Steps run on the home loop; `mutex_` is contended only by shutdown().
 class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
  public:
@@ -47,9 +66,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
       : registry_(std::move(registry)),
         home_(home),
         count_(count),
-        interval_(std::chrono::microseconds(std::max<std::int64_t>(interval_us, 0))),
-        flush_(interval_us != 0),
-        max_batch_(interval_us < 0 ? kMaxFlushedBatch : kMaxBatch),
+        interval_us_(interval_us),
         queued_at_(home.clock().now()),
         sink_(std::move(sink)) {}
 
@@ -95,9 +112,11 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
       started_ = true;
       started_at_ = now;
     }
+    const Duration interval = std::chrono::microseconds(std::max<std::int64_t>(interval_us_, 0));
+    const int max_batch = interval_us_ < 0 ? kMaxFlushedBatch : kMaxBatch;
     std::int64_t n = made_.load(std::memory_order_relaxed);
     for (int batch = 0; n < count_; ++batch) {
-      const TimePoint due = started_at_ + n * interval_;
+      const TimePoint due = started_at_ + n * interval;
       if (due > now) {
         timer_ = home_.schedule_at(due, [self = shared_from_this()] {
           self->timer_ = 0;
@@ -105,15 +124,16 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
         });
         return;
       }
-      if (batch == max_batch_) {
+      if (batch == max_batch) {
         post_step();
         return;
       }
       resumed_.store(false, std::memory_order_relaxed);
       // Late ones leave together.
-      const bool next_is_due = interval_ > Duration::zero() && due + interval_ <= now;
-      const bool more = sink_->on_delta(
-          {.kind = Delta::Kind::text, .text = chunk(n, now), .flush = flush_ && !next_is_due});
+      const bool next_is_due = interval > Duration::zero() && due + interval <= now;
+      const bool flush = interval_us_ != 0 && !next_is_due;
+      const bool more =
+          sink_->on_delta({.kind = Delta::Kind::text, .text = chunk(n, now), .flush = flush});
       made_.store(++n, std::memory_order_relaxed);
       if (cancelled_.load(std::memory_order_relaxed)) return;  // the posted step ends it
       if (!more && n < count_ && !resumed_.exchange(false)) {
@@ -161,15 +181,13 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
   const std::shared_ptr<Registry> registry_;
   Executor& home_;
   const std::int64_t count_;
-  const Duration interval_;
-  const bool flush_;
-  const int max_batch_;
+  const std::int64_t interval_us_;
   const TimePoint queued_at_;
 
-  std::mutex mutex_;  // held while the sink is called; guards what follows
   std::shared_ptr<GenerationSink> sink_;
   TimePoint started_at_{};
   Executor::TimerId timer_ = 0;
+  SmallMutex mutex_;  // held while the sink is called; guards what stands around it
   bool started_ = false;
   bool paused_ = false;
 

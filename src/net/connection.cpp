@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "core/log.hpp"
@@ -19,11 +20,11 @@ constexpr Duration kLinger = 2s;
 Connection::Connection(ConnectionWorker& worker, const PeerAddress& peer,
                        const OutputLimits& limits, bool is_tls)
     : worker_(&worker),
-      peer_(peer),
       input_(worker.buffers),
       output_(worker.buffers, limits),
       active_at_(worker.coarse_now()),
       progress_at_(active_at_),
+      peer_(peer),
       is_tls_(is_tls) {}
 
 void Connection::start(ConnectionProtocolPtr protocol) {
@@ -76,7 +77,8 @@ bool Connection::may_work() const {
 }
 
 void Connection::worked(std::size_t cost) {
-  worked_ += cost;
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  worked_ = static_cast<std::uint32_t>(std::min(worked_ + std::min(cost, kMost), kMost));
   worker_->worked(cost);
 }
 
@@ -181,8 +183,8 @@ void Connection::resume_later() {
 }
 
 void Connection::switch_to(ConnectionProtocolPtr protocol) {
-  protocol_before_ = std::exchange(protocol_, std::move(protocol));
-  worker_->loop.at_turn_end(*this);
+  // The one before may be on the stack.
+  worker_->release_later([before = std::exchange(protocol_, std::move(protocol))] {});
 }
 
 // --- output ------------------------------------------------------------------------------------
@@ -197,7 +199,6 @@ void Connection::on_turn_end() {
 /// True if it goes on with another worker, whose loop may have it by now.
 bool Connection::end_turn() {
   // Nothing of this connection is on the stack here.
-  protocol_before_ = nullptr;
   flush();
   notify_drain();
   if (next_worker_ != ConnectionWorker::kNone && move()) return true;
@@ -351,7 +352,7 @@ bool Connection::is_stalled(TimePoint now) {
   const Duration timeout = output_.limits().stall_timeout;
   if (timeout == Duration{} || (!writing_ && state_ != State::flushing)) return false;
   if (now - progress_at_ < timeout) return false;
-  const std::size_t before = std::exchange(unacknowledged_, unacknowledged());
+  const std::uint32_t before = std::exchange(unacknowledged_, unacknowledged());
   if (unacknowledged_ >= before) return true;
   progress_at_ = now;
   return false;
@@ -464,7 +465,6 @@ void Connection::tear_down() {
   // Nothing is left to be lost.
   static_cast<void>(input_.settle());
   worker_->remove(*this);
-  protocol_before_ = nullptr;
   const ConnectionProtocolPtr protocol = std::move(protocol_);
   guarded([&protocol] { protocol->on_end(); });
 }

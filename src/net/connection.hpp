@@ -110,7 +110,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   virtual IoResult read_some(std::span<char> room) = 0;
   virtual IoResult write_some(std::span<const iovec> parts) = 0;
   /// Bytes that have been written and that the peer has not taken yet.
-  [[nodiscard]] virtual std::size_t unacknowledged() const = 0;
+  [[nodiscard]] virtual std::uint32_t unacknowledged() const = 0;
   /// Tells the peer that nothing follows. Whether what it still sends must be read for a while, so
   /// that our last bytes are not lost to a reset (RFC 9112, section 9.6).
   virtual bool end_output() = 0;
@@ -159,15 +159,14 @@ class Connection : public RefCounted, private Executor::TurnHook {
   Connection* previous_ = nullptr;
   Connection* next_ = nullptr;
   ConnectionProtocolPtr protocol_;
-  ConnectionProtocolPtr protocol_before_;  // may be on the stack
-  PeerAddress peer_;
   InputBuffer input_;
   OutputStage output_;
 
   TimePoint active_at_;
   TimePoint progress_at_;
-  std::size_t unacknowledged_ = 0;                       // when last looked at
-  std::size_t worked_ = 0;                               // since its turn began
+  std::uint32_t unacknowledged_ = 0;  // when last looked at
+  std::uint32_t worked_ = 0;          // since its turn began, or the most that fits
+  PeerAddress peer_;
   std::uint16_t next_worker_ = ConnectionWorker::kNone;  // to move to at the end of the turn
   State state_ = State::open;
   bool is_tls_;               // then reads may wait for writes, and the other way round

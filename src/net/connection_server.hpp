@@ -31,13 +31,11 @@ class ConnectionServer {
   /// The worker that is to have the next connection.
   [[nodiscard]] ConnectionWorker& next_worker();
 
-  /// A place for one connection, which `of_client` counts too, if it is not null. Thread-safe.
-  [[nodiscard]] ConnectionTicket take_ticket(ConnectionTicket::Count of_client = nullptr) {
-    return ConnectionTicket(connections_, std::move(of_client));
-  }
+  /// Counts those that have a ticket from it. Thread-safe.
+  [[nodiscard]] const ConnectionTicket::Count& count() const { return connections_; }
   /// How many places are taken. Thread-safe.
   [[nodiscard]] std::size_t connections() const {
-    return connections_->load(std::memory_order_relaxed);
+    return connections_->open.load(std::memory_order_relaxed);
   }
 
   /// Accepts from `socket` until the server stops.
@@ -55,7 +53,7 @@ class ConnectionServer {
 
  private:
   EventLoop& home_;
-  const ConnectionTicket::Count connections_ = std::make_shared<std::atomic<std::size_t>>(0);
+  const ConnectionTicket::Count connections_ = std::make_shared<ConnectionCount>();
   ConnectionWorker::Workers workers_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::atomic<std::uint64_t> accept_errors_ = 0;

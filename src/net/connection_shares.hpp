@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "net/connection_ticket.hpp"
 #include "net/http_types.hpp"
@@ -14,6 +15,9 @@ namespace sluice {
 /// that is what one is commonly given. Not thread-safe, but the counts are.
 class ConnectionShares {
  public:
+  /// What is counted here is counted by `all` too.
+  explicit ConnectionShares(ConnectionTicket::Count all) : all_(std::move(all)) {}
+
   /// How many the client has. `connections`: how many all of them have.
   ConnectionTicket::Count of(const PeerAddress& peer, std::size_t connections);
 
@@ -24,6 +28,7 @@ class ConnectionShares {
   static constexpr std::size_t kKept = 1024;
 
  private:
+  const ConnectionTicket::Count all_;
   std::map<std::array<std::uint8_t, 16>, ConnectionTicket::Count> counts_;
 };
 

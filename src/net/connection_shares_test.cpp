@@ -12,30 +12,29 @@ PeerAddress address(const std::string& text) {
 }
 
 TEST(ConnectionShares, CountsByAddress) {
-  ConnectionShares shares;
-  const ConnectionTicket::Count all = std::make_shared<std::atomic<std::size_t>>(0);
-  std::optional<ConnectionTicket> first(std::in_place, all, shares.of(address("192.0.2.1"), 0));
-  const ConnectionTicket second(all, shares.of(address("192.0.2.1"), 1));
-  const ConnectionTicket v6(all, shares.of(address("2001:db8::1"), 2));
-  const ConnectionTicket same_network(all, shares.of(address("2001:db8::ffff:1"), 3));
-  EXPECT_EQ(shares.of(address("192.0.2.1"), 4)->load(), 2U);
-  EXPECT_EQ(shares.of(address("192.0.2.2"), 4)->load(), 0U);
-  EXPECT_EQ(shares.of(address("2001:db8::2"), 4)->load(), 2U);
-  EXPECT_EQ(shares.of(address("2001:db8:0:1::2"), 4)->load(), 0U);
+  const ConnectionTicket::Count all = std::make_shared<ConnectionCount>();
+  ConnectionShares shares(all);
+  std::optional<ConnectionTicket> first(std::in_place, shares.of(address("192.0.2.1"), 0));
+  const ConnectionTicket second(shares.of(address("192.0.2.1"), 1));
+  const ConnectionTicket v6(shares.of(address("2001:db8::1"), 2));
+  const ConnectionTicket same_network(shares.of(address("2001:db8::ffff:1"), 3));
+  EXPECT_EQ(shares.of(address("192.0.2.1"), 4)->open.load(), 2U);
+  EXPECT_EQ(shares.of(address("192.0.2.2"), 4)->open.load(), 0U);
+  EXPECT_EQ(shares.of(address("2001:db8::2"), 4)->open.load(), 2U);
+  EXPECT_EQ(shares.of(address("2001:db8:0:1::2"), 4)->open.load(), 0U);
   first.reset();
-  EXPECT_EQ(shares.of(address("192.0.2.1"), 3)->load(), 1U);
-  EXPECT_EQ(all->load(), 3U);
+  EXPECT_EQ(shares.of(address("192.0.2.1"), 3)->open.load(), 1U);
+  EXPECT_EQ(all->open.load(), 3U);
 }
 
 TEST(ConnectionShares, ForgetsClientsThatHaveGone) {
-  ConnectionShares shares;
-  const ConnectionTicket stays(std::make_shared<std::atomic<std::size_t>>(0),
-                               shares.of(address("192.0.2.1"), 0));
+  ConnectionShares shares(std::make_shared<ConnectionCount>());
+  const ConnectionTicket stays(shares.of(address("192.0.2.1"), 0));
   for (int i = 0; i < 5000; ++i) {
     shares.of(address("10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250)), 1);
     ASSERT_LE(shares.size(), ConnectionShares::kKept + 3);
   }
-  EXPECT_EQ(shares.of(address("192.0.2.1"), 1)->load(), 1U);
+  EXPECT_EQ(shares.of(address("192.0.2.1"), 1)->open.load(), 1U);
 }
 
 }  // namespace

@@ -7,33 +7,37 @@
 
 namespace sluice {
 
+/// Connections that are open: of a server, or of one client among those of a server. Thread-safe.
+struct ConnectionCount {
+  std::atomic<std::size_t> open = 0;
+  const std::shared_ptr<ConnectionCount> all = {};  // which counts them too, or null
+};
+
 /// One connection's place among those that a server may have. Gives it back when it is destroyed,
 /// on any thread, also when the server has gone.
 class ConnectionTicket {
  public:
-  using Count = std::shared_ptr<std::atomic<std::size_t>>;
+  using Count = std::shared_ptr<ConnectionCount>;
 
   ConnectionTicket() = default;
-  /// `of_client`: how many its client has, or null.
-  explicit ConnectionTicket(Count count, Count of_client = nullptr)
-      : count_(std::move(count)), of_client_(std::move(of_client)) {
-    count_->fetch_add(1, std::memory_order_relaxed);
-    if (of_client_ != nullptr) of_client_->fetch_add(1, std::memory_order_relaxed);
+  explicit ConnectionTicket(Count count) : count_(std::move(count)) {
+    for (ConnectionCount* each = count_.get(); each != nullptr; each = each->all.get()) {
+      each->open.fetch_add(1, std::memory_order_relaxed);
+    }
   }
   ConnectionTicket(ConnectionTicket&&) noexcept = default;
   ConnectionTicket& operator=(ConnectionTicket&& other) noexcept {
     std::swap(count_, other.count_);
-    std::swap(of_client_, other.of_client_);
     return *this;
   }
   ~ConnectionTicket() {
-    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
-    if (of_client_ != nullptr) of_client_->fetch_sub(1, std::memory_order_relaxed);
+    for (ConnectionCount* each = count_.get(); each != nullptr; each = each->all.get()) {
+      each->open.fetch_sub(1, std::memory_order_relaxed);
+    }
   }
 
  private:
   Count count_;
-  Count of_client_;
 };
 
 }  // namespace sluice

@@ -36,7 +36,7 @@ class DescriptorConnection final : public Connection {
   void watch(const Descriptor& descriptor, Side& side);
   IoResult read_some(std::span<char> room) override { return source_.read(room); }
   IoResult write_some(std::span<const iovec> parts) override { return sink_.write(parts); }
-  [[nodiscard]] std::size_t unacknowledged() const override { return sink_.unacknowledged(); }
+  [[nodiscard]] std::uint32_t unacknowledged() const override { return sink_.unacknowledged(); }
   /// Whoever reads descriptors loses nothing when they are closed.
   bool end_output() override { return false; }
   bool attach() override;

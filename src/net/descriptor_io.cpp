@@ -81,7 +81,7 @@ IoResult DescriptorIo::write(std::span<const iovec> parts) const {
   }
 }
 
-std::size_t DescriptorIo::unacknowledged() const {
+std::uint32_t DescriptorIo::unacknowledged() const {
   return is_socket_ ? unacknowledged_bytes(descriptor_) : 0;
 }
 

@@ -20,7 +20,7 @@ class DescriptorIo {
   /// the thread blocks SIGPIPE, as those of a LoopPool do.
   [[nodiscard]] IoResult write(std::span<const iovec> parts) const;
   /// Bytes of a socket that its peer has not taken from the kernel yet; 0 of anything else.
-  [[nodiscard]] std::size_t unacknowledged() const;
+  [[nodiscard]] std::uint32_t unacknowledged() const;
 
  private:
   int descriptor_;

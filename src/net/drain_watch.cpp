@@ -13,14 +13,14 @@ constexpr Duration kLook = std::chrono::milliseconds(10);
 
 struct Wait {
   EventLoop* home;
-  const std::atomic<std::size_t>* connections;
+  const ConnectionCount* connections;
   DrainLimits limits;
   std::function<void(bool all)> drop;
   Executor::Task done;
 };
 
 void look(const std::shared_ptr<Wait>& wait) {
-  if (wait->connections->load(std::memory_order_relaxed) == 0) {
+  if (wait->connections->open.load(std::memory_order_relaxed) == 0) {
     if (wait->done) wait->done();
     return;
   }
@@ -31,7 +31,7 @@ void look(const std::shared_ptr<Wait>& wait) {
 
 }  // namespace
 
-void watch_drain(EventLoop& home, const std::atomic<std::size_t>& connections, DrainLimits limits,
+void watch_drain(EventLoop& home, const ConnectionCount& connections, DrainLimits limits,
                  std::function<void(bool all)> drop, Executor::Task done) {
   look(std::make_shared<Wait>(&home, &connections, limits, std::move(drop), std::move(done)));
 }

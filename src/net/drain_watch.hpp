@@ -1,9 +1,8 @@
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <functional>
 
+#include "net/connection_ticket.hpp"
 #include "net/event_loop.hpp"
 
 namespace sluice {
@@ -14,10 +13,10 @@ struct DrainLimits {
   TimePoint quiet = TimePoint::max();  // those that have nothing left to be sent
 };
 
-/// Waits on `home` until `connections` is 0, then runs `done`, once. What stays too long is ended
-/// by `drop`: the quiet ones, or all. Only on the thread of `home`, which outlives the wait, as
-/// `connections` does.
-void watch_drain(EventLoop& home, const std::atomic<std::size_t>& connections, DrainLimits limits,
+/// Waits on `home` until no connection is open, then runs `done`, once. What stays too long is
+/// ended by `drop`: the quiet ones, or all. Only on the thread of `home`, which outlives the wait,
+/// as `connections` does.
+void watch_drain(EventLoop& home, const ConnectionCount& connections, DrainLimits limits,
                  std::function<void(bool all)> drop, Executor::Task done);
 
 }  // namespace sluice

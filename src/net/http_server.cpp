@@ -47,7 +47,7 @@ class HttpServer::Impl {
   void take(Descriptor socket, const PeerAddress& peer, const std::shared_ptr<TlsContext>& tls) {
     const std::size_t before = server.connections();
     const ConnectionTicket::Count of_client = connections_of(peer);
-    const bool has_share = of_client == nullptr || of_client->load() < share();
+    const bool has_share = of_client == nullptr || of_client->open.load() < share();
     const bool is_served = before < options.max_connections && has_share;
     if (!is_served) {
       static LogLimit limit;
@@ -62,9 +62,10 @@ class HttpServer::Impl {
     }
     // Too many even to be told so.
     if (before >= options.max_connections + kTurnedAway) return;
-    if (!has_share && of_client->load() >= share() + kTurnedAway) return;
+    if (!has_share && of_client->open.load() >= share() + kTurnedAway) return;
     auto& worker = static_cast<HttpWorker&>(server.next_worker());
-    auto serve = [this, &worker, is_served, peer, tls, ticket = server.take_ticket(of_client),
+    ConnectionTicket ticket(of_client != nullptr ? of_client : server.count());
+    auto serve = [this, &worker, is_served, peer, tls, ticket = std::move(ticket),
                   socket = std::move(socket)]() mutable {
       worker.note_time();
       const RefPtr<Connection> connection(new SocketConnection(
@@ -98,7 +99,7 @@ class HttpServer::Impl {
   HttpServerOptions options;
   ConnectionServer server;
   std::atomic<std::uint64_t> rejected = 0;
-  ConnectionShares shares;  // for the home loop
+  ConnectionShares shares{server.count()};  // for the home loop
 };
 
 HttpServer::HttpServer(const std::vector<EventLoop*>& loops,

@@ -4,12 +4,13 @@
 #include <cstring>
 #include <utility>
 
+#include "net/output_stage.hpp"
+
 namespace sluice {
 namespace {
 
 constexpr std::size_t kPooledInputs = 256;
-constexpr std::size_t kPooledTexts = 64;
-constexpr std::size_t kTextCapacity = 1024;
+constexpr std::size_t kPooledStates = 64;
 constexpr std::size_t kMaxPooledText = std::size_t{64} << 10U;
 
 }  // namespace
@@ -17,8 +18,11 @@ constexpr std::size_t kMaxPooledText = std::size_t{64} << 10U;
 BufferPool::BufferPool(MemoryBudget* budget) : budget_(budget) {
   // So that to give something back needs no memory.
   inputs_.reserve(kPooledInputs);
-  texts_.reserve(kPooledTexts);
+  unread_.reserve(kPooledStates);
+  unsent_.reserve(kPooledStates);
 }
+
+BufferPool::~BufferPool() = default;
 
 std::span<char> BufferPool::scratch() {
   if (scratch_ == nullptr) scratch_.reset(new char[kScratchSize]);
@@ -36,85 +40,97 @@ void BufferPool::give_input(std::unique_ptr<char[]> buffer) noexcept {
   if (inputs_.size() < kPooledInputs) inputs_.push_back(std::move(buffer));
 }
 
-std::string BufferPool::take_text() {
-  std::string text;
-  if (texts_.empty()) {
-    text.reserve(kTextCapacity);
-  } else {
-    text = std::move(texts_.back());
-    texts_.pop_back();
-  }
-  return text;
+std::unique_ptr<UnreadInput> BufferPool::take_unread() {
+  if (unread_.empty()) return std::make_unique<UnreadInput>();
+  std::unique_ptr<UnreadInput> unread = std::move(unread_.back());
+  unread_.pop_back();
+  return unread;
 }
 
-void BufferPool::give_text(std::string text) noexcept {
-  if (texts_.size() >= kPooledTexts || text.capacity() > kMaxPooledText) return;
-  text.clear();
-  texts_.push_back(std::move(text));
+void BufferPool::give_unread(std::unique_ptr<UnreadInput> unread) noexcept {
+  if (unread_.size() == kPooledStates) return;
+  *unread = {};
+  unread_.push_back(std::move(unread));
+}
+
+std::unique_ptr<UnsentOutput> BufferPool::take_unsent() {
+  if (unsent_.empty()) return std::make_unique<UnsentOutput>();
+  std::unique_ptr<UnsentOutput> unsent = std::move(unsent_.back());
+  unsent_.pop_back();
+  return unsent;
+}
+
+void BufferPool::give_unsent(std::unique_ptr<UnsentOutput> unsent) noexcept {
+  if (unsent_.size() == kPooledStates || unsent->text.capacity() > kMaxPooledText) return;
+  unsent_.push_back(std::move(unsent));
 }
 
 std::span<char> InputBuffer::room() {
-  if (data_ == nullptr) {
+  if (unread_ == nullptr) unread_ = pool_->take_unread();
+  UnreadInput& unread = *unread_;
+  if (unread.data == nullptr) {
     const std::span<char> scratch = pool_->scratch();
-    data_ = scratch.data();
-    capacity_ = scratch.size();
-  } else if (end_ == capacity_) {
-    if (begin_ >= capacity_ / 2) {
-      std::memmove(data_, data_ + begin_, size());
-      end_ -= begin_;
-      begin_ = 0;
-    } else if (!own(capacity_ * 2)) {
+    unread.data = scratch.data();
+    unread.capacity = scratch.size();
+  } else if (unread.end == unread.capacity) {
+    if (unread.begin >= unread.capacity / 2) {
+      std::memmove(unread.data, unread.data + unread.begin, size());
+      unread.end -= unread.begin;
+      unread.begin = 0;
+    } else if (!own(unread.capacity * 2)) {
       return {};
     }
   }
-  return {data_ + end_, capacity_ - end_};
+  return {unread.data + unread.end, unread.capacity - unread.end};
 }
 
 void InputBuffer::consume(std::size_t bytes) {
-  begin_ += bytes;
-  if (begin_ == end_) clear();
+  unread_->begin += bytes;
+  if (empty()) clear();
 }
 
 /// Moves the bytes into owned memory of at least `capacity`. False if there is none.
 bool InputBuffer::own(std::size_t capacity) {
+  UnreadInput& unread = *unread_;
   std::unique_ptr<char[]> larger;
   if (capacity <= BufferPool::kInputSize) {
     capacity = BufferPool::kInputSize;
     larger = pool_->take_input();
   } else {
-    if (!share_.hold(pool_->budget(), capacity)) return false;
+    if (!unread.share.hold(pool_->budget(), capacity)) return false;
     larger.reset(new char[capacity]);
   }
   const std::size_t kept = size();
-  if (kept > 0) std::memcpy(larger.get(), data_ + begin_, kept);
-  if (owned_ != nullptr && capacity_ == BufferPool::kInputSize) {
-    pool_->give_input(std::move(owned_));
-  }
-  owned_ = std::move(larger);
-  data_ = owned_.get();
-  begin_ = 0;
-  end_ = kept;
-  capacity_ = capacity;
+  if (kept > 0) std::memcpy(larger.get(), unread.data + unread.begin, kept);
+  give_owned();
+  unread.owned = std::move(larger);
+  unread.data = unread.owned.get();
+  unread.begin = 0;
+  unread.end = kept;
+  unread.capacity = capacity;
   return true;
 }
 
+void InputBuffer::give_owned() noexcept {
+  if (unread_->owned != nullptr && unread_->capacity == BufferPool::kInputSize) {
+    pool_->give_input(std::move(unread_->owned));
+  }
+}
+
 bool InputBuffer::settle() {
+  if (unread_ == nullptr) return true;
   // A long message leaves no more behind than what came after it needs.
-  const bool is_too_large = capacity_ > BufferPool::kInputSize && size() <= BufferPool::kInputSize;
-  const bool is_kept = empty() || (owned_ != nullptr && !is_too_large) || own(size());
+  const bool is_too_large =
+      unread_->capacity > BufferPool::kInputSize && size() <= BufferPool::kInputSize;
+  const bool is_kept = empty() || (holds_memory() && !is_too_large) || own(size());
   if (empty() || !is_kept) disown();
   return is_kept;
 }
 
 void InputBuffer::disown() noexcept {
-  if (owned_ != nullptr && capacity_ == BufferPool::kInputSize) {
-    pool_->give_input(std::move(owned_));
-  }
-  owned_ = nullptr;
-  share_.release(pool_->budget());
-  data_ = nullptr;
-  capacity_ = 0;
-  clear();
+  give_owned();
+  unread_->share.release(pool_->budget());
+  pool_->give_unread(std::move(unread_));
 }
 
 }  // namespace sluice

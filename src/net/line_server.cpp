@@ -58,7 +58,7 @@ class LineServer::Impl {
       return;
     }
     ConnectionWorker& worker = server.next_worker();
-    worker.loop.post([this, &worker, user = *user, ticket = server.take_ticket(),
+    worker.loop.post([this, &worker, user = *user, ticket = ConnectionTicket(server.count()),
                       socket = std::move(socket)]() mutable {
       serve(worker, std::move(socket), {}, user, options.lines, std::move(ticket), {});
     });
@@ -97,12 +97,12 @@ Result<void> LineServer::listen(const std::string& path, mode_t mode) {
 }
 
 void LineServer::adopt(Descriptor input, Descriptor output, Executor::Task ended) {
-  impl_->server.home().post([impl = impl_.get(), input = std::move(input),
-                             output = std::move(output), ticket = impl_->server.take_ticket(),
-                             ended = std::move(ended)]() mutable {
-    impl->serve(impl->server.worker(0), std::move(input), std::move(output), ::getuid(), impl->own,
-                std::move(ticket), std::move(ended));
-  });
+  impl_->server.home().post(
+      [impl = impl_.get(), input = std::move(input), output = std::move(output),
+       ticket = ConnectionTicket(impl_->server.count()), ended = std::move(ended)]() mutable {
+        impl->serve(impl->server.worker(0), std::move(input), std::move(output), ::getuid(),
+                    impl->own, std::move(ticket), std::move(ended));
+      });
 }
 
 void LineServer::shutdown(DrainLimits limits, Executor::Task done) {

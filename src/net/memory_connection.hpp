@@ -32,7 +32,7 @@ class MemoryConnection final : public Connection {
  private:
   IoResult read_some(std::span<char> room) override;
   IoResult write_some(std::span<const iovec> parts) override;
-  [[nodiscard]] std::size_t unacknowledged() const override { return 0; }
+  [[nodiscard]] std::uint32_t unacknowledged() const override { return 0; }
   bool end_output() override { return false; }
   bool attach() override { return true; }
   void detach() override {}

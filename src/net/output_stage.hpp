@@ -29,6 +29,33 @@ struct OutputLimits {
   Duration stall_timeout = std::chrono::seconds(30);  // a peer that takes nothing; 0: for ever
 };
 
+/// What an OutputStage has while something waits to be sent.
+struct UnsentOutput {
+  struct Block {
+    Bytes bytes;
+    std::size_t offset;
+    std::size_t size;
+    std::size_t own;  // bytes that it takes, if it is text of this stage
+  };
+  /// A message above the limit.
+  struct LongMessage {
+    std::size_t end;  // among the unsent bytes
+    std::size_t size;
+  };
+
+  [[nodiscard]] std::size_t size() const { return in_blocks + text.size() - text_sent; }
+
+  std::vector<Block> blocks;
+  std::size_t first_block = 0;  // those before it have been sent
+  std::size_t in_blocks = 0;
+  std::size_t own_in_blocks = 0;  // bytes of memory, of text that blocks have taken over
+  std::string text;               // behind the blocks
+  std::size_t text_sent = 0;
+  std::size_t noted = 0;  // of size(), what note_message() knows
+  std::vector<LongMessage> long_messages;
+  BudgetShare share;
+};
+
 /// Bytes that wait to be sent, in order: text that is appended in place, and blocks shared with
 /// other connections. Knows when its senders must wait. Holds next to no memory while empty, and
 /// draws its text on the pool's budget; clear() it before it goes. Belongs to the pool's loop.
@@ -45,19 +72,22 @@ class OutputStage {
 
   [[nodiscard]] const OutputLimits& limits() const { return *limits_; }
   /// Unsent bytes.
-  [[nodiscard]] std::size_t size() const { return in_blocks_ + text_.size() - text_sent_; }
+  [[nodiscard]] std::size_t size() const { return unsent_ == nullptr ? 0 : unsent_->size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
 
   /// Whether anything may be added. If not, the peer does not keep up: the connection is to be
   /// given up.
-  [[nodiscard]] bool has_room() const { return size() <= limits_->max_queued + in_long(); }
+  [[nodiscard]] bool has_room() const {
+    return unsent_ == nullptr || unsent_->size() <= limits_->max_queued + in_long();
+  }
   /// Whether the budget had no room for what waits, of which one connection may hold as much as is
   /// free. If it still waits after an attempt to send it, the connection is to be given up.
   [[nodiscard]] bool is_over_budget() const { return over_budget_; }
   /// What text is appended to. Append only, then call added(); valid until the next call.
   std::string& text() {
-    if (text_.capacity() < kMinText) text_ = pool_->take_text();
-    return text_;
+    std::string& text = unsent().text;
+    if (text.capacity() < kMinText) text.reserve(kTextCapacity);
+    return text;
   }
   /// Queues `size` bytes of `bytes` from `offset`, without a copy, or nothing at all and throws
   /// std::bad_alloc. added() must follow.
@@ -79,36 +109,22 @@ class OutputStage {
 
  private:
   static constexpr std::size_t kMinText = 64;
+  static constexpr std::size_t kTextCapacity = 1024;
 
-  struct Block {
-    Bytes bytes;
-    std::size_t offset;
-    std::size_t size;
-    std::size_t own;  // bytes that it takes, if it is text of this stage
-  };
-  /// A message above the limit.
-  struct LongMessage {
-    std::size_t end;  // among the unsent bytes
-    std::size_t size;
-  };
-
+  UnsentOutput& unsent() {
+    if (unsent_ == nullptr) unsent_ = pool_->take_unsent();
+    return *unsent_;
+  }
   void note_message() noexcept;
   /// Unsent bytes of long messages.
   [[nodiscard]] std::size_t in_long() const;
   void compact() noexcept;
   bool draw();
+  void give_back() noexcept;
 
   BufferPool* pool_;
   const OutputLimits* limits_;
-  std::vector<Block> blocks_;
-  std::size_t first_block_ = 0;  // those before it have been sent
-  std::size_t in_blocks_ = 0;
-  std::size_t own_in_blocks_ = 0;  // bytes of memory, of text that blocks have taken over
-  std::string text_;               // behind the blocks
-  std::size_t text_sent_ = 0;
-  std::size_t noted_ = 0;                           // of size(), what note_message() knows
-  std::unique_ptr<std::vector<LongMessage>> long_;  // null while there is none
-  BudgetShare share_;
+  std::unique_ptr<UnsentOutput> unsent_;  // null while there is nothing
   bool full_ = false;
   bool over_budget_ = false;
 };

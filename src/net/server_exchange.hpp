@@ -90,20 +90,21 @@ class ServerExchange final : public HttpExchange {
   void done();
   void reject_upgrade(int status, std::string_view why, HeaderFields extra);
 
+  // First what fits behind the count of references.
+  std::uint16_t next_worker_ = ConnectionWorker::kNone;  // where the connection is to go on
+  State state_ = State::closed;
+  std::uint8_t minor_version_ = 1;
   RefPtr<Connection> connection_;  // null once closed
   ServerHttp* http_ = nullptr;     // while connection_ is there
   Executor* executor_ = nullptr;
   Executor::Task drain_callback_;
   Executor::Task close_callback_;
   std::unique_ptr<const std::string> head_lines_;  // null: none
-  State state_ = State::closed;
   bool keep_alive_ = true;
   bool is_head_ = false;
   bool is_event_stream_ = false;
   bool accepts_gzip_ = false;
   bool breaks_silence_ = false;
-  std::uint8_t minor_version_ = 1;
-  std::uint16_t next_worker_ = ConnectionWorker::kNone;  // where the connection is to go on
 };
 
 }  // namespace sluice

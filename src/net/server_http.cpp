@@ -21,10 +21,7 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 }  // namespace
 
 ServerHttp::ServerHttp(Connection& connection, HttpWorker& worker)
-    : connection_(connection),
-      worker_(&worker),
-      request_at_(worker.coarse_now()),
-      idle_at_(request_at_) {}
+    : connection_(connection), worker_(&worker), since_(worker.coarse_now()) {}
 
 void ServerHttp::begin(Connection& connection, HttpWorker& worker) {
   connection.start(ConnectionProtocolPtr(new ServerHttp(connection, worker)));
@@ -49,7 +46,7 @@ bool ServerHttp::wants_input(const InputBuffer& input) const {
   if (body_stream_ != nullptr) {
     if (body_stream_->paused) return false;
   } else {
-    must_wait = must_wait || exchange_ != nullptr || preparation_ || long_reply_;
+    must_wait = must_wait || exchange_ != nullptr || preparation() != nullptr || long_reply_;
   }
   return !must_wait || input.size() < kPipelineBytes;
 }
@@ -64,7 +61,7 @@ bool ServerHttp::on_input(InputBuffer& input) {
 /// for its end.
 bool ServerHttp::is_head_there(const InputBuffer& input) {
   static constexpr std::string_view kEnd = "\r\n\r\n";
-  if (head_scanned_ == 0 || input_needed_ != 0 || chunked_) return true;
+  if (head_scanned_ == 0 || input_needed_ != 0 || chunked()) return true;
   const std::size_t from = head_scanned_ < kEnd.size() ? 0 : head_scanned_ - kEnd.size() + 1;
   if (input.view().find(kEnd, from) != std::string_view::npos) return true;
   head_scanned_ = static_cast<std::uint32_t>(input.size());
@@ -74,13 +71,13 @@ bool ServerHttp::is_head_there(const InputBuffer& input) {
 /// Handles the request at the front of the input if it is there whole. True if there may be more to
 /// do at once.
 bool ServerHttp::take_request(InputBuffer& input) {
-  if (preparation_ != nullptr && !preparation_->body->is_ready()) return false;
+  if (preparation() != nullptr && !preparation()->body->is_ready()) return false;
   if (!request_begun_) {
     // Some clients send an empty line behind a body (RFC 9112, section 2.2).
     while (input.view().starts_with("\r\n")) input.consume(2);
     if (input.empty() || input.view() == "\r") return false;
     request_begun_ = true;
-    request_at_ = worker_->coarse_now();
+    since_ = worker_->coarse_now();
     continued_ = false;
     head_scanned_ = 0;
   }
@@ -89,7 +86,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
 
   HttpRequestHead head;
   bool found = false;
-  const std::string_view text = chunked_ ? input.view().substr(0, head_size_) : input.view();
+  const std::string_view text = chunked() ? input.view().substr(0, head_size_) : input.view();
   if (Result<void> parsed = worker_->parser.parse(text, found, head); !parsed) {
     refuse(parsed.error());
     return false;
@@ -103,7 +100,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
 
   std::string all;
   const std::string_view coding = head.request.list(KnownHeader::content_encoding, all);
-  const bool is_new = !chunked_ && !preparation_ && input_needed_ == 0;
+  const bool is_new = !chunked() && !preparation() && input_needed_ == 0;
   if (is_new && head.framing != BodyFraming::none) {
     if (!collects_body(head, input)) {
       begin_body_stream(head, input);
@@ -116,14 +113,14 @@ bool ServerHttp::take_request(InputBuffer& input) {
   }
   std::size_t total = head.size;
   std::string_view body;
-  if (preparation_ != nullptr) {
-    total += preparation_->size;
-    body = preparation_->body->text();
-    head.request.prepared = preparation_->body.get();
+  if (preparation() != nullptr) {
+    total += preparation()->size;
+    body = preparation()->body->text();
+    head.request.prepared = preparation()->body.get();
   } else if (head.framing != BodyFraming::none) {
     if (!take_body(head, input, body, total)) return false;
     if (coding.data() != nullptr && !body.empty() && !decode_body(coding, body)) {
-      return coded_ != nullptr;
+      return coded() != nullptr;
     }
     if (prepare(head, input, body, total)) return false;
   }
@@ -132,7 +129,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
   connection_.worked(kMessageCost + head.size + body.size());
   dispatch(head, body);
   forget_body();
-  preparation_ = nullptr;
+  unhandled_ = nullptr;
   input.consume(total);
   return true;
 }
@@ -148,27 +145,27 @@ bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std:
     whole = input.size() >= total;
     if (whole) body = input.view().substr(head.size, head.content_length);
   } else {
-    if (!chunked_) {
-      chunked_ = std::make_unique<ChunkedBody>(worker_->options.max_body);
+    if (!chunked()) {
+      unhandled().chunked = std::make_unique<ChunkedBody>(worker_->options.max_body);
       head_size_ = static_cast<std::uint32_t>(head.size);
     }
-    if (!chunked_->reader.done()) {
-      const Result<std::size_t> used = chunked_->reader.feed(input.view().substr(head.size));
+    if (!chunked()->reader.done()) {
+      const Result<std::size_t> used = chunked()->reader.feed(input.view().substr(head.size));
       if (!used) {
         refuse(used.error());
         return false;
       }
-      chunked_->used = *used;
-      const std::size_t held = chunked_->reader.body().capacity();
-      if (!chunked_->share.hold(worker_->buffers.budget(), held)) {
+      chunked()->used = *used;
+      const std::size_t held = chunked()->reader.body().capacity();
+      if (!chunked()->share.hold(worker_->buffers.budget(), held)) {
         refuse_for_memory();
         return false;
       }
     }
-    whole = chunked_->reader.done();
+    whole = chunked()->reader.done();
     if (whole) {
-      total = head.size + chunked_->used;
-      body = chunked_->reader.body();
+      total = head.size + chunked()->used;
+      body = chunked()->reader.body();
     } else {
       // The head stays for the handler.
       input.truncate(head.size);
@@ -185,27 +182,27 @@ bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std:
 /// Undoes a part of the content coding of `body`, and makes it what has come out when all has.
 /// False before that, or if it was refused.
 bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
-  if (coded_ == nullptr) {
-    coded_ = std::make_unique<CodedBody>(worker_->options.max_body);
-    if (const Result<void> known = coded_->decoder.begin(coding); !known) {
+  if (coded() == nullptr) {
+    unhandled().coded = std::make_unique<CodedBody>(worker_->options.max_body);
+    if (const Result<void> known = coded()->decoder.begin(coding); !known) {
       refuse(known.error());
       return false;
     }
   }
-  const std::size_t before = coded_->decoder.work();
-  const Result<bool> done = coded_->decoder.step(body, kExpandedAtOnce);
-  connection_.worked((coded_->decoder.work() - before) / kExpandedPerCost);
+  const std::size_t before = coded()->decoder.work();
+  const Result<bool> done = coded()->decoder.step(body, kExpandedAtOnce);
+  connection_.worked((coded()->decoder.work() - before) / kExpandedPerCost);
   if (!done) {
     refuse(done.error());
     return false;
   }
-  if (!coded_->share.hold(worker_->buffers.budget(), coded_->decoder.held_bytes())) {
+  if (!coded()->share.hold(worker_->buffers.budget(), coded()->decoder.held_bytes())) {
     refuse_for_memory();
     return false;
   }
   if (!*done) return false;
-  coded_->text = coded_->decoder.take();
-  body = coded_->text;
+  coded()->text = coded()->decoder.take();
+  body = coded()->text;
   return true;
 }
 
@@ -214,24 +211,24 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
                          std::size_t total) {
   if (!worker_->handler.prepares_body(head.request, body.size())) return false;
   std::string text;
-  if (coded_ != nullptr) {
-    text = std::move(coded_->text);
-  } else if (chunked_ != nullptr) {
-    text = chunked_->reader.take_body();
+  if (coded() != nullptr) {
+    text = std::move(coded()->text);
+  } else if (chunked() != nullptr) {
+    text = chunked()->reader.take_body();
   } else {
     text = body;
   }
   forget_body();
-  preparation_ = std::make_unique<Preparation>();
-  preparation_->body = worker_->handler.prepare(head.request, std::move(text),
-                                                [this] { connection_.resume_later(); });
+  unhandled().preparation = std::make_unique<Preparation>();
+  preparation()->body = worker_->handler.prepare(head.request, std::move(text),
+                                                 [this] { connection_.resume_later(); });
   input_needed_ = 0;
   head_scanned_ = 0;
   if (input.size() == total) {
     // The head stays for the handler.
     input.truncate(head.size);
   } else {
-    preparation_->size = total - head.size;
+    preparation()->size = total - head.size;
   }
   return true;
 }
@@ -243,8 +240,12 @@ bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& i
   const bool is_coded = head.request.has(KnownHeader::content_encoding);
   const bool is_whole = head.framing == BodyFraming::length && !is_coded &&
                         input.size() >= head.size + head.content_length;
-  if (!is_whole) verdict_ = handler.judge(head.request);
-  if (verdict_ != nullptr && !verdict_->admits_body()) return false;
+  if (!is_whole) {
+    std::unique_ptr<HeadVerdict> verdict = handler.judge(head.request);
+    const bool is_refused = verdict != nullptr && !verdict->admits_body();
+    if (verdict != nullptr) unhandled().verdict = std::move(verdict);
+    if (is_refused) return false;
+  }
   return is_coded || !handler.streams_body(head.request);
 }
 
@@ -312,7 +313,8 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   ServerCounters::add(worker_->counters.requests_total);
   HttpRequest& request = head.request;
   request.body = body;
-  const std::unique_ptr<HeadVerdict> verdict = std::move(verdict_);
+  std::unique_ptr<HeadVerdict> verdict;
+  if (unhandled_ != nullptr) verdict = std::move(unhandled_->verdict);
   request.verdict = verdict.get();
   // Counted: its handles decide when it goes.
   exchange_ = new ServerExchange;
@@ -333,10 +335,11 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
 
 void ServerHttp::forget_body() {
   MemoryBudget* const budget = worker_->buffers.budget();
-  if (chunked_ != nullptr) chunked_->share.release(budget);
-  if (coded_ != nullptr) coded_->share.release(budget);
-  chunked_ = nullptr;
-  coded_ = nullptr;
+  if (unhandled_ == nullptr) return;
+  if (chunked() != nullptr) chunked()->share.release(budget);
+  if (coded() != nullptr) coded()->share.release(budget);
+  unhandled_->chunked = nullptr;
+  unhandled_->coded = nullptr;
 }
 
 void ServerHttp::refuse(const Error& error) {
@@ -355,7 +358,7 @@ void ServerHttp::refuse(const Error& error) {
   if (!request_begun_ || !is_head_) out.append(error.message).push_back('\n');
   // The connection may take long to end: what is prepared for nobody would keep others waiting.
   forget_body();
-  preparation_ = nullptr;
+  unhandled_ = nullptr;
   connection_.close_after_flush();
 }
 
@@ -394,8 +397,8 @@ void ServerHttp::read_body(std::shared_ptr<BodyHandler> handler, bool is_unanswe
 void ServerHttp::resume_body() {
   if (body_stream_ == nullptr) return;
   body_stream_->paused = false;
-  idle_at_ = worker_->coarse_now();
-  body_stream_->unfinished_at = idle_at_;
+  since_ = worker_->coarse_now();
+  body_stream_->unfinished_at = since_;
   connection_.resume_later();
 }
 
@@ -447,7 +450,7 @@ void ServerHttp::request_finished(bool keep_alive) {
     connection_.resume_later();
     return;
   }
-  idle_at_ = worker_->coarse_now();
+  since_ = worker_->coarse_now();
   if (!keep_alive || draining_) {
     connection_.close_after_flush();
   } else {
@@ -470,7 +473,7 @@ void ServerHttp::on_drain() {
 /// The peer has asked its last, and may still read: what has come whole is answered. Whether it is
 /// gone altogether shows when something is sent to it.
 void ServerHttp::on_input_end() {
-  if (preparation_ != nullptr || long_reply_ != nullptr) return;
+  if (preparation() != nullptr || long_reply_ != nullptr) return;
   if (exchange_ == nullptr) {
     connection_.close_after_flush();
     return;
@@ -487,7 +490,8 @@ void ServerHttp::on_tick(TimePoint now) {
   if (long_reply_ != nullptr) return;
   if (exchange_ == nullptr && connection_.is_open()) {
     if (request_begun_) {
-      if (!is_full && !coded_ && !preparation_ && now - request_at_ >= options.request_timeout) {
+      if (!is_full && coded() == nullptr && preparation() == nullptr &&
+          now - since_ >= options.request_timeout) {
         connection_.note_timeout("a request");
         refuse({.code = 408, .message = "The request took too long to arrive"});
       }
@@ -495,7 +499,7 @@ void ServerHttp::on_tick(TimePoint now) {
     }
     // Whether a peer still reads its answers is what the connection asks. What has come that begins
     // no request, such as empty lines or a handshake byte by byte, is no use of the connection.
-    const TimePoint last = std::max(connection_.progress_at(), idle_at_);
+    const TimePoint last = std::max(connection_.progress_at(), since_);
     const Duration timeout =
         connection_.is_established() ? options.idle_timeout : options.request_timeout;
     if (connection_.queued_bytes() == 0 && now - last >= timeout) {
@@ -521,7 +525,7 @@ void ServerHttp::on_tick(TimePoint now) {
 /// Whether nothing has come of the body for long, or not the rest of a message.
 bool ServerHttp::is_body_late(TimePoint now) const {
   const HttpServerOptions& options = worker_->options;
-  return now - std::max(connection_.active_at(), idle_at_) >= options.idle_timeout ||
+  return now - std::max(connection_.active_at(), since_) >= options.idle_timeout ||
          (body_stream_->unfinished != 0 &&
           now - body_stream_->unfinished_at >= options.request_timeout);
 }
@@ -543,8 +547,7 @@ void ServerHttp::on_shutdown() {
 void ServerHttp::on_end() {
   forget_body();
   forget_reply();
-  preparation_ = nullptr;
-  verdict_ = nullptr;
+  unhandled_ = nullptr;
   body_stream_ = nullptr;
   if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();
 }

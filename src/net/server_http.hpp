@@ -77,6 +77,14 @@ class ServerHttp final : private ConnectionProtocol {
     std::size_t size = 0;  // bytes behind the head that are in the input still
   };
 
+  /// What few requests have before they are handled.
+  struct Unhandled {
+    std::unique_ptr<HeadVerdict> verdict;
+    std::unique_ptr<ChunkedBody> chunked;
+    std::unique_ptr<CodedBody> coded;
+    std::unique_ptr<Preparation> preparation;
+  };
+
   /// The rest of a reply whose head has been sent.
   struct LongReply {
     Gzip gzip;
@@ -102,6 +110,19 @@ class ServerHttp final : private ConnectionProtocol {
   void on_end() override;
   void release() override { delete this; }
 
+  Unhandled& unhandled() {
+    if (unhandled_ == nullptr) unhandled_ = std::make_unique<Unhandled>();
+    return *unhandled_;
+  }
+  [[nodiscard]] ChunkedBody* chunked() const {
+    return unhandled_ == nullptr ? nullptr : unhandled_->chunked.get();
+  }
+  [[nodiscard]] CodedBody* coded() const {
+    return unhandled_ == nullptr ? nullptr : unhandled_->coded.get();
+  }
+  [[nodiscard]] Preparation* preparation() const {
+    return unhandled_ == nullptr ? nullptr : unhandled_->preparation.get();
+  }
   bool send_some();
   void forget_reply();
   bool take_request(InputBuffer& input);
@@ -123,17 +144,14 @@ class ServerHttp final : private ConnectionProtocol {
   Connection& connection_;
   HttpWorker* worker_;
   ServerExchange* exchange_ = nullptr;    // unfinished; kept by its handles
-  std::unique_ptr<HeadVerdict> verdict_;  // on the request whose body is being read
-  std::unique_ptr<ChunkedBody> chunked_;
-  std::unique_ptr<CodedBody> coded_;
+  std::unique_ptr<Unhandled> unhandled_;  // null if there is none of it
   std::unique_ptr<BodyStream> body_stream_;
-  std::unique_ptr<Preparation> preparation_;
   std::unique_ptr<LongReply> long_reply_;
   std::size_t input_needed_ = 0;    // bytes before parsing is worth another try
   std::uint32_t head_size_ = 0;     // of the request whose body chunked_ reads
   std::uint32_t head_scanned_ = 0;  // bytes without the end of a head
-  TimePoint request_at_;            // first byte of the request being read
-  TimePoint idle_at_;               // last request finished, or body resumed
+  TimePoint since_;                 // the request being read began, or the last one was
+                                    // finished, or the body resumed
   bool request_begun_ = false;
   bool is_head_ = false;  // the request that has begun, as far as it is there
   bool continued_ = false;

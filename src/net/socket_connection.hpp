@@ -21,7 +21,9 @@ class SocketConnection final : public Connection, private EventLoop::Watcher {
   void on_ready(std::uint32_t events) override;
   IoResult read_some(std::span<char> room) override;
   IoResult write_some(std::span<const iovec> parts) override;
-  [[nodiscard]] std::size_t unacknowledged() const override { return transport_.unacknowledged(); }
+  [[nodiscard]] std::uint32_t unacknowledged() const override {
+    return transport_.unacknowledged();
+  }
   bool end_output() override;
   bool attach() override;
   void detach() override;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "core/executor.hpp"
@@ -49,7 +50,7 @@ class TimerHeap {
   void place(std::size_t at, const Entry& entry);
 
   std::vector<Entry> heap_;
-  std::vector<Slot> slots_;
+  std::deque<Slot> slots_;  // which grows by little at a time
   std::uint32_t first_free_ = kNone;
   std::uint64_t last_order_ = 0;
 

@@ -34,9 +34,9 @@ bool expect_server(SSL* ssl, const std::string& server) {
 
 }  // namespace
 
-std::size_t unacknowledged_bytes(int socket) {
+std::uint32_t unacknowledged_bytes(int socket) {
   int bytes = 0;
-  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 ? static_cast<std::uint32_t>(bytes) : 0;
 }
 
 Transport::Transport(int socket, TlsContext* tls, const std::string& server) : socket_(socket) {

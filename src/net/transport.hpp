@@ -25,7 +25,7 @@ struct IoResult {
 };
 
 /// Bytes that a socket's peer has not acknowledged, or taken, yet.
-std::size_t unacknowledged_bytes(int socket);
+std::uint32_t unacknowledged_bytes(int socket);
 
 /// Moves bytes over a connected non-blocking socket that it does not own, with TLS on top if a
 /// context is given (on the context's side; the handshake happens within the transfers). The
@@ -47,7 +47,7 @@ class Transport {
   /// Sends as much of the parts as goes in one call.
   IoResult write(std::span<const iovec> parts);
   /// Bytes in the kernel that the peer has not acknowledged yet.
-  [[nodiscard]] std::size_t unacknowledged() const { return unacknowledged_bytes(socket_); }
+  [[nodiscard]] std::uint32_t unacknowledged() const { return unacknowledged_bytes(socket_); }
   /// Tells the peer that nothing follows.
   void shutdown_send();
 

@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "server/reply_channel.hpp"
 #include "server/task_record.hpp"
+#include "stream/stream.hpp"
 
 namespace sluice {
 
@@ -19,10 +21,13 @@ struct CallAnswer {
   std::string why = {};  // the text of what went wrong
 };
 
-/// What an outlet tells the call it is the outlet of.
+/// The call as its outlet sees it.
 class OutletEvents {
  public:
   virtual ~OutletEvents() = default;
+  /// A stream for what the call says, on its client's memory, that only `finder` finds. Null once
+  /// the call is over.
+  virtual std::shared_ptr<ChunkStream> begin_stream(std::string finder) = 0;
   /// There is room again after something was not taken.
   virtual void on_outlet_room() = 0;
   /// Nobody will hear the call's answer, and the outlet has left or is about to: its caller has

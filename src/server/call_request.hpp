@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 
@@ -12,7 +10,6 @@ namespace sluice {
 struct CallRequest {
   RequestId id;
   RequestContext context;
-  std::string client;  // the principal whose call it is
 };
 
 }  // namespace sluice

@@ -17,7 +17,7 @@ Calls::~Calls() {
 std::shared_ptr<PendingRequest> Calls::add(PendingRequest::Details details,
                                            const RefPtr<LoopOffer>& offer) {
   auto call = std::make_shared<PendingRequest>(std::move(details), *this, offer);
-  call->number_ = under_way_.size();
+  call->number_ = static_cast<std::uint32_t>(under_way_.size());
   under_way_.push_back(call.get());
   return call;
 }
@@ -51,12 +51,11 @@ Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details deta
                             (*channel)->can_stream() && !(*channel)->is_shared();
   if (is_resumable) {
     const auto outlet = std::make_shared<ResumableOutlet>(call->request_, call, std::move(*channel),
-                                                          session, streams_->streams());
+                                                          session, streams_->executor());
     call->outlet_ = outlet;
     outlet->open();
   } else {
-    const auto outlet = std::make_shared<InlineOutlet>(call->request_, call, std::move(*channel),
-                                                       streams_->streams());
+    const auto outlet = std::make_shared<InlineOutlet>(call->request_, call, std::move(*channel));
     call->outlet_ = outlet;
     outlet->open();
   }

@@ -32,8 +32,9 @@ void HttpChannel::may_take_long() {
 
 void HttpChannel::reply(int http_status, std::string_view message) {
   if (!exchange_->is_streaming()) {
-    const HeaderField session{"Mcp-Session-Id", session_id_};
-    const std::size_t named = session_id_.empty() ? 0 : 1;
+    const std::string_view id = session_id_ == nullptr ? std::string_view() : *session_id_;
+    const HeaderField session{"Mcp-Session-Id", id};
+    const std::size_t named = session_id_ == nullptr ? 0 : 1;
     exchange_->reply(http_status, "application/json", message, std::span(&session, named));
     return;
   }

@@ -24,7 +24,9 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
 
   /// The reply names that session, which its request has begun.
-  void set_session_id(std::string id) { session_id_ = std::move(id); }
+  void set_session_id(std::string id) {
+    session_id_ = std::make_unique<const std::string>(std::move(id));
+  }
 
   void reply(int http_status, std::string_view message) override;
   bool write(std::string_view block) override;
@@ -51,7 +53,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   HttpExchangePtr exchange_;
   CloseTask close_task_;
   std::unique_ptr<Session::Call> cancellable_;
-  std::string session_id_;
+  std::unique_ptr<const std::string> session_id_;  // or null
   bool can_stream_;
   Format format_;
   bool started_ = false;

@@ -81,8 +81,10 @@ void InlineOutlet::encode(std::string& out, const ChunkStream& stream, const Chu
 }
 
 void InlineOutlet::start_stream() {
-  if (stream_ != nullptr) return;
-  stream_ = streams_->start_private({}, "tools/call", request_->client);
+  const auto call = call_.lock();
+  if (stream_ != nullptr || call == nullptr) return;
+  stream_ = call->begin_stream({});
+  if (stream_ == nullptr) return;
   stream_->set_producer(this);
   PushCursor::Options options;
   options.shareable = false;
@@ -99,13 +101,14 @@ bool InlineOutlet::send(std::string_view message) {
   if (!carries()) return true;
   start_stream();
   const std::shared_ptr<ChunkStream> stream = stream_;  // which its end may forget
-  return stream->append(ChunkKind::message, message);
+  return stream == nullptr || stream->append(ChunkKind::message, message);
 }
 
 std::optional<bool> InlineOutlet::text(std::string_view text) {
   if (!carries()) return true;
   start_stream();
   const std::shared_ptr<ChunkStream> stream = stream_;  // which its end may forget
+  if (stream == nullptr) return true;
   const bool room = stream->append(ChunkKind::text, text);
   counted_ = stream->next();
   return room;

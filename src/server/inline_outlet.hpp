@@ -8,7 +8,7 @@
 #include "server/call_outlet.hpp"
 #include "server/call_request.hpp"
 #include "stream/push_cursor.hpp"
-#include "stream/stream_manager.hpp"
+#include "stream/stream.hpp"
 
 namespace sluice {
 
@@ -20,11 +20,8 @@ class InlineOutlet final : public CallOutlet,
                            private StreamProducer {
  public:
   InlineOutlet(std::shared_ptr<const CallRequest> request, std::weak_ptr<OutletEvents> call,
-               std::shared_ptr<ReplyChannel> channel, StreamManager& streams)
-      : request_(std::move(request)),
-        call_(std::move(call)),
-        channel_(std::move(channel)),
-        streams_(&streams) {}
+               std::shared_ptr<ReplyChannel> channel)
+      : request_(std::move(request)), call_(std::move(call)), channel_(std::move(channel)) {}
   ~InlineOutlet() override { close(); }
   InlineOutlet(const InlineOutlet&) = delete;
   InlineOutlet& operator=(const InlineOutlet&) = delete;
@@ -60,7 +57,6 @@ class InlineOutlet final : public CallOutlet,
   std::shared_ptr<const CallRequest> request_;
   std::weak_ptr<OutletEvents> call_;       // expired once it is answered
   std::shared_ptr<ReplyChannel> channel_;  // null once the reply is whole, or the caller gone
-  StreamManager* streams_;
   std::shared_ptr<ChunkStream> stream_;
   std::unique_ptr<PushCursor> cursor_;
   std::uint64_t counted_ = 0;

@@ -184,8 +184,8 @@ bool MessageConnection::on_message(std::string_view text, Executor::Task& handle
     return false;
   }
   handle(text, nullptr);
-  if (initializing_.empty()) return true;
-  initialized_ = std::move(handled);
+  if (initializing_ == nullptr) return true;
+  initializing_->handled = std::move(handled);
   return false;
 }
 
@@ -206,8 +206,9 @@ void MessageConnection::handle(std::string_view text, const LongMessage* parsed)
 }
 
 void MessageConnection::handle_later(std::string_view text, Executor::Task handled) {
-  later_.push_back({nullptr, std::move(handled)});
-  const auto at = std::prev(later_.end());
+  if (later_ == nullptr) later_ = std::make_unique<std::list<Later>>();
+  later_->push_back({nullptr, std::move(handled)});
+  const auto at = std::prev(later_->end());
   at->message = service_->long_messages.parse(
       std::string(text), [this, at] { handle_long(at); }, client_of(principal_.id));
 }
@@ -215,13 +216,13 @@ void MessageConnection::handle_later(std::string_view text, Executor::Task handl
 void MessageConnection::handle_long(std::list<Later>::iterator at) {
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
   Later later = std::move(*at);
-  later_.erase(at);
+  later_->erase(at);
   handle(later.message->text(), later.message.get());
   later.message = nullptr;
-  if (initializing_.empty()) {
+  if (initializing_ == nullptr) {
     later.handled();
   } else {
-    initialized_ = std::move(later.handled);
+    initializing_->handled = std::move(later.handled);
   }
   check_idle();
 }
@@ -236,7 +237,7 @@ void MessageConnection::handle(const std::expected<Message, MessageError>& messa
     const Outcome outcome = service_->dispatcher.dispatch(*message, nullptr, *this, response);
     // What comes behind it belongs to its session.
     if (outcome.kind == Outcome::Kind::pending && message->method == "initialize") {
-      initializing_ = message->id;
+      initializing_ = std::make_unique<Initializing>(message->id);
     }
   }
 }
@@ -284,8 +285,8 @@ void MessageConnection::on_drain() {
 void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
-  initialized_ = nullptr;
-  later_.clear();
+  initializing_ = nullptr;
+  later_ = nullptr;
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
@@ -356,11 +357,10 @@ void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
 
 void MessageConnection::forget(const RequestId& id) {
   pending_.erase(id);
-  if (!initializing_.empty() && id == initializing_) {
-    initializing_.clear();
-    service_->streams.executor().post([weak = weak_from_this()] {
+  if (initializing_ != nullptr && id == initializing_->id) {
+    service_->streams.executor().post([weak = weak_from_this(), waited = std::move(initializing_)] {
       const auto self = weak.lock();
-      if (self != nullptr && self->initialized_) std::exchange(self->initialized_, {})();
+      if (self != nullptr && self->output_ != nullptr && waited->handled) waited->handled();
     });
   }
   check_idle();

@@ -86,6 +86,11 @@ class MessageConnection final : public Caller,
   class Channel;
   class StreamSink;
 
+  /// The initialize that waits for its answer, and what goes on behind it.
+  struct Initializing {
+    RequestId id;
+    Executor::Task handled = {};
+  };
   /// A long message that is not handled yet.
   struct Later {
     std::unique_ptr<LongMessage> message;
@@ -113,7 +118,7 @@ class MessageConnection final : public Caller,
   bool push(const Bytes& messages);
   void unsubscribe_later(const StreamId& stream_id);
   [[nodiscard]] bool is_idle() const {
-    return pending_.empty() && subscriptions_.empty() && later_.empty();
+    return pending_.empty() && subscriptions_.empty() && (later_ == nullptr || later_->empty());
   }
   void check_idle();
 
@@ -126,9 +131,8 @@ class MessageConnection final : public Caller,
   std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::weak_ptr<Agreement> agreement_;                    // which has it
-  std::list<Later> later_;
-  RequestId initializing_;      // the initialize that waits, or empty
-  Executor::Task initialized_;  // then
+  std::unique_ptr<std::list<Later>> later_;               // null before the first
+  std::unique_ptr<Initializing> initializing_;            // null if none waits
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;

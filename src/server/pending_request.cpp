@@ -38,8 +38,8 @@ std::string with_meta(std::string_view params, std::string_view member) {
 }  // namespace
 
 PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopOffer> offer)
-    : request_(std::make_shared<const CallRequest>(
-          std::move(details.id), std::move(details.context), details.place.principal().id)),
+    : request_(
+          std::make_shared<const CallRequest>(std::move(details.id), std::move(details.context))),
       place_(std::move(details.place)),
       calls_(&calls),
       executor_(&calls.streams().executor()),
@@ -48,6 +48,12 @@ PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopOffer> 
   if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
   if (details.tool != nullptr && details.tool->output) rare().tool = details.tool;
   if (details.task != nullptr) rare().task = std::move(details.task);
+}
+
+std::shared_ptr<ChunkStream> PendingRequest::begin_stream(std::string finder) {
+  if (calls_ == nullptr) return nullptr;
+  StreamManager& streams = calls_->streams().streams();
+  return streams.start_private(std::move(finder), "tools/call", principal().id);
 }
 
 PendingRequest::~PendingRequest() {

@@ -160,6 +160,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   friend class SessionQuestions;
 
   // OutletEvents
+  std::shared_ptr<ChunkStream> begin_stream(std::string finder) override;
   void on_outlet_room() override;
   void on_outlet_lost(Departure departure) override;
 
@@ -200,15 +201,15 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   std::shared_ptr<const CallRequest> request_;
   CallPlace place_;
-  Calls* calls_;            // null once it is over
-  std::size_t number_ = 0;  // among those of calls_
+  Calls* calls_;              // null once it is over
+  std::uint32_t number_ = 0;  // among those of calls_
+  bool over_ = false;
   Executor* executor_;
   RefPtr<LoopOffer> offer_;  // what it is a request of
   StreamProducer* producer_ = nullptr;
   std::shared_ptr<CallOutlet> outlet_;  // null once it is over
   std::shared_ptr<Session> session_;    // or null
   std::unique_ptr<Rare> rare_;          // null if there is none of it
-  bool over_ = false;
 };
 
 }  // namespace sluice

@@ -43,7 +43,7 @@ class ReplyChannel : public BlockSink {
   virtual void may_take_long() {}
   /// Called once if the caller goes away or cancels before the answer is complete. An empty task
   /// withdraws it.
-  using CloseTask = std::move_only_function<void(Departure)>;
+  using CloseTask = UniqueFunction<void(Departure)>;
   virtual void on_close(CloseTask task) = 0;
   /// Called each time the channel takes blocks again after write() returned false.
   virtual void on_drain(Executor::Task task) = 0;

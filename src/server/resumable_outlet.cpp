@@ -34,12 +34,14 @@ void ResumableOutlet::open() {
   channel_->may_take_long();
   if (!request_->context.revision->priming_event) return;
   start_stream();
-  channel_->write(priming_event(stream_->id()));
+  if (stream_ != nullptr) channel_->write(priming_event(stream_->id()));
 }
 
 void ResumableOutlet::start_stream() {
-  if (stream_ != nullptr) return;
-  stream_ = streams_->start_private(session_->stream_principal(), "tools/call", request_->client);
+  const auto call = call_.lock();
+  if (stream_ != nullptr || call == nullptr) return;
+  stream_ = call->begin_stream(session_->stream_principal());
+  if (stream_ == nullptr) return;
   stream_->set_producer(this);
   if (channel_ == nullptr) return;
   PushCursor::Options options;
@@ -59,7 +61,7 @@ void ResumableOutlet::start_stream() {
 bool ResumableOutlet::send(std::string_view message) {
   start_stream();
   const std::shared_ptr<ChunkStream> stream = stream_;  // which its end may forget
-  return stream->append(ChunkKind::message, message);
+  return stream == nullptr || stream->append(ChunkKind::message, message);
 }
 
 void ResumableOutlet::flush() {

@@ -23,13 +23,12 @@ class ResumableOutlet final : public CallOutlet,
  public:
   ResumableOutlet(std::shared_ptr<const CallRequest> request, std::weak_ptr<OutletEvents> call,
                   std::shared_ptr<ReplyChannel> channel, std::shared_ptr<Session> session,
-                  StreamManager& streams)
+                  Executor& executor)
       : request_(std::move(request)),
         call_(std::move(call)),
         channel_(std::move(channel)),
         session_(std::move(session)),
-        streams_(&streams),
-        executor_(&streams.executor()) {}
+        executor_(&executor) {}
   ~ResumableOutlet() override { close(); }
   ResumableOutlet(const ResumableOutlet&) = delete;
   ResumableOutlet& operator=(const ResumableOutlet&) = delete;
@@ -65,7 +64,6 @@ class ResumableOutlet final : public CallOutlet,
   std::weak_ptr<OutletEvents> call_;       // expired once it is answered
   std::shared_ptr<ReplyChannel> channel_;  // null once the reply is whole, or the caller gone
   std::shared_ptr<Session> session_;
-  StreamManager* streams_;
   Executor* executor_;
   std::shared_ptr<ChunkStream> stream_;
   std::unique_ptr<PushCursor> cursor_;

@@ -51,7 +51,6 @@ Session::Session(std::string id, std::string principal, const Revision& revision
                  const ClientCapabilities& capabilities, Duration resume_window)
     : id_(std::move(id)),
       principal_(std::move(principal)),
-      stream_principal_("session:" + id_),
       revision_(&revision),
       capabilities_(capabilities),
       resume_window_(resume_window) {}
@@ -59,32 +58,34 @@ Session::Session(std::string id, std::string principal, const Revision& revision
 Result<void> Session::subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory) {
   const std::lock_guard lock(mutex_);
   if (ended_) return over();
-  if (subscriptions_.contains(uri)) return {};
-  if (subscriptions_.size() >= kMaxSubscriptions) {
+  if (subscriptions_ == nullptr) subscriptions_ = std::make_unique<Subscriptions>();
+  Subscriptions& held = *subscriptions_;
+  if (held.uris.contains(uri)) return {};
+  if (held.uris.size() >= kMaxSubscriptions) {
     return too_many(kMaxSubscriptions, "resource subscriptions");
   }
-  if (subscribed_bytes_ + uri.size() > kMaxSubscribedBytes) {
+  if (held.bytes + uri.size() > kMaxSubscribedBytes) {
     return too_many(kMaxSubscribedBytes, "bytes of URIs subscribed to");
   }
-  if (subscriptions_.empty()) subscribed_memory_ = MemoryHold(std::move(memory));
-  if (!subscribed_memory_.add(kPerSubscription + uri.size())) {
+  if (held.uris.empty()) held.memory = MemoryHold(std::move(memory));
+  if (!held.memory.add(kPerSubscription + uri.size())) {
     return std::unexpected(no_memory_for_subscriptions());
   }
-  subscriptions_.insert(uri);
-  subscribed_bytes_ += uri.size();
+  held.uris.insert(uri);
+  held.bytes += uri.size();
   return {};
 }
 
 void Session::unsubscribe(const std::string& uri) {
   const std::lock_guard lock(mutex_);
-  if (subscriptions_.erase(uri) == 0) return;
-  subscribed_bytes_ -= uri.size();
-  subscribed_memory_.remove(kPerSubscription + uri.size());
+  if (subscriptions_ == nullptr || subscriptions_->uris.erase(uri) == 0) return;
+  subscriptions_->bytes -= uri.size();
+  subscriptions_->memory.remove(kPerSubscription + uri.size());
 }
 
 bool Session::subscribed(const std::string& uri) const {
   const std::lock_guard lock(mutex_);
-  return subscriptions_.contains(uri);
+  return subscriptions_ != nullptr && subscriptions_->uris.contains(uri);
 }
 
 Result<std::unique_ptr<Session::Call>> Session::add_call(const std::shared_ptr<Session>& session,
@@ -114,38 +115,43 @@ void Session::forget_call(const RequestId& request_id) {
 
 void Session::ask_to_open(std::string elicitation_id) {
   const std::lock_guard lock(mutex_);
-  if (elicitations_.size() >= kMaxElicitations) elicitations_.erase(elicitations_.begin());
-  elicitations_.push_back(std::move(elicitation_id));
+  std::vector<std::string>& elicitations = asked().elicitations;
+  if (elicitations.size() >= kMaxElicitations) elicitations.erase(elicitations.begin());
+  elicitations.push_back(std::move(elicitation_id));
 }
 
 bool Session::asked_to_open(std::string_view elicitation_id) const {
   const std::lock_guard lock(mutex_);
-  return std::ranges::find(elicitations_, elicitation_id) != elicitations_.end();
+  if (asked_ == nullptr) return false;
+  const std::vector<std::string>& elicitations = asked_->elicitations;
+  return std::ranges::find(elicitations, elicitation_id) != elicitations.end();
 }
 
 Result<RequestId> Session::expect_response(Executor& loop, Answer answer) {
   const std::lock_guard lock(mutex_);
   if (ended_) return over();
-  if (expected_.size() >= kMaxRequests) return too_many(kMaxRequests, "requests to its client");
+  std::unordered_map<RequestId, Expected>& expected = asked().expected;
+  if (expected.size() >= kMaxRequests) return too_many(kMaxRequests, "requests to its client");
   RequestId id = std::to_string(++last_number_);
-  expected_.try_emplace(id, Expected{&loop, std::move(answer)});
+  expected.try_emplace(id, Expected{&loop, std::move(answer)});
   return id;
 }
 
 void Session::forget_response(const RequestId& id) {
   Answer released;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
-  const auto found = expected_.find(id);
-  if (found == expected_.end()) return;
+  if (asked_ == nullptr) return;
+  const auto found = asked_->expected.find(id);
+  if (found == asked_->expected.end()) return;
   released = std::move(found->second.answer);
-  expected_.erase(found);
+  asked_->expected.erase(found);
 }
 
 bool Session::on_response(const Message& message) {
   std::unordered_map<RequestId, Expected>::node_type expected;
   {
     const std::lock_guard lock(mutex_);
-    expected = expected_.extract(message.id);
+    if (asked_ != nullptr) expected = asked_->expected.extract(message.id);
   }
   if (expected.empty()) return false;
   expected.mapped().loop->post(
@@ -242,16 +248,15 @@ bool Session::expired(TimePoint now, Duration expiry) {
 }
 
 void Session::end() {
-  std::unordered_map<RequestId, Expected> expected;
+  std::unique_ptr<Asked> asked;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   ended_ = true;
   for (const auto& [id, cancel] : calls_) cancel.post();
   for (const auto& [stream, reader] : readers_) reader.close.post();
   for (const Kept& each : kept_) each.discard();
-  subscriptions_.clear();
-  subscribed_memory_.release();
-  // Whoever waits for them is being cancelled.
-  expected.swap(expected_);
+  subscriptions_ = nullptr;
+  // Whoever waits for answers is being cancelled.
+  asked = std::move(asked_);
 }
 
 bool Session::ended() const {

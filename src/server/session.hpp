@@ -50,7 +50,7 @@ class Session {
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
   /// Whom the session's own streams belong to: nobody finds them by the caller's name.
-  [[nodiscard]] const std::string& stream_principal() const { return stream_principal_; }
+  [[nodiscard]] std::string stream_principal() const { return "session:" + id_; }
   [[nodiscard]] const Revision& revision() const { return *revision_; }
   [[nodiscard]] const ClientCapabilities& capabilities() const { return capabilities_; }
   [[nodiscard]] Duration resume_window() const { return resume_window_; }
@@ -176,6 +176,17 @@ class Session {
     Answer answer;
   };
 
+  struct Subscriptions {
+    std::set<std::string, std::less<>> uris;
+    std::size_t bytes = 0;  // of the URIs
+    MemoryHold memory;
+  };
+  /// What the client was asked.
+  struct Asked {
+    std::unordered_map<RequestId, Expected> expected;
+    std::vector<std::string> elicitations;  // in URL mode; the newest last
+  };
+
   struct ReaderEntry {
     std::uint64_t number;
     PostedTask close;
@@ -186,13 +197,16 @@ class Session {
     void discard() const;
   };
 
+  Asked& asked() {
+    if (asked_ == nullptr) asked_ = std::make_unique<Asked>();
+    return *asked_;
+  }
   void forget_call(const RequestId& request_id);
   void forget_reader(const StreamId& stream, std::uint64_t number);
   void keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
   const std::string id_;
   const std::string principal_;
-  const std::string stream_principal_;
   const Revision* const revision_;
   const ClientCapabilities capabilities_;
   const Duration resume_window_;
@@ -202,12 +216,9 @@ class Session {
   mutable std::mutex mutex_;
   bool ended_ = false;
   std::uint64_t last_number_ = 0;
-  std::set<std::string, std::less<>> subscriptions_;
-  std::size_t subscribed_bytes_ = 0;
-  MemoryHold subscribed_memory_;
+  std::unique_ptr<Subscriptions> subscriptions_;  // null before the first
+  std::unique_ptr<Asked> asked_;                  // null before the first
   std::unordered_map<RequestId, PostedTask> calls_;
-  std::unordered_map<RequestId, Expected> expected_;
-  std::vector<std::string> elicitations_;  // in URL mode; the newest last
   std::map<StreamId, ReaderEntry> readers_;
   std::optional<StreamId> standalone_;
   std::vector<Kept> kept_;

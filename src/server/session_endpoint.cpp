@@ -72,7 +72,7 @@ void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchan
     return;
   }
   const std::shared_ptr<ChunkStream> stream = service_->streams.streams().start_private(
-      session->stream_principal(), {}, session->principal());
+      session->stream_principal(), "", session->principal());
   const StreamId id = session->offer_standalone_stream(stream, service_->streams.executor());
   if (id != stream->id()) stream->discard();
   read(session, exchange, id, kUndelivered,

@@ -117,7 +117,7 @@ Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& me
                                                           bool expects_poller) {
   if (draining_) return fail(kBusy, "The server is shutting down; try another");
   Result<std::shared_ptr<ChunkStream>> stream = streams().start({.principal = principal,
-                                                                 .method = method.name,
+                                                                 .method = method.name.c_str(),
                                                                  .priority = options.priority,
                                                                  .expects_poller = expects_poller});
   if (!stream) return stream;

@@ -33,7 +33,7 @@ struct Chunk {
 /// over segments, reading on from there is sequential. Belongs to one loop.
 class ChunkLog {
  public:
-  explicit ChunkLog(MemoryShare& share) : share_(&share) {}
+  explicit ChunkLog(std::shared_ptr<MemoryShare> share) : share_(std::move(share)) {}
   ChunkLog(const ChunkLog&) = delete;
   ChunkLog& operator=(const ChunkLog&) = delete;
   ~ChunkLog();
@@ -51,6 +51,8 @@ class ChunkLog {
   void release_below(Seq seq);
   /// Releases every chunk and all memory.
   void clear();
+
+  [[nodiscard]] MemoryShare& share() const { return *share_; }
 
   /// The oldest kept chunk; equal to next() when none is kept.
   [[nodiscard]] Seq first() const { return first_; }
@@ -114,7 +116,7 @@ class ChunkLog {
   void add(ChunkKind kind, std::string_view escaped);
   [[nodiscard]] std::size_t segment_of(Seq seq) const;
 
-  MemoryShare* share_;
+  std::shared_ptr<MemoryShare> share_;
   std::vector<Segment> segments_;
   std::size_t head_ = 0;  // segments before it are empty shells
   Seq first_ = 0;

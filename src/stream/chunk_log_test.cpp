@@ -28,7 +28,7 @@ std::vector<Kept> read_all(const ChunkLog& log, Seq from) {
 
 TEST(ChunkLog, NumbersChunksFromZeroAndReadsFromAnyOfThem) {
   MemoryBudget budget(1 << 20);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   EXPECT_EQ(log.first(), 0U);
   EXPECT_EQ(log.next(), 0U);
@@ -50,7 +50,7 @@ TEST(ChunkLog, NumbersChunksFromZeroAndReadsFromAnyOfThem) {
 
 TEST(ChunkLog, ReadStopsAtTheChunkThatIsNotAccepted) {
   MemoryBudget budget(1 << 20);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(log.append(ChunkKind::text, "x"));
   int seen = 0;
@@ -60,7 +60,7 @@ TEST(ChunkLog, ReadStopsAtTheChunkThatIsNotAccepted) {
 
 TEST(ChunkLog, ReleasesInTheMiddleOfASegment) {
   MemoryBudget budget(1 << 20);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   for (const char* text : {"one", "two", "three"}) ASSERT_TRUE(log.append(ChunkKind::text, text));
   log.release_below(1);
@@ -80,7 +80,7 @@ TEST(ChunkLog, ReleasesInTheMiddleOfASegment) {
 TEST(ChunkLog, AnswersForItsMemoryToTheBudget) {
   MemoryBudget budget(8192);
   {
-    MemoryShare share(budget);
+    const auto share = std::make_shared<MemoryShare>(budget);
     ChunkLog log(share);
     EXPECT_EQ(budget.used(), 0U);
     const std::string text(100, 'x');
@@ -102,10 +102,10 @@ TEST(ChunkLog, AnswersForItsMemoryToTheBudget) {
 
 TEST(ChunkLog, LeavesTheLastBytesOfItsShareToOthers) {
   MemoryBudget budget(256 << 10);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   const std::string text(40, 'x');
-  while (!share.is_short()) ASSERT_TRUE(log.append(ChunkKind::text, text));
+  while (!share->is_short()) ASSERT_TRUE(log.append(ChunkKind::text, text));
   // Each of a client's other streams has its first chunk now, and waits.
   std::deque<ChunkLog> others;
   for (int i = 0; i < 20; ++i) {
@@ -119,7 +119,7 @@ TEST(ChunkLog, LeavesTheLastBytesOfItsShareToOthers) {
 TEST(ChunkLog, AlwaysHasRoomForTheEnd) {
   MemoryBudget budget(0);
   {
-    MemoryShare share(budget);
+    const auto share = std::make_shared<MemoryShare>(budget);
     ChunkLog log(share);
     EXPECT_FALSE(log.append(ChunkKind::text, "x"));
     log.append_end();
@@ -132,7 +132,7 @@ TEST(ChunkLog, AlwaysHasRoomForTheEnd) {
 TEST(ChunkLog, TheEndGoesHardlyBeyondTheBudget) {
   for (std::size_t limit = 0; limit < 40000; limit += 137) {
     MemoryBudget budget(limit);
-    MemoryShare share(budget);
+    const auto share = std::make_shared<MemoryShare>(budget);
     ChunkLog log(share);
     while (log.append(ChunkKind::text, "some text")) {
     }
@@ -143,7 +143,7 @@ TEST(ChunkLog, TheEndGoesHardlyBeyondTheBudget) {
 
 TEST(ChunkLog, TakesChunksUpToTheLongest) {
   MemoryBudget budget(std::size_t{1} << 30U);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   ASSERT_TRUE(log.append(ChunkKind::text, "before"));
   std::string text(ChunkLog::kMaxChunkBytes, 'x');
@@ -164,7 +164,7 @@ TEST(ChunkLog, TakesChunksUpToTheLongest) {
 
 TEST(ChunkLog, ReusesItsSegmentForAReaderThatKeepsUp) {
   MemoryBudget budget(1 << 20);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   const std::string text(60, 'x');
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(log.append(ChunkKind::text, text));
@@ -181,7 +181,7 @@ TEST(ChunkLog, ReusesItsSegmentForAReaderThatKeepsUp) {
 
 TEST(ChunkLog, LetsGoOfTheMemoryOfABacklog) {
   MemoryBudget budget(std::size_t{64} << 20U);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   const std::string text(100, 'x');
   for (int i = 0; i < 100000; ++i) ASSERT_TRUE(log.append(ChunkKind::text, text));
@@ -195,7 +195,7 @@ TEST(ChunkLog, LetsGoOfTheMemoryOfABacklog) {
 
 TEST(ChunkLog, ClearsEverythingButItsNumbers) {
   MemoryBudget budget(1 << 20);
-  MemoryShare share(budget);
+  const auto share = std::make_shared<MemoryShare>(budget);
   ChunkLog log(share);
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(log.append(ChunkKind::text, "text"));
   log.clear();
@@ -214,7 +214,7 @@ TEST(ChunkLog, AChunkCostsAtMostSixteenBytesBesideItsText) {
   for (const std::size_t length : {20U, 40U, 100U, 400U, 1000U}) {
     for (const std::size_t count : {16U, 100U, 1000U, 10000U, 100000U}) {
       MemoryBudget budget(std::size_t{1} << 30U);
-      MemoryShare share(budget);
+      const auto share = std::make_shared<MemoryShare>(budget);
       ChunkLog log(share);
       const std::string text(length, 'x');
       for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(log.append(ChunkKind::text, text));
@@ -228,7 +228,7 @@ TEST(ChunkLog, BehavesLikeADequeWhateverHappens) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     MemoryBudget budget(512U << 10U);
-    MemoryShare share(budget);
+    const auto share = std::make_shared<MemoryShare>(budget);
     ChunkLog log(share);
     std::deque<Kept> model;
     Seq first = 0;

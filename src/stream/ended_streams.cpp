@@ -11,7 +11,7 @@ void EndedStreams::put(ChunkStream& stream) {
   const bool is_read = stream.evictable();
   if (!is_read && link.list != nullptr && link.list != &read_) return;
   remove(stream);
-  const MemoryShare* const share = stream.share_.get();
+  const MemoryShare* const share = &stream.log_.share();
   Client* const client = is_read ? nullptr : &clients_.try_emplace(share, share).first->second;
   link.list = is_read ? &read_ : client;
   link.older = std::exchange(link.list->newest, &stream);

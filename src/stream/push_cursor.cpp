@@ -1,5 +1,7 @@
 #include "stream/push_cursor.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "stream/stream_error.hpp"
@@ -9,20 +11,21 @@ namespace sluice {
 PushCursor::PushCursor(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
                        std::unique_ptr<BlockSink> sink, Options options)
     : Cursor(std::move(stream), options.from),
+      shareable_(options.shareable),
+      window_(static_cast<std::uint32_t>(
+          std::min<std::size_t>(options.window, std::numeric_limits<std::uint32_t>::max()))),
       encoder_(&encoder),
-      sink_(std::move(sink)),
-      window_(options.window),
-      shareable_(options.shareable) {
+      sink_(std::move(sink)) {
   if (window_ > 0) hold_until_acknowledged();
 }
 
 PushCursor::~PushCursor() {
-  if (!finished_) expect_return();
+  if (state_ != State::finished) expect_return();
   if (writing_ != nullptr) writing_->destroyed = true;
 }
 
 void PushCursor::resume() {
-  open_ = true;
+  if (state_ == State::waiting) state_ = State::open;
   if (writing_ != nullptr) writing_->resumed = true;
   if (stream() != nullptr) on_chunks();
 }
@@ -35,14 +38,14 @@ Result<void> PushCursor::acknowledge(Seq seq) {
   }
   if (stream() == nullptr) return {};
   Cursor::acknowledge(seq);
-  if (open_ && stream() != nullptr) on_chunks();
+  if (state_ == State::open && stream() != nullptr) on_chunks();
   return {};
 }
 
 void PushCursor::on_chunks() {
   // A sink that resumes from within write() is served by the loop that called it.
   if (writing_ != nullptr) return;
-  while (open_ && !finished_ && stream() != nullptr) {
+  while (state_ == State::open && stream() != nullptr) {
     ChunkStream& source = *stream();
     const Seq limit = window_ == 0 ? source.next() : acknowledged() + window_;
     if (position() >= source.next()) {
@@ -65,20 +68,20 @@ void PushCursor::on_chunks() {
     }
     if (writing.destroyed) return;
     writing_ = nullptr;
-    open_ = more || writing.resumed;
+    if (state_ == State::open && !more && !writing.resumed) state_ = State::waiting;
     if (stream() == nullptr) return;
     pass(reached);
   }
 }
 
 void PushCursor::finish() {
-  finished_ = true;
+  state_ = State::finished;
   pass(position());
   sink_->finish();
 }
 
 void PushCursor::on_dropped(const Error& error) {
-  if (std::exchange(finished_, true)) return;
+  if (std::exchange(state_, State::finished) == State::finished) return;
   sink_->drop(error);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -32,7 +33,7 @@ class PushCursor final : public Cursor {
   struct Options {
     Seq from = 0;
     /// Chunks that may be delivered beyond the acknowledged ones; 0: the reader does not
-    /// acknowledge, delivery is enough.
+    /// acknowledge, delivery is enough. What is more than 32 bits hold is taken for the most.
     std::size_t window = 0;
     /// Whether other readers may share what `encoder` writes.
     bool shareable = true;
@@ -63,13 +64,15 @@ class PushCursor final : public Cursor {
   void on_chunks() override;
   void on_dropped(const Error& error) override;
 
+  enum class State : std::uint8_t { waiting, open, finished };  // for resume()
+
+  // First what fits behind what the base has.
+  bool shareable_;
+  State state_ = State::waiting;
+  std::uint32_t window_;
   const ChunkEncoder* encoder_;
   std::unique_ptr<BlockSink> sink_;
-  std::size_t window_;
   Writing* writing_ = nullptr;
-  bool shareable_;
-  bool open_ = false;
-  bool finished_ = false;
 };
 
 }  // namespace sluice

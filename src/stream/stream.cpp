@@ -37,8 +37,7 @@ ChunkStream::ChunkStream(Options options, StreamManager& manager)
       poller_(options.expects_poller ? Poller::expected : Poller::none),
       is_private_(options.is_private),
       priority_(static_cast<std::int8_t>(options.priority)),
-      share_(std::move(options.share)),
-      log_(*share_),
+      log_(std::move(options.share)),
       principal_(std::move(options.principal)),
       method_(options.method),
       last_access_(manager.executor().clock().now()) {}
@@ -58,7 +57,7 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   }
   if (!log_.append(kind, escaped)) {
     log_.release_below(hold());
-    manager_->reclaim(ChunkLog::memory_for(escaped.size()), *share_, this);
+    manager_->reclaim(ChunkLog::memory_for(escaped.size()), log_.share(), this);
     if (!log_.append(kind, escaped)) {
       abandon({.code = kLimitReached,
                .message = "Your streams hold as much memory as they may; read or abort some, or "
@@ -68,9 +67,9 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   }
   manager_->count_chunk();
   mark_dirty();
-  if (full() || share_->is_short()) {
+  if (full() || log_.share().is_short()) {
     make_room();
-    if (full() || share_->is_short()) pause();
+    if (full() || log_.share().is_short()) pause();
   }
   return !paused_;
 }
@@ -291,7 +290,7 @@ bool ChunkStream::full() const {
 bool ChunkStream::roomy() const {
   const StreamLimits& limits = manager_->limits();
   return log_.size() <= three_quarters(limits.max_chunks) &&
-         log_.bytes() <= three_quarters(limits.max_bytes) && !share_->is_short();
+         log_.bytes() <= three_quarters(limits.max_bytes) && !log_.share().is_short();
 }
 
 void ChunkStream::make_room() {
@@ -299,7 +298,7 @@ void ChunkStream::make_room() {
   std::size_t chunks = log_.size();
   const std::size_t keep_bytes = retained_bytes();
   const std::size_t keep_chunks = manager_->limits().max_chunks / 2;
-  const bool keep_any = !share_->is_short();
+  const bool keep_any = !log_.share().is_short();
   if (keep_any && bytes <= keep_bytes && chunks <= keep_chunks) return;
   const Seq passed = hold();
   if (!keep_any) {

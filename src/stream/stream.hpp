@@ -73,7 +73,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   struct Options {
     StreamId id;
     std::string principal;    // who started it; nobody else finds it
-    std::string_view method;  // the caller's, repeated in pushed chunks; outlives the stream
+    const char* method = "";  // the caller's, repeated in pushed chunks; outlives the stream
     int priority = 0;
     bool expects_poller = true;               // hold everything until the first reader comes
     bool is_private = false;                  // StreamManager::start_private()
@@ -233,10 +233,9 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   std::int8_t priority_;
   Seq poller_at_ = 0;    // what the poller has acknowledged
   Seq departed_at_ = 0;  // where the last reader stood when it left
-  std::shared_ptr<MemoryShare> share_;
   ChunkLog log_;
   std::string principal_;
-  std::string_view method_;
+  const char* method_;
   std::unique_ptr<Ending> ending_;
   std::unique_ptr<SharedBlock> shared_;
   TimePoint last_access_;

@@ -88,8 +88,7 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) 
   return add(std::move(options), std::move(share), false);
 }
 
-std::shared_ptr<ChunkStream> StreamManager::start_private(std::string finder,
-                                                          std::string_view method,
+std::shared_ptr<ChunkStream> StreamManager::start_private(std::string finder, const char* method,
                                                           const std::string& client) {
   while (limited() > policy_->max_streams && evict_one()) {
   }
@@ -235,7 +234,7 @@ void StreamManager::on_ended(ChunkStream& stream) {
 }
 
 void StreamManager::on_paused(ChunkStream& stream) {
-  if (!stream.share_->is_short() || std::exchange(stream.awaits_memory_, true)) return;
+  if (!stream.log_.share().is_short() || std::exchange(stream.awaits_memory_, true)) return;
   await_memory_.push_back(stream.weak_from_this());
   if (retry_timer_ != 0) return;
   retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
@@ -252,8 +251,8 @@ void StreamManager::retry_paused() {
     const auto stream = weak.lock();
     if (stream == nullptr) continue;
     stream->awaits_memory_ = false;
-    if (stream->share_->is_short()) {
-      reclaim(policy_->budget.limit() / 8, *stream->share_, nullptr);
+    if (stream->log_.share().is_short()) {
+      reclaim(policy_->budget.limit() / 8, stream->log_.share(), nullptr);
     }
     if (stream->paused_) stream->queue();
   }
@@ -265,7 +264,7 @@ void StreamManager::reclaim(std::size_t bytes, const MemoryShare& share,
   const std::size_t target = policy_->budget.used() > bytes ? policy_->budget.used() - bytes : 0;
   for (ChunkStream* stream = oldest_; stream != nullptr && policy_->budget.used() > target;) {
     ChunkStream* const next = stream->newer_;
-    if (stream != except && (is_any || stream->share_.get() == &share)) {
+    if (stream != except && (is_any || &stream->log_.share() == &share)) {
       if (stream->evictable()) {
         bury(*stream, gone());
       } else {

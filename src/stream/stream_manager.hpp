@@ -76,8 +76,8 @@ class StreamManager {
 
   struct StartOptions {
     std::string principal = {};
-    std::string_view method = {};  // outlives the stream
-    int priority = 0;              // kMinPriority..kMaxPriority; higher goes first
+    const char* method = "";  // outlives the stream
+    int priority = 0;         // kMinPriority..kMaxPriority; higher goes first
     bool expects_poller = true;
   };
   /// When the loop is full, an ended stream makes room (EndedStreams). Errors: kLimitReached when
@@ -87,7 +87,7 @@ class StreamManager {
   /// A stream that is no client's: it is not counted as one, and only `finder` finds it by its id,
   /// which is no client's principal; if that is empty, nobody. Its memory is `client`'s. Whoever
   /// starts it has been admitted, and discards it.
-  std::shared_ptr<ChunkStream> start_private(std::string finder, std::string_view method,
+  std::shared_ptr<ChunkStream> start_private(std::string finder, const char* method,
                                              const std::string& client);
 
   /// The share of `principal` in the memory of all streams, on which all else draws that a client
