@@ -28,38 +28,42 @@ ChunkKind chunk_kind(Delta::Kind kind) {
   return ChunkKind::text;
 }
 
-/// A generation's output as the chunks of a stream.
-class StreamOutput final : public GenerationOutput {
+/// A generation as the chunks of a stream.
+class StreamGeneration final : public GenerationProducer {
  public:
-  explicit StreamOutput(std::shared_ptr<ChunkStream> stream) : stream_(std::move(stream)) {}
-  ~StreamOutput() override {
-    if (!stream_->ended()) stream_->set_producer(nullptr);
+  explicit StreamGeneration(std::shared_ptr<ChunkStream> stream)
+      : GenerationProducer(stream->executor()), stream_(std::move(stream)) {}
+  ~StreamGeneration() override {
+    if (stream_ != nullptr && !stream_->ended()) stream_->set_producer(nullptr);
   }
-  StreamOutput(const StreamOutput&) = delete;
-  StreamOutput& operator=(const StreamOutput&) = delete;
+  StreamGeneration(const StreamGeneration&) = delete;
+  StreamGeneration& operator=(const StreamGeneration&) = delete;
+
+ private:
   bool append(const Delta& delta) override {
     return stream_->append(chunk_kind(delta.kind), delta.text) || stream_->ended();
   }
   void flush() override { stream_->flush(); }
   void complete(const Completion& completion) override {
+    const std::shared_ptr<ChunkStream> stream = std::move(stream_);
     if (completion.error) {
-      stream_->fail(*completion.error, completion_members(completion));
+      stream->fail(*completion.error, completion_members(completion));
     } else {
-      stream_->finish(completion_members(completion));
+      stream->finish(completion_members(completion));
     }
   }
 
- private:
-  std::shared_ptr<ChunkStream> stream_;
+  std::shared_ptr<ChunkStream> stream_;  // null once it is over
 };
 
-/// A generation's output as a tool call's progress and result.
-class CallOutput final : public GenerationOutput {
+/// A generation as a tool call's progress and result.
+class CallGeneration final : public GenerationProducer {
  public:
   /// `keep_text`: the result repeats what progress has shown.
-  CallOutput(std::shared_ptr<PendingRequest> call, bool keep_text)
-      : call_(std::move(call)), keep_text_(keep_text) {}
+  CallGeneration(std::shared_ptr<PendingRequest> call, bool keep_text)
+      : GenerationProducer(call->executor()), call_(std::move(call)), keep_text_(keep_text) {}
 
+ private:
   bool append(const Delta& delta) override {
     const bool is_text = delta.kind == Delta::Kind::text;
     if (is_text && !keep_text_) return call_->emit(delta.text);
@@ -73,31 +77,32 @@ class CallOutput final : public GenerationOutput {
   void flush() override { call_->flush(); }
 
   void complete(const Completion& completion) override {
-    call_->set_producer(nullptr);
+    const std::shared_ptr<PendingRequest> call = std::move(call_);
+    const std::unique_ptr<Kept> kept = std::move(kept_);
+    call->set_producer(nullptr);
     if (completion.error) {
-      call_->complete({.text = completion.error->message, .is_error = true});
+      call->complete({.text = completion.error->message, .is_error = true});
       return;
     }
-    if (kept_ != nullptr && kept_->is_too_long()) {
-      call_->complete({.text = "The answer is too long for a tool's result; ask for it with run",
-                       .is_error = true});
+    if (kept != nullptr && kept->is_too_long()) {
+      call->complete({.text = "The answer is too long for a tool's result; ask for it with run",
+                      .is_error = true});
       return;
     }
     std::string structured = "{";
     structured.append(completion_members(completion));
-    if (kept_ != nullptr && !kept_->reasoning.text().empty()) {
+    if (kept != nullptr && !kept->reasoning.text().empty()) {
       structured.append(R"(,"reasoning":)");
-      append_json_string(structured, kept_->reasoning.text());
+      append_json_string(structured, kept->reasoning.text());
     }
-    if (kept_ != nullptr && !kept_->tool_calls.text().empty()) {
-      structured.append(R"(,"tool_calls":[)").append(kept_->tool_calls.text()).append("]");
+    if (kept != nullptr && !kept->tool_calls.text().empty()) {
+      structured.append(R"(,"tool_calls":[)").append(kept->tool_calls.text()).append("]");
     }
     structured.push_back('}');
-    call_->complete({.text = kept_ == nullptr ? std::string() : kept_->text.take(),
-                     .structured = std::move(structured)});
+    call->complete({.text = kept == nullptr ? std::string() : kept->text.take(),
+                    .structured = std::move(structured)});
   }
 
- private:
   /// What the result has.
   struct Kept {
     explicit Kept(const std::shared_ptr<MemoryShare>& memory)
@@ -117,28 +122,25 @@ class CallOutput final : public GenerationOutput {
     return false;
   }
 
-  std::shared_ptr<PendingRequest> call_;
+  std::shared_ptr<PendingRequest> call_;  // null once it is over
   bool keep_text_;
   std::unique_ptr<Kept> kept_;  // null while there is nothing
 };
 
 Result<void> run(Engine& engine, const json::object& params,
-                 const std::shared_ptr<ChunkStream>& stream, Executor& home) {
+                 const std::shared_ptr<ChunkStream>& stream) {
   Result<GenerationRequest> request = decode_generation(params);
   if (!request) return std::unexpected(std::move(request.error()));
   request->principal = stream->principal();
-  const auto producer =
-      std::make_shared<GenerationProducer>(home, std::make_unique<StreamOutput>(stream));
+  const auto producer = std::make_shared<StreamGeneration>(stream);
   stream->set_producer(producer.get());
   return producer->start(engine, std::move(*request));
 }
 
 Result<void> generate(Engine& engine, GenerationRequest request,
                       std::shared_ptr<PendingRequest> call, bool keep_text) {
-  Executor& home = call->executor();
   request.principal = call->principal().id;
-  const auto producer =
-      std::make_shared<GenerationProducer>(home, std::make_unique<CallOutput>(call, keep_text));
+  const auto producer = std::make_shared<CallGeneration>(call, keep_text);
   call->set_producer(producer.get());
   Result<void> started = producer->start(engine, std::move(request));
   if (!started) call->set_producer(nullptr);
@@ -174,7 +176,7 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine) {
       {.name = "run",
        .handler =
            [&engine](const json::object& params, const std::shared_ptr<ChunkStream>& stream) {
-             return run(engine, params, stream, stream->executor());
+             return run(engine, params, stream);
            },
        .status = [](const ChunkStream& stream) -> std::string {
          const auto* const producer = dynamic_cast<const GenerationProducer*>(stream.producer());

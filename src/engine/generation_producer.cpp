@@ -9,7 +9,7 @@ Result<void> GenerationProducer::start(Engine& engine, GenerationRequest request
       engine.start(std::move(request), shared_from_this(), *home_);
   if (!generation) return std::unexpected(std::move(generation.error()));
   // An engine on this loop may have completed before start() returned.
-  if (output_ != nullptr) generation_ = std::move(*generation);
+  if (!over_) generation_ = std::move(*generation);
   return {};
 }
 
@@ -44,13 +44,13 @@ void GenerationProducer::schedule() {
 
 void GenerationProducer::drain() {
   scheduled_.store(false);
-  if (output_ == nullptr) return;
+  if (over_) return;
   const bool queued = threaded_.load(std::memory_order_acquire);
   while (!output_full_ && queued) {
     const std::optional<Delta> delta = queue_->pop();
     if (!delta) break;
     take(*delta);
-    if (output_ == nullptr) return;
+    if (over_) return;
   }
   if (output_full_) {
     // The engine lets go of a completed generation; what it made still waits for room.
@@ -65,10 +65,10 @@ void GenerationProducer::drain() {
 }
 
 bool GenerationProducer::take(const Delta& delta) {
-  if (output_ == nullptr) return true;
+  if (over_) return true;
   // The little that is queued when it is cancelled goes out in any case, so that the end follows.
-  output_full_ = !output_->append(delta) && !cancelled_;
-  if (delta.flush && output_ != nullptr) output_->flush();
+  output_full_ = !append(delta) && !cancelled_;
+  if (delta.flush && !over_) flush();
   if (output_full_) engine_waits_.store(true);
   return !output_full_;
 }
@@ -99,9 +99,7 @@ GenerationStatus GenerationProducer::status() const {
 void GenerationProducer::finish(const Completion& completion) {
   const std::shared_ptr<GenerationProducer> keep = shared_from_this();
   if (completed_.load(std::memory_order_acquire)) completion_->self = nullptr;
-  if (const std::unique_ptr<GenerationOutput> output = std::move(output_)) {
-    output->complete(completion);
-  }
+  if (!std::exchange(over_, true)) complete(completion);
   // Not under the engine's feet: it may be the one that called.
   home_->post([generation = std::move(generation_)] {});
 }

@@ -10,26 +10,13 @@
 
 namespace sluice {
 
-/// Where a generation's output goes, on the loop it belongs to.
-class GenerationOutput {
- public:
-  virtual ~GenerationOutput() = default;
-  /// Takes a delta; false: taken, but wait for GenerationProducer::on_room().
-  virtual bool append(const Delta& delta) = 0;
-  virtual void flush() = 0;
-  virtual void complete(const Completion& completion) = 0;
-};
-
 /// Carries deltas from an engine, on whatever thread it runs, to an output on its loop, and room
-/// and cancellation back. The engine keeps it until the generation has completed. start() and the
-/// StreamProducer side belong to the loop.
-class GenerationProducer final : public GenerationSink,
-                                 public StreamProducer,
-                                 public std::enable_shared_from_this<GenerationProducer> {
+/// and cancellation back. Derived classes are the output. The engine keeps it until the generation
+/// has completed. start() and the StreamProducer side belong to the loop.
+class GenerationProducer : public GenerationSink,
+                           public StreamProducer,
+                           public std::enable_shared_from_this<GenerationProducer> {
  public:
-  GenerationProducer(Executor& home, std::unique_ptr<GenerationOutput> output)
-      : home_(&home), output_(std::move(output)) {}
-
   /// Starts generating. Errors as Engine::start.
   Result<void> start(Engine& engine, GenerationRequest request);
 
@@ -38,7 +25,18 @@ class GenerationProducer final : public GenerationSink,
 
   [[nodiscard]] GenerationStatus status() const;
 
+ protected:
+  explicit GenerationProducer(Executor& home) : home_(&home) {}
+
  private:
+  // The output. Called on the loop.
+  /// Takes a delta; false: taken, but wait for on_room().
+  virtual bool append(const Delta& delta) = 0;
+  virtual void flush() = 0;
+  /// Nothing follows: lets go of all that belongs to the loop, for the engine may be the last to
+  /// let go of this.
+  virtual void complete(const Completion& completion) = 0;
+
   bool on_delta(Delta delta) override;
   void on_complete(Completion completion) override;
 
@@ -58,7 +56,6 @@ class GenerationProducer final : public GenerationSink,
   using Queue = SpscQueue<Delta, kQueued>;
 
   Executor* home_;
-  std::unique_ptr<GenerationOutput> output_;
   std::unique_ptr<Generation> generation_;
   std::unique_ptr<Queue> queue_;  // made when the first delta comes from another thread
   std::unique_ptr<Completed> completion_;
@@ -67,6 +64,7 @@ class GenerationProducer final : public GenerationSink,
   std::atomic<bool> completed_ = false;  // completion_ is set
   std::atomic<bool> engine_waits_ = false;
   bool output_full_ = false;
+  bool over_ = false;
   bool cancelled_ = false;  // by whoever reads: the output's limits hold nothing up any more
 };
 

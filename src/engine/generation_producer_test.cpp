@@ -36,14 +36,16 @@ struct Ended {
 };
 
 /// Has room for as many deltas as it is told.
-class SmallOutput final : public GenerationOutput {
+class SmallGeneration final : public GenerationProducer {
  public:
-  SmallOutput(Ended& seen, std::size_t room) : seen_(seen), room_(room) {}
+  SmallGeneration(Executor& home, Ended& seen, std::size_t room)
+      : GenerationProducer(home), seen_(seen), room_(room) {}
+
+ private:
   bool append(const Delta& /*delta*/) override { return ++seen_.deltas < room_; }
   void flush() override {}
   void complete(const Completion& completion) override { seen_.completions.push_back(completion); }
 
- private:
   Ended& seen_;
   std::size_t room_;
 };
@@ -78,8 +80,7 @@ class GenerationProducerTest : public testing::Test {
   /// A generation whose output is full after `room` deltas, and which has made `made` more than
   /// fit, as an engine does until it hears that there is no room.
   void start(std::size_t room, std::size_t made) {
-    producer_ =
-        std::make_shared<GenerationProducer>(home_, std::make_unique<SmallOutput>(seen_, room));
+    producer_ = std::make_shared<SmallGeneration>(home_, seen_, room);
     ASSERT_TRUE(producer_->start(engine_, {}));
     for (std::size_t i = 0; i < room + made; ++i) engine_.sink->on_delta({.text = "x"});
     loop_.run();

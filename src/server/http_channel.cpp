@@ -15,7 +15,7 @@ Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& sessi
         if (const auto channel = weak.lock()) channel->cancel();
       });
   if (!entry) return std::unexpected(std::move(entry.error()));
-  cancellable_ = std::move(*entry);
+  in_session().cancellable = std::move(*entry);
   return {};
 }
 
@@ -32,9 +32,9 @@ void HttpChannel::may_take_long() {
 
 void HttpChannel::reply(int http_status, std::string_view message) {
   if (!exchange_->is_streaming()) {
-    const std::string_view id = session_id_ == nullptr ? std::string_view() : *session_id_;
+    const std::string_view id = in_session_ == nullptr ? std::string_view() : in_session_->id;
     const HeaderField session{"Mcp-Session-Id", id};
-    const std::size_t named = session_id_ == nullptr ? 0 : 1;
+    const std::size_t named = id.empty() ? 0 : 1;
     exchange_->reply(http_status, "application/json", message, std::span(&session, named));
     return;
   }
@@ -64,7 +64,7 @@ bool HttpChannel::write(std::string_view block) {
 }
 
 void HttpChannel::finish() {
-  cancellable_ = nullptr;
+  leave_session();
   // The task may hold the call that holds this channel.
   const CloseTask released = std::exchange(close_task_, {});
   const HttpExchangePtr exchange = exchange_;
@@ -91,7 +91,7 @@ void HttpChannel::on_close(CloseTask task) {
   // The exchange keeps the channel, and with it what waits for the caller.
   exchange_->on_close([self = shared_from_this()] {
     // Whoever goes on without this channel may be cancelled under the same id.
-    self->cancellable_ = nullptr;
+    self->leave_session();
     if (CloseTask closed = std::exchange(self->close_task_, {})) closed(Departure::gone);
   });
 }

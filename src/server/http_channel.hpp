@@ -24,9 +24,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
 
   /// The reply names that session, which its request has begun.
-  void set_session_id(std::string id) {
-    session_id_ = std::make_unique<const std::string>(std::move(id));
-  }
+  void set_session_id(std::string id) { in_session().id = std::move(id); }
 
   void reply(int http_status, std::string_view message) override;
   bool write(std::string_view block) override;
@@ -43,6 +41,19 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void on_drain(Executor::Task task) override;
 
  private:
+  struct InSession {
+    std::string id;  // if the reply is to name it
+    std::unique_ptr<Session::Call> cancellable;
+  };
+
+  InSession& in_session() {
+    if (in_session_ == nullptr) in_session_ = std::make_unique<InSession>();
+    return *in_session_;
+  }
+  /// The session's client cannot cancel it any more.
+  void leave_session() {
+    if (in_session_ != nullptr) in_session_->cancellable = nullptr;
+  }
   /// The caller has cancelled: no response follows (2025-11-25, Cancellation), so the reply ends
   /// as an event stream without one.
   void cancel();
@@ -52,8 +63,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
 
   HttpExchangePtr exchange_;
   CloseTask close_task_;
-  std::unique_ptr<Session::Call> cancellable_;
-  std::unique_ptr<const std::string> session_id_;  // or null
+  std::unique_ptr<InSession> in_session_;  // null outside of one
   bool can_stream_;
   Format format_;
   bool started_ = false;

@@ -6,36 +6,6 @@
 
 namespace sluice {
 
-/// The channel as the cursor sees it.
-class InlineOutlet::Sink final : public BlockSink {
- public:
-  explicit Sink(InlineOutlet& outlet) : outlet_(&outlet) {}
-  bool write(std::string_view block) override {
-    return outlet_->channel_ == nullptr || outlet_->channel_->write(block);
-  }
-  bool write(const Bytes& block) override { return write(block.view()); }
-  void finish() override {
-    const std::shared_ptr<ReplyChannel> channel = outlet_->channel_;
-    if (channel == nullptr) return;
-    if (channel->is_shared()) {
-      std::string response;
-      outlet_->append_response(response, *outlet_->stream_);
-      channel->reply(200, response);
-    } else {
-      channel->finish();
-    }
-  }
-  void drop(const Error& error) override {
-    const std::shared_ptr<InlineOutlet> keep = outlet_->shared_from_this();
-    const std::shared_ptr<ReplyChannel> channel = keep->channel_;
-    if (channel != nullptr) channel->drop(error);
-    keep->lose(Departure::gone);
-  }
-
- private:
-  InlineOutlet* outlet_;
-};
-
 void InlineOutlet::open() {
   channel_->on_close([weak = weak_from_this()](Departure departure) {
     if (const auto self = weak.lock()) self->lose(departure);
@@ -89,12 +59,35 @@ void InlineOutlet::start_stream() {
   PushCursor::Options options;
   options.shareable = false;
   cursor_ = std::make_unique<PushCursor>(stream_, static_cast<const ChunkEncoder&>(*this),
-                                         std::make_unique<Sink>(*this), options);
+                                         BlockSinkPtr(this), options);
   channel_->on_drain([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self != nullptr && self->cursor_ != nullptr) self->cursor_->resume();
   });
   cursor_->resume();
+}
+
+bool InlineOutlet::write(std::string_view block) {
+  return channel_ == nullptr || channel_->write(block);
+}
+
+void InlineOutlet::finish() {
+  const std::shared_ptr<ReplyChannel> channel = channel_;
+  if (channel == nullptr) return;
+  if (channel->is_shared()) {
+    std::string response;
+    append_response(response, *stream_);
+    channel->reply(200, response);
+  } else {
+    channel->finish();
+  }
+}
+
+void InlineOutlet::drop(const Error& error) {
+  const std::shared_ptr<InlineOutlet> keep = shared_from_this();
+  const std::shared_ptr<ReplyChannel> channel = channel_;
+  if (channel != nullptr) channel->drop(error);
+  lose(Departure::gone);
 }
 
 bool InlineOutlet::send(std::string_view message) {

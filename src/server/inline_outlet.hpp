@@ -17,6 +17,7 @@ namespace sluice {
 class InlineOutlet final : public CallOutlet,
                            public std::enable_shared_from_this<InlineOutlet>,
                            private ChunkEncoder,
+                           private BlockSink,
                            private StreamProducer {
  public:
   InlineOutlet(std::shared_ptr<const CallRequest> request, std::weak_ptr<OutletEvents> call,
@@ -40,10 +41,14 @@ class InlineOutlet final : public CallOutlet,
   void leave() override;
 
  private:
-  class Sink;
-
   // ChunkEncoder: text as progress notifications, the last chunk as the response.
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
+  // BlockSink: the channel.
+  bool write(std::string_view block) override;
+  bool write(const Bytes& block) override { return write(block.view()); }
+  void finish() override;
+  void drop(const Error& error) override;
+  void release() override {}
   // StreamProducer
   void on_room() override;
   void on_cancel() override;

@@ -9,7 +9,7 @@
 namespace sluice {
 
 PushCursor::PushCursor(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
-                       std::unique_ptr<BlockSink> sink, Options options)
+                       BlockSinkPtr sink, Options options)
     : Cursor(std::move(stream), options.from),
       shareable_(options.shareable),
       window_(static_cast<std::uint32_t>(

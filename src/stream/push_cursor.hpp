@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -23,7 +24,13 @@ class BlockSink {
   virtual void finish() = 0;
   /// The stream let go of this reader before its end; nothing follows.
   virtual void drop(const Error& error) = 0;
+  /// The cursor goes. One that somebody else owns does nothing.
+  virtual void release() { delete this; }
 };
+struct ReleaseSink {
+  void operator()(BlockSink* sink) const { sink->release(); }
+};
+using BlockSinkPtr = std::unique_ptr<BlockSink, ReleaseSink>;
 
 /// A cursor that encodes what arrives and writes it to a sink as long as the sink takes it: every
 /// push delivery (SSE, WebSocket, progress notifications) is one of these with its own encoder and
@@ -40,8 +47,11 @@ class PushCursor final : public Cursor {
   };
 
   /// `encoder` must outlive the cursor. Nothing is written before the first resume().
+  PushCursor(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder, BlockSinkPtr sink,
+             Options options);
   PushCursor(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
-             std::unique_ptr<BlockSink> sink, Options options);
+             std::unique_ptr<BlockSink> sink, Options options)
+      : PushCursor(std::move(stream), encoder, BlockSinkPtr(sink.release()), options) {}
   ~PushCursor() override;
 
   /// The sink takes blocks again, or for the first time.
@@ -71,7 +81,7 @@ class PushCursor final : public Cursor {
   State state_ = State::waiting;
   std::uint32_t window_;
   const ChunkEncoder* encoder_;
-  std::unique_ptr<BlockSink> sink_;
+  BlockSinkPtr sink_;
   Writing* writing_ = nullptr;
 };
 
