@@ -148,11 +148,15 @@ def _metric(port: int, name: str) -> float:
 
 
 def _sessions_run(bench: Bench, load: list[str]) -> dict:
-    """Its report has the `sessions` that the server counts while the load holds them."""
+    """Its report has the `sessions` that the server counts while the load holds them. As in
+    _memory_run(), a few come before; they stay."""
     server = servers.sluice(bench.paths)
     log = os.path.join(bench.paths.scratch, "server.log")
     with processes.running(bench.cores.server, server.command, server.port, log) as process:
         where = ["--port", str(server.port), "--server-pid", str(process.pid)]
+        first = [*load, *where]
+        first[first.index("--connections") + 1] = FIRST
+        processes.load(bench.paths, bench.cores, first)
         with processes.holding(bench.paths, bench.cores, [*load, *where]) as report:
             sessions = _metric(server.port, "sluice_sessions")
     if report["errors"]:

@@ -226,7 +226,9 @@ std::string generation_schema() {
 }
 
 std::string completion_members(const Completion& completion) {
-  std::string out = R"("finish_reason":")";
+  std::string out;
+  out.reserve(192);  // most are shorter, and a stream keeps them until it goes
+  out.append(R"("finish_reason":")");
   out.append(to_string(completion.reason)).append(R"(","usage":{"prompt_tokens":)");
   append_number(out, completion.usage.prompt_tokens);
   out.append(R"(,"cached_tokens":)");

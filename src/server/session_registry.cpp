@@ -15,7 +15,7 @@ SessionRegistry::Shard& SessionRegistry::shard_of(const std::string& id) {
 }
 
 Result<void> SessionRegistry::add(const std::string& name, std::uint64_t number,
-                                  std::shared_ptr<Session> session, std::function<void()> end) {
+                                  std::shared_ptr<Session> session, Place* place) {
   std::optional<Displaced> displaced;
   {
     const std::lock_guard lock(clients_mutex_);
@@ -35,11 +35,11 @@ Result<void> SessionRegistry::add(const std::string& name, std::uint64_t number,
       }
     }
     client.held.emplace(number, std::move(session));
-    if (end) ends_.emplace(number, std::move(end));
+    if (place != nullptr) places_.emplace(number, place);
     set_held(client);
     size_.fetch_add(1, std::memory_order_relaxed);
-    if (displaced && displaced->session != nullptr) {
-      forget_unused(client_of(displaced->session->principal()));
+    if (displaced && *displaced != nullptr) {
+      forget_unused(client_of((*displaced)->principal()));
     }
   }
   if (!displaced) return {};
@@ -48,12 +48,10 @@ Result<void> SessionRegistry::add(const std::string& name, std::uint64_t number,
   if (const auto left_out = limit.take()) {
     log_warning("a session has ended to make room for another one", {{"left_out", *left_out}});
   }
-  if (displaced->session == nullptr) {
-    displaced->end();
-  } else {
+  if (*displaced != nullptr) {
     std::uint64_t unused = 0;
-    erase(*displaced->session, unused);
-    displaced->session->end();
+    erase(**displaced, unused);
+    (*displaced)->end();
   }
   return {};
 }
@@ -99,8 +97,8 @@ void SessionRegistry::look(Client& client, std::size_t& looks, Idle& idle) {
 }
 
 SessionRegistry::Displaced SessionRegistry::displace(Client& client, Held::iterator at) {
-  Displaced displaced{.session = std::move(at->second), .end = {}};
-  if (auto end = ends_.extract(at->first)) displaced.end = std::move(end.mapped());
+  Displaced displaced = std::move(at->second);
+  if (const auto place = places_.extract(at->first)) place.mapped()->end_later();
   client.held.erase(at);
   size_.fetch_sub(1, std::memory_order_relaxed);
   set_held(client);
@@ -116,14 +114,13 @@ void SessionRegistry::set_held(Client& client) {
   ranking_.set(client, client.held.size());
 }
 
-Result<std::unique_ptr<SessionRegistry::Place>> SessionRegistry::take_place(
-    const std::string& principal, std::function<void()> end) {
-  const std::uint64_t number = ++last_number_;
-  std::string name = client_of(principal);
-  if (Result<void> added = add(name, number, nullptr, std::move(end)); !added) {
-    return std::unexpected(std::move(added.error()));
-  }
-  return std::make_unique<Place>(*this, std::move(name), number);
+Result<void> SessionRegistry::take(Place& place) {
+  place.number_ = ++last_number_;
+  return add(client_of(place.principal()), place.number_, nullptr, &place);
+}
+
+void SessionRegistry::give_back(Place& place) {
+  release(client_of(place.principal()), place.number_);
 }
 
 Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& principal,
@@ -138,7 +135,7 @@ Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& prin
     const std::lock_guard lock(shard.mutex);
     shard.sessions.emplace(session->id(), Entry{session, number});
   }
-  if (Result<void> added = add(client_of(principal), number, session, {}); !added) {
+  if (Result<void> added = add(client_of(principal), number, session, nullptr); !added) {
     erase(*session, number);
     return std::unexpected(std::move(added.error()));
   }
@@ -180,12 +177,11 @@ void SessionRegistry::remove(Session& session) {
 }
 
 void SessionRegistry::release(const std::string& name, std::uint64_t number) {
-  std::function<void()> end;  // destroyed after the lock
   const std::lock_guard lock(clients_mutex_);
   const auto client = clients_.find(name);
   // It may have made room for another.
   if (client == clients_.end() || client->second.held.erase(number) == 0) return;
-  if (auto node = ends_.extract(number)) end = std::move(node.mapped());
+  places_.erase(number);
   size_.fetch_sub(1, std::memory_order_relaxed);
   set_held(client->second);
   forget_unused(name);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,25 +44,28 @@ class SessionRegistry {
 
   [[nodiscard]] bool enabled() const { return limits_.max_sessions > 0; }
 
-  /// A place within the limits, for a session that is kept elsewhere. Leaving the scope gives it
-  /// back.
+  /// A session that is kept elsewhere and has a place within the limits. It counts as busy.
   class Place {
    public:
-    Place(SessionRegistry& registry, std::string client, std::uint64_t number)
-        : registry_(&registry), client_(std::move(client)), number_(number) {}
-    ~Place() { registry_->release(client_, number_); }
+    Place() = default;
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
+   protected:
+    ~Place() = default;
+
    private:
-    SessionRegistry* registry_;
-    std::string client_;
-    std::uint64_t number_;
+    friend class SessionRegistry;
+    [[nodiscard]] virtual const std::string& principal() const = 0;
+    /// Ends the session later, which makes room for another. On any thread, with the registry
+    /// locked.
+    virtual void end_later() = 0;
+
+    std::uint64_t number_ = 0;
   };
-  /// `end` runs on any thread if the session must make room for another; it is always busy.
-  /// kLimitReached at a limit.
-  Result<std::unique_ptr<Place>> take_place(const std::string& principal,
-                                            std::function<void()> end);
+  /// `place` must be given back before it goes. kLimitReached at a limit.
+  Result<void> take(Place& place);
+  void give_back(Place& place);
 
   /// A new session with an id from the CSPRNG. kLimitReached at a limit.
   Result<std::shared_ptr<Session>> create(const std::string& principal, const Revision& revision,
@@ -105,11 +107,8 @@ class SessionRegistry {
     std::uint64_t looked_at = 0;  // the number of the last that was
     RankPlace rank;
   };
-  /// What makes room: a session, or the end of one that is kept elsewhere.
-  struct Displaced {
-    std::shared_ptr<Session> session;
-    std::function<void()> end;
-  };
+  /// What makes room; null if it is kept elsewhere.
+  using Displaced = std::shared_ptr<Session>;
   /// The best that has been found to make room.
   struct Idle {
     Client* client = nullptr;
@@ -120,7 +119,7 @@ class SessionRegistry {
   Shard& shard_of(const std::string& id);
   /// Finds a place for a session, and ends what makes room.
   Result<void> add(const std::string& name, std::uint64_t number, std::shared_ptr<Session> session,
-                   std::function<void()> end);
+                   Place* place);
   void release(const std::string& name, std::uint64_t number);
   bool erase(const Session& session, std::uint64_t& number);
 
@@ -140,7 +139,7 @@ class SessionRegistry {
   std::mutex clients_mutex_;
   std::map<std::string, Client, std::less<>> clients_;  // by name
   Ranking<Client> ranking_;
-  std::unordered_map<std::uint64_t, std::function<void()>> ends_;  // of those kept elsewhere
+  std::unordered_map<std::uint64_t, Place*> places_;  // by their numbers
   std::atomic<std::uint64_t> last_number_ = 0;
 };
 

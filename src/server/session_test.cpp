@@ -306,18 +306,28 @@ TEST_F(SessionRegistryTest, WhoHasMostEndsOneEvenIfAllAreBusy) {
 }
 
 TEST_F(SessionRegistryTest, OneThatIsKeptElsewhereEndsToo) {
-  int ended = 0;
-  auto first = registry.take_place("alice", [&] { ++ended; });
-  const auto second = registry.take_place("alice", [&] { ++ended; });
-  ASSERT_TRUE(first && second);
-  EXPECT_FALSE(registry.take_place("alice", [] {}));
+  struct Elsewhere final : SessionRegistry::Place {
+    [[nodiscard]] const std::string& principal() const override { return name; }
+    void end_later() override { ++ended; }
+    std::string name = "alice";
+    int ended = 0;
+  };
+  Elsewhere first;
+  Elsewhere second;
+  Elsewhere third;
+  ASSERT_TRUE(registry.take(first));
+  ASSERT_TRUE(registry.take(second));
+  EXPECT_FALSE(registry.take(third));
   const auto of_bob = begin("bob").value();
   ASSERT_TRUE(begin("carol"));
-  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(first.ended, 1);
+  EXPECT_EQ(second.ended, 0);
   EXPECT_FALSE(of_bob->ended()) << "he has only this one";
   EXPECT_EQ(registry.size(), 3U);
-  first->reset();
+  registry.give_back(first);
   EXPECT_EQ(registry.size(), 3U) << "its place had been given away";
+  registry.give_back(second);
+  EXPECT_EQ(registry.size(), 2U);
 }
 
 TEST_F(SessionRegistryTest, EndsSessionsThatNobodyUses) {

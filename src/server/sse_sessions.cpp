@@ -9,35 +9,36 @@ namespace sluice {
 
 Result<std::unique_ptr<SseSessions::Entry>> SseSessions::add(const std::string& principal,
                                                              Route route) {
-  Result<std::unique_ptr<SessionRegistry::Place>> place =
-      registry_->take_place(principal, [loop = route.loop, weak = route.connection] {
-        loop->post([weak] {
-          if (const auto connection = weak.lock()) connection->end();
-        });
-      });
-  if (!place) return std::unexpected(std::move(place.error()));
-  const std::string id = random_id(SessionRegistry::kIdLength);
-  {
-    const std::lock_guard lock(mutex_);
-    sessions_.emplace(id, Session{principal, std::move(route)});
+  auto entry = std::make_unique<Entry>(*this, random_id(SessionRegistry::kIdLength), principal,
+                                       std::move(route));
+  if (Result<void> taken = registry_->take(*entry); !taken) {
+    return std::unexpected(std::move(taken.error()));
   }
-  return std::make_unique<Entry>(*this, id, std::move(*place));
+  const std::lock_guard lock(mutex_);
+  entries_.emplace(entry->id(), entry.get());
+  return entry;
 }
 
 std::optional<SseSessions::Route> SseSessions::find(std::string_view id,
                                                     std::string_view principal) const {
-  const std::string key(id);
   const std::lock_guard lock(mutex_);
-  const auto found = sessions_.find(key);
-  if (found == sessions_.end() || !constant_time_equal(found->second.principal, principal)) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || !constant_time_equal(found->second->principal(), principal)) {
     return std::nullopt;
   }
-  return found->second.route;
+  return found->second->route_;
 }
 
-void SseSessions::remove(const std::string& id) {
+void SseSessions::remove(Entry& entry) {
+  registry_->give_back(entry);
   const std::lock_guard lock(mutex_);
-  sessions_.erase(id);
+  entries_.erase(entry.id());
+}
+
+void SseSessions::Entry::end_later() {
+  route_.loop->post([weak = route_.connection] {
+    if (const auto connection = weak.lock()) connection->end();
+  });
 }
 
 }  // namespace sluice

@@ -24,26 +24,34 @@ class SseSessions {
 
   [[nodiscard]] bool enabled() const { return registry_->enabled(); }
 
+  /// Where the messages for a session go: to that connection, on that loop.
+  struct Route {
+    Executor* loop = nullptr;
+    std::weak_ptr<SseConnection> connection;
+  };
+
   /// A session's entry; leaving the scope removes it.
-  class Entry {
+  class Entry final : private SessionRegistry::Place {
    public:
-    Entry(SseSessions& sessions, std::string id, std::unique_ptr<SessionRegistry::Place> place)
-        : sessions_(&sessions), id_(std::move(id)), place_(std::move(place)) {}
-    ~Entry() { sessions_->remove(id_); }
+    Entry(SseSessions& sessions, std::string id, std::string principal, Route route)
+        : sessions_(&sessions),
+          id_(std::move(id)),
+          principal_(std::move(principal)),
+          route_(std::move(route)) {}
+    ~Entry() { sessions_->remove(*this); }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
     [[nodiscard]] const std::string& id() const { return id_; }
 
    private:
-    SseSessions* sessions_;
-    std::string id_;
-    std::unique_ptr<SessionRegistry::Place> place_;
-  };
+    friend class SseSessions;
+    [[nodiscard]] const std::string& principal() const override { return principal_; }
+    void end_later() override;
 
-  /// Where the messages for a session go: to that connection, on that loop.
-  struct Route {
-    Executor* loop = nullptr;
-    std::weak_ptr<SseConnection> connection;
+    SseSessions* sessions_;
+    const std::string id_;
+    const std::string principal_;
+    const Route route_;
   };
 
   /// A new session of `principal`, with an id from the CSPRNG. kLimitReached at a limit.
@@ -52,16 +60,11 @@ class SseSessions {
   [[nodiscard]] std::optional<Route> find(std::string_view id, std::string_view principal) const;
 
  private:
-  struct Session {
-    std::string principal;
-    Route route;
-  };
-
-  void remove(const std::string& id);
+  void remove(Entry& entry);
 
   SessionRegistry* registry_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, Session> sessions_;
+  std::unordered_map<std::string_view, Entry*> entries_;  // by their ids
 };
 
 }  // namespace sluice
