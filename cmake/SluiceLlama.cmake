@@ -24,7 +24,8 @@ if(NOT llama_prefix)
   endif()
   set(SLUICE_LLAMA_FOUND "${llama_prefix}" CACHE INTERNAL "The llama.cpp of the last configuration")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-    "${CMAKE_SOURCE_DIR}/scripts/llama-cpp" "${CMAKE_SOURCE_DIR}/cmake/llama.cmake")
+    "${CMAKE_SOURCE_DIR}/scripts/llama-cpp" "${CMAKE_SOURCE_DIR}/cmake/llama.cmake"
+    "${CMAKE_SOURCE_DIR}/cmake/llama-prefetch.patch")
 elseif(NOT EXISTS "${llama_prefix}/lib/libllama-common.a")
   message(FATAL_ERROR "There is no ${llama_prefix}/lib/libllama-common.a (SLUICE_LLAMA_PREFIX)")
 endif()

@@ -2,8 +2,11 @@
 # build takes half the time and upstream's files stay as they are. CMake reads it before upstream
 # makes the targets; the settings are applied at the end of upstream's top CMakeLists.txt.
 
+set(sluice_patched "${CMAKE_BINARY_DIR}/patched") # what scripts/llama-cpp made of upstream's files
+
 # The objects do not depend on where the sources are.
-add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=llama.cpp")
+add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=llama.cpp"
+                    "-ffile-prefix-map=${sluice_patched}=llama.cpp")
 
 # Leaves the sources that match `regex` out of `target`. If Sluice ever needs one of them, linking
 # fails.
@@ -42,6 +45,12 @@ function(sluice_apply_settings)
   get_target_property(libraries llama-common LINK_LIBRARIES)
   list(REMOVE_ITEM libraries cpp-httplib)
   set_target_properties(llama-common PROPERTIES LINK_LIBRARIES "${libraries}")
+
+  # The file that cmake/llama-prefetch.patch changes.
+  set(tinyblas ggml/src/ggml-cpu/llamafile)
+  sluice_leave_out(ggml-cpu "llamafile/sgemm[.]cpp$")
+  target_sources(ggml-cpu PRIVATE "${sluice_patched}/${tinyblas}/sgemm.cpp")
+  target_include_directories(ggml-cpu PRIVATE "${CMAKE_SOURCE_DIR}/${tinyblas}")
 
   # No unit dominates, so that several cores share the work; the users of the costly std::regex
   # are together. Sources that define the same names are in different units: llama-graph and
