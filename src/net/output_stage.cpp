@@ -173,7 +173,7 @@ void OutputStage::give_back() noexcept {
   unsent.first_block = unsent.in_blocks = unsent.own_in_blocks = 0;
   unsent.text.clear();
   unsent.text_sent = unsent.noted = 0;
-  unsent.long_messages = {};
+  unsent.long_messages.clear();
   unsent.share.release(pool_->budget());
   over_budget_ = false;
   pool_->give_unsent(std::move(unsent_));

@@ -51,9 +51,7 @@ void InlineOutlet::encode(std::string& out, const ChunkStream& stream, const Chu
 }
 
 void InlineOutlet::start_stream() {
-  const auto call = call_.lock();
-  if (stream_ != nullptr || call == nullptr) return;
-  stream_ = call->begin_stream({});
+  if (const auto call = call_.lock()) stream_ = call->begin_stream({});
   if (stream_ == nullptr) return;
   stream_->set_producer(this);
   PushCursor::Options options;
@@ -91,25 +89,19 @@ void InlineOutlet::drop(const Error& error) {
 }
 
 bool InlineOutlet::send(std::string_view message) {
-  if (!carries()) return true;
-  start_stream();
-  const std::shared_ptr<ChunkStream> stream = stream_;  // which its end may forget
-  return stream == nullptr || stream->append(ChunkKind::message, message);
+  if (!carries() || !has_stream()) return true;
+  // It may end the call, and this with it.
+  return stream_->append(ChunkKind::message, message);
 }
 
 std::optional<bool> InlineOutlet::text(std::string_view text) {
-  if (!carries()) return true;
-  start_stream();
-  const std::shared_ptr<ChunkStream> stream = stream_;  // which its end may forget
-  if (stream == nullptr) return true;
-  const bool room = stream->append(ChunkKind::text, text);
-  counted_ = stream->next();
-  return room;
+  if (!carries() || !has_stream()) return true;
+  counted_ = stream_->next() + 1;
+  return stream_->append(ChunkKind::text, text);
 }
 
 void InlineOutlet::flush() {
-  // A reader that is told may let it go.
-  if (const std::shared_ptr<ChunkStream> stream = stream_) stream->flush();
+  if (stream_ != nullptr) stream_->flush();
 }
 
 void InlineOutlet::on_room() {

@@ -55,6 +55,11 @@ class InlineOutlet final : public CallOutlet,
 
   void append_progress(std::string& out, const Chunk& chunk) const;
   void append_response(std::string& out, const ChunkStream& stream) const;
+  /// Begins the stream if there is none yet. False: nobody wants one any more.
+  bool has_stream() {
+    if (stream_ == nullptr) start_stream();
+    return stream_ != nullptr;
+  }
   void start_stream();
   void lose(Departure departure);
   void close();

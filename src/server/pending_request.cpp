@@ -89,8 +89,8 @@ bool PendingRequest::emit(std::string_view text) {
   // Beside what the handler reports, a text moves it on by as little as can be.
   const bool reports = rare_ != nullptr && rare_->reports;
   if (!reports) {
-    const std::shared_ptr<CallOutlet> outlet = outlet_;
-    if (const std::optional<bool> room = outlet->text(text)) return *room;
+    // It may end the call, and this with it.
+    if (const std::optional<bool> room = outlet_->text(text)) return *room;
   }
   const double last = std::max(rare().progress, 0.0);
   return send_progress(reports ? last : last + 1, {}, text);
@@ -157,7 +157,7 @@ bool PendingRequest::notify(std::string_view method, std::string_view params) {
 }
 
 void PendingRequest::flush() {
-  if (const std::shared_ptr<CallOutlet> outlet = outlet_) outlet->flush();
+  if (outlet_ != nullptr) outlet_->flush();
 }
 
 void PendingRequest::disconnect(std::chrono::milliseconds retry) {

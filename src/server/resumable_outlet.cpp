@@ -38,9 +38,8 @@ void ResumableOutlet::open() {
 }
 
 void ResumableOutlet::start_stream() {
-  const auto call = call_.lock();
-  if (stream_ != nullptr || call == nullptr) return;
-  stream_ = call->begin_stream(session_->stream_principal());
+  if (stream_ != nullptr) return;
+  if (const auto call = call_.lock()) stream_ = call->begin_stream(session_->stream_principal());
   if (stream_ == nullptr) return;
   stream_->set_producer(this);
   if (channel_ == nullptr) return;
@@ -60,13 +59,12 @@ void ResumableOutlet::start_stream() {
 
 bool ResumableOutlet::send(std::string_view message) {
   start_stream();
-  const std::shared_ptr<ChunkStream> stream = stream_;  // which its end may forget
-  return stream == nullptr || stream->append(ChunkKind::message, message);
+  // It may end the call, and this with it.
+  return stream_ == nullptr || stream_->append(ChunkKind::message, message);
 }
 
 void ResumableOutlet::flush() {
-  // A reader that is told may let it go.
-  if (const std::shared_ptr<ChunkStream> stream = stream_) stream->flush();
+  if (stream_ != nullptr) stream_->flush();
 }
 
 void ResumableOutlet::disconnect(std::chrono::milliseconds retry) {

@@ -96,7 +96,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// Appends a chunk of UTF-8 text, or a message in JSON text without line breaks. True: there is
   /// room for another. False: this one is kept, but the producer must wait for on_room(); it stays
   /// false until then. Ignored, and false, once the stream has ended. If there is no memory for it
-  /// at all, the stream fails.
+  /// at all, the stream fails. It lives until append() and flush() return, whoever lets go of it
+  /// meanwhile.
   bool append(ChunkKind kind, std::string_view text);
   /// Hands everything appended so far to the readers now; otherwise that happens at the end of
   /// the loop's turn.
