@@ -37,11 +37,14 @@ class MissedChanges {
  public:
   void add(const Change& change) { changes_.emplace(change.kind, change.subject); }
   [[nodiscard]] bool empty() const { return changes_.empty(); }
-  /// One of them, no longer missed. There must be one.
+  /// One of them, no longer missed. There must be one. Each has its turn, however often others
+  /// are added again.
   Change take();
 
  private:
-  std::set<std::pair<Change::Kind, std::string>> changes_;
+  using Key = std::pair<Change::Kind, std::string>;
+  std::set<Key> changes_;
+  Key last_{Change::Kind::elicitation, {}};  // taken; the lists are before all others at first
 };
 
 /// Who hears of changes as long as it lives.
@@ -60,12 +63,15 @@ class ChangeListener {
 /// Thread-safe; shared by all loops.
 class Changes {
  public:
-  Changes(SessionRegistry& sessions, std::vector<StreamShard> shards)
-      : sessions_(&sessions), shards_(std::move(shards)) {}
+  /// `sessions` outlives this, which outlives what the loops of `shards` run.
+  Changes(SessionRegistry& sessions, const std::vector<StreamShard>& shards);
+  ~Changes();
 
+  /// `loop` is that of a shard.
   void add(Executor& loop, std::weak_ptr<ChangeListener> listener);
 
-  /// A session that has not opened its standalone stream yet, or does not read it, misses changes.
+  /// What changes several times before a loop comes to tell it is told once there. A session that
+  /// has not opened its standalone stream yet, or does not read it, misses changes.
   void publish(const Change& change);
   /// Tells the client of `session` alone, by a whole notification that belongs to no request.
   /// `state_of` as for Session::Outlet.
@@ -75,22 +81,14 @@ class Changes {
   void close();
 
  private:
-  struct Entry {
-    Executor* loop;
-    std::weak_ptr<ChangeListener> listener;
-  };
+  /// The listeners of a loop, and what the loop is yet to tell.
+  class Loop;
 
-  void send_on_stream(const std::shared_ptr<Session>& session,
-                      const std::shared_ptr<const std::string>& message);
-  /// Does `work` with the standalone stream of `session` on its loop, if there is one.
-  void on_standalone_stream(const std::shared_ptr<Session>& session,
-                            std::function<void(ChunkStream&)> work);
+  /// The loop of the standalone stream of `session`; null if there is none.
+  [[nodiscard]] Loop* loop_of(const Session& session) const;
 
   SessionRegistry* sessions_;
-  std::vector<StreamShard> shards_;
-  std::mutex mutex_;
-  std::vector<Entry> listeners_;
-  std::size_t sweep_at_ = 64;  // when so many are listed, those that are gone are dropped
+  std::vector<std::unique_ptr<Loop>> loops_;  // of the shards, in their order
 };
 
 /// Whether the client of `session` wants to hear of `change`.

@@ -176,6 +176,7 @@ TEST_F(LineEndpointTest, TheConnectionIsTheSession) {
   EXPECT_EQ(peer->take(), "");
   bench.changes->publish({Change::Kind::resource, "test://a"});
   bench.changes->publish({Change::Kind::resource, "test://b"});
+  bench.run_all();
   bench.changes->publish({Change::Kind::tools});
   bench.run_all();
   EXPECT_EQ(peer->take(), R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"

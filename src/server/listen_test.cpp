@@ -88,7 +88,7 @@ TEST_F(ListenTest, ASlowClientMissesChangesRatherThanHoldingThem) {
   bench.run_all();
   caller.channel().room = false;
   for (std::size_t i = 0; i < 2 * bench.policy.limits.max_chunks; ++i) {
-    bench.changes->publish({Change::Kind::tools});
+    publish(Change::Kind::tools);
   }
   bench.run_all();
   caller.channel().drain();
@@ -103,7 +103,7 @@ TEST_F(ListenTest, WhatASlowClientMissedItHearsOnce) {
   bench.run_all();
   caller.channel().room = false;
   for (std::size_t i = 0; i < 2 * bench.policy.limits.max_chunks; ++i) {
-    bench.changes->publish({Change::Kind::tools});
+    publish(Change::Kind::tools);
   }
   for (int i = 0; i < 3; ++i) bench.changes->publish({Change::Kind::resource, "test://a"});
   bench.run_all();
