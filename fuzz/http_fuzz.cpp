@@ -25,7 +25,7 @@ struct Body {
 };
 
 Body read_body(std::string_view first, std::string_view second) {
-  ChunkedBodyReader reader(1000);
+  BodyReader reader(1000);
   for (const std::string_view piece : {first, second}) {
     const Result<std::size_t> used = reader.feed(piece);
     if (!used) return {.text = {}, .is_whole = false, .error = used.error().code};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 // ASCII text, whatever the locale says.
@@ -29,6 +31,12 @@ constexpr std::string_view trim(std::string_view text, std::string_view blanks) 
   while (!text.empty() && blanks.contains(text.front())) text.remove_prefix(1);
   while (!text.empty() && blanks.contains(text.back())) text.remove_suffix(1);
   return text;
+}
+
+/// Makes room in `text`, which is to become `size` bytes in pieces, so that no late piece moves all
+/// that is there. A promise counts up to 16 times what has come.
+inline void make_room(std::string& text, std::size_t size) {
+  if (text.capacity() < size && text.size() >= size / 16) text.reserve(size);
 }
 
 }  // namespace sluice

@@ -107,6 +107,7 @@ class MessageInflater {
   Result<bool> step(std::string_view payload);
   /// What has come out.
   [[nodiscard]] std::string_view text() const { return text_; }
+  [[nodiscard]] std::string take() { return std::move(text_); }
   /// How many bytes have come out; what takes longer counts as more.
   [[nodiscard]] std::size_t work() const;
   [[nodiscard]] std::size_t held_bytes() const;

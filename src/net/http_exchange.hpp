@@ -57,6 +57,8 @@ class WebSocketHandler {
   /// One whole text message (valid UTF-8), valid during the call. False: taken, but no more before
   /// WebSocketSession::resume_input().
   virtual bool on_message(std::string_view text) = 0;
+  /// The same, of one that may be kept.
+  virtual bool on_kept_message(std::string text) { return on_message(text); }
   /// A binary message; unless overridden it closes the connection with 1003.
   virtual bool on_binary(std::string_view /*data*/) { return false; }
   /// The output queue has fallen below its low-water mark after send_* had returned false.

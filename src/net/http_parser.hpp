@@ -53,11 +53,19 @@ class HttpHeadParser {
   std::array<HeaderField, kMaxHeaders> fields_;
 };
 
-/// Undoes the chunked coding of one request's body (RFC 9112, section 7.1) as it comes in, and
-/// skips the trailers. Strict: lines end with CRLF, chunk extensions and trailers are bounded.
-class ChunkedBodyReader {
+/// Collects one request's body as it comes in. Undoes the chunked coding (RFC 9112, section 7.1)
+/// and skips the trailers. Strict: lines end with CRLF, chunk extensions and trailers are bounded.
+class BodyReader {
  public:
-  explicit ChunkedBodyReader(std::size_t max_body) : max_body_(max_body) {}
+  /// For a chunked body of at most so many bytes.
+  explicit BodyReader(std::size_t max_body) : max_body_(max_body) {}
+  /// For a body that has so many bytes.
+  static BodyReader of_length(std::size_t length) {
+    BodyReader reader(length);
+    reader.remaining_ = length;
+    reader.state_ = State::content;
+    return reader;
+  }
 
   /// Takes bytes that follow the head. Returns how many it used: all of them, or those up to the
   /// body's end. The error's code is 400, 413 or 431; then the reader is of no more use.
@@ -81,6 +89,7 @@ class ChunkedBodyReader {
     trailer,
     trailer_lf,
     end_lf,
+    content,  // of a body that is not chunked
     done,
   };
   Result<void> take(char c);
@@ -89,7 +98,7 @@ class ChunkedBodyReader {
 
   std::size_t max_body_;
   std::string body_;
-  std::size_t remaining_ = 0;  // of the chunk
+  std::size_t remaining_ = 0;  // of the chunk or the content
   std::size_t skipped_ = 0;    // bytes of extensions and trailers
   State state_ = State::size_first;
 };

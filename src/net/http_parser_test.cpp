@@ -233,12 +233,12 @@ struct ChunkedCase {
   int code;
 };
 
-class ChunkedBodyReaderTest : public ::testing::TestWithParam<ChunkedCase> {};
+class BodyReaderTest : public ::testing::TestWithParam<ChunkedCase> {};
 
-TEST_P(ChunkedBodyReaderTest, ReadsOrRefusesCutAnywhere) {
+TEST_P(BodyReaderTest, ReadsOrRefusesCutAnywhere) {
   const ChunkedCase& c = GetParam();
   for (std::size_t cut = 0; cut <= c.input.size(); ++cut) {
-    ChunkedBodyReader reader(20);
+    BodyReader reader(20);
     const std::string_view parts[] = {std::string_view(c.input).substr(0, cut),
                                       std::string_view(c.input).substr(cut)};
     int code = 0;
@@ -260,7 +260,7 @@ TEST_P(ChunkedBodyReaderTest, ReadsOrRefusesCutAnywhere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Bodies, ChunkedBodyReaderTest,
+    Bodies, BodyReaderTest,
     ::testing::Values(
         ChunkedCase{"empty", "0\r\n\r\nNEXT", "", 0},
         ChunkedCase{"one", "5\r\nhello\r\n0\r\n\r\nNEXT", "hello", 0},
@@ -284,14 +284,23 @@ INSTANTIATE_TEST_SUITE_P(
         ChunkedCase{"end_without_lf", "0\r\n\rX", "", 400}),
     [](const auto& case_info) { return case_info.param.name; });
 
-TEST(ChunkedBodyReader, BoundsExtensionsAndTrailers) {
-  ChunkedBodyReader extensions(10);
+TEST(BodyReader, TakesContentOfALengthAsItIs) {
+  BodyReader reader = BodyReader::of_length(5);
+  EXPECT_EQ(reader.feed("3\r\n"), 3U);
+  EXPECT_FALSE(reader.done());
+  EXPECT_EQ(reader.feed("abNEXT"), 2U);
+  EXPECT_TRUE(reader.done());
+  EXPECT_EQ(reader.body(), "3\r\nab");
+}
+
+TEST(BodyReader, BoundsExtensionsAndTrailers) {
+  BodyReader extensions(10);
   EXPECT_EQ(extensions.feed("1;" + std::string(20'000, 'e')).error().code, 431);
-  ChunkedBodyReader many(100'000);
+  BodyReader many(100'000);
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(many.feed("1;" + std::string(64, 'e') + "\r\nx\r\n")) << i;
   }
-  ChunkedBodyReader trailers(10);
+  BodyReader trailers(10);
   EXPECT_EQ(trailers.feed("0\r\nT: " + std::string(20'000, 't')).error().code, 431);
 }
 

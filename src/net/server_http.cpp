@@ -14,6 +14,8 @@ namespace {
 
 /// Bytes of later requests taken in while one is unanswered; reading then waits.
 constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
+/// A longer body is collected beside the input, and handed on without being copied.
+constexpr std::size_t kCollectedInInput = BufferPool::kScratchSize;
 /// What a chunk of a body that is not kept may have: any size that can be counted.
 constexpr std::size_t kAnyChunk = std::size_t{1} << 48U;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -61,7 +63,7 @@ bool ServerHttp::on_input(InputBuffer& input) {
 /// for its end.
 bool ServerHttp::is_head_there(const InputBuffer& input) {
   static constexpr std::string_view kEnd = "\r\n\r\n";
-  if (head_scanned_ == 0 || input_needed_ != 0 || chunked()) return true;
+  if (head_scanned_ == 0 || input_needed_ != 0 || collected()) return true;
   const std::size_t from = head_scanned_ < kEnd.size() ? 0 : head_scanned_ - kEnd.size() + 1;
   if (input.view().find(kEnd, from) != std::string_view::npos) return true;
   head_scanned_ = static_cast<std::uint32_t>(input.size());
@@ -86,7 +88,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
 
   HttpRequestHead head;
   bool found = false;
-  const std::string_view text = chunked() ? input.view().substr(0, head_size_) : input.view();
+  const std::string_view text = collected() ? input.view().substr(0, head_size_) : input.view();
   if (Result<void> parsed = worker_->parser.parse(text, found, head); !parsed) {
     refuse(parsed.error());
     return false;
@@ -100,7 +102,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
 
   std::string all;
   const std::string_view coding = head.request.list(KnownHeader::content_encoding, all);
-  const bool is_new = !chunked() && !preparation() && input_needed_ == 0;
+  const bool is_new = !collected() && !preparation() && input_needed_ == 0;
   if (is_new && head.framing != BodyFraming::none) {
     if (!collects_body(head, input)) {
       begin_body_stream(head, input);
@@ -139,33 +141,36 @@ bool ServerHttp::take_request(InputBuffer& input) {
 bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std::string_view& body,
                            std::size_t& total) {
   bool whole = false;
-  if (head.framing == BodyFraming::length) {
+  const bool has_length = head.framing == BodyFraming::length;
+  if (has_length && !collected() && head.content_length <= kCollectedInInput) {
     total = head.size + head.content_length;
     input_needed_ = total;
     whole = input.size() >= total;
     if (whole) body = input.view().substr(head.size, head.content_length);
   } else {
-    if (!chunked()) {
-      unhandled().chunked = std::make_unique<ChunkedBody>(worker_->options.max_body);
+    if (!collected()) {
+      unhandled().collected =
+          std::make_unique<CollectedBody>(has_length ? BodyReader::of_length(head.content_length)
+                                                     : BodyReader(worker_->options.max_body));
       head_size_ = static_cast<std::uint32_t>(head.size);
     }
-    if (!chunked()->reader.done()) {
-      const Result<std::size_t> used = chunked()->reader.feed(input.view().substr(head.size));
+    if (!collected()->reader.done()) {
+      const Result<std::size_t> used = collected()->reader.feed(input.view().substr(head.size));
       if (!used) {
         refuse(used.error());
         return false;
       }
-      chunked()->used = *used;
-      const std::size_t held = chunked()->reader.body().capacity();
-      if (!chunked()->share.hold(worker_->buffers.budget(), held)) {
+      collected()->used = *used;
+      const std::size_t held = collected()->reader.body().capacity();
+      if (!collected()->share.hold(worker_->buffers.budget(), held)) {
         refuse_for_memory();
         return false;
       }
     }
-    whole = chunked()->reader.done();
+    whole = collected()->reader.done();
     if (whole) {
-      total = head.size + chunked()->used;
-      body = chunked()->reader.body();
+      total = head.size + collected()->used;
+      body = collected()->reader.body();
     } else {
       // The head stays for the handler.
       input.truncate(head.size);
@@ -213,8 +218,8 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
   std::string text;
   if (coded() != nullptr) {
     text = std::move(coded()->text);
-  } else if (chunked() != nullptr) {
-    text = chunked()->reader.take_body();
+  } else if (collected() != nullptr) {
+    text = collected()->reader.take_body();
   } else {
     text = body;
   }
@@ -336,9 +341,9 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
 void ServerHttp::forget_body() {
   MemoryBudget* const budget = worker_->buffers.budget();
   if (unhandled_ == nullptr) return;
-  if (chunked() != nullptr) chunked()->share.release(budget);
+  if (collected() != nullptr) collected()->share.release(budget);
   if (coded() != nullptr) coded()->share.release(budget);
-  unhandled_->chunked = nullptr;
+  unhandled_->collected = nullptr;
   unhandled_->coded = nullptr;
 }
 

@@ -47,7 +47,7 @@ class ServerHttp final : private ConnectionProtocol {
   /// A body that is handed on while it arrives.
   struct BodyStream {
     std::shared_ptr<BodyHandler> handler;
-    std::optional<ChunkedBodyReader> chunked;
+    std::optional<BodyReader> chunked;
     std::size_t remaining = 0;     // bytes, if it is not chunked
     std::uint64_t unfinished = 0;  // as the handler said last
     TimePoint unfinished_at{};     // since when
@@ -55,10 +55,10 @@ class ServerHttp final : private ConnectionProtocol {
     bool paused = true;
   };
 
-  /// A chunked body that is collected.
-  struct ChunkedBody {
-    explicit ChunkedBody(std::size_t max_body) : reader(max_body) {}
-    ChunkedBodyReader reader;
+  /// A body that is collected beside the input.
+  struct CollectedBody {
+    explicit CollectedBody(BodyReader of) : reader(std::move(of)) {}
+    BodyReader reader;
     std::size_t used = 0;  // bytes behind the head, once it is whole
     BudgetShare share;
   };
@@ -80,7 +80,7 @@ class ServerHttp final : private ConnectionProtocol {
   /// What few requests have before they are handled.
   struct Unhandled {
     std::unique_ptr<HeadVerdict> verdict;
-    std::unique_ptr<ChunkedBody> chunked;
+    std::unique_ptr<CollectedBody> collected;
     std::unique_ptr<CodedBody> coded;
     std::unique_ptr<Preparation> preparation;
   };
@@ -114,8 +114,8 @@ class ServerHttp final : private ConnectionProtocol {
     if (unhandled_ == nullptr) unhandled_ = std::make_unique<Unhandled>();
     return *unhandled_;
   }
-  [[nodiscard]] ChunkedBody* chunked() const {
-    return unhandled_ == nullptr ? nullptr : unhandled_->chunked.get();
+  [[nodiscard]] CollectedBody* collected() const {
+    return unhandled_ == nullptr ? nullptr : unhandled_->collected.get();
   }
   [[nodiscard]] CodedBody* coded() const {
     return unhandled_ == nullptr ? nullptr : unhandled_->coded.get();
@@ -148,7 +148,7 @@ class ServerHttp final : private ConnectionProtocol {
   std::unique_ptr<BodyStream> body_stream_;
   std::unique_ptr<LongReply> long_reply_;
   std::size_t input_needed_ = 0;    // bytes before parsing is worth another try
-  std::uint32_t head_size_ = 0;     // of the request whose body chunked_ reads
+  std::uint32_t head_size_ = 0;     // of the request whose body is collected
   std::uint32_t head_scanned_ = 0;  // bytes without the end of a head
   TimePoint since_;                 // the request being read began, or the last one was
                                     // finished, or the body resumed

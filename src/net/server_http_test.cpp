@@ -265,6 +265,35 @@ TEST_F(ServerHttpTest, WhatIsPreparedForAPeerThatIsRefusedGoesAtOnce) {
   EXPECT_THAT(peer->take(), StartsWith("HTTP/1.1 503 "));
 }
 
+TEST_F(ServerHttpTest, ALongBodyTakesAboutAsMuchMemoryAsItIsLong) {
+  const std::string body(std::size_t{1} << 20U, 'b');
+  const std::string all = post("/long", body) + get("/next");
+  MemoryBudget budget(body.size() + 4 * BudgetShare::kStep);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, *this, options);
+  for (const bool is_prepared : {false, true}) {
+    prepares = is_prepared;
+    const Peer peer(new MemoryConnection(bounded, options.output));
+    ServerHttp::begin(*peer, bounded);
+    for (std::size_t at = 0; at < all.size(); at += 7777) {
+      peer->write(std::string_view(all).substr(at, 7777));
+      executor.run();
+    }
+    if (is_prepared) {
+      ASSERT_NE(prepared, nullptr);
+      EXPECT_TRUE(prepared->text() == body);
+      prepared->is_done = true;
+      prepared->ready();
+      executor.run();
+    }
+    const std::string replies = peer->take();
+    EXPECT_THAT(replies, HasSubstr("/long=" + std::to_string(body.size())));
+    EXPECT_THAT(replies, EndsWith("/next=0"));
+    peer->tear_down();
+    EXPECT_EQ(budget.used(), 0U);
+  }
+}
+
 TEST_F(ServerHttpTest, ABodyThatIsCutOffEndsTheConnection) {
   const Peer peer = connect();
   peer->write(post("/a", "12345").substr(0, 50));
@@ -361,7 +390,7 @@ class LongReplyTest : public ServerHttpTest {
     EXPECT_THAT(replies, HasSubstr("Content-Encoding: gzip\r\n"));
     EXPECT_THAT(replies, HasSubstr("Transfer-Encoding: chunked\r\n"));
     replies.erase(0, replies.find("\r\n\r\n") + 4);
-    ChunkedBodyReader reader(std::size_t{64} << 20U);
+    BodyReader reader(std::size_t{64} << 20U);
     const Result<std::size_t> used = reader.feed(replies);
     EXPECT_TRUE(used && reader.done());
     replies.erase(0, used.value_or(0));

@@ -72,7 +72,7 @@ bool ServerWebSocket::wants_more() const {
          connection_->may_work();
 }
 
-void ServerWebSocket::on_expanded(std::size_t cost) {
+void ServerWebSocket::on_part(std::size_t cost) {
   connection_->worked(cost);
 }
 
@@ -198,11 +198,22 @@ bool ServerWebSocket::send_frame(WebSocketOpcode opcode, std::string_view payloa
 }
 
 void ServerWebSocket::on_message(WebSocketOpcode opcode, std::string_view payload) {
+  connection_->worked(payload.size());
+  take_message(opcode, payload, [&] { return handler_->on_message(payload); });
+}
+
+void ServerWebSocket::on_joined_message(WebSocketOpcode opcode, std::string payload) {
+  take_message(opcode, payload, [&] { return handler_->on_kept_message(std::move(payload)); });
+}
+
+template <class OnText>
+void ServerWebSocket::take_message(WebSocketOpcode opcode, std::string_view payload,
+                                   const OnText& on_text) {
   partial_at_ = {};
-  connection_->worked(kMessageCost + payload.size());
+  connection_->worked(kMessageCost);
   if (close_sent_ || handler_ == nullptr) return;
   if (opcode == WebSocketOpcode::text) {
-    input_paused_ = !handler_->on_message(payload);
+    input_paused_ = !on_text();
   } else if (!handler_->on_binary(payload)) {
     close(kUnsupportedData, "Send text messages");
   }

@@ -58,11 +58,14 @@ class ServerWebSocket final : public WebSocketSession,
   void release() override { release_reference(); }
 
   void on_message(WebSocketOpcode opcode, std::string_view payload) override;
+  void on_joined_message(WebSocketOpcode opcode, std::string payload) override;
   void on_ping(std::string_view payload) override;
   void on_pong(std::string_view payload) override;
   void on_close(int code, std::string_view reason) override;
-  void on_expanded(std::size_t cost) override;
+  void on_part(std::size_t cost) override;
   [[nodiscard]] bool wants_more() const override;
+  template <class OnText>
+  void take_message(WebSocketOpcode opcode, std::string_view payload, const OnText& on_text);
   bool send_frame(WebSocketOpcode opcode, std::string_view payload, bool compressed);
   void end();
   void tell_closed(int code);

@@ -41,10 +41,15 @@ void unmask(std::span<char> payload, const std::uint8_t (&mask)[4]) {
   }
 }
 
-/// Hands a whole message on.
+Result<void> check_utf8(std::string_view text) {
+  if (is_valid_utf8(text)) return {};
+  return fail(kInvalidData, "A text message that is not valid UTF-8");
+}
+
+/// Hands on a whole message, which has not been checked.
 Result<void> deliver(WebSocketOpcode opcode, std::string_view payload, WebSocketEvents& events) {
-  if (opcode == WebSocketOpcode::text && !is_valid_utf8(payload)) {
-    return fail(kInvalidData, "A text message that is not valid UTF-8");
+  if (opcode == WebSocketOpcode::text) {
+    if (Result<void> checked = check_utf8(payload); !checked) return checked;
   }
   events.on_message(opcode, payload);
   return {};
@@ -54,7 +59,7 @@ Result<void> deliver(WebSocketOpcode opcode, std::string_view payload, WebSocket
 Result<bool> expand(MessageInflater& inflater, std::string_view payload, WebSocketEvents& events) {
   const std::size_t before = inflater.work();
   Result<bool> done = inflater.step(payload);
-  events.on_expanded((inflater.work() - before) / kExpandedPerCost);
+  events.on_part((inflater.work() - before) / kExpandedPerCost);
   return done;
 }
 
@@ -271,26 +276,31 @@ Result<void> WebSocketDecoder::check_header(const Header& header) const {
 
 Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& events) {
   std::string joined;
-  if (partial_ != nullptr && !partial_->frame.empty() && !ended_) {
-    partial_->frame.append(bytes.data(), bytes.size());
-    joined = std::exchange(partial_->frame, {});
+  if (partial_ != nullptr && !partial_->bytes.empty() && !ended_) {
+    partial_->bytes.append(bytes.data(), bytes.size());
+    joined = std::exchange(partial_->bytes, {});
     bytes = joined;
   }
   // Keeps what is left of the bytes, in the buffer that they are in if it is ours.
   const auto keep_rest = [&] {
     if (bytes.empty()) return;
-    std::string& frame = partial().frame;
+    std::string& kept = partial().bytes;
     if (joined.empty()) {
-      frame.assign(bytes.data(), bytes.size());
+      kept.assign(bytes.data(), bytes.size());
     } else {
       joined.erase(0, joined.size() - bytes.size());
-      frame = std::move(joined);
+      kept = std::move(joined);
     }
   };
   while (!ended_ && (is_expanding() || !bytes.empty())) {
     Result<void> taken;
     if (is_expanding()) {
       taken = expand_some(events);
+    } else if (is_within_frame()) {
+      const std::size_t size =
+          static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), partial_->frame->length));
+      taken = take_piece(bytes.first(size), events);
+      bytes = bytes.subspan(size);
     } else {
       const Result<std::optional<Header>> header =
           parse_header({bytes.data(), std::min(bytes.size(), kMaxHeader)});
@@ -298,13 +308,19 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
         stop();
         return std::unexpected(header.error());
       }
-      if (!*header || bytes.size() - (*header)->size < (*header)->length) {
+      const bool is_whole = *header && bytes.size() - (*header)->size >= (*header)->length;
+      if (!*header || (!is_whole && is_control((*header)->opcode))) {
         keep_rest();
         return {};
       }
-      const std::size_t length = static_cast<std::size_t>((*header)->length);
-      taken = take_frame(**header, bytes.subspan((*header)->size, length), events);
-      bytes = bytes.subspan((*header)->size + length);
+      bytes = bytes.subspan((*header)->size);
+      if (is_whole) {
+        const std::size_t length = static_cast<std::size_t>((*header)->length);
+        taken = take_frame(**header, bytes.first(length), events);
+        bytes = bytes.subspan(length);
+      } else {
+        begin_frame(**header);
+      }
     }
     if (!taken) {
       stop();
@@ -315,7 +331,7 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
       return {};
     }
   }
-  if (ended_ || !fragmented_) partial_.reset();
+  if (ended_ || (!fragmented_ && !is_within_frame())) partial_.reset();
   return {};
 }
 
@@ -326,7 +342,7 @@ void WebSocketDecoder::stop() {
 
 std::size_t WebSocketDecoder::held_bytes() const {
   if (partial_ == nullptr) return 0;
-  return partial_->frame.capacity() + partial_->message.capacity() +
+  return partial_->bytes.capacity() + partial_->message.capacity() +
          (partial_->inflater ? partial_->inflater->held_bytes() : 0);
 }
 
@@ -337,22 +353,65 @@ WebSocketDecoder::Partial& WebSocketDecoder::partial() {
 
 Result<void> WebSocketDecoder::take_frame(const Header& header, std::span<char> payload,
                                           WebSocketEvents& events) {
+  const bool is_of_control = is_control(header.opcode);
+  if (!is_of_control && (fragmented_ || !header.final)) {
+    begin_frame(header);
+    return take_piece(payload, events);
+  }
   if (header.masked) unmask(payload, header.mask);
   const std::string_view view(payload.data(), payload.size());
-  if (is_control(header.opcode)) return take_control(header, view, events);
-  if (header.final && !fragmented_) {
-    return take_message(header.opcode, header.compressed, view, events);
+  return is_of_control ? take_control(header, view, events)
+                       : take_message(header.opcode, header.compressed, view, events);
+}
+
+void WebSocketDecoder::begin_frame(const Header& header) {
+  partial().frame = header;
+  if (fragmented_) return;
+  opcode_ = header.opcode;
+  compressed_ = header.compressed;
+}
+
+/// Takes what has come of the frame that has begun.
+Result<void> WebSocketDecoder::take_piece(std::span<char> piece, WebSocketEvents& events) {
+  Header& frame = *partial_->frame;
+  if (frame.masked) {
+    unmask(piece, frame.mask);
+    std::ranges::rotate(frame.mask, frame.mask + piece.size() % 4);
   }
-  if (!fragmented_) {
-    fragmented_ = true;
-    opcode_ = header.opcode;
-    fragments_compressed_ = header.compressed;
+  std::string& message = partial_->message;
+  make_room(message, message.size() + static_cast<std::size_t>(frame.length));
+  message.append(piece.data(), piece.size());
+  frame.length -= piece.size();
+  events.on_part(piece.size());
+  const bool is_frame_whole = frame.length == 0;
+  const bool is_message_whole = is_frame_whole && frame.final;
+  if (!compressed_) {
+    if (Result<void> checked = check_text(message, is_message_whole); !checked) return checked;
   }
-  partial().message.append(view);
-  if (!header.final) return {};
-  fragmented_ = false;
-  const std::string whole = std::exchange(partial_->message, {});
-  return take_message(opcode_, fragments_compressed_, whole, events);
+  if (!is_frame_whole) return {};
+  partial_->frame.reset();
+  fragmented_ = !is_message_whole;
+  return is_message_whole ? end_message(events) : Result<void>();
+}
+
+/// Checks what has come of a text, which goes on unless it is whole.
+Result<void> WebSocketDecoder::check_text(std::string_view text, bool is_whole) {
+  if (opcode_ != WebSocketOpcode::text) return {};
+  text.remove_prefix(partial_->checked);
+  if (!is_whole) text = text.substr(0, complete_utf8_prefix(text));
+  partial_->checked += text.size();
+  return check_utf8(text);
+}
+
+/// Hands on the message that is there whole, or begins to expand it.
+Result<void> WebSocketDecoder::end_message(WebSocketEvents& events) {
+  if (compressed_) {
+    partial_->inflater.emplace(max_message_);
+    return expand_some(events);
+  }
+  partial_->checked = 0;
+  events.on_joined_message(opcode_, std::exchange(partial_->message, {}));
+  return {};
 }
 
 Result<void> WebSocketDecoder::take_control(const Header& header, std::string_view payload,
@@ -401,11 +460,16 @@ Result<void> WebSocketDecoder::take_message(WebSocketOpcode opcode, bool compres
 Result<void> WebSocketDecoder::expand_some(WebSocketEvents& events) {
   const Result<bool> done = expand(*partial_->inflater, partial_->message, events);
   if (!done) return std::unexpected(done.error());
+  if (Result<void> checked = check_text(partial_->inflater->text(), *done); !checked) {
+    return checked;
+  }
   if (!*done) return {};
-  const MessageInflater whole = std::move(*partial_->inflater);
+  std::string whole = partial_->inflater->take();
   partial_->inflater.reset();
   partial_->message = {};
-  return deliver(opcode_, whole.text(), events);
+  partial_->checked = 0;
+  events.on_joined_message(opcode_, std::move(whole));
+  return {};
 }
 
 }  // namespace sluice

@@ -53,20 +53,25 @@ class WebSocketEvents {
   virtual ~WebSocketEvents() = default;
   /// A whole message; text is valid UTF-8. The view is valid during the call.
   virtual void on_message(WebSocketOpcode opcode, std::string_view payload) = 0;
+  /// The same, of one that has been put together of parts, all of which on_part() has told.
+  virtual void on_joined_message(WebSocketOpcode opcode, std::string payload) {
+    on_message(opcode, payload);
+  }
   virtual void on_ping(std::string_view payload) = 0;
   virtual void on_pong(std::string_view payload) = 0;
   /// The peer closes, with 1005 if it gave no code.
   virtual void on_close(int code, std::string_view reason) = 0;
-  /// A step of expanding a compressed message has cost as much as so many bytes of a request.
-  virtual void on_expanded(std::size_t /*cost*/) {}
+  /// A part of a message has cost as much as so many bytes of a request.
+  virtual void on_part(std::size_t /*cost*/) {}
   /// Asked between frames and between such steps: false, and the decoder keeps the rest until it is
   /// fed again.
   [[nodiscard]] virtual bool wants_more() const { return true; }
 };
 
-/// Decodes frames that come in pieces of any size. Bounded by `max_message`; keeps no memory
-/// between messages. What follows a compressed message waits until that has been expanded. After an
-/// error or a close frame it ignores what follows.
+/// Decodes frames that come in pieces of any size. What has come of a message is unmasked and
+/// checked at once, so that the end of a long one does not keep a loop. Bounded by `max_message`;
+/// keeps no memory between messages. What follows a compressed message waits until that has been
+/// expanded. After an error or a close frame it ignores what follows.
 class WebSocketDecoder {
  public:
   enum class Role : std::uint8_t { server, client };
@@ -100,14 +105,21 @@ class WebSocketDecoder {
                             WebSocketEvents& events);
   Result<void> take_message(WebSocketOpcode opcode, bool compressed, std::string_view payload,
                             WebSocketEvents& events);
+  void begin_frame(const Header& header);
+  Result<void> take_piece(std::span<char> piece, WebSocketEvents& events);
+  Result<void> check_text(std::string_view text, bool is_whole);
+  Result<void> end_message(WebSocketEvents& events);
   Result<void> expand_some(WebSocketEvents& events);
 
   struct Partial {
-    std::string frame;                        // one that is not there whole
-    std::string message;                      // fragments so far, or what is being expanded
+    std::string bytes;                        // that have not been looked at
+    std::optional<Header> frame;              // one that is not there whole, of what is missing
+    std::string message;                      // so far, or what is being expanded
+    std::size_t checked = 0;                  // bytes of the text that are whole characters
     std::optional<MessageInflater> inflater;  // of a message that is whole
   };
   Partial& partial();
+  [[nodiscard]] bool is_within_frame() const { return partial_ != nullptr && partial_->frame; }
   [[nodiscard]] bool is_expanding() const { return partial_ != nullptr && partial_->inflater; }
 
   std::unique_ptr<Partial> partial_;  // if there is anything in it
@@ -115,9 +127,9 @@ class WebSocketDecoder {
   Role role_;
   bool deflate_;
   bool fragmented_ = false;
-  bool fragments_compressed_ = false;
+  bool compressed_ = false;  // as opcode_
   bool ended_ = false;
-  WebSocketOpcode opcode_ = WebSocketOpcode::text;  // of the fragments, or of what is expanded
+  WebSocketOpcode opcode_ = WebSocketOpcode::text;  // of the message that is there in part
 };
 
 }  // namespace sluice

@@ -180,12 +180,18 @@ void MessageConnection::attach(MessageOutput& output) {
 
 bool MessageConnection::on_message(std::string_view text, Executor::Task& handled) {
   if (LongMessages::is_long(text)) {
-    handle_later(text, std::move(handled));
+    handle_later(std::string(text), std::move(handled));
     return false;
   }
   handle(text, nullptr);
   if (initializing_ == nullptr) return true;
   initializing_->handled = std::move(handled);
+  return false;
+}
+
+bool MessageConnection::on_kept_message(std::string text, Executor::Task& handled) {
+  if (!LongMessages::is_long(text)) return on_message(text, handled);
+  handle_later(std::move(text), std::move(handled));
   return false;
 }
 
@@ -205,12 +211,12 @@ void MessageConnection::handle(std::string_view text, const LongMessage* parsed)
   service_->trim();
 }
 
-void MessageConnection::handle_later(std::string_view text, Executor::Task handled) {
+void MessageConnection::handle_later(std::string text, Executor::Task handled) {
   if (later_ == nullptr) later_ = std::make_unique<std::list<Later>>();
   later_->push_back({nullptr, std::move(handled)});
   const auto at = std::prev(later_->end());
   at->message = service_->long_messages.parse(
-      std::string(text), [this, at] { handle_long(at); }, client_of(principal_.id));
+      std::move(text), [this, at] { handle_long(at); }, client_of(principal_.id));
 }
 
 void MessageConnection::handle_long(std::list<Later>::iterator at) {

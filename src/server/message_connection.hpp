@@ -61,6 +61,8 @@ class MessageConnection final : public Caller,
   /// waits, so it is handled later, and `handled`, which has been taken, runs then, unless the peer
   /// has gone before. Messages that come meanwhile would overtake it.
   bool on_message(std::string_view text, Executor::Task& handled);
+  /// The same, of one that may be kept.
+  bool on_kept_message(std::string text, Executor::Task& handled);
   /// Answers what is no message at all.
   void refuse(const Error& error);
   /// The output takes framed messages again.
@@ -97,7 +99,7 @@ class MessageConnection final : public Caller,
     Executor::Task handled;
   };
 
-  void handle_later(std::string_view text, Executor::Task handled);
+  void handle_later(std::string text, Executor::Task handled);
   void handle_long(std::list<Later>::iterator at);
   void handle(std::string_view text, const LongMessage* parsed);
   void handle(const std::expected<Message, MessageError>& message, std::string& response);

@@ -1,6 +1,7 @@
 #include "server/websocket_endpoint.hpp"
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -30,8 +31,12 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
 
   // WebSocketHandler
   bool on_message(std::string_view text) override {
-    Executor::Task handled = [this] { session_->resume_input(); };
+    Executor::Task handled = when_handled();
     return connection_->on_message(text, handled);
+  }
+  bool on_kept_message(std::string text) override {
+    Executor::Task handled = when_handled();
+    return connection_->on_kept_message(std::move(text), handled);
   }
   void on_drain() override { connection_->on_drain(); }
   void on_close(int /*code*/) override { connection_->on_close(); }
@@ -44,6 +49,10 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
   bool push_framed(std::string_view messages) override { return session_->push_frames(messages); }
 
  private:
+  Executor::Task when_handled() {
+    return [this] { session_->resume_input(); };
+  }
+
   std::shared_ptr<MessageConnection> connection_;
   WebSocketSessionPtr session_;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/text.hpp"
 #include "net/http_parser.hpp"
 
 namespace sluice {
@@ -27,15 +28,16 @@ std::unexpected<Error> malformed(const char* what) {
 
 }  // namespace
 
-Result<std::size_t> ChunkedBodyReader::feed(std::string_view input) {
+Result<std::size_t> BodyReader::feed(std::string_view input) {
   std::size_t used = 0;
   while (used < input.size() && state_ != State::done) {
-    if (state_ == State::data) {
+    if (state_ == State::data || state_ == State::content) {
       const std::size_t part = std::min(remaining_, input.size() - used);
+      make_room(body_, body_.size() + remaining_);
       body_.append(input.substr(used, part));
       used += part;
       remaining_ -= part;
-      if (remaining_ == 0) state_ = State::data_cr;
+      if (remaining_ == 0) state_ = state_ == State::data ? State::data_cr : State::done;
       continue;
     }
     if (Result<void> taken = take(input[used]); !taken) {
@@ -47,7 +49,7 @@ Result<std::size_t> ChunkedBodyReader::feed(std::string_view input) {
 }
 
 /// Takes one character of what surrounds the data.
-Result<void> ChunkedBodyReader::take(char c) {
+Result<void> BodyReader::take(char c) {
   switch (state_) {
     case State::size_first:
       if (hex_value(c) < 0) return malformed("a chunk has no size");
@@ -83,13 +85,14 @@ Result<void> ChunkedBodyReader::take(char c) {
       state_ = State::done;
       return {};
     case State::data:
+    case State::content:
     case State::done:
       break;
   }
   return {};
 }
 
-Result<void> ChunkedBodyReader::take_size(char c) {
+Result<void> BodyReader::take_size(char c) {
   if (c == '\r' && state_ != State::size_space) {
     state_ = State::size_lf;
     return {};
@@ -114,7 +117,7 @@ Result<void> ChunkedBodyReader::take_size(char c) {
   return {};
 }
 
-Result<void> ChunkedBodyReader::take_trailer(char c) {
+Result<void> BodyReader::take_trailer(char c) {
   if (c == '\r') {
     state_ = state_ == State::trailer_first ? State::end_lf : State::trailer_lf;
     return {};
