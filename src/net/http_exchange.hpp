@@ -221,9 +221,10 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   virtual void on_request(const HttpRequest& request, HttpExchangePtr exchange) = 0;
   /// Whether the body of this request, of which only the head is looked at, is worth its cost.
-  /// Asked once before the server waits for a body that is not there whole, or decodes one. If not,
-  /// on_request() gets the request with `body_follows` set and refuses it; the connection ends with
-  /// the reply, and the body is thrown away. Null: it is, and there is nothing to remember.
+  /// Asked once before the server waits for a body that is not there whole, decodes one, or has one
+  /// prepared. If not, on_request() gets the request with `body_follows` set and refuses it; the
+  /// connection ends with the reply, and the body is thrown away. Null: it is, and there is nothing
+  /// to remember.
   virtual std::unique_ptr<HeadVerdict> judge(const HttpRequest& /*head*/) { return nullptr; }
   /// Whether something that takes long, such as parsing it, is to be done with a body of that many
   /// bytes before on_request().
@@ -231,8 +232,8 @@ class HttpHandler {
                                            std::size_t /*size*/) const {
     return false;
   }
-  /// Begins that. on_request() finds the result in its request, once `ready` has been called on a
-  /// later turn. Never null.
+  /// Begins that. The request has its `verdict`. on_request() finds the result in its request, once
+  /// `ready` has been called on a later turn. Never null.
   virtual std::unique_ptr<PreparedBody> prepare(const HttpRequest& /*head*/, std::string /*body*/,
                                                 Executor::Task /*ready*/) {
     return nullptr;

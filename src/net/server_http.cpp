@@ -124,6 +124,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
     if (coding.data() != nullptr && !body.empty() && !decode_body(coding, body)) {
       return coded() != nullptr;
     }
+    head.request.verdict = unhandled_ == nullptr ? nullptr : unhandled_->verdict.get();
     if (prepare(head, input, body, total)) return false;
   }
   input_needed_ = 0;
@@ -243,9 +244,10 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
 bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& input) {
   HttpHandler& handler = worker_->handler;
   const bool is_coded = head.request.has(KnownHeader::content_encoding);
-  const bool is_whole = head.framing == BodyFraming::length && !is_coded &&
-                        input.size() >= head.size + head.content_length;
-  if (!is_whole) {
+  const bool is_at_hand = head.framing == BodyFraming::length && !is_coded &&
+                          input.size() >= head.size + head.content_length &&
+                          !handler.prepares_body(head.request, head.content_length);
+  if (!is_at_hand) {
     std::unique_ptr<HeadVerdict> verdict = handler.judge(head.request);
     const bool is_refused = verdict != nullptr && !verdict->admits_body();
     if (verdict != nullptr) unhandled().verdict = std::move(verdict);

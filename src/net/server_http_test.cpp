@@ -45,6 +45,7 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
   }
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
     asked.emplace_back(request.path);
+    judged_as = request.verdict;
     if (fails) throw std::runtime_error("in a handler");
     if (holds) {
       held.push_back(std::move(exchange));
@@ -66,8 +67,12 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
   [[nodiscard]] bool prepares_body(const HttpRequest& /*head*/, std::size_t size) const override {
     return prepares && size > 0;
   }
-  std::unique_ptr<PreparedBody> prepare(const HttpRequest& /*head*/, std::string body,
+  std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override {
+    return prepares ? std::make_unique<HeadVerdict>(head.path != "/refused") : nullptr;
+  }
+  std::unique_ptr<PreparedBody> prepare(const HttpRequest& head, std::string body,
                                         Executor::Task ready) override {
+    prepared_with = head.verdict;
     auto made = std::make_unique<Prepared>(std::move(body), std::move(ready));
     prepared = made.get();
     return made;
@@ -90,6 +95,8 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
   bool fails = false;
   bool prepares = false;
   Prepared* prepared = nullptr;  // the last
+  const HeadVerdict* prepared_with = nullptr;
+  const HeadVerdict* judged_as = nullptr;  // the last that was asked
 };
 
 TEST_F(ServerHttpTest, FindsRequestsHoweverTheyAreCut) {
@@ -263,6 +270,32 @@ TEST_F(ServerHttpTest, WhatIsPreparedForAPeerThatIsRefusedGoesAtOnce) {
   executor.run();
   EXPECT_EQ(handler.left, 0);
   EXPECT_THAT(peer->take(), StartsWith("HTTP/1.1 503 "));
+}
+
+TEST_F(ServerHttpTest, ABodyIsPreparedForWhoeverItsHeadSays) {
+  prepares = true;
+  for (const bool is_cut : {false, true}) {
+    const Peer peer = connect();
+    const std::string request = post("/a", "12345");
+    if (is_cut) {
+      peer->write(request.substr(0, request.size() - 1));
+      executor.run();
+    }
+    peer->write(is_cut ? "5" : request);
+    executor.run();
+    ASSERT_NE(prepared, nullptr);
+    EXPECT_NE(prepared_with, nullptr);
+    prepared->is_done = true;
+    prepared->ready();
+    executor.run();
+    EXPECT_THAT(peer->take(), EndsWith("/a=5"));
+    EXPECT_EQ(judged_as, prepared_with);
+    prepared = nullptr;
+    peer->write(post("/refused", "12345"));
+    executor.run();
+    EXPECT_EQ(prepared, nullptr);
+    EXPECT_THAT(peer->take(), EndsWith("/refused=0"));
+  }
 }
 
 TEST_F(ServerHttpTest, ALongBodyTakesAboutAsMuchMemoryAsItIsLong) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/compression.hpp"
+#include "net/http_parser.hpp"
 #include "server/endpoint_test_support.hpp"
 #include "server/server_test_support.hpp"
 #include "sluice/authenticator.hpp"
@@ -59,6 +60,27 @@ class AuthenticationTest : public EndpointTest {
 
   std::shared_ptr<Users> users = std::make_shared<Users>();
 };
+
+TEST_F(AuthenticationTest, LongMessagesTakeTurnsByWhoAsks) {
+  connect_to_endpoint();
+  std::vector<std::string> turns;
+  std::vector<std::unique_ptr<PreparedBody>> held;
+  for (const std::string user : {"alice", "alice", "alice", "bob", "bob"}) {
+    const std::string text = post("/mcp", "{}", as(user));
+    HttpHeadParser parser({});
+    HttpRequestHead head;
+    bool found = false;
+    ASSERT_TRUE(parser.parse(text, found, head));
+    const std::unique_ptr<HeadVerdict> verdict = endpoint->judge(head.request);
+    head.request.verdict = verdict.get();
+    held.push_back(endpoint->prepare(head.request, "{}", [&, user, number = held.size()] {
+      turns.push_back(user);
+      held[number] = nullptr;
+    }));
+  }
+  settle();
+  EXPECT_THAT(turns, ElementsAre("alice", "bob", "alice", "bob", "alice"));
+}
 
 TEST_F(AuthenticationTest, NobodyComesInUnasked) {
   const std::vector<std::pair<std::string, std::string>> ways = {

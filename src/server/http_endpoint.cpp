@@ -134,6 +134,10 @@ struct Verdict final : HeadVerdict {
   Verdict() : HeadVerdict(false) {}
   explicit Verdict(Admission decided)
       : HeadVerdict(decided.has_value()), admitted(std::move(decided)) {}
+  /// Who asks, if it is known from the head.
+  [[nodiscard]] std::string principal() const {
+    return admitted && *admitted ? (*admitted)->principal.id : std::string();
+  }
   std::optional<Admission> admitted = {};
 };
 
@@ -251,9 +255,10 @@ bool HttpEndpoint::prepares_body(const HttpRequest& head, std::size_t size) cons
 
 std::unique_ptr<PreparedBody> HttpEndpoint::prepare(const HttpRequest& head, std::string body,
                                                     Executor::Task ready) {
-  // Who it is that asks from there is asked later, once.
-  return service_->long_messages.parse(std::move(body), std::move(ready),
-                                       client_of(service_->access->address(head)));
+  const auto* const verdict = static_cast<const Verdict*>(head.verdict);
+  std::string who = verdict == nullptr ? std::string() : verdict->principal();
+  if (who.empty()) who = service_->access->address(head);
+  return service_->long_messages.parse(std::move(body), std::move(ready), client_of(who));
 }
 
 void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
