@@ -142,6 +142,7 @@ TEST(OutputStage, KeepsTextAndSharedBlocksInOrder) {
       std::string sent;
       for (int i = 0; i < 20; ++i) {
         queue.text().append("text").append(std::to_string(i));
+        queue.note_message();
         queue.share(shared, 1, 6);
         if (i % 3 == 0) queue.share(shared, 0, shared.size());
         expected += "text" + std::to_string(i) + "shared" + (i % 3 == 0 ? "[shared]" : "");
@@ -154,6 +155,28 @@ TEST(OutputStage, KeepsTextAndSharedBlocksInOrder) {
   }
 }
 
+TEST(OutputStage, NothingIsLeftOfAMessageThatWasNotAddedWhole) {
+  const OutputLimits limits;
+  BufferPool pool;
+  OutputStage stage(pool, limits);
+  stage.text().append("half");
+  stage.drop_unfinished();
+  EXPECT_TRUE(stage.empty());
+  stage.text().append("whole,");
+  stage.added();
+  stage.text().append("half");
+  stage.text().append("next,");
+  stage.note_message();
+  stage.text().append("half");
+  const std::string block(2000, 'b');
+  stage.share(Bytes(std::string(block)), 0, block.size());
+  stage.added();
+  stage.text().append("half");
+  stage.drop_unfinished();
+  EXPECT_EQ(sent_by(stage, stage.size()), "whole,next," + block);
+  EXPECT_TRUE(stage.empty());
+}
+
 TEST(OutputStage, KeepsLongTextWholeWhileItShrinks) {
   std::string expected;
   for (int i = 0; expected.size() < 1'000'000; ++i) expected += std::to_string(i);
@@ -162,6 +185,7 @@ TEST(OutputStage, KeepsLongTextWholeWhileItShrinks) {
     const OutputLimits limits;
     OutputStage stage(pool, limits);
     stage.text() += expected;
+    stage.added();
     std::string sent;
     while (!stage.empty()) sent += sent_by(stage, step);
     ASSERT_EQ(sent, expected) << step;
@@ -314,6 +338,7 @@ TEST(OutputStage, TextCountsAlsoWhenASharedBlockIsBehindIt) {
   int added = 0;
   while (added < 20) {
     stage.text().append(std::string(100'000, 'y'));
+    stage.note_message();
     stage.share(block, 0, block.size());
     stage.added();
     if (stage.is_over_budget()) break;

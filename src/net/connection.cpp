@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "core/log.hpp"
@@ -262,8 +263,14 @@ Duration Connection::stalled_for() const {
   return writing_ ? worker_->now() - progress_at_ : Duration{};
 }
 
+void Connection::send_added() {
+  output_.note_message();
+  flush();
+}
+
 void Connection::flush() {
   if (is_over()) return;
+  output_.drop_unfinished();
   while (!writing_ && !output_.empty()) {
     if (!send_some()) break;
   }
@@ -309,7 +316,7 @@ bool Connection::send_now(std::string_view bytes) {
   // TLS takes bytes that it could not send from the same place again.
   if (!is_open() || writing_ || !output_.empty() || is_tls_) {
     output().append(bytes);
-    flush();
+    send_added();
     return !output_.is_full();
   }
   const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
@@ -321,7 +328,13 @@ bool Connection::send_now(std::string_view bytes) {
   ServerCounters::add(worker_->counters.bytes_out, result.bytes);
   progress_at_ = worker_->coarse_now();
   if (result.bytes == bytes.size()) return true;
-  output().append(bytes.substr(result.bytes));
+  try {
+    output().append(bytes.substr(result.bytes));
+  } catch (const std::bad_alloc&) {
+    // The peer has one half of it.
+    give_up();
+    return true;
+  }
   if (result.status == IoStatus::want_write) wait_writable();
   return added();
 }

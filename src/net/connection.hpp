@@ -36,8 +36,9 @@ class Connection : public RefCounted, private Executor::TurnHook {
   /// The same, at once. Not from within a call of the protocol.
   void tear_down();
 
-  // For the protocol. Output: ask may_send(), append to output() or queue(), say added(). All of it
-  // leaves at the end of the turn, or at flush().
+  // For the protocol. Output: ask may_send(), append a message to output() or queue() it, say
+  // added() or send_added(). All of it leaves at the end of the turn, or at flush(). Nothing leaves
+  // of a message that an exception has kept from being added.
 
   /// Whether anything can still be sent. Gives up a peer that has left more unread than it may.
   [[nodiscard]] bool may_send();
@@ -47,6 +48,8 @@ class Connection : public RefCounted, private Executor::TurnHook {
   /// False: the sender must wait for the protocol's on_drain().
   bool added();
   void flush();
+  /// As added() and flush().
+  void send_added();
   /// Sends what is queued and these bytes, which are copied only if the peer does not take them
   /// now. As added().
   bool send_now(std::string_view bytes);

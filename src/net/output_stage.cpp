@@ -15,6 +15,7 @@ constexpr std::size_t kWorthMoving = std::size_t{16} << 10U;
 }  // namespace
 
 void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size) {
+  drop_unfinished();
   UnsentOutput& unsent = this->unsent();
   const bool has_text = unsent.text_sent < unsent.text.size();
   const std::size_t needed = unsent.blocks.size() + (has_text ? 2 : 1);
@@ -35,6 +36,7 @@ void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size
   }
   unsent.blocks.push_back({bytes, offset, size, 0});
   unsent.in_blocks += size;
+  note_message();
 }
 
 bool OutputStage::added() {
@@ -52,8 +54,8 @@ bool OutputStage::is_drained() {
   return full_ && size() <= limits_->low_water && std::exchange(full_, false);
 }
 
-/// What has been added since the last call is one message.
 void OutputStage::note_message() noexcept {
+  if (unsent_ == nullptr) return;
   UnsentOutput& unsent = *unsent_;
   const std::size_t message = unsent.size() - unsent.noted;
   unsent.noted = unsent.size();

@@ -51,7 +51,7 @@ struct UnsentOutput {
   std::size_t own_in_blocks = 0;  // bytes of memory, of text that blocks have taken over
   std::string text;               // behind the blocks
   std::size_t text_sent = 0;
-  std::size_t noted = 0;  // of size(), what note_message() knows
+  std::size_t noted = 0;  // of size(), what is whole messages
   std::vector<LongMessage> long_messages;
   BudgetShare share;
 };
@@ -83,16 +83,26 @@ class OutputStage {
   /// Whether the budget had no room for what waits, of which one connection may hold as much as is
   /// free. If it still waits after an attempt to send it, the connection is to be given up.
   [[nodiscard]] bool is_over_budget() const { return over_budget_; }
-  /// What text is appended to. Append only, then call added(); valid until the next call.
+  /// What the text of a message is appended to. Append only, then call added() or note_message();
+  /// valid until the next call. What failed in between, for want of memory, leaves nothing.
   std::string& text() {
+    drop_unfinished();
     std::string& text = unsent().text;
     if (text.capacity() < kMinText) text.reserve(kTextCapacity);
     return text;
   }
-  /// Queues `size` bytes of `bytes` from `offset`, without a copy, or nothing at all and throws
-  /// std::bad_alloc. added() must follow.
+  /// Queues `size` bytes of `bytes` from `offset`, a whole message, without a copy, or nothing at
+  /// all and throws std::bad_alloc. added() must follow.
   void share(const Bytes& bytes, std::size_t offset, std::size_t size);
-  /// Says that something was added. False: the sender must wait until is_drained().
+  /// Says that what has been added since the last call is one whole message.
+  void note_message() noexcept;
+  /// Drops what has been added since then.
+  void drop_unfinished() noexcept {
+    if (unsent_ == nullptr) return;
+    const std::size_t unfinished = unsent_->size() - unsent_->noted;
+    if (unfinished != 0) unsent_->text.resize(unsent_->text.size() - unfinished);
+  }
+  /// As note_message(). False: the sender must wait until is_drained().
   bool added();
 
   /// Whether senders were told to wait.
@@ -115,7 +125,6 @@ class OutputStage {
     if (unsent_ == nullptr) unsent_ = pool_->take_unsent();
     return *unsent_;
   }
-  void note_message() noexcept;
   /// Unsent bytes of long messages.
   [[nodiscard]] std::size_t in_long() const;
   void compact() noexcept;

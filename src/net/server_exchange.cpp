@@ -119,28 +119,29 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
   }
   const bool is_later = gzipped && is_long;
   std::string& out = connection.output();
-  append_reply_head(out, {.status = status,
-                          .content_type = content_type,
-                          .content_length = is_later ? ReplyHead::kChunked : body.size(),
-                          .keep_alive = keep_alive_,
-                          .minor_version = minor_version_,
-                          .gzip = gzipped,
-                          .date = http_->worker().date(),
-                          .extra = extra,
-                          .lines = head_lines()});
-  if (!is_head_ && !is_later) out.append(body);
-  connection.flush();
+  try {
+    append_reply_head(out, {.status = status,
+                            .content_type = content_type,
+                            .content_length = is_later ? ReplyHead::kChunked : body.size(),
+                            .keep_alive = keep_alive_,
+                            .minor_version = minor_version_,
+                            .gzip = gzipped,
+                            .date = http_->worker().date(),
+                            .extra = extra,
+                            .lines = head_lines()});
+    if (!is_head_ && !is_later) out.append(body);
+  } catch (...) {
+    // There may be another reply.
+    http_->forget_reply();
+    throw;
+  }
+  connection.send_added();
   done();
 }
 
 void ServerExchange::start(int status, std::string_view content_type, HeaderFields extra) {
   if (state_ != State::unanswered || !connection_->may_send()) return;
   Connection& connection = *connection_;
-  ServerCounters& counters = connection.worker().counters;
-  ServerCounters::add(counters.responses[status / 100 - 1]);
-  ServerCounters::add(counters.streaming_replies);
-  state_ = State::streaming;
-  is_event_stream_ = content_type == "text/event-stream";
   if (minor_version_ == 0) keep_alive_ = false;
   append_reply_head(
       connection.output(),
@@ -154,6 +155,11 @@ void ServerExchange::start(int status, std::string_view content_type, HeaderFiel
        .extra = extra,
        .lines = head_lines()});
   connection.added();
+  ServerCounters& counters = connection.worker().counters;
+  ServerCounters::add(counters.responses[status / 100 - 1]);
+  ServerCounters::add(counters.streaming_replies);
+  state_ = State::streaming;
+  is_event_stream_ = content_type == "text/event-stream";
 }
 
 bool ServerExchange::write(std::string_view body) {
@@ -188,8 +194,10 @@ void ServerExchange::finish() {
   // The end belongs to what was written last.
   if (minor_version_ != 0 && !is_head_ && !connection_->is_over()) {
     connection_->output().append("0\r\n\r\n");
+    connection_->send_added();
+  } else {
+    connection_->flush();
   }
-  connection_->flush();
   done();
 }
 
@@ -276,7 +284,7 @@ bool ServerExchange::probe() {
   if (state_ == State::unanswered && minor_version_ > 0 && connection_->may_send()) {
     // A client reads any number of these before the reply (RFC 9110, section 15.2).
     connection_->output().append("HTTP/1.1 100 Continue\r\n\r\n");
-    connection_->flush();
+    connection_->send_added();
     return true;
   }
   keep_alive();
@@ -370,6 +378,8 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
   if (options.deflate) {
     deflate = negotiate_deflate(request.list(KnownHeader::sec_websocket_extensions, all));
   }
+  const RefPtr<ServerWebSocket> session(new ServerWebSocket(
+      *connection_, http_->worker().options, options, deflate.has_value(), std::move(handler)));
   std::string& out = connection_->output();
   out.append("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n");
   out.append("Sec-WebSocket-Accept: ").append(websocket_accept_key(key)).append("\r\n");
@@ -380,8 +390,6 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
   out.append("\r\n");
   connection_->added();
   ServerCounters::add(connection_->worker().counters.responses[0]);
-  RefPtr<ServerWebSocket> session(new ServerWebSocket(
-      *connection_, http_->worker().options, options, deflate.has_value(), std::move(handler)));
   http_->become_websocket(session);
   connection_ = nullptr;
   state_ = State::closed;

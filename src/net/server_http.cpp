@@ -1,7 +1,6 @@
 #include "net/server_http.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "core/log.hpp"
@@ -37,6 +36,7 @@ void ServerHttp::turn_away(Connection& connection, HttpWorker& worker, std::stri
     return;
   }
   connection.output().append(reply);
+  connection.added();
   connection.close_after_flush();
 }
 
@@ -180,7 +180,7 @@ bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std:
   if (whole) return true;
   if (head.expects_continue && !std::exchange(continued_, true)) {
     connection_.output().append(kContinue);
-    connection_.flush();
+    connection_.send_added();
   }
   return false;
 }
@@ -330,9 +330,6 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   const HttpExchangePtr exchange(exchange_);
   try {
     worker_->handler.on_request(request, exchange);
-  } catch (const std::bad_alloc&) {
-    // What has been written may not be whole.
-    throw;
   } catch (...) {
     // Without a handle that the handler kept, the exchange answers by itself.
     static LogLimit limit;
@@ -363,6 +360,7 @@ void ServerHttp::refuse(const Error& error) {
                           .extra = {}});
   // Nor is there content in an error to HEAD (RFC 9110, section 9.3.2).
   if (!request_begun_ || !is_head_) out.append(error.message).push_back('\n');
+  connection_.added();
   // The connection may take long to end: what is prepared for nobody would keep others waiting.
   forget_body();
   unhandled_ = nullptr;
@@ -411,9 +409,9 @@ void ServerHttp::resume_body() {
 
 bool ServerHttp::compress_later(std::string_view body) {
   auto reply = std::make_unique<LongReply>();
+  reply->body = body;
   if (!reply->share.hold(worker_->buffers.budget(), body.size() + Gzip::kMemory)) return false;
   long_reply_ = std::move(reply);
-  long_reply_->body = body;
   return true;
 }
 
@@ -433,11 +431,11 @@ bool ServerHttp::send_some() {
   if (!chunk.empty()) {
     frame_chunk(chunk);
     connection_.output().append(chunk);
+    connection_.added();
   }
-  connection_.added();
   if (!is_last) return true;
   connection_.output().append("0\r\n\r\n");
-  connection_.flush();
+  connection_.send_added();
   const bool keep_alive = reply.keep_alive;
   forget_reply();
   request_finished(keep_alive);

@@ -38,6 +38,8 @@ class ServerHttp final : private ConnectionProtocol {
   /// Compresses and sends the body of the reply that is about to finish in parts, each in its turn.
   /// False if there is no memory for that.
   [[nodiscard]] bool compress_later(std::string_view body);
+  /// Nothing of it, or nothing more.
+  void forget_reply();
   void request_finished(bool keep_alive);
   /// The exchange goes without having finished.
   void forget_exchange() { exchange_ = nullptr; }
@@ -124,7 +126,6 @@ class ServerHttp final : private ConnectionProtocol {
     return unhandled_ == nullptr ? nullptr : unhandled_->preparation.get();
   }
   bool send_some();
-  void forget_reply();
   bool take_request(InputBuffer& input);
   [[nodiscard]] bool is_head_there(const InputBuffer& input);
   [[nodiscard]] bool collects_body(const HttpRequestHead& head, const InputBuffer& input);

@@ -336,6 +336,45 @@ TEST_F(ServerHttpTest, ABodyThatIsCutOffEndsTheConnection) {
   EXPECT_TRUE(asked.empty());
 }
 
+/// More than any string can hold: to append it fails as without memory.
+const std::string_view kTooMuch("x", std::string::npos / 2);
+
+TEST_F(ServerHttpTest, NothingLeavesOfWhatCannotBeWrittenWhole) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/a"));
+  executor.run();
+  held.at(0)->start(200, "text/plain");
+  held[0]->write(std::string_view("a"));
+  EXPECT_THROW(held[0]->write(kTooMuch), std::exception);
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("\r\n\r\n1\r\na\r\n"));
+  EXPECT_THROW(held[0]->write(kTooMuch), std::exception);
+  held[0]->write(std::string_view("b"));
+  EXPECT_THROW(held[0]->write(kTooMuch), std::exception);
+  held[0]->finish();
+  EXPECT_EQ(peer->take(), "1\r\nb\r\n0\r\n\r\n");
+}
+
+TEST_F(ServerHttpTest, AReplyThatCannotBeWrittenLeavesRoomForAnother) {
+  holds = true;
+  for (const bool is_stream : {false, true}) {
+    const Peer peer = connect();
+    peer->write(get("/a"));
+    executor.run();
+    if (is_stream) {
+      const HeaderField field{"X-Long", kTooMuch};
+      EXPECT_THROW(held.at(0)->start(200, "text/plain", std::span(&field, 1)), std::exception);
+    } else {
+      EXPECT_THROW(held.at(0)->reply(200, "text/plain", kTooMuch), std::exception);
+    }
+    held[0]->reply(500, "text/plain", "no memory");
+    held.clear();
+    EXPECT_THAT(peer->take(), AllOf(StartsWith("HTTP/1.1 500"), EndsWith("\r\n\r\nno memory")));
+    peer->tear_down();
+  }
+}
+
 TEST_F(ServerHttpTest, TellsHeadsAndExpectationsApart) {
   const Peer peer = connect();
   const std::string request = post("/a", "body", "Expect: 100-continue\r\n");

@@ -48,12 +48,13 @@ void HttpChannel::reply(int http_status, std::string_view message) {
 }
 
 void HttpChannel::start() {
-  if (std::exchange(started_, true)) return;
+  if (started_) return;
   if (format_ == Format::events) {
     start_events(*exchange_);
   } else {
     start_lines(*exchange_);
   }
+  started_ = true;
 }
 
 bool HttpChannel::write(std::string_view block) {

@@ -55,20 +55,20 @@ void PushCursor::on_chunks() {
     }
     if (position() >= limit) return;
     Seq reached = position();
-    Writing writing;
-    writing_ = &writing;
-    bool more = false;
-    if (shareable_ && window_ == 0 && source.has_several_readers()) {
-      const Bytes block = source.encoded(*encoder_, position(), kBlockBytes, reached);
-      more = sink_->write(block);
-    } else {
-      std::string& block = source.block_scratch();
-      reached = source.encode(block, *encoder_, position(), limit, kBlockBytes);
-      more = sink_->write(std::string_view(block));
+    {
+      Writing writing(*this);
+      bool more = false;
+      if (shareable_ && window_ == 0 && source.has_several_readers()) {
+        const Bytes block = source.encoded(*encoder_, position(), kBlockBytes, reached);
+        more = sink_->write(block);
+      } else {
+        std::string& block = source.block_scratch();
+        reached = source.encode(block, *encoder_, position(), limit, kBlockBytes);
+        more = sink_->write(std::string_view(block));
+      }
+      if (writing.destroyed) return;
+      if (state_ == State::open && !more && !writing.resumed) state_ = State::waiting;
     }
-    if (writing.destroyed) return;
-    writing_ = nullptr;
-    if (state_ == State::open && !more && !writing.resumed) state_ = State::waiting;
     if (stream() == nullptr) return;
     pass(reached);
   }

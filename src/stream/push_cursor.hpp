@@ -65,6 +65,14 @@ class PushCursor final : public Cursor {
  private:
   /// A call to the sink that is on the stack, and what it did to this cursor.
   struct Writing {
+    explicit Writing(PushCursor& of) : cursor(&of) { of.writing_ = this; }
+    ~Writing() {
+      if (!destroyed) cursor->writing_ = nullptr;
+    }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+
+    PushCursor* cursor;
     bool destroyed = false;
     bool resumed = false;
   };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,17 @@ TEST_F(PushCursorTest, WaitsWhileTheSinkIsFullAndThenGoesOnWhereItStood) {
   written->credit = 10;
   cursor->resume();
   EXPECT_EQ(written->text, "[0]x[1]x[2]x[3]x");
+}
+
+TEST_F(PushCursorTest, GoesOnWhereItStoodAfterAWriteWithoutMemory) {
+  const auto cursor = attach(written);
+  append(1);
+  written->in_write = [] { throw std::bad_alloc(); };
+  EXPECT_THROW(cursor->resume(), std::bad_alloc);
+  written->in_write = {};
+  written->text.clear();
+  append(1);
+  EXPECT_EQ(written->text, "[0]x[1]x");
 }
 
 TEST_F(PushCursorTest, FinishesOnceAfterTheLastChunk) {
