@@ -10,7 +10,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/json_schema.hpp"
 #include "engine/llama/schema_pattern.hpp"
+#include "engine/llama/schema_reading.hpp"
 #include "engine/llama/schema_reference.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -97,18 +99,78 @@ class SchemaFollower {
   json::value copy(const json::value& value) {
     if (const json::array* const array = value.if_array()) {
       json::array out;
-      for (const json::value& each : *array) out.push_back(copy(each));
+      for (const json::value& each : *array) out.push_back(copy(each, std::to_string(out.size())));
       return out;
     }
     const json::object* const object = value.if_object();
     if (object == nullptr) return value;
     json::object out;
-    for (const auto& [name, member] : *object) out.emplace(name, copy(member));
-    if (schemas_.contains(object) && !is_decided(out)) {
-      if (has_type(out, "string", true)) follow_pattern(out);
-      if (has_type(out, "integer", false)) follow_bounds(out);
-    }
+    for (const auto& [name, member] : *object) out.emplace(name, copy(member, name));
+    if (schemas_.contains(object)) follow(out);
     return out;
+  }
+  json::value copy(const json::value& value, std::string_view step) {
+    const std::size_t before = place_.size();
+    place_.append("/").append(step);
+    json::value out = copy(value);
+    place_.resize(before);
+    return out;
+  }
+
+  void follow(json::object& schema) {
+    merge_single(schema);
+    // Behind a tuple, which has all of its items, nothing comes.
+    if (const json::value* const items = schema.if_contains("items");
+        items != nullptr && items->is_bool() && schema.contains("prefixItems")) {
+      schema.erase("items");
+    }
+    if (!is_decided(schema)) {
+      if (has_type(schema, "string", true)) follow_pattern(schema);
+      if (has_type(schema, "integer", false)) follow_bounds(schema);
+    }
+    if (what_ == Inexpressible::passed_over) return;
+    if (const auto why = unfollowed_demand(schema, root_, effort_)) return pass_over(*why);
+    for (const char* const keyword : {"const", "enum"}) {
+      if (schema.contains(keyword)) return follow_values(schema, keyword);
+    }
+  }
+
+  /// An `allOf` of one that stands alone is that one. llama.cpp makes another of it.
+  static void merge_single(json::object& schema) {
+    json::value* const all = schema.if_contains("allOf");
+    if (all == nullptr || !all->is_array() || all->get_array().size() != 1 ||
+        !all->get_array()[0].is_object() ||
+        std::ranges::count_if(schema, [](const auto& each) { return is_demand(each.key()); }) > 1) {
+      return;
+    }
+    json::object one = std::move(all->get_array()[0].get_object());
+    schema.erase("allOf");
+    schema.insert(one.begin(), one.end());
+  }
+
+  /// Leaves the values that follow what stands beside them, of which the grammar knows nothing.
+  void follow_values(json::object& schema, std::string_view keyword) {
+    if (std::ranges::count_if(schema, [](const auto& each) { return is_demand(each.key()); }) < 2) {
+      return;
+    }
+    const Result<JsonSchema> compiled = JsonSchema::compile(schema);
+    if (!compiled) return pass_over(compiled.error().message);
+    const auto breaks = [&](const json::value& value) { return !compiled->validate(value); };
+    json::value& values = schema.at(keyword);
+    bool is_none = false;
+    if (keyword == "const") {
+      is_none = breaks(values);
+    } else if (json::array* const list = values.if_array()) {
+      json::array kept;
+      for (const json::value& each : *list) {
+        if (!breaks(each)) kept.push_back(each);
+      }
+      is_none = kept.empty();
+      *list = std::move(kept);
+    }
+    if (is_none) {
+      pass_over("no value of \"" + std::string(keyword) + "\" follows the keywords beside it");
+    }
   }
 
   void follow_pattern(json::object& schema) {
@@ -156,12 +218,15 @@ class SchemaFollower {
   }
 
   void pass_over(std::string_view why) {
-    if (what_ == Inexpressible::refused && error_.empty()) error_ = why;
+    if (what_ != Inexpressible::refused || !error_.empty()) return;
+    error_.append("at ").append(place_).append(": ").append(why);
   }
 
   const json::value& root_;
   const Inexpressible what_;
   std::unordered_set<const json::object*> schemas_;
+  std::string place_ = "#";       // of what is copied
+  std::size_t effort_ = 200'000;  // of unfollowed_demand()
   std::string error_;
 };
 

@@ -2,11 +2,15 @@
 
 #include <common/json.h>
 #include <cstdint>
+#include <exception>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <common/json-schema-to-grammar.h>
@@ -19,6 +23,10 @@
 
 namespace sluice {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
 
 std::string followed(std::string_view schema, Inexpressible what = Inexpressible::refused) {
   const auto out = followable_schema(parse_json(schema).value(), what);
@@ -71,7 +79,8 @@ class Answers {
   void expect_valid(std::mt19937_64& random, int times) {
     for (int i = 0; i < times; ++i) {
       const std::string answer = draw(random);
-      if (answer.empty()) continue;
+      // llama.cpp lets any four digits follow, also those of half a character.
+      if (answer.empty() || answer.contains("\\u")) continue;
       const auto value = parse_json(answer);
       ASSERT_TRUE(value) << answer;
       const auto valid = schema_.validate(*value);
@@ -232,13 +241,192 @@ TEST(FollowableSchema, BoundsThatLeaveNothingAreRefused) {
         R"("maximum":-1e30)", R"("minimum":9223372036854775807)",
         R"("exclusiveMinimum":0,"exclusiveMaximum":1)", R"("maximum":-9223372036854775808)"}) {
     const std::string schema = R"({"type":"integer",)" + std::string(bounds) + "}";
-    EXPECT_EQ(followed(schema), "the bounds of an integer leave none that is supported") << schema;
+    EXPECT_EQ(followed(schema), "at #: the bounds of an integer leave none that is supported")
+        << schema;
     EXPECT_EQ(followed(schema, Inexpressible::passed_over), R"({"type":"integer"})");
   }
   EXPECT_EQ(followed(R"({"type":"integer","minimum":-1e30,"exclusiveMaximum":7.5,"maximum":8})"),
             R"({"type":"integer","maximum":7})");
-  EXPECT_EQ(followed(R"({"type":"number","minimum":2,"maximum":1})"),
-            R"({"type":"number","minimum":2,"maximum":1})");
+}
+
+TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
+  for (const auto& [schema, why] : std::vector<std::pair<const char*, const char*>>{
+           {R"({"type":"string","pattern":"^a+$","minLength":3})",
+            R"(at #: "minLength" is not supported beside "pattern")"},
+           {R"({"properties":{"a":{"type":"string","format":"date","maxLength":5}}})",
+            R"(at #/properties/a: "maxLength" is not supported)"},
+           {R"({"type":"integer","multipleOf":3})", R"("multipleOf" is not supported)"},
+           {R"({"items":[{"type":"number","minimum":0}]})",
+            R"(at #/items/0: "minimum" is not supported for numbers that are no integers)"},
+           {R"({"type":["null","number"],"exclusiveMaximum":1})", R"("exclusiveMaximum")"},
+           {R"({"type":"array","items":{"type":"integer"},"uniqueItems":true})",
+            R"("uniqueItems" is not supported beside "items")"},
+           {R"({"type":"array","contains":{"type":"integer"}})", R"("contains")"},
+           {R"({"prefixItems":[{"type":"integer"}],"minItems":2})", R"("minItems")"},
+           {R"({"prefixItems":[{"type":"integer"}],"items":{"type":"string"}})",
+            R"("prefixItems" is not supported beside "items")"},
+           {R"({"type":"array","minItems":2,"maxItems":1})", "its least length"},
+           {R"({"type":"string","minLength":2,"maxLength":1})", "its least length"},
+           {R"({"type":"object","properties":{"a":{}},"patternProperties":{"^b":{"type":"null"}}})",
+            R"("patternProperties" is not supported beside "properties")"},
+           {R"({"type":"object","minProperties":1})", R"("minProperties")"},
+           {R"({"type":"object","propertyNames":{"maxLength":3}})", R"("propertyNames")"},
+           {R"({"type":"object","properties":{"a":{}},"dependentRequired":{"a":["b"]}})",
+            R"("dependentRequired")"},
+           {R"({"type":"object","properties":{"a":{}},"required":["b"]})",
+            R"("required" names "b", which is none of the properties)"},
+           {R"({"required":["b"]})", R"("required")"},
+           {R"({"not":{"type":"null"}})", R"("not" is not supported)"},
+           {R"({"type":"string","not":{"const":"a"}})", R"("not")"},
+           {R"({"type":"object","properties":{"a":{}},"if":{},"then":{"required":["a"]}})",
+            R"("if")"},
+           {R"({"anyOf":[{"type":"object"},{"type":"null"}],"properties":{"a":{"type":"null"}}})",
+            R"("properties" is not supported beside "anyOf")"},
+           {R"({"oneOf":[{"type":"null"}],"anyOf":[{"type":"null"}]})", R"("anyOf")"},
+           {R"({"anyOf":[{"type":"string"},{"type":"null"}],"type":"string"})", R"("type")"},
+           {R"({"$ref":"#/$defs/a","minLength":1,"$defs":{"a":{"type":"string"}}})",
+            R"("minLength" is not supported beside "$ref")"},
+           {R"({"minimum":3})", R"("minimum")"},
+           {R"({"const":5,"type":"string"})", R"(no value of "const")"},
+           {R"({"enum":["ab",5],"minLength":3,"type":"string"})", R"(no value of "enum")"},
+           {R"({"allOf":[{"type":"string"},{"minLength":1}]})", R"("allOf")"},
+           {R"({"allOf":[{"properties":{"a":{}}},{"properties":{"a":{"type":"null"}}}]})",
+            R"("allOf")"},
+           {R"({"allOf":[{"properties":{"a":{}},"additionalProperties":false},)"
+            R"({"properties":{"b":{}}}]})",
+            R"("allOf")"},
+           {R"({"allOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}],"not":{}})", R"("not")"},
+           {R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
+            R"(two alternatives of "oneOf", 0 and 1 from 0,)"},
+           {R"({"oneOf":[{"const":1},{"const":1}]})", R"("oneOf")"},
+           {R"({"oneOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]})", R"("oneOf")"},
+       }) {
+    EXPECT_THAT(followed(schema), HasSubstr(why)) << schema;
+    EXPECT_THAT(followed(schema), StartsWith("at #")) << schema;
+    EXPECT_THAT(followed(schema, Inexpressible::passed_over), StartsWith("{")) << schema;
+  }
+}
+
+TEST(FollowableSchema, AlternativesAreComparedWithinBounds) {
+  std::string values;
+  for (int i = 0; i < 1000; ++i) values += std::to_string(i) + ",";
+  std::string alternatives;
+  for (int i = 0; i < 30; ++i) {
+    alternatives += R"({"enum":[)" + values + std::to_string(-i - 1) + "]},";
+  }
+  alternatives.pop_back();
+  EXPECT_THAT(followed(R"({"oneOf":[)" + alternatives + "]}"), HasSubstr("\"oneOf\""));
+  alternatives.clear();
+  for (int i = 0; i < 100; ++i) {
+    alternatives += R"({"properties":{"kind":{"const":)" + std::to_string(i) +
+                    R"(},"x":{"type":"string"}},"required":["kind","x"]},)";
+  }
+  alternatives.pop_back();
+  EXPECT_THAT(followed(R"({"oneOf":[)" + alternatives + "]}"), StartsWith("{"));
+  std::string types;
+  for (int i = 0; i < 200; ++i) types += R"({"$ref":"#/$defs/a"},)";
+  types.pop_back();
+  const std::string deep = R"({"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"}]},)"
+                           R"("b":{"anyOf":[)" +
+                           types + R"(]}},"type":"string","anyOf":[)" + types + "]}";
+  EXPECT_THAT(followed(deep), HasSubstr("\"type\" is not supported"));
+}
+
+TEST(FollowableSchema, WhatIsFollowedAnywayIsTaken) {
+  std::mt19937_64 random(1);
+  for (const char* const schema :
+       {R"({"type":"string","minLength":2,"maxLength":4,"format":"email"})",
+        R"({"type":"string","format":"date","minLength":3,"maxLength":10})",
+        R"({"type":"string","pattern":"^a+$","minLength":0,"minimum":3,"format":"date"})",
+        R"({"type":"integer","multipleOf":1,"maxLength":3})",
+        R"({"type":"array","items":{"type":"boolean"},"uniqueItems":false,"maxItems":2})",
+        R"({"type":"array","items":{"type":"boolean"},"uniqueItems":true,"maxItems":1})",
+        R"({"prefixItems":[{"type":"boolean"},{"enum":[1,2]}],"items":false,"minItems":2,)"
+        R"("maxItems":2})",
+        R"({"properties":{"a":{"enum":[1]},"b":{"type":"null"}},"required":["a"],)"
+        R"("minProperties":1,"maxProperties":2,"unevaluatedProperties":false})",
+        R"({"type":"object","anyOf":[{"properties":{"a":{"type":"null"}}}],"description":"x"})",
+        R"({"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"integer","minimum":3}}})",
+        R"({"allOf":[{"properties":{"a":{"const":1}},"required":["a"]},)"
+        R"({"properties":{"b":{"const":2}}}]})",
+        R"({"enum":["a","ab","abc",7],"type":"string","minLength":2})",
+        R"({"type":["string","null"],"enum":["a",null]})",
+        R"({"oneOf":[{"type":"null"},{"type":"string","maxLength":2}]})",
+        R"({"oneOf":[{"const":"a"},{"enum":["b","c"]}]})",
+        R"({"oneOf":[{"properties":{"k":{"const":"a"},"x":{"type":"null"}},"required":["k"]},)"
+        R"({"properties":{"k":{"const":"b"}},"required":["k"]}]})",
+        R"({"oneOf":[{"properties":{"a":{"type":"null"}},"required":["a"]},)"
+        R"({"properties":{"b":{"type":"null"}},"required":["b"]}]})",
+        R"({"if":{"type":"string"},"const":1})"}) {
+    const auto value = parse_json(schema).value();
+    ASSERT_THAT(followed(schema), StartsWith("{")) << schema;
+    Answers answers(value);
+    answers.expect_valid(random, 100);
+    EXPECT_GT(answers.drawn(), 5) << schema;
+  }
+}
+
+TEST(FollowableSchema, WhateverIsTakenIsFollowed) {
+  const std::vector<std::string> members = {
+      R"("type":"string")",
+      R"("type":"object")",
+      R"("type":"array")",
+      R"("type":"integer")",
+      R"("type":"number")",
+      R"("type":["string","integer","null"])",
+      R"("type":["array","object"])",
+      R"("const":"ab")",
+      R"("enum":[1,"ab",null,{"a":1}])",
+      R"("pattern":"^a{1,3}$")",
+      R"("format":"date")",
+      R"("minLength":2)",
+      R"("maxLength":3)",
+      R"("minimum":3)",
+      R"("exclusiveMaximum":20)",
+      R"("multipleOf":2)",
+      R"("items":{"type":"boolean"})",
+      R"("prefixItems":[{"type":"null"},{"type":"integer"}])",
+      R"("minItems":1)",
+      R"("maxItems":2)",
+      R"("uniqueItems":true)",
+      R"("contains":{"type":"boolean"})",
+      R"("properties":{"a":{"type":"integer"},"b":{"type":"null"}})",
+      R"("required":["a"])",
+      R"("additionalProperties":false)",
+      R"("patternProperties":{"^a":{"type":"integer","maximum":3}})",
+      R"("minProperties":1)",
+      R"("maxProperties":2)",
+      R"("unevaluatedProperties":false)",
+      R"("propertyNames":{"maxLength":1})",
+      R"("not":{"type":"string"})",
+      R"("if":{"type":"string"},"then":{"maxLength":1})",
+      R"("anyOf":[{"type":"string"},{"type":"integer"}])",
+      R"("oneOf":[{"type":"string"},{"type":"null"}])",
+      R"("oneOf":[{"type":"integer"},{"enum":[3,4]}])",
+      R"("allOf":[{"type":"integer","minimum":7}])",
+      R"("allOf":[{"properties":{"c":{"const":1}}},{"properties":{"d":{"const":2}}}])",
+      R"("$ref":"#/$defs/x")"};
+  std::mt19937_64 random(7);
+  int taken = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = R"({"$defs":{"x":{"type":"integer","maximum":9}})";
+    for (auto more = 1 + random() % 4; more > 0; --more) {
+      text += "," + members[random() % members.size()];
+    }
+    const auto schema = parse_json(text + "}");
+    // Two that have the same name.
+    if (!schema || !followable_schema(*schema, Inexpressible::refused)) continue;
+    ++taken;
+    std::optional<Answers> answers;
+    try {
+      answers.emplace(*schema);
+    } catch (const std::exception&) {
+      continue;  // llama.cpp says what is wrong
+    }
+    answers->expect_valid(random, 20);
+    if (HasFailure()) FAIL() << text;
+  }
+  EXPECT_GT(taken, 100);
 }
 
 TEST(FollowableSchema, DataIsNoSchema) {
@@ -260,7 +448,8 @@ TEST(FollowableSchema, PatternsAreFoundWhereverASchemaStands) {
         R"({"allOf":[{"pattern":"x"}]})", R"({"additionalProperties":{"pattern":"x"}})",
         R"({"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"pattern":"x"}}})",
         R"({"items":{"$ref":"#/const/a"},"const":{"a":{"pattern":"x"}}})"}) {
-    EXPECT_EQ(followed(schema), "a pattern is not supported: it must begin with ^ and end with $")
+    EXPECT_THAT(followed(schema),
+                MatchesRegex("at #[^:]*: a pattern is not supported: it must begin with .*"))
         << schema;
     EXPECT_EQ(followed(schema, Inexpressible::passed_over).find(R"("pattern":"x")"),
               std::string::npos);
