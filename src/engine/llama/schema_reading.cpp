@@ -186,13 +186,6 @@ bool is_closed(const json::object& schema) {
   return more == nullptr ? schema.contains("properties") : more->is_bool() && !more->get_bool();
 }
 
-bool requires_property(const json::object& schema, std::string_view name) {
-  const json::array* const names = array_at(schema, "required");
-  return names != nullptr && std::ranges::any_of(*names, [&](const json::value& each) {
-           return each.is_string() && each.get_string() == name;
-         });
-}
-
 /// The items of a tuple, which has all of them and no others.
 const json::array* tuple_of(const json::object& schema) {
   return array_at(schema, schema.contains("items") ? "items" : "prefixItems");
