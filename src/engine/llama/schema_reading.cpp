@@ -14,16 +14,16 @@
 namespace sluice {
 namespace {
 
-/// Types of JSON values; `kNumber` are those that are no integers.
+/// Types of JSON values; `kNumberType` are those that are no integers.
 enum Types : unsigned {
-  kNull = 1,
-  kBoolean = 2,
-  kInteger = 4,
-  kNumber = 8,
-  kString = 16,
-  kArray = 32,
-  kObject = 64,
-  kNumeric = kInteger | kNumber,
+  kNullType = 1,
+  kBooleanType = 2,
+  kIntegerType = 4,
+  kNumberType = 8,
+  kStringType = 16,
+  kArrayType = 32,
+  kObjectType = 64,
+  kNumeric = kIntegerType | kNumberType,
   kAny = 127,
 };
 
@@ -44,32 +44,32 @@ constexpr std::array kDemands = std::to_array<Demand>({
     {"type", kAny},
     {"const", kAny},
     {"enum", kAny},
-    {"pattern", kString},
-    {"minLength", kString},
-    {"maxLength", kString},
+    {"pattern", kStringType},
+    {"minLength", kStringType},
+    {"maxLength", kStringType},
     {"minimum", kNumeric},
     {"maximum", kNumeric},
     {"exclusiveMinimum", kNumeric},
     {"exclusiveMaximum", kNumeric},
     {"multipleOf", kNumeric},
-    {"items", kArray},
-    {"prefixItems", kArray},
-    {"minItems", kArray},
-    {"maxItems", kArray},
-    {"uniqueItems", kArray},
-    {"contains", kArray},
-    {"unevaluatedItems", kArray},
-    {"properties", kObject},
-    {"required", kObject},
-    {"additionalProperties", kObject},
-    {"patternProperties", kObject},
-    {"propertyNames", kObject},
-    {"minProperties", kObject},
-    {"maxProperties", kObject},
-    {"dependentRequired", kObject},
-    {"dependentSchemas", kObject},
-    {"dependencies", kObject},
-    {"unevaluatedProperties", kObject},
+    {"items", kArrayType},
+    {"prefixItems", kArrayType},
+    {"minItems", kArrayType},
+    {"maxItems", kArrayType},
+    {"uniqueItems", kArrayType},
+    {"contains", kArrayType},
+    {"unevaluatedItems", kArrayType},
+    {"properties", kObjectType},
+    {"required", kObjectType},
+    {"additionalProperties", kObjectType},
+    {"patternProperties", kObjectType},
+    {"propertyNames", kObjectType},
+    {"minProperties", kObjectType},
+    {"maxProperties", kObjectType},
+    {"dependentRequired", kObjectType},
+    {"dependentSchemas", kObjectType},
+    {"dependencies", kObjectType},
+    {"unevaluatedProperties", kObjectType},
 });
 
 /// How many characters a format that is followed has.
@@ -103,7 +103,7 @@ const json::object* object_at(const json::object& schema, std::string_view key) 
   return value == nullptr ? nullptr : value->if_object();
 }
 
-std::string_view text_at(const json::object& schema, std::string_view key) {
+std::string_view string_at(const json::object& schema, std::string_view key) {
   const json::value* const value = schema.if_contains(key);
   const json::string* const text = value == nullptr ? nullptr : value->if_string();
   return text == nullptr ? std::string_view() : std::string_view(*text);
@@ -116,19 +116,19 @@ std::int64_t count_at(const json::object& schema, std::string_view key, std::int
 
 const FormatLengths* format_of(const json::object& schema) {
   const auto* const found =
-      std::ranges::find(kFormats, text_at(schema, "format"), &FormatLengths::name);
+      std::ranges::find(kFormats, string_at(schema, "format"), &FormatLengths::name);
   return found == kFormats.end() ? nullptr : found;
 }
 
 unsigned type_named(std::string_view name) {
   static constexpr std::array kNames =
-      std::to_array<std::pair<std::string_view, unsigned>>({{"null", kNull},
-                                                            {"boolean", kBoolean},
-                                                            {"integer", kInteger},
+      std::to_array<std::pair<std::string_view, unsigned>>({{"null", kNullType},
+                                                            {"boolean", kBooleanType},
+                                                            {"integer", kIntegerType},
                                                             {"number", kNumeric},
-                                                            {"string", kString},
-                                                            {"array", kArray},
-                                                            {"object", kObject}});
+                                                            {"string", kStringType},
+                                                            {"array", kArrayType},
+                                                            {"object", kObjectType}});
   for (const auto& [each, types] : kNames) {
     if (each == name) return types;
   }
@@ -138,20 +138,20 @@ unsigned type_named(std::string_view name) {
 unsigned type_of(const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
-      return kNull;
+      return kNullType;
     case json::kind::bool_:
-      return kBoolean;
+      return kBooleanType;
     case json::kind::int64:
     case json::kind::uint64:
-      return kInteger;
+      return kIntegerType;
     case json::kind::double_:
       return kNumeric;
     case json::kind::string:
-      return kString;
+      return kStringType;
     case json::kind::array:
-      return kArray;
+      return kArrayType;
     case json::kind::object:
-      return kObject;
+      return kObjectType;
   }
   return kAny;
 }
@@ -203,20 +203,20 @@ struct Node {
 };
 
 Node string_node(const json::object& schema) {
-  if (schema.contains("pattern")) return {kString, {"pattern"}};
-  if (format_of(schema) != nullptr) return {kString, {}};
-  return {kString, {"minLength", "maxLength"}};
+  if (schema.contains("pattern")) return {kStringType, {"pattern"}};
+  if (format_of(schema) != nullptr) return {kStringType, {}};
+  return {kStringType, {"minLength", "maxLength"}};
 }
 
 Node array_node(const json::object& schema) {
   if (tuple_of(schema) != nullptr) {
-    return {kArray, {schema.contains("items") ? "items" : "prefixItems"}};
+    return {kArrayType, {schema.contains("items") ? "items" : "prefixItems"}};
   }
-  if (schema.contains("items")) return {kArray, {"items", "minItems", "maxItems"}};
-  return {kArray, {"prefixItems", "minItems", "maxItems"}};
+  if (schema.contains("items")) return {kArrayType, {"items", "minItems", "maxItems"}};
+  return {kArrayType, {"prefixItems", "minItems", "maxItems"}};
 }
 
-const Node kObjectNode{kObject, {"properties", "required", "additionalProperties"}};
+const Node kObjectNode{kObjectType, {"properties", "required", "additionalProperties"}};
 const Node kAllOfNode{kAny, {"allOf"}};
 
 Node untyped_node(const json::object& schema) {
@@ -231,14 +231,14 @@ Node untyped_node(const json::object& schema) {
 Node typed_node(const json::object& schema, unsigned type) {
   const bool is_all_of = schema.contains("allOf");
   switch (type) {
-    case kObject:
+    case kObjectType:
       return is_all_of && !has_properties(schema) ? kAllOfNode : kObjectNode;
-    case kString:
+    case kStringType:
       return is_all_of ? kAllOfNode : string_node(schema);
-    case kArray:
+    case kArrayType:
       return array_node(schema);
-    case kInteger:
-      return {kInteger, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}};
+    case kIntegerType:
+      return {kIntegerType, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}};
     default:
       return {type, {}};
   }
@@ -268,9 +268,9 @@ std::string quoted(std::string_view keyword) {
   return "\"" + std::string(keyword) + "\"";
 }
 
-class Reader {
+class SchemaReader {
  public:
-  Reader(const json::value& root, std::size_t& effort) : root_(root), effort_(effort) {}
+  SchemaReader(const json::value& root, std::size_t& effort) : root_(root), effort_(effort) {}
 
   std::optional<std::string> unfollowed(const json::object& schema) const {
     if (const auto keyword = decisive(schema)) {
@@ -298,15 +298,18 @@ class Reader {
     const bool is_all_of = node.has("allOf");
     if (is_all_of) {
       if (auto why = unmergeable(schema)) return why;
-      node.types = kObject;
+      node.types = kObjectType;
     }
     node.keywords.emplace_back("type");
-    if (is_all_of && (declared(schema) & kObject) == 0) return quoted("allOf") + " of no objects";
+    if (is_all_of && (declared(schema) & kObjectType) == 0)
+      return quoted("allOf") + " of no objects";
     if (auto why = ignored(schema, node)) return why;
-    if (node.types == kObject && !is_all_of) return missing(schema);
-    const std::int64_t most = count_at(schema, node.types == kArray ? "maxItems" : "maxLength", -1);
-    const std::int64_t least = count_at(schema, node.types == kArray ? "minItems" : "minLength", 0);
-    if ((node.types == kArray || node.types == kString) && most >= 0 && least > most) {
+    if (node.types == kObjectType && !is_all_of) return missing(schema);
+    const std::int64_t most =
+        count_at(schema, node.types == kArrayType ? "maxItems" : "maxLength", -1);
+    const std::int64_t least =
+        count_at(schema, node.types == kArrayType ? "minItems" : "minLength", 0);
+    if ((node.types == kArrayType || node.types == kStringType) && most >= 0 && least > most) {
       return "its least length is above its greatest";
     }
     return std::nullopt;
@@ -337,15 +340,15 @@ class Reader {
     const std::int64_t count = value.is_int64() ? value.get_int64() : -1;
     if (keyword == "type") return (types_of(schema) & ~declared(schema)) == 0;
     if (keyword == "if") return !schema.contains("then") && !schema.contains("else");
-    if (keyword == "multipleOf") return node.types == kInteger && count == 1;
+    if (keyword == "multipleOf") return node.types == kIntegerType && count == 1;
     if (keyword == "minLength" || keyword == "maxLength") {
       const bool is_least = keyword == "minLength";
       if (is_least && count == 0) return true;
       const FormatLengths* const format =
-          schema.contains("pattern") || node.types != kString ? nullptr : format_of(schema);
+          schema.contains("pattern") || node.types != kStringType ? nullptr : format_of(schema);
       return format != nullptr && (is_least ? count <= format->least : count >= format->most);
     }
-    if (node.types == kArray) {
+    if (node.types == kArrayType) {
       const json::array* const tuple = tuple_of(schema);
       const std::int64_t most = tuple == nullptr ? count_at(schema, "maxItems", -1)
                                                  : static_cast<std::int64_t>(tuple->size());
@@ -353,7 +356,7 @@ class Reader {
       if (keyword == "maxItems") return tuple != nullptr && count >= most;
       return keyword == "uniqueItems" && (most == 0 || most == 1);
     }
-    if (node.types == kObject && node.has("properties")) {
+    if (node.types == kObjectType && node.has("properties")) {
       const json::object* const properties = object_at(schema, "properties");
       const json::array* const names = array_at(schema, "required");
       if (keyword == "minProperties") {
@@ -398,8 +401,8 @@ class Reader {
           part == nullptr || decisive(*part) || part->contains("const") || part->contains("enum")
               ? nullptr
               : object_at(*part, "properties");
-      const bool may_be_object =
-          part != nullptr && (declared(*part) & kObject) != 0 && array_at(*part, "type") == nullptr;
+      const bool may_be_object = part != nullptr && (declared(*part) & kObjectType) != 0 &&
+                                 array_at(*part, "type") == nullptr;
       if (properties == nullptr || !may_be_object ||
           (part->contains("additionalProperties") && !is_true(*part, "additionalProperties"))) {
         return std::string(kWhy);
@@ -449,7 +452,7 @@ class Reader {
                                    [&](const json::value* each) { return *each == *value; });
       });
     }
-    const bool are_objects = left_types == kObject && right_types == kObject;
+    const bool are_objects = left_types == kObjectType && right_types == kObjectType;
     if (!are_objects || decisive(*left) || decisive(*right)) return false;
     const json::object* const properties = object_at(*left, "properties");
     const json::object* const others = object_at(*right, "properties");
@@ -482,7 +485,7 @@ class Reader {
     for (std::size_t hops = 0; target != nullptr && hops < kMaxReferences; ++hops) {
       const json::object* const schema = target->if_object();
       if (schema == nullptr || !schema->contains("$ref")) return schema;
-      target = resolve_reference(root_, text_at(*schema, "$ref"));
+      target = resolve_reference(root_, string_at(*schema, "$ref"));
     }
     return nullptr;
   }
@@ -496,7 +499,7 @@ class Reader {
     if (depth > 4 || !spend(1)) return kAny;
     if (const auto keyword = decisive(schema)) {
       if (*keyword == "$ref") {
-        const json::value* const at = resolve_reference(root_, text_at(schema, "$ref"));
+        const json::value* const at = resolve_reference(root_, string_at(schema, "$ref"));
         const json::object* const target = at == nullptr ? nullptr : target_of(*at);
         return target == nullptr ? unsigned{kAny} : types_of(*target, depth + 1);
       }
@@ -533,7 +536,7 @@ bool is_demand(std::string_view keyword) {
 
 std::optional<std::string> unfollowed_demand(const json::object& schema, const json::value& root,
                                              std::size_t& effort) {
-  return Reader(root, effort).unfollowed(schema);
+  return SchemaReader(root, effort).unfollowed(schema);
 }
 
 }  // namespace sluice
