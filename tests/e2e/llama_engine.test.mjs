@@ -198,12 +198,12 @@ test('requests that can never be served are -32602 and leave other streams whole
     [
       'a pattern that no grammar has',
       { json_schema: { properties: { a: { type: 'string', pattern: '^(a|b)\\1$' } } } },
-      /json_schema cannot be followed: a pattern is not supported/,
+      /json_schema cannot be followed: at #\/properties\/a: a pattern is not supported/,
     ],
     [
       'bounds without an integer between them',
       { json_schema: { type: 'integer', minimum: 2, maximum: 1 } },
-      /json_schema cannot be followed: the bounds of an integer/,
+      /json_schema cannot be followed: at #: the bounds of an integer/,
     ],
   ]) {
     const reply = await client.reply('run', { prompt: 'x', ...params });
