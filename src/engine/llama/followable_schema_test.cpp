@@ -1,6 +1,5 @@
 #include "engine/llama/followable_schema.hpp"
 
-#include <common/json.h>
 #include <cstdint>
 #include <exception>
 #include <gmock/gmock.h>
@@ -13,12 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include <common/json-schema-to-grammar.h>
-
 #include "core/json_schema.hpp"
 #include "core/utf8.hpp"
 #include "engine/llama/grammar.hpp"
 #include "engine/llama/grammar_matcher.hpp"
+#include "engine/llama/schema_grammar.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -39,10 +37,8 @@ class Answers {
   explicit Answers(const json::value& schema)
       : schema_(JsonSchema::compile(schema).value()),
         matcher_(std::make_shared<const Grammar>(
-            Grammar::parse(json_schema_to_grammar(
-                               common_json::parse(to_json(
-                                   followable_schema(schema, Inexpressible::refused).value())),
-                               true))
+            Grammar::parse(
+                schema_grammar(followable_schema(schema, Inexpressible::refused).value()))
                 .value())),
         start_(matcher_.start()) {}
 
@@ -142,8 +138,7 @@ TEST(FollowableSchema, LargePatternsAreBounded) {
   const auto grammar_of = [](const std::string& pattern) {
     const auto schema =
         followable_schema(json::value{{"pattern", pattern}}, Inexpressible::refused);
-    return Grammar::parse(
-        json_schema_to_grammar(common_json::parse(to_json(schema.value())), true));
+    return Grammar::parse(schema_grammar(schema.value()));
   };
   const std::string nested = "^" + std::string(50, '(') + "a" + std::string(50, ')') + "$";
   EXPECT_TRUE(grammar_of(nested));
@@ -154,6 +149,18 @@ TEST(FollowableSchema, LargePatternsAreBounded) {
   const auto refused = grammar_of(long_text + "$");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, kInvalidParams);
+}
+
+TEST(FollowableSchema, FreeKeysAreJsonStrings) {
+  const json::value named = {{"type", "object"},
+                             {"properties", {{"ab", json::object()}, {"b", json::object()}}},
+                             {"additionalProperties", {{"type", "integer"}}}};
+  Answers answers(named);
+  EXPECT_TRUE(answers.take(R"({"ax":1})"));
+  EXPECT_TRUE(answers.take("{\"\xC3\xA9\":1}"));
+  EXPECT_FALSE(answers.take(R"({"\":1})"));
+  EXPECT_FALSE(answers.take("{\"\n\":1}"));
+  EXPECT_FALSE(answers.take("{\"a\n\":1}"));
 }
 
 TEST(FollowableSchema, PatternsTakeTheirTexts) {

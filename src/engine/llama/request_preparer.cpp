@@ -4,14 +4,11 @@
 #include <array>
 #include <charconv>
 #include <common/common.h>
-#include <common/json.h>
 #include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <utility>
-
-#include <common/json-schema-to-grammar.h>
 
 #include "core/json.hpp"
 #include "core/log.hpp"
@@ -20,6 +17,7 @@
 #include "engine/llama/grammar.hpp"
 #include "engine/llama/llama_log.hpp"
 #include "engine/llama/schema_bounds.hpp"
+#include "engine/llama/schema_grammar.hpp"
 #include "engine/llama/token_sampler.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -141,7 +139,7 @@ Result<Grammar> RequestPreparer::grammar_of(const GenerationRequest& request) co
     const auto followed = followable_schema(*schema, Inexpressible::refused);
     if (!followed) return invalid("json_schema cannot be followed: " + followed.error().message);
     try {
-      grammar = json_schema_to_grammar(common_json::parse(to_json(*followed)), true);
+      grammar = schema_grammar(*followed);
     } catch (const std::exception& error) {
       return invalid(std::string("json_schema cannot be followed: ") + error.what());
     }
