@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-/// Streams beyond this are left out of a list of streams.
+/// Streams of one loop that a list of streams has: those started last.
 constexpr std::size_t kMaxListed = 1000;
 
 class LocalSubscription final : public Subscription {
@@ -396,9 +396,7 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
     StreamManager* const manager = shards_[i].streams;
     shards_[i].executor->post([gathering, manager, i, here, principal = caller.principal().id] {
       std::string& part = gathering->parts[i];
-      std::size_t listed = 0;
-      for (const auto& stream : manager->streams_of(principal)) {
-        if (++listed > kMaxListed) break;
+      for (const auto& stream : manager->streams_of(principal, kMaxListed)) {
         if (!part.empty()) part.push_back(',');
         append_summary(part, *stream);
       }

@@ -4,27 +4,21 @@
 #include <unordered_map>
 
 #include "core/ranking.hpp"
+#include "stream/stream_list.hpp"
 
 namespace sluice {
-
-class ChunkStream;
-class MemoryShare;
 
 /// The ended streams of one loop, in the order in which they make room for others: first those that
 /// nobody would miss, then those of the client that leaves most unread; of each, the oldest.
 /// Belongs to the loop of its streams.
 class EndedStreams {
  public:
-  struct List {
-    ChunkStream* oldest = nullptr;
-    ChunkStream* newest = nullptr;
-    std::size_t size = 0;
-  };
+  static StreamLink& link_of(ChunkStream& stream);
+  using List = StreamList<&link_of>;
   /// A stream's place.
-  struct Link {
+  struct Place {
     List* list = nullptr;
-    ChunkStream* older = nullptr;
-    ChunkStream* newer = nullptr;
+    StreamLink link;
   };
 
   /// Puts `stream`, which has ended, where it belongs now: among those that have been read it
@@ -39,6 +33,7 @@ class EndedStreams {
   struct Client : List {
     explicit Client(const MemoryShare* its_share) : share(its_share) {}
     const MemoryShare* share;
+    std::size_t size = 0;
     RankPlace rank;
   };
 

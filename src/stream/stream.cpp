@@ -57,7 +57,7 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   }
   if (!log_.append(kind, escaped)) {
     log_.release_below(hold());
-    manager_->reclaim(ChunkLog::memory_for(escaped.size()), log_.share(), this);
+    manager_->reclaim(ChunkLog::memory_for(escaped.size()), log_.share());
     if (!log_.append(kind, escaped)) {
       const std::shared_ptr<ChunkStream> keep = shared_from_this();
       abandon({.code = kLimitReached,
@@ -349,6 +349,7 @@ void ChunkStream::on_stall() {
     if (ended()) return;
     dropped = true;
     departed_at_ = lowest;
+    manager_->place(*this);
     make_room();
     if (roomy()) break;
   }
@@ -434,6 +435,7 @@ void Cursor::pass(Seq position) {
   if (position > position_ && !holds_acknowledged_) moved_ = true;
   position_ = position;
   if (stream_->ended() && position >= stream_->next()) stream_->mark_delivered();
+  stream_->manager_->place(*stream_);
   // A round of readers settles at its end anyway.
   if (!stream_->telling_ &&
       (stream_->paused_ || stream_->log_.bytes() > stream_->retained_bytes())) {
@@ -450,6 +452,7 @@ void Cursor::acknowledge(Seq seq) {
   if (!stream_->interrupted_) {
     stream_->log_.release_below(std::min(acknowledged_, stream_->hold()));
   }
+  stream_->manager_->place(*stream_);
   if (stream_->paused_ || stream_->log_.bytes() > stream_->retained_bytes()) stream_->queue();
 }
 

@@ -14,6 +14,7 @@
 #include "stream/chunk_log.hpp"
 #include "stream/ended_streams.hpp"
 #include "stream/stream_id.hpp"
+#include "stream/stream_list.hpp"
 
 namespace sluice {
 
@@ -202,7 +203,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   struct Ending {
     std::string trailer;
     Error error;
-    EndedStreams::Link link = {};
+    EndedStreams::Place place = {};
   };
 
   struct SharedBlock {
@@ -230,6 +231,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   bool cancelled_ = false;
   bool delivered_ = false;
   bool listed_ = false;  // by the manager, until it removes the stream
+  bool yields_ = false;  // among those that may have memory to give
   const bool is_private_;
   std::int8_t priority_;
   Seq poller_at_ = 0;    // what the poller has acknowledged
@@ -241,9 +243,10 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   std::unique_ptr<SharedBlock> shared_;
   TimePoint last_access_;
   std::uint64_t stall_timer_ = 0;
-  // Neighbours in the manager's order of last access.
-  ChunkStream* older_ = nullptr;
-  ChunkStream* newer_ = nullptr;
+  // Its places in the manager's lists.
+  StreamLink by_access_;
+  StreamLink by_start_;
+  StreamLink by_yield_;
 };
 
 /// A reader's place in a stream. It holds the chunks from its position on until it has passed

@@ -60,7 +60,7 @@ StreamManager::StreamManager(Executor& executor, StreamPolicy& policy, std::size
 
 StreamManager::~StreamManager() {
   *alive_ = false;
-  while (oldest_ != nullptr) remove(*oldest_, shutting_down());
+  while (accessed_.oldest() != nullptr) remove(*accessed_.oldest(), shutting_down());
   executor_->cancel(sweep_timer_);
   executor_->cancel(retry_timer_);
 }
@@ -115,7 +115,8 @@ std::shared_ptr<ChunkStream> StreamManager::add(StartOptions options,
   if (is_private) ++private_under_way_;
   store_.insert(stream);
   stream->listed_ = true;
-  on_access(*stream);
+  accessed_.push(*stream);
+  if (!is_private) started_.push(stream->log_.share(), *stream);
   ++counters_.started;
   ++counters_.active;
   ++counters_.open;
@@ -145,10 +146,13 @@ void StreamManager::discard(ChunkStream& stream) {
   remove(stream, gone());
 }
 
-std::vector<std::shared_ptr<ChunkStream>> StreamManager::streams_of(
-    std::string_view principal) const {
+std::vector<std::shared_ptr<ChunkStream>> StreamManager::streams_of(const std::string& principal,
+                                                                    std::size_t most) const {
   std::vector<std::shared_ptr<ChunkStream>> result;
-  for (ChunkStream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
+  const auto started = started_.of(*memory_of(principal));
+  for (ChunkStream* stream = started.newest(); stream != nullptr && result.size() < most;
+       stream = started.older_than(*stream)) {
+    // A client may be several principals.
     if (stream->principal() == principal) result.push_back(stream->shared_from_this());
   }
   return result;
@@ -156,7 +160,8 @@ std::vector<std::shared_ptr<ChunkStream>> StreamManager::streams_of(
 
 void StreamManager::end_all(const Error& error) {
   std::vector<std::shared_ptr<ChunkStream>> active;
-  for (ChunkStream* stream = oldest_; stream != nullptr; stream = stream->newer_) {
+  for (ChunkStream* stream = accessed_.newest(); stream != nullptr;
+       stream = accessed_.older_than(*stream)) {
     if (!stream->ended()) active.push_back(stream->shared_from_this());
   }
   for (const auto& stream : active) stream->abandon(error);
@@ -204,21 +209,9 @@ std::string& StreamManager::emptied(std::string& text) {
 }
 
 void StreamManager::on_access(ChunkStream& stream) {
-  if (newest_ == &stream || !stream.listed_) return;
-  unlink(stream);
-  stream.older_ = newest_;
-  if (newest_ != nullptr) newest_->newer_ = &stream;
-  newest_ = &stream;
-  if (oldest_ == nullptr) oldest_ = &stream;
-}
-
-void StreamManager::unlink(ChunkStream& stream) {
-  if (stream.older_ != nullptr) stream.older_->newer_ = stream.newer_;
-  if (stream.newer_ != nullptr) stream.newer_->older_ = stream.older_;
-  if (oldest_ == &stream) oldest_ = stream.newer_;
-  if (newest_ == &stream) newest_ = stream.older_;
-  stream.older_ = nullptr;
-  stream.newer_ = nullptr;
+  if (accessed_.newest() == &stream || !stream.listed_) return;
+  accessed_.remove(stream);
+  accessed_.push(stream);
 }
 
 void StreamManager::on_ended(ChunkStream& stream) {
@@ -252,27 +245,29 @@ void StreamManager::retry_paused() {
     if (stream == nullptr) continue;
     stream->awaits_memory_ = false;
     if (stream->log_.share().is_short()) {
-      reclaim(policy_->budget.limit() / 8, stream->log_.share(), nullptr);
+      reclaim(policy_->budget.limit() / 8, stream->log_.share());
     }
     if (stream->paused_) stream->queue();
   }
 }
 
-void StreamManager::reclaim(std::size_t bytes, const MemoryShare& share,
-                            const ChunkStream* except) {
+void StreamManager::reclaim(std::size_t bytes, const MemoryShare& share) {
   const bool is_any = short_of_memory();
   const std::size_t target = policy_->budget.used() > bytes ? policy_->budget.used() - bytes : 0;
-  for (ChunkStream* stream = oldest_; stream != nullptr && policy_->budget.used() > target;) {
-    ChunkStream* const next = stream->newer_;
-    if (stream != except && (is_any || &stream->log_.share() == &share)) {
-      if (stream->evictable()) {
-        bury(*stream, gone());
-      } else {
-        stream->log_.release_below(stream->hold());
-      }
+  while (policy_->budget.used() > target) {
+    ChunkStream* const stream = (is_any ? yielding_.of_any() : yielding_.of(share)).oldest();
+    if (stream == nullptr) return;
+    if (stream->evictable()) {
+      bury(*stream, gone());
+    } else {
+      yields_no_more(*stream);
+      stream->log_.release_below(stream->hold());
     }
-    stream = next;
   }
+}
+
+void StreamManager::yields_no_more(ChunkStream& stream) {
+  if (std::exchange(stream.yields_, false)) yielding_.remove(stream.log_.share(), stream);
 }
 
 bool StreamManager::evict_one() {
@@ -306,8 +301,8 @@ void StreamManager::sweep() {
   const TimePoint now = executor_->clock().now();
   // Each one looked at leaves the front of the list. What producers and readers do when they are
   // told may change the rest of it.
-  for (std::size_t left = store_.size(); left > 0 && oldest_ != nullptr; --left) {
-    ChunkStream& stream = *oldest_;
+  for (std::size_t left = store_.size(); left > 0 && accessed_.oldest() != nullptr; --left) {
+    ChunkStream& stream = *accessed_.oldest();
     if (stream.last_access_ + limits().expiry > now) break;
     if (stream.cursors_ != nullptr) {
       // Somebody is attached, which is access enough.
@@ -341,7 +336,9 @@ void StreamManager::remove(ChunkStream& stream, const Error& reason) {
 bool StreamManager::unlist(ChunkStream& stream, const Error& reason) {
   if (!std::exchange(stream.listed_, false)) return false;
   if (stream.ended()) ended_.remove(stream);
-  unlink(stream);
+  accessed_.remove(stream);
+  if (!stream.is_private_) started_.remove(stream.log_.share(), stream);
+  yields_no_more(stream);
   store_.erase(stream.id());
   --counters_.open;
   stream.abandon(reason);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -15,6 +16,7 @@
 #include "stream/client_memory.hpp"
 #include "stream/ended_streams.hpp"
 #include "stream/stream.hpp"
+#include "stream/stream_list.hpp"
 #include "stream/stream_store.hpp"
 
 namespace sluice {
@@ -103,9 +105,9 @@ class StreamManager {
   /// stop if it had not ended. Nothing happens if it has been removed already.
   void discard(ChunkStream& stream);
 
-  /// The streams of `principal`, oldest access first.
-  [[nodiscard]] std::vector<std::shared_ptr<ChunkStream>> streams_of(
-      std::string_view principal) const;
+  /// The streams that `principal` started last, the newest first, at most so many.
+  [[nodiscard]] std::vector<std::shared_ptr<ChunkStream>> streams_of(const std::string& principal,
+                                                                     std::size_t most) const;
 
   /// Ends every stream that has not ended with `error`, and stops its producer.
   void end_all(const Error& error);
@@ -131,14 +133,19 @@ class StreamManager {
   void on_ended(ChunkStream& stream);
   /// A paused stream found no room; if that is for want of memory, it is asked again soon.
   void on_paused(ChunkStream& stream);
-  /// A stream may be of more or of less use than before.
+  /// A reader of the stream came, went or moved: the stream may be of more or of less use than
+  /// before, and have memory to give.
   void place(ChunkStream& stream) {
-    if (stream.listed_ && stream.ended()) ended_.put(stream);
+    if (!stream.listed_) return;
+    if (stream.ended()) ended_.put(stream);
+    if (!std::exchange(stream.yields_, true)) yielding_.push(stream.log_.share(), stream);
   }
   void count_chunk();
   /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it:
-  /// those of `share`, or while the budget itself is short everybody's.
-  void reclaim(std::size_t bytes, const MemoryShare& share, const ChunkStream* except);
+  /// those of `share`, or while the budget itself is short everybody's. Looks only at streams whose
+  /// readers have moved since it last looked at them.
+  void reclaim(std::size_t bytes, const MemoryShare& share);
+  void yields_no_more(ChunkStream& stream);
   [[nodiscard]] bool short_of_memory() const;
   /// Empty strings of the loop to escape and to encode into.
   std::string& scratch() { return emptied(scratch_); }
@@ -162,7 +169,10 @@ class StreamManager {
   // Its two halves: what the manager does, and what readers hear. False: it has been done.
   bool unlist(ChunkStream& stream, const Error& reason);
   static void let_go(ChunkStream& stream, const Error& reason);
-  void unlink(ChunkStream& stream);
+
+  static StreamLink& by_access(ChunkStream& stream) { return stream.by_access_; }
+  static StreamLink& by_start(ChunkStream& stream) { return stream.by_start_; }
+  static StreamLink& by_yield(ChunkStream& stream) { return stream.by_yield_; }
 
   Executor* executor_;
   StreamPolicy* policy_;
@@ -172,8 +182,9 @@ class StreamManager {
   std::size_t private_under_way_ = 0;  // of those in the store
   EndedStreams ended_;
   StreamCounters counters_;
-  ChunkStream* oldest_ = nullptr;
-  ChunkStream* newest_ = nullptr;
+  StreamList<&by_access> accessed_;    // all of the store
+  ClientStreams<&by_start> started_;   // but for private ones
+  ClientStreams<&by_yield> yielding_;  // for reclaim()
   std::vector<std::shared_ptr<ChunkStream>> to_flush_;
   std::vector<std::weak_ptr<ChunkStream>> await_memory_;
   std::vector<Cursor*> cursor_walk_;

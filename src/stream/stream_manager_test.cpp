@@ -1,5 +1,6 @@
 #include "stream/stream_manager.hpp"
 
+#include <ctime>
 #include <gtest/gtest.h>
 #include <memory>
 #include <set>
@@ -24,7 +25,7 @@ void expect_nothing_left(StreamBench& bench) {
   EXPECT_EQ(bench.streams->counters().active, 0U);
   EXPECT_EQ(bench.streams->counters().unread, 0U);
   EXPECT_EQ(bench.streams->counters().started, bench.streams->counters().ended);
-  EXPECT_TRUE(bench.streams->streams_of("alice").empty());
+  EXPECT_TRUE(bench.streams->streams_of("alice", 1).empty());
 }
 
 /// A stream that has been read to its end.
@@ -234,7 +235,7 @@ TEST(StreamQuota, PrivateStreamsAreNoClients) {
   const auto of_nobody = bench.streams->start_private("", "tools/call", "alice");
   const auto of_session = bench.streams->start_private("session:1", "tools/call", "alice");
   ASSERT_NE(bench.start(), nullptr);
-  EXPECT_EQ(bench.streams->streams_of("alice").size(), 1U);
+  EXPECT_EQ(bench.streams->streams_of("alice", 9).size(), 1U);
   EXPECT_FALSE(bench.streams->find(of_nobody->id(), "alice"));
   EXPECT_FALSE(bench.streams->find(of_nobody->id(), ""));
   EXPECT_FALSE(bench.streams->find(of_session->id(), "alice"));
@@ -605,16 +606,92 @@ TEST(StreamManager, TellsReadersOfHigherPriorityFirst) {
   EXPECT_EQ(order, (std::vector<int>{10, 7, 2, 0, -3, -10}));
 }
 
-TEST(StreamManager, ListsTheStreamsOfAPrincipalOldestAccessFirst) {
+TEST(StreamManager, ListsTheStreamsThatAPrincipalStartedLast) {
   StreamBench bench;
   const auto a = bench.start();
   const auto b = bench.start();
   bench.start({.principal = "bob"});
   const auto c = bench.start();
   a->poll_from(0);
-  EXPECT_EQ(bench.streams->streams_of("alice"),
-            (std::vector<std::shared_ptr<ChunkStream>>{b, c, a}));
-  EXPECT_TRUE(bench.streams->streams_of("nobody").empty());
+  EXPECT_EQ(bench.streams->streams_of("alice", 9),
+            (std::vector<std::shared_ptr<ChunkStream>>{c, b, a}));
+  EXPECT_EQ(bench.streams->streams_of("alice", 2),
+            (std::vector<std::shared_ptr<ChunkStream>>{c, b}));
+  EXPECT_TRUE(bench.streams->streams_of("nobody", 9).empty());
+  bench.streams->discard(*b);
+  EXPECT_EQ(bench.streams->streams_of("alice", 2),
+            (std::vector<std::shared_ptr<ChunkStream>>{c, a}));
+}
+
+TEST(StreamManager, ListsOnePrincipalOfAClientThatIsSeveral) {
+  StreamBench bench;
+  const auto one = bench.start({.principal = "2001:db8::1"});
+  bench.start({.principal = "2001:db8::2"});
+  EXPECT_EQ(bench.streams->streams_of("2001:db8::1", 9),
+            (std::vector<std::shared_ptr<ChunkStream>>{one}));
+}
+
+// --- what others have costs nothing ---------------------------------------------------------
+
+/// Seconds of this thread that `work` takes.
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  const double begin = now();
+  work();
+  return now() - begin;
+}
+
+/// Leaves `count` ended streams of `principal` that nobody has read.
+void leave_unread(StreamBench& bench, const std::string& principal, int count) {
+  for (int i = 0; i < count; ++i) {
+    const auto stream = bench.start({.principal = principal, .expects_poller = false});
+    stream->append(ChunkKind::text, "x");
+    stream->finish();
+  }
+  bench.executor.run();
+}
+
+TEST(StreamManager, AListOfStreamsDoesNotLookAtThoseOfOthers) {
+  StreamBench bench;
+  const auto own = bench.start();
+  const auto list = [&bench] {
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(bench.streams->streams_of("alice", 1000).size(), 1U);
+  };
+  list();
+  const double alone = seconds_of(list);
+  leave_unread(bench, "mallory", 20000);
+  EXPECT_LT(seconds_of(list), 30 * alone + 0.01);
+}
+
+TEST(StreamMemory, WhatNobodyHasReadIsNotSearchedForIt) {
+  StreamBench::Setup setup;
+  setup.memory = std::size_t{32} << 20U;
+  StreamBench bench(setup);
+  // It waits for memory that only another stream of its client has.
+  const auto hog = bench.start_pushed();
+  const auto waiting = bench.start_pushed();
+  while (hog->append(ChunkKind::text, std::string(60000, 'x')) || !hog->paused()) {
+    const auto more = bench.start_pushed();
+    while (more->append(ChunkKind::text, std::string(60000, 'x'))) {
+    }
+    if (!waiting->append(ChunkKind::text, "a")) break;
+  }
+  ASSERT_TRUE(waiting->paused());
+  const auto wait = [&bench] {
+    for (int i = 0; i < 200; ++i) bench.executor.advance(milliseconds(50));
+  };
+  wait();
+  const double alone = seconds_of(wait);
+  leave_unread(bench, "alice", 20000);
+  leave_unread(bench, "mallory", 20000);
+  wait();
+  ASSERT_TRUE(waiting->paused());
+  EXPECT_LT(seconds_of(wait), 30 * alone + 0.01);
 }
 
 // --- the end of things ----------------------------------------------------------------------
@@ -675,7 +752,7 @@ TEST(StreamManager, AHandleToARemovedStreamIsHarmless) {
   }
   bench.executor.advance(minutes(6));
   EXPECT_EQ(bench.streams->counters().open, 0U);
-  EXPECT_TRUE(bench.streams->streams_of("alice").empty());
+  EXPECT_TRUE(bench.streams->streams_of("alice", 1).empty());
 }
 
 TEST(StreamManager, AReaderMayDiscardItsStreamWhileItIsTold) {

@@ -276,7 +276,7 @@ class World {
   /// Everyone reads on, so everything must arrive.
   void settle_down() {
     other_ = nullptr;
-    for (const auto& stream : bench_.streams->streams_of("alice")) {
+    for (const auto& stream : bench_.streams->streams_of("alice", 1000)) {
       if (stream != stream_) bench_.streams->discard(*stream);
     }
     std::erase_if(pushes_, [](const auto& push) { return push->dropped; });
