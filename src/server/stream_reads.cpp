@@ -5,6 +5,7 @@
 #include "core/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/kept_text.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -12,8 +13,6 @@ namespace {
 
 /// About this much goes into one poll's reply; the rest waits for the next.
 constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
-/// A whole answer longer than this must be streamed instead.
-constexpr std::size_t kWholeBytes = std::size_t{16} << 20U;
 
 /// Appends the result of a poll from `from`, at most `max_chunks`; notes when that has the last
 /// chunk in it.
@@ -99,7 +98,12 @@ std::shared_ptr<PendingPoll> wait_for_chunks(std::shared_ptr<ChunkStream> stream
 class WholeRun final : public Cursor {
  public:
   WholeRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, WholeAnswer respond)
-      : Cursor(stream, stream->first()), streams_(&streams), respond_(std::move(respond)) {}
+      : Cursor(stream, stream->first()),
+        streams_(&streams),
+        respond_(std::move(respond)),
+        text_(streams.memory_of(stream->principal())),
+        reasoning_(streams.memory_of(stream->principal())),
+        tool_calls_(streams.memory_of(stream->principal())) {}
   ~WholeRun() override { leave(); }
 
   void start() { on_chunks(); }
@@ -107,25 +111,16 @@ class WholeRun final : public Cursor {
  private:
   void on_chunks() override {
     if (!respond_) return;
+    bool has_memory = true;
     const Seq next = stream()->read(position(), [&](const Chunk& chunk) {
-      switch (chunk.kind) {
-        case ChunkKind::text:
-          text_.append(chunk.escaped);
-          break;
-        case ChunkKind::reasoning:
-          reasoning_.append(chunk.escaped);
-          break;
-        case ChunkKind::tool_call:
-          if (!tool_calls_.empty()) tool_calls_.push_back(',');
-          tool_calls_.append("\"").append(chunk.escaped).append("\"");
-          break;
-        case ChunkKind::message:
-        case ChunkKind::end:
-          break;
-      }
-      return true;
+      has_memory = keep(chunk);
+      return has_memory;
     });
-    if (text_.size() + reasoning_.size() + tool_calls_.size() > kWholeBytes) {
+    if (!has_memory) {
+      answer(std::unexpected(KeptText::no_memory()));
+      return;
+    }
+    if (text_.is_too_long() || reasoning_.is_too_long() || tool_calls_.is_too_long()) {
       answer(fail(kLimitReached,
                   "The answer is longer than a whole reply may be; ask for it with "
                   "\"stream\":true"));
@@ -138,12 +133,31 @@ class WholeRun final : public Cursor {
 
   void on_dropped(const Error& error) override { answer(std::unexpected(error)); }
 
+  /// False: there is no memory for it.
+  bool keep(const Chunk& chunk) {
+    switch (chunk.kind) {
+      case ChunkKind::text:
+        return text_.append(chunk.escaped);
+      case ChunkKind::reasoning:
+        return reasoning_.append(chunk.escaped);
+      case ChunkKind::tool_call:
+        return tool_calls_.append(tool_calls_.text().empty() ? "\"" : ",\"") &&
+               tool_calls_.append(chunk.escaped) && tool_calls_.append("\"");
+      case ChunkKind::message:
+      case ChunkKind::end:
+        break;
+    }
+    return true;
+  }
+
   Result<std::string> result() {
     if (stream()->state() == StreamState::failed) return std::unexpected(stream()->error());
+    const std::string& reasoning = reasoning_.text();
+    const std::string& tool_calls = tool_calls_.text();
     std::string out = R"({"status":"completed","text":")";
-    out.append(text_).append("\"");
-    if (!reasoning_.empty()) out.append(R"(,"reasoning":")").append(reasoning_).append("\"");
-    if (!tool_calls_.empty()) out.append(R"(,"tool_calls":[)").append(tool_calls_).append("]");
+    out.append(text_.text()).append("\"");
+    if (!reasoning.empty()) out.append(R"(,"reasoning":")").append(reasoning).append("\"");
+    if (!tool_calls.empty()) out.append(R"(,"tool_calls":[)").append(tool_calls).append("]");
     if (!stream()->trailer().empty()) out.append(",").append(stream()->trailer());
     out.push_back('}');
     return out;
@@ -166,9 +180,9 @@ class WholeRun final : public Cursor {
   StreamManager* streams_;
   WholeAnswer respond_;
   // Escaped, as the chunks are.
-  std::string text_;
-  std::string reasoning_;
-  std::string tool_calls_;
+  KeptText text_;
+  KeptText reasoning_;
+  KeptText tool_calls_;
 };
 
 std::shared_ptr<WholeRun> collect_stream(StreamManager& streams,

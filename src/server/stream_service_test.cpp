@@ -434,3 +434,30 @@ TEST_F(RunTest, PushingIsForWebSockets) {
 
 }  // namespace
 }  // namespace sluice
+TEST_F(RunTest, KeepsAWholeTextOnItsClientsMemory) {
+  bench.request("run", R"("prompt":"p")", caller);
+  const std::size_t before = bench.policy.budget.used();
+  for (int i = 0; i < 100; ++i) {
+    bench.runs.at(0)->append(ChunkKind::text, std::string(10000, 'a'));
+    bench.run_all();
+  }
+  EXPECT_GE(bench.policy.budget.used(), before + 1'000'000);
+  EXPECT_TRUE(caller.channel().replies.empty());
+  // Others of the client leave it no more.
+  const std::shared_ptr<MemoryShare> share = bench.managers[0]->memory_of("alice");
+  std::size_t taken = 0;
+  while (share->try_acquire(100'000)) taken += 100'000;
+  CountingStreamProducer producer;
+  bench.runs.at(0)->set_producer(&producer);
+  for (int i = 0; i < 200 && caller.channel().replies.empty(); ++i) {
+    bench.runs.at(0)->append(ChunkKind::text, std::string(10000, 'a'));
+    bench.run_all();
+  }
+  share->release(taken);
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(error_code(caller.channel().replies[0]), kLimitReached);
+  EXPECT_EQ(producer.cancels, 1);
+  EXPECT_EQ(bench.managers[0]->counters().open, 0U);
+  EXPECT_LE(bench.policy.budget.used(), before);
+}
+
