@@ -14,17 +14,20 @@ namespace sluice {
 /// Messages that one batch may have.
 inline constexpr std::size_t kMaxBatch = 100;
 
-/// Handles one message of a batch, as Dispatcher::dispatch() does.
-using BatchedDispatch =
-    std::function<Outcome(const Message& message, Caller& caller, std::string& out)>;
+/// Handles one message of a batch, as Dispatcher::dispatch() does. May live longer than its
+/// request.
+using BatchedDispatch = std::function<Outcome(
+    const Message& message, const MirroredHeaders* headers, Caller& caller, std::string& out)>;
 
 /// Handles a batch (JSON-RPC 2.0, section 6; 2025-03-26, Base Protocol, Batching), which may be
 /// parsed already (else `parsed` is null): its messages one after the other, with one answer to
 /// them all. `headers` as for negotiate(). In a revision without batches, and for what is none,
 /// `out` becomes one error; a message that cannot be handled is answered by an error among the
-/// others' responses.
-Outcome handle_batch(std::string_view text, const LongMessage* parsed,
-                     const MirroredHeaders* headers, Service& service, Caller& caller,
-                     SharedReply::Form form, const BatchedDispatch& dispatch, std::string& out);
+/// others' responses. A batch that takes more than its part of a turn goes on in later ones: then
+/// `handled`, which has been taken, runs when the last message has been handled, unless the caller
+/// has gone.
+Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredHeaders* headers,
+                     Service& service, Caller& caller, SharedReply::Form form,
+                     BatchedDispatch dispatch, Executor::Task& handled, std::string& out);
 
 }  // namespace sluice

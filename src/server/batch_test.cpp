@@ -1,5 +1,6 @@
 #include "server/batch.hpp"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -42,12 +43,16 @@ class BatchTest : public ::testing::Test {
                    SharedReply::Form form = SharedReply::Form::array_or_messages) {
     const MirroredHeaders headers{.protocol_version = revision, .method = {}, .name = {}};
     std::string out;
+    Executor::Task task = [this] { is_handled = true; };
     outcome = handle_batch(
         text, nullptr, &headers, *service, caller, form,
-        [&](const Message& message, Caller& each, std::string& response) {
+        [this, headers](const Message& message, const MirroredHeaders*, Caller& each,
+                        std::string& response) {
+          ++dispatched;
           return service->dispatcher.dispatch(message, &headers, each, response);
         },
-        out);
+        task, out);
+    is_handled = static_cast<bool>(task);
     return out;
   }
 
@@ -58,6 +63,26 @@ class BatchTest : public ::testing::Test {
   std::optional<Service> service;
   RecordingCaller caller;
   Outcome outcome;
+  int dispatched = 0;
+  bool is_handled = false;  // all of the last batch
+};
+
+/// Notes the most messages that are dispatched in one turn of the loop, until `all` are.
+struct DispatchWatch final : Executor::TurnHook {
+  DispatchWatch(ManualExecutor& its_loop, const int& dispatched, int those)
+      : loop(&its_loop), now(&dispatched), all(those) {
+    loop->at_turn_end(*this);
+  }
+  void on_turn_end() override {
+    most = std::max(most, *now - before);
+    before = *now;
+    if (before < all) loop->at_turn_end(*this);
+  }
+  ManualExecutor* loop;
+  const int* now;
+  int all;
+  int before = 0;
+  int most = 0;
 };
 
 TEST_F(BatchTest, IsAnsweredWithOneArray) {
@@ -239,7 +264,9 @@ TEST_F(BatchTest, AnswersThatWaitForOthersDrawOnTheMemoryOfTheirClient) {
   messages.push_back(ping("7"));
   messages.push_back(call_later("8"));
   const auto send_all = [&] {
-    return send(array(messages), "2025-03-26", SharedReply::Form::array);
+    std::string now = send(array(messages), "2025-03-26", SharedReply::Form::array);
+    bench.run_all();
+    return now;
   };
   const auto refused_of = [](const RecordingChannel& channel) {
     std::vector<std::int64_t> ids;
@@ -281,6 +308,64 @@ TEST_F(BatchTest, WhatWaitsGivesItsMemoryBackWhenItsCallerGoes) {
   EXPECT_EQ(error_code(send(array({ping("1")}))), kBusy);
   EXPECT_EQ(outcome.http_status, 503);
   memory.release(memory.limit());
+}
+
+TEST_F(BatchTest, LetsOthersGoOnBetweenItsParts) {
+  const auto stream = bench.start(0);
+  stream->append(ChunkKind::text, std::string(200'000, 'x'));
+  std::vector<std::string> messages;
+  for (int id = 1; id <= 40; ++id) {
+    messages.push_back(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                       R"(,"method":"run","params":{"stream_id":")" + std::string(stream->id()) +
+                       R"("}})");
+  }
+  DispatchWatch watch(bench.executors[0], dispatched, 40);
+  {
+    const std::string text = array(messages);
+    EXPECT_EQ(send(text), "");
+  }
+  EXPECT_EQ(outcome.kind, Outcome::Kind::pending);
+  EXPECT_EQ(dispatched, 2) << "two polls are more than the part of a batch";
+  EXPECT_FALSE(is_handled);
+  bench.run_all();
+  EXPECT_TRUE(is_handled);
+  EXPECT_EQ(dispatched, 40);
+  EXPECT_LE(watch.most, 6);
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  const json::value answers = parse_json(caller.channel().replies[0]).value();
+  ASSERT_EQ(answers.as_array().size(), 40U);
+  for (std::size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(answers.as_array()[i].at("id").as_int64(), static_cast<std::int64_t>(i) + 1);
+  }
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(BatchTest, GoesOnNoMoreForACallerThatHasGone) {
+  const std::vector<std::string> calls(40,
+                                       R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{)"
+                                       R"("name":"echo","arguments":{"text":")" +
+                                           std::string(20'000, 'x') + R"("}}})");
+  EXPECT_EQ(send(array(calls)), "");
+  EXPECT_LT(dispatched, 40);
+  const int before = dispatched;
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_EQ(dispatched, before);
+  EXPECT_FALSE(is_handled);
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(BatchTest, WithoutAWayToAnswerLaterTheRestIsRefused) {
+  const std::vector<std::string> calls(40,
+                                       R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{)"
+                                       R"("name":"echo","arguments":{"text":")" +
+                                           std::string(20'000, 'x') + R"("}}})");
+  caller.full = true;
+  const json::value answers = parse_json(send(array(calls))).value();
+  EXPECT_LT(dispatched, 40);
+  ASSERT_EQ(answers.as_array().size(), 40U);
+  EXPECT_TRUE(answers.as_array().front().as_object().contains("result"));
+  EXPECT_EQ(answers.as_array().back().at("error").at("code").as_int64(), kBusy);
 }
 
 TEST_F(BatchTest, ItsRequestsWaitInTheMiddlewareEachForItself) {

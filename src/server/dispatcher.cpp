@@ -129,16 +129,22 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
 
 Outcome Dispatcher::answer(const Message& message, const MirroredHeaders* headers,
                            UnderstoodRequest request, Caller& caller, std::string& out) {
+  const std::size_t before = out.size();
+  Outcome outcome;
   switch (request.kind) {
     case UnderstoodRequest::Kind::stream_method:
-      return stream_method(message, caller, out);
+      outcome = stream_method(message, caller, out);
+      break;
     case UnderstoodRequest::Kind::initialize:
-      return initialize(message, request.context.revision, caller, out);
+      outcome = initialize(message, request.context.revision, caller, out);
+      break;
     case UnderstoodRequest::Kind::other:
+      outcome = this->request(message, headers, std::move(request.context),
+                              std::move(request.session), caller, out);
       break;
   }
-  return this->request(message, headers, std::move(request.context), std::move(request.session),
-                       caller, out);
+  if (out.size() > before) streams_->streams().work().worked(out.size() - before);
+  return outcome;
 }
 
 Outcome Dispatcher::stream_method(const Message& message, Caller& caller, std::string& out) {

@@ -30,7 +30,7 @@ Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
 }
 
 /// The caller of one POST for later.
-class KeptHttpCaller final : public Caller {
+class KeptHttpCaller final : public Caller, public std::enable_shared_from_this<KeptHttpCaller> {
  public:
   KeptHttpCaller(const HttpRequest& request, const Service& service, Principal principal,
                  std::shared_ptr<HttpChannel> channel)
@@ -53,7 +53,7 @@ class KeptHttpCaller final : public Caller {
     if (*begun != nullptr) channel_->set_session_id((*begun)->id());
     return {};
   }
-  KeptCaller keep() override { return {}; }
+  KeptCaller keep() override { return {shared_from_this(), &headers_}; }
 
  private:
   KeptHead head_;
@@ -270,13 +270,15 @@ void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePt
   const RequestFields fields(request);
   const MirroredHeaders headers = mirrored_headers(request, fields);
   if (is_batch(request.body)) {
+    Executor::Task nothing_waits;
     outcome = handle_batch(
-        request.body, static_cast<const LongMessage*>(request.prepared), &headers, *service_,
-        caller, SharedReply::Form::array_or_messages,
-        [&](const Message& message, Caller& each, std::string& out) {
-          return service_->dispatcher.dispatch(message, &headers, each, out);
+        request.body, static_cast<LongMessage*>(request.prepared), &headers, *service_, caller,
+        SharedReply::Form::array_or_messages,
+        [service = service_](const Message& message, const MirroredHeaders* given, Caller& each,
+                             std::string& out) {
+          return service->dispatcher.dispatch(message, given, each, out);
         },
-        response);
+        nothing_waits, response);
   } else if (const std::expected<Message, MessageError> message = parse(request)) {
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     if (const Session* session = caller.begun()) {

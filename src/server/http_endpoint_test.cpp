@@ -1,6 +1,7 @@
 #include "server/http_endpoint.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -68,6 +69,24 @@ TEST_F(HttpEndpointTest, RefusesStrangeHostsAndOrigins) {
                   "Access-Control-Request-Headers: x-api-key\r\n\r\n",
                   "\r\n\r\n"),
               HasSubstr("Access-Control-Allow-Headers: x-api-key\r\n"));
+}
+
+TEST_F(HttpEndpointTest, ABatchThatTakesTurnsGoesThroughTheMiddlewareToo) {
+  definition.middleware.push_back([](Request& request) -> Task<> {
+    co_await request.sleep(std::chrono::milliseconds(1));
+    co_await request.next();
+  });
+  constexpr int kPings = 20;
+  std::string batch = "[";
+  for (int id = 1; id <= kPings; ++id) {
+    if (id > 1) batch.push_back(',');
+    batch += R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+             R"(,"method":"ping","params":{"a":")" + std::string(20'000, 'x') + R"("}})";
+  }
+  const std::string answer = ask(post("/mcp", batch + "]"), "}]");
+  for (int id = 1; id <= kPings; ++id) {
+    EXPECT_THAT(answer, HasSubstr("\"id\":" + std::to_string(id) + R"(,"result":{}})"));
+  }
 }
 
 TEST_F(HttpEndpointTest, ABatchIsAnsweredWithAnArrayOrWithEvents) {

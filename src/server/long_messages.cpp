@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/client_turns.hpp"
 #include "server/batch.hpp"
-#include "server/client_turns.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -59,6 +59,7 @@ LongMessage::LongMessage(LongMessages& all, std::string client, std::string text
       work_(std::make_shared<Work>()),
       ready_(std::move(ready)) {
   work_->owner = this;
+  all.under_way_.fetch_add(1, std::memory_order_relaxed);
   if (share_.hold(all.memory_, text.size())) {
     work_->text = std::move(text);
   } else {
@@ -66,7 +67,23 @@ LongMessage::LongMessage(LongMessages& all, std::string client, std::string text
   }
 }
 
+LongMessage::LongMessage(LongMessage&& other) noexcept
+    : all_(other.all_),
+      client_(std::move(other.client_)),
+      work_(std::move(other.work_)),
+      share_(std::exchange(other.share_, {})),
+      is_ready_(other.is_ready_) {
+  work_->owner = this;
+  all_->current_ = this;
+}
+
+std::unique_ptr<LongMessage> LongMessage::take() {
+  return std::unique_ptr<LongMessage>(new LongMessage(std::move(*this)));
+}
+
 LongMessage::~LongMessage() {
+  if (work_ == nullptr) return;
+  all_->under_way_.fetch_sub(1, std::memory_order_relaxed);
   work_->owner = nullptr;
   share_.release(all_->memory_);
   // To free it takes a while too.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <expected>
@@ -28,6 +29,9 @@ class LongMessage final : public PreparedBody {
   LongMessage(const LongMessage&) = delete;
   LongMessage& operator=(const LongMessage&) = delete;
 
+  /// What has been parsed, for longer than this lives. Nothing is asked of this afterwards.
+  std::unique_ptr<LongMessage> take();
+
   [[nodiscard]] bool is_ready() const override { return is_ready_; }
   [[nodiscard]] std::string_view text() const override;
 
@@ -46,10 +50,11 @@ class LongMessage final : public PreparedBody {
   struct Work;
 
   LongMessage(LongMessages& all, std::string client, std::string text, Executor::Task ready);
+  LongMessage(LongMessage&& other) noexcept;
 
   LongMessages* all_;
   std::string client_;
-  std::shared_ptr<Work> work_;
+  std::shared_ptr<Work> work_;  // null once it has been taken
   Executor::Task ready_;
   BudgetShare share_;  // of the text
   bool is_ready_ = false;
@@ -76,6 +81,9 @@ class LongMessages {
 
   static bool is_long(std::string_view text) { return text.size() > kLong; }
 
+  /// How many there are that have not been handled. Thread-safe.
+  [[nodiscard]] std::size_t under_way() const { return under_way_.load(std::memory_order_relaxed); }
+
   /// What else takes long and needs the message, which is no batch. On the worker's thread.
   using Check = std::move_only_function<void(const Message&)>;
 
@@ -96,6 +104,7 @@ class LongMessages {
   MemoryBudget* memory_;
   std::map<std::string, std::deque<LongMessage*>, std::less<>> waiting_;  // none is empty
   std::string last_;                                                      // whose turn was last
+  std::atomic<std::size_t> under_way_ = 0;
   LongMessage* current_ = nullptr;  // whose value is in memory, or being made
   bool is_busy_ = false;            // so is the worker, perhaps for one that is gone
 };

@@ -184,8 +184,8 @@ bool MessageConnection::on_message(std::string_view text, Executor::Task& handle
     return false;
   }
   handle(text, nullptr);
-  if (initializing_ == nullptr) return true;
-  initializing_->handled = std::move(handled);
+  if (unhandled_ == nullptr) return true;
+  unhandled_->handled = std::move(handled);
   return false;
 }
 
@@ -195,20 +195,34 @@ bool MessageConnection::on_kept_message(std::string text, Executor::Task& handle
   return false;
 }
 
-void MessageConnection::handle(std::string_view text, const LongMessage* parsed) {
+void MessageConnection::handle(std::string_view text, LongMessage* parsed) {
   std::string response;
   if (is_batch(text)) {
-    handle_batch(
-        text, parsed, nullptr, *service_, *this, SharedReply::Form::array,
-        [this](const Message& message, Caller& caller, std::string& out) {
-          return dispatch_batched(message, caller, out);
-        },
-        response);
+    handle_batch(text, parsed, response);
   } else {
     handle(parsed != nullptr ? parsed->message() : service_->parser.parse(text), response);
   }
   if (!response.empty()) send(response);
   service_->trim();
+}
+
+void MessageConnection::handle_batch(std::string_view text, LongMessage* parsed,
+                                     std::string& response) {
+  Executor::Task handled = [this] { go_on(); };
+  sluice::handle_batch(
+      text, parsed, nullptr, *service_, *this, SharedReply::Form::array,
+      [this](const Message& message, const MirroredHeaders* /*headers*/, Caller& caller,
+             std::string& out) { return dispatch_batched(message, caller, out); },
+      handled, response);
+  if (!handled) unhandled_ = std::make_unique<Unhandled>();
+}
+
+/// What held up other messages has been handled.
+void MessageConnection::go_on() {
+  service_->streams.executor().post([weak = weak_from_this(), waited = std::move(unhandled_)] {
+    const auto self = weak.lock();
+    if (self != nullptr && self->output_ != nullptr && waited->handled) waited->handled();
+  });
 }
 
 void MessageConnection::handle_later(std::string text, Executor::Task handled) {
@@ -225,10 +239,10 @@ void MessageConnection::handle_long(std::list<Later>::iterator at) {
   later_->erase(at);
   handle(later.message->text(), later.message.get());
   later.message = nullptr;
-  if (initializing_ == nullptr) {
+  if (unhandled_ == nullptr) {
     later.handled();
   } else {
-    initializing_->handled = std::move(later.handled);
+    unhandled_->handled = std::move(later.handled);
   }
   check_idle();
 }
@@ -243,7 +257,7 @@ void MessageConnection::handle(const std::expected<Message, MessageError>& messa
     const Outcome outcome = service_->dispatcher.dispatch(*message, nullptr, *this, response);
     // What comes behind it belongs to its session.
     if (outcome.kind == Outcome::Kind::pending && message->method == "initialize") {
-      initializing_ = std::make_unique<Initializing>(message->id);
+      unhandled_ = std::make_unique<Unhandled>(message->id);
     }
   }
 }
@@ -291,7 +305,7 @@ void MessageConnection::on_drain() {
 void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
-  initializing_ = nullptr;
+  unhandled_ = nullptr;
   later_ = nullptr;
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
@@ -363,12 +377,7 @@ void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
 
 void MessageConnection::forget(const RequestId& id) {
   pending_.erase(id);
-  if (initializing_ != nullptr && id == initializing_->id) {
-    service_->streams.executor().post([weak = weak_from_this(), waited = std::move(initializing_)] {
-      const auto self = weak.lock();
-      if (self != nullptr && self->output_ != nullptr && waited->handled) waited->handled();
-    });
-  }
+  if (unhandled_ != nullptr && id == unhandled_->id) go_on();
   check_idle();
 }
 

@@ -58,8 +58,9 @@ class MessageConnection final : public Caller,
   void attach(MessageOutput& output);
 
   /// One message from the peer, valid during the call. False: it is long, or an initialize that
-  /// waits, so it is handled later, and `handled`, which has been taken, runs then, unless the peer
-  /// has gone before. Messages that come meanwhile would overtake it.
+  /// waits, or a batch that takes several turns, so it is handled later, and `handled`, which has
+  /// been taken, runs then, unless the peer has gone before. Messages that come meanwhile would
+  /// overtake it.
   bool on_message(std::string_view text, Executor::Task& handled);
   /// The same, of one that may be kept.
   bool on_kept_message(std::string text, Executor::Task& handled);
@@ -88,9 +89,9 @@ class MessageConnection final : public Caller,
   class Channel;
   class StreamSink;
 
-  /// The initialize that waits for its answer, and what goes on behind it.
-  struct Initializing {
-    RequestId id;
+  /// What holds up the messages behind it: an initialize that waits for its answer, or a batch.
+  struct Unhandled {
+    RequestId id = {};  // of an initialize
     Executor::Task handled = {};
   };
   /// A long message that is not handled yet.
@@ -101,7 +102,9 @@ class MessageConnection final : public Caller,
 
   void handle_later(std::string text, Executor::Task handled);
   void handle_long(std::list<Later>::iterator at);
-  void handle(std::string_view text, const LongMessage* parsed);
+  void handle(std::string_view text, LongMessage* parsed);
+  void handle_batch(std::string_view text, LongMessage* parsed, std::string& response);
+  void go_on();
   void handle(const std::expected<Message, MessageError>& message, std::string& response);
   Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
   [[nodiscard]] bool pushes(const Message& message) const;
@@ -134,7 +137,7 @@ class MessageConnection final : public Caller,
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::weak_ptr<Agreement> agreement_;                    // which has it
   std::unique_ptr<std::list<Later>> later_;               // null before the first
-  std::unique_ptr<Initializing> initializing_;            // null if none waits
+  std::unique_ptr<Unhandled> unhandled_;                  // null if nothing waits
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;

@@ -100,6 +100,31 @@ TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileCallsAreUnderWay) {
   EXPECT_EQ(begin(), 0);
 }
 
+TEST_F(MessageConnectionTest, WhatComesBehindABatchThatTakesTurnsWaits) {
+  say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+      R"({"protocolVersion":"2025-03-26","capabilities":{}}})");
+  const auto stream = bench.start(0);
+  stream->append(ChunkKind::text, std::string(200'000, 'x'));
+  const std::string poll =
+      R"("method":"run","params":{"stream_id":")" + std::string(stream->id()) + R"("}})";
+  const std::string batch = R"([{"jsonrpc":"2.0","id":1,)" + poll + R"(,{"jsonrpc":"2.0","id":2,)" +
+                            poll + R"(,{"jsonrpc":"2.0","id":3,)" + poll + "]";
+  EXPECT_FALSE(say(batch));
+  EXPECT_EQ(output.messages.size(), 1U);
+  EXPECT_EQ(handled, 0);
+  bench.run_all();
+  EXPECT_EQ(handled, 1);
+  ASSERT_EQ(output.messages.size(), 2U);
+  EXPECT_EQ(parse_json(output.messages[1]).value().as_array().size(), 3U);
+  EXPECT_TRUE(say(ping("4")));
+
+  // One that goes meanwhile is not told.
+  EXPECT_FALSE(say(batch));
+  connection->on_close();
+  bench.run_all();
+  EXPECT_EQ(handled, 1);
+}
+
 TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
   say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
       R"({"protocolVersion":"2025-11-25","capabilities":{}}})");

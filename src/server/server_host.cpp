@@ -252,7 +252,10 @@ ServerHost::~ServerHost() {
   for (const auto& loop : state_->loops) loop->service.dispatcher.end_calls(kShuttingDown);
   state_->http.reset();
   state_->lines.reset();
-  for (const auto& manager : state_->managers) manager->end_all(kShuttingDown);
+  for (const auto& manager : state_->managers) {
+    manager->end_all(kShuttingDown);
+    manager->work().clear();
+  }
   state_->tasks->end_all_stopped(kShuttingDown);
   state_->pool.discard_tasks();
   state_->loops.clear();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "core/client.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/remote_subscription.hpp"
@@ -177,49 +178,63 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     return true;
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
-  if (target == loop_) {
-    Result<std::shared_ptr<ChunkStream>> stream =
-        begin_poll(streams(), *poll, caller.principal().id);
-    if (!stream) {
-      append_error(out, message.id, stream.error());
-      return true;
-    }
-    const std::size_t before = out.size();
-    begin_result(out, message.id);
-    if (answer_poll(out, **stream, *poll)) {
-      end_stream_result(out, result_form(message));
-      return true;
-    }
-    out.resize(before);
-    Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
-    if (!channel) {
-      append_error(out, message.id, channel.error());
-      return true;
-    }
-    // The channel keeps the poll; the poll's answer lets go of the channel.
-    (*channel)->on_close(
-        [pending = wait_for_chunks(std::move(*stream), *poll, respond_through(*channel, message))](
-            Departure) mutable { pending = nullptr; });
-    return false;
+  if (target != loop_ || !streams().work().has_left())
+    return poll_later(message, *poll, caller, out);
+  Result<std::shared_ptr<ChunkStream>> stream = begin_poll(streams(), *poll, caller.principal().id);
+  if (!stream) {
+    append_error(out, message.id, stream.error());
+    return true;
   }
+  const std::size_t before = out.size();
+  begin_result(out, message.id);
+  if (answer_poll(out, **stream, *poll)) {
+    end_stream_result(out, result_form(message));
+    return true;
+  }
+  out.resize(before);
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
   if (!channel) {
     append_error(out, message.id, channel.error());
     return true;
   }
-  // The waiting poll lives on the stream's loop, in a box that the caller's loop can empty.
-  const auto box = std::make_shared<std::shared_ptr<PendingPoll>>();
-  Executor* const there = shards_[target].executor;
+  // The channel keeps the poll; the poll's answer lets go of the channel.
+  (*channel)->on_close(
+      [pending = wait_for_chunks(std::move(*stream), *poll, respond_through(*channel, message))](
+          Departure) mutable { pending = nullptr; });
+  return false;
+}
+
+bool StreamService::poll_later(const Message& message, const RunPoll& poll, Caller& caller,
+                               std::string& out) {
+  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  // The poll lives on the stream's loop, in a box that the caller's loop can empty.
+  struct Box {
+    std::shared_ptr<PendingPoll> pending;
+    bool is_left = false;
+  };
+  const auto box = std::make_shared<Box>();
+  Executor* const there = shards_[StreamManager::loop_of(poll.stream_id, shards_.size())].executor;
   Executor* const here = &executor();
-  (*channel)->on_close([box, there](Departure) { there->post([box] { box->reset(); }); });
-  auto respond = respond_through(*channel, message);
-  on_shard_of(poll->stream_id, [poll = *poll, principal = caller.principal().id, box, here, there,
-                                respond = std::move(respond)](StreamManager& manager) mutable {
-    auto send = [here, respond = std::move(respond)](Result<std::string> result) mutable {
-      here->post([respond = std::move(respond), result = std::move(result)]() mutable {
-        respond(std::move(result));
-      });
-    };
+  const auto leave = [box, there] {
+    there->post([box] {
+      box->is_left = true;
+      box->pending = nullptr;
+    });
+  };
+  (*channel)->on_close([leave](Departure) { leave(); });
+  auto send = [here,
+               respond = respond_through(*channel, message)](Result<std::string> result) mutable {
+    here->post([respond = std::move(respond), result = std::move(result)]() mutable {
+      respond(std::move(result));
+    });
+  };
+  auto answer = [poll = RunPoll(poll), principal = caller.principal().id, box, leave,
+                 send = std::move(send)](StreamManager& manager) mutable {
+    if (box->is_left) return;
     Result<std::shared_ptr<ChunkStream>> stream = begin_poll(manager, poll, principal);
     if (!stream) {
       send(std::unexpected(std::move(stream.error())));
@@ -227,17 +242,21 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     }
     std::string result;
     if (answer_poll(result, **stream, poll)) {
+      manager.work().worked(result.size());
       send(std::move(result));
       return;
     }
-    *box =
-        wait_for_chunks(std::move(*stream), poll,
-                        [there, box, send = std::move(send)](Result<std::string> answer) mutable {
-                          // The poll ends here, on its stream's loop, whatever the caller's loop
-                          // lets go of.
-                          there->post([box] { box->reset(); });
-                          send(std::move(answer));
-                        });
+    // It ends here, on its stream's loop, whatever the caller's loop lets go of.
+    box->pending = wait_for_chunks(
+        std::move(*stream), poll, [leave, send = std::move(send)](Result<std::string> all) mutable {
+          leave();
+          send(std::move(all));
+        });
+  };
+  on_shard_of(poll.stream_id, [client = client_of(caller.principal().id),
+                               answer = std::move(answer)](StreamManager& manager) mutable {
+    manager.work().run(client,
+                       [&manager, answer = std::move(answer)]() mutable { answer(manager); });
   });
   return false;
 }
@@ -392,14 +411,16 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
   gathering->missing = shards_.size();
   gathering->respond = respond_through(*channel, message);
   Executor* const here = &executor();
+  const std::string client = client_of(caller.principal().id);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     StreamManager* const manager = shards_[i].streams;
-    shards_[i].executor->post([gathering, manager, i, here, principal = caller.principal().id] {
+    auto list_here = [gathering, manager, i, here, principal = caller.principal().id] {
       std::string& part = gathering->parts[i];
       for (const auto& stream : manager->streams_of(principal, kMaxListed)) {
         if (!part.empty()) part.push_back(',');
         append_summary(part, *stream);
       }
+      manager->work().worked(part.size());
       if (gathering->missing.fetch_sub(1) != 1) return;
       here->post([gathering] {
         std::string result = R"({"streams":[)";
@@ -411,6 +432,9 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
         result.append("]}");
         gathering->respond(std::move(result));
       });
+    };
+    shards_[i].executor->post([manager, client, list_here = std::move(list_here)]() mutable {
+      manager->work().run(client, std::move(list_here));
     });
   }
   return false;

@@ -1,5 +1,6 @@
 #include "server/stream_service.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -78,6 +79,53 @@ TEST_P(StreamServiceTest, APollTakesNoMoreChunksThanItAskedFor) {
   EXPECT_EQ(poll(2), expected(R"(,"chunks":[{"seq":2,"delta":"c","end":false},)"
                               R"({"seq":3,"delta":"","end":true}],"has_more":false)"));
   EXPECT_TRUE(stream->delivered());
+}
+
+TEST_P(StreamServiceTest, PollsOfMuchAreSpreadOverTurns) {
+  constexpr int kPolls = 20;
+  for (int i = 0; i <= kPolls; ++i) stream->append(ChunkKind::text, std::string(40'000, 'x'));
+  // Each poll lets go of a chunk, and is given the next six.
+  struct Watch final : Executor::TurnHook {
+    void on_turn_end() override {
+      most = std::max(most, stream->first() - before);
+      before = stream->first();
+      if (before < kPolls) loop->at_turn_end(*this);
+    }
+    ManualExecutor* loop = nullptr;
+    const ChunkStream* stream = nullptr;
+    Seq before = 0;
+    Seq most = 0;
+  } watch;
+  watch.loop = &loop();
+  watch.stream = stream.get();
+  loop().at_turn_end(watch);
+  for (int i = 1; i <= kPolls; ++i) {
+    bench.request(
+        "run",
+        R"("stream_id":")" + std::string(stream->id()) + R"(","from_seq":)" + std::to_string(i),
+        caller);
+  }
+  bench.run_all();
+  EXPECT_EQ(stream->first(), static_cast<Seq>(kPolls));
+  EXPECT_LE(watch.most, 6U);
+  std::size_t answered = 0;
+  for (const auto& channel : caller.channels) {
+    answered += channel->replies.size();
+    EXPECT_FALSE(channel->waits_for_close());
+  }
+  EXPECT_EQ(answered, caller.channels.size());
+  EXPECT_GE(answered, static_cast<std::size_t>(kPolls) - 6);
+}
+
+TEST_P(StreamServiceTest, APollThatWaitsForItsTurnIsGivenUpWithItsCaller) {
+  stream->append(ChunkKind::text, "abc");
+  bench.managers[GetParam()]->work().worked(TurnWork::kTurn);
+  EXPECT_EQ(bench.request("run", with_id(*stream, R"(,"from_seq":1)"), caller), "");
+  caller.channel().close();
+  bench.executors[0].run();
+  bench.run_all();
+  EXPECT_TRUE(caller.channel().replies.empty());
+  EXPECT_EQ(loop().timers(), 1U) << "no poll waits beside the sweep of the streams";
 }
 
 TEST_P(StreamServiceTest, APollWaitsForChunks) {
@@ -396,6 +444,33 @@ TEST_F(RunTest, AnswersAWholeText) {
   EXPECT_EQ(bench.managers[0]->counters().open, 0U);
 }
 
+TEST_F(RunTest, KeepsAWholeTextOnItsClientsMemory) {
+  bench.request("run", R"("prompt":"p")", caller);
+  const std::size_t before = bench.policy.budget.used();
+  for (int i = 0; i < 100; ++i) {
+    bench.runs.at(0)->append(ChunkKind::text, std::string(10000, 'a'));
+    bench.run_all();
+  }
+  EXPECT_GE(bench.policy.budget.used(), before + 1'000'000);
+  EXPECT_TRUE(caller.channel().replies.empty());
+  // Others of the client leave it no more.
+  const std::shared_ptr<MemoryShare> share = bench.managers[0]->memory_of("alice");
+  std::size_t taken = 0;
+  while (share->try_acquire(100'000)) taken += 100'000;
+  CountingStreamProducer producer;
+  bench.runs.at(0)->set_producer(&producer);
+  for (int i = 0; i < 200 && caller.channel().replies.empty(); ++i) {
+    bench.runs.at(0)->append(ChunkKind::text, std::string(10000, 'a'));
+    bench.run_all();
+  }
+  share->release(taken);
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_EQ(error_code(caller.channel().replies[0]), kLimitReached);
+  EXPECT_EQ(producer.cancels, 1);
+  EXPECT_EQ(bench.managers[0]->counters().open, 0U);
+  EXPECT_LE(bench.policy.budget.used(), before);
+}
+
 TEST_F(RunTest, AFailedStreamIsAnError) {
   bench.request("run", R"("prompt":"p")", caller);
   bench.runs.at(0)->append(ChunkKind::text, "a");
@@ -434,30 +509,3 @@ TEST_F(RunTest, PushingIsForWebSockets) {
 
 }  // namespace
 }  // namespace sluice
-TEST_F(RunTest, KeepsAWholeTextOnItsClientsMemory) {
-  bench.request("run", R"("prompt":"p")", caller);
-  const std::size_t before = bench.policy.budget.used();
-  for (int i = 0; i < 100; ++i) {
-    bench.runs.at(0)->append(ChunkKind::text, std::string(10000, 'a'));
-    bench.run_all();
-  }
-  EXPECT_GE(bench.policy.budget.used(), before + 1'000'000);
-  EXPECT_TRUE(caller.channel().replies.empty());
-  // Others of the client leave it no more.
-  const std::shared_ptr<MemoryShare> share = bench.managers[0]->memory_of("alice");
-  std::size_t taken = 0;
-  while (share->try_acquire(100'000)) taken += 100'000;
-  CountingStreamProducer producer;
-  bench.runs.at(0)->set_producer(&producer);
-  for (int i = 0; i < 200 && caller.channel().replies.empty(); ++i) {
-    bench.runs.at(0)->append(ChunkKind::text, std::string(10000, 'a'));
-    bench.run_all();
-  }
-  share->release(taken);
-  ASSERT_EQ(caller.channel().replies.size(), 1U);
-  EXPECT_EQ(error_code(caller.channel().replies[0]), kLimitReached);
-  EXPECT_EQ(producer.cancels, 1);
-  EXPECT_EQ(bench.managers[0]->counters().open, 0U);
-  EXPECT_LE(bench.policy.budget.used(), before);
-}
-

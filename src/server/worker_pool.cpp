@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/client_turns.hpp"
+#include "core/client_turns.hpp"
 
 namespace sluice {
 

@@ -56,7 +56,7 @@ void ClientQuota::release(const std::string& principal) {
 
 StreamManager::StreamManager(Executor& executor, StreamPolicy& policy, std::size_t loop,
                              std::size_t loops)
-    : executor_(&executor), policy_(&policy), loop_(loop), loops_(loops) {}
+    : executor_(&executor), work_(executor), policy_(&policy), loop_(loop), loops_(loops) {}
 
 StreamManager::~StreamManager() {
   *alive_ = false;

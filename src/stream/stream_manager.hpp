@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "core/memory_budget.hpp"
+#include "core/turn_work.hpp"
 #include "stream/client_memory.hpp"
 #include "stream/ended_streams.hpp"
 #include "stream/stream.hpp"
@@ -116,6 +117,8 @@ class StreamManager {
   static std::size_t loop_of(std::string_view id, std::size_t loops);
 
   Executor& executor() { return *executor_; }
+  /// What answering may do on this loop: to read streams is most of it.
+  TurnWork& work() { return work_; }
   [[nodiscard]] const StreamLimits& limits() const { return policy_->limits; }
   StreamCounters& counters() { return counters_; }
   [[nodiscard]] const StreamCounters& counters() const { return counters_; }
@@ -175,6 +178,7 @@ class StreamManager {
   static StreamLink& by_yield(ChunkStream& stream) { return stream.by_yield_; }
 
   Executor* executor_;
+  TurnWork work_;
   StreamPolicy* policy_;
   std::size_t loop_;
   std::size_t loops_;
