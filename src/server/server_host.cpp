@@ -167,6 +167,12 @@ struct ServerHost::State {
   [[nodiscard]] std::uint64_t sent() const {
     return http->stats().bytes_out + lines->stats().bytes_out;
   }
+  /// Requests that are there, of which nothing else is known yet.
+  [[nodiscard]] std::size_t long_messages() const {
+    std::size_t total = 0;
+    for (const auto& loop : loops) total += loop->service.long_messages.under_way();
+    return total;
+  }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> StreamCounters::* counter) const {
     std::uint64_t total = 0;
     for (const auto& manager : managers) {
@@ -308,7 +314,8 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   std::optional<std::uint64_t> sent;  // since nothing is under way any more
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
-    if (server.sum(&StreamCounters::active) + server.tasks->running() + server.calls.in_use() ==
+    if (server.sum(&StreamCounters::active) + server.tasks->running() + server.calls.in_use() +
+            server.long_messages() ==
         0) {
       if (server.sum(&StreamCounters::unread) == 0) break;
       const std::uint64_t sent_now = server.sent();

@@ -11,8 +11,10 @@
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "auth/api_keys.hpp"
 #include "server/pending_request.hpp"
@@ -297,6 +299,26 @@ TEST_F(ServerHostTest, AShutdownLetsCallsFinish) {
   call->executor().post([this] { call->complete({.text = "done"}); });
   EXPECT_THAT(peer.rest(), HasSubstr("done"));
   ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
+}
+
+TEST_F(ServerHostTest, AShutdownAnswersLongMessagesThatAreThere) {
+  // Numbers that take long to read; one message after another is parsed.
+  std::string ping = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[1)";
+  while (ping.size() < 4'000'000) ping += ",1.2345678901234567e-7";
+  ping += "]}}";
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 12; ++i) {
+    peers.push_back(std::make_unique<Peer>(port()));
+    peers.back()->post(ping);
+  }
+  const auto received = [this] {
+    const std::string metrics = host->metrics();
+    static constexpr std::string_view kName = "\nsluice_received_bytes_total ";
+    return std::stoull(metrics.substr(metrics.find(kName) + kName.size()));
+  };
+  while (received() < peers.size() * ping.size()) std::this_thread::yield();
+  host->shutdown(1min);
+  for (const auto& peer : peers) EXPECT_THAT(peer->rest(), HasSubstr("200 OK"));
 }
 
 TEST_F(ServerHostTest, AShutdownLetsALongAnswerLeaveUntilTheDeadline) {
