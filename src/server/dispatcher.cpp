@@ -8,6 +8,7 @@
 #include "core/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/call_memory.hpp"
 #include "server/feature_methods.hpp"
 #include "server/listen.hpp"
 #include "server/long_messages.hpp"
@@ -467,12 +468,15 @@ Outcome Dispatcher::begin_task(const Message& message, const Tool& tool, Request
                                std::shared_ptr<Session> session, Caller& caller,
                                const TaskPlan& plan, TaskService::Run run, std::string& out) {
   const Revision& revision = *context.revision;
+  Result<MemoryHold> memory = memory_for(message, caller);
+  if (!memory) return error(message.id, memory.error(), &revision, out);
   const Result<std::shared_ptr<TaskRecord>> task =
       tasks_.begin({.context = std::move(context),
                     .session = std::move(session),
                     .principal = caller.principal(),
                     .offer = offer_,
-                    .tool = &offer_->schemas().of(tool)},
+                    .tool = &offer_->schemas().of(tool),
+                    .memory = std::move(*memory)},
                    plan.ttl, std::move(run));
   if (!task) return error(message.id, task.error(), &revision, out);
   tasks_.append_created(out, message.id, **task);
@@ -521,12 +525,21 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
     if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));
   }
+  Result<MemoryHold> memory = memory_for(message, caller);
+  if (!memory) return std::unexpected(std::move(memory.error()));
   return calls_.open({.id = message.id,
                       .context = std::move(context),
                       .session = std::move(session),
                       .rounds = std::move(rounds),
-                      .tool = tool},
+                      .tool = tool,
+                      .memory = std::move(*memory)},
                      caller, offer_);
+}
+
+/// For what a call keeps of its parameters, whatever its handler makes of them.
+Result<MemoryHold> Dispatcher::memory_for(const Message& message, const Caller& caller) const {
+  return hold_for_call(streams_->streams(), caller.principal().id, message.text.size(),
+                       "the parameters of this call");
 }
 
 }  // namespace sluice

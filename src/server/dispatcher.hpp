@@ -120,6 +120,7 @@ class Dispatcher {
                                                     RequestContext context,
                                                     std::shared_ptr<Session> session,
                                                     Caller& caller);
+  [[nodiscard]] Result<MemoryHold> memory_for(const Message& message, const Caller& caller) const;
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);
   Outcome error(const RequestId& id, const Error& failure, const Revision* revision,
                 std::string& out);

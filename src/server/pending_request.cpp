@@ -11,6 +11,7 @@
 #include "protocol/error_codes.hpp"
 #include "protocol/input_answers.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/call_memory.hpp"
 #include "server/calls.hpp"
 #include "server/followed_stream.hpp"
 #include "server/session_questions.hpp"
@@ -48,6 +49,7 @@ PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopOffer> 
   if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
   if (details.tool != nullptr && details.tool->output) rare().tool = details.tool;
   if (details.task != nullptr) rare().task = std::move(details.task);
+  if (details.memory.bytes() > 0) rare().memory = std::move(details.memory);
 }
 
 std::shared_ptr<ChunkStream> PendingRequest::begin_stream(std::string finder) {
@@ -71,6 +73,10 @@ const ClientCapabilities& PendingRequest::client() const {
 
 std::shared_ptr<MemoryShare> PendingRequest::memory() const {
   return calls_ == nullptr ? nullptr : calls_->streams().streams().memory_of(principal().id);
+}
+
+MemoryHold PendingRequest::take_memory() {
+  return rare_ == nullptr ? MemoryHold() : std::move(rare_->memory);
 }
 
 std::string_view PendingRequest::task_meta() const {
@@ -186,14 +192,27 @@ PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests,
   if (over_) return {};
   if (std::optional<Error> why = cannot_ask(requests)) {
     answer(std::unexpected(std::move(*why)));
-  } else if (task() != nullptr) {
-    return task()->ask(std::move(requests), std::move(answer));
-  } else if (rounds() != nullptr) {
-    ask_in_rounds(std::move(requests), std::move(answer));
-  } else {
-    return ask_in_session(std::move(requests), std::move(answer));
+    return {};
   }
-  return {};
+  if (task() == nullptr && rounds() != nullptr) {
+    ask_in_rounds(std::move(requests), std::move(answer));
+    return {};
+  }
+  std::size_t bytes = 0;
+  for (const InputRequest& request : requests) bytes += to_json(request.params).size();
+  Result<MemoryHold> memory = hold_for_call(calls_->streams().streams(), principal().id, bytes,
+                                            "what this call asks its client");
+  if (!memory) {
+    answer(std::unexpected(std::move(memory.error())));
+    return {};
+  }
+  if (memory->bytes() > 0) {
+    // The answer lives as long as the questions.
+    answer = [hold = std::move(*memory), then = std::move(answer)](
+                 Result<std::vector<json::value>> given) mutable { then(std::move(given)); };
+  }
+  if (task() != nullptr) return task()->ask(std::move(requests), std::move(answer));
+  return ask_in_session(std::move(requests), std::move(answer));
 }
 
 Result<std::shared_ptr<PendingRequest>> PendingRequest::begin_task() {
@@ -304,6 +323,7 @@ std::shared_ptr<CallOutlet> PendingRequest::end() {
   std::exchange(calls_, nullptr)->forget(*this);
   producer_ = nullptr;
   place_.leave();
+  take_memory();
   if (rare_ != nullptr) const BeginTask begin = std::exchange(rare_->begin_task, {});
   return std::exchange(outlet_, nullptr);
 }

@@ -50,6 +50,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::unique_ptr<InputRounds> rounds = {};  // answered before; null if it cannot be asked so
     const CompiledTool* tool = nullptr;        // of the offer; whose result it is
     CallPlace place = {};
+    MemoryHold memory = MemoryHold();       // of what it keeps of the request
     std::shared_ptr<TaskRecord> task = {};  // that it runs as, or null
   };
 
@@ -148,6 +149,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] const std::string& idempotency_key();
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
+  /// What it holds for its request, for a call that goes on with that.
+  MemoryHold take_memory();
   /// Its client's share in the memory of all streams; null once it is over.
   [[nodiscard]] std::shared_ptr<MemoryShare> memory() const;
   /// Those of its loop; null once it is over.
@@ -181,6 +184,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::unique_ptr<RequestWatch> watch;  // null without middleware
     const CompiledTool* tool = nullptr;   // null if it has no output schema
     std::shared_ptr<TaskRecord> task;     // null if it does not run as one
+    MemoryHold memory;                    // until it is over
     BeginTask begin_task;
     std::string key;  // idempotency_key() without rounds, if somebody has asked
     std::vector<std::shared_ptr<SessionQuestions>> questions;    // that the client has not answered

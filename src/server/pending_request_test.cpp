@@ -390,5 +390,54 @@ TEST_F(PendingRequestTest, ProgressRisesHoweverItIsMixedWithText) {
   }
 }
 
+TEST_F(PendingRequestTest, WhatIsLongOfARequestIsOnItsClientsMemory) {
+  const std::size_t before = bench.policy.budget.used();
+  const std::string text(std::size_t{4} << 20U, 'x');
+  const std::string parameters = R"("name":"later","arguments":{"text":")" + text + R"("})";
+  bench.request("tools/call", R"("name":"later","arguments":{"text":"short"})", caller);
+  EXPECT_EQ(bench.policy.budget.used(), before);
+  std::string refused;
+  for (int i = 0; i < 20 && refused.empty(); ++i) {
+    refused = bench.request("tools/call", parameters, caller);
+  }
+  EXPECT_EQ(error_code(refused), kLimitReached) << refused.substr(0, 300);
+  EXPECT_THAT(refused, HasSubstr("streams.max_total_bytes"));
+  const std::size_t held = bench.policy.budget.used();
+  EXPECT_GT(held, before + (std::size_t{24} << 20U));
+  EXPECT_LT(held, bench.policy.budget.limit() / 2 + 4096);
+  // Others still find some, and what is over makes room.
+  RecordingCaller bob("bob");
+  EXPECT_EQ(bench.request("tools/call", parameters, bob), "");
+  for (const auto& each : bench.calls) each->complete({.text = "done"});
+  EXPECT_EQ(bench.policy.budget.used(), before);
+  EXPECT_EQ(bench.request("tools/call", parameters, caller), "");
+  call().cancel();
+  EXPECT_EQ(bench.policy.budget.used(), before);
+}
+
+TEST_F(PendingRequestTest, LongQuestionsAreOnTheMemoryOfTheirClient) {
+  call_in_session(R"({"elicitation":{}})");
+  const std::size_t before = bench.policy.budget.used();
+  json::object params = parse_json(kAsksForName)->get_object();
+  params["message"] = std::string(std::size_t{4} << 20U, 'x');
+  std::optional<Error> refused;
+  std::vector<PendingRequest::Withdraw> asked;
+  for (int i = 0; i < 20 && !refused; ++i) {
+    asked.push_back(call().ask({{"name", "elicitation/create", params}},
+                               [&](const Result<std::vector<json::value>>& answers) {
+                                 if (!answers) refused = answers.error();
+                               }));
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, kLimitReached);
+  EXPECT_THAT(refused->message, HasSubstr("streams.max_total_bytes"));
+  EXPECT_GT(bench.policy.budget.used(), before + (std::size_t{24} << 20U));
+  EXPECT_FALSE(call().over()) << "its handler decides what becomes of it";
+  for (PendingRequest::Withdraw& withdraw : asked) {
+    if (withdraw) withdraw();
+  }
+  EXPECT_LT(bench.policy.budget.used(), before + 4096);
+}
+
 }  // namespace
 }  // namespace sluice

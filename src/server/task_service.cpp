@@ -108,6 +108,7 @@ std::shared_ptr<PendingRequest> TaskService::request_of(Origin origin,
                             .context = std::move(origin.context),
                             .tool = origin.tool,
                             .place = CallPlace(std::move(origin.principal)),
+                            .memory = std::move(origin.memory),
                             .task = task},
                            origin.offer);
 }
@@ -141,6 +142,7 @@ void TaskService::let_begin(PendingRequest& call) {
                   .tool = asking->tool()};
     const Result<std::shared_ptr<TaskRecord>> task = create(origin, {});
     if (!task) return std::unexpected(task.error());
+    origin.memory = asking->take_memory();
     std::shared_ptr<PendingRequest> request = request_of(std::move(origin), *task);
     std::string created;
     append_created(created, asking->id(), **task);

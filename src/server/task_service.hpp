@@ -65,6 +65,7 @@ class TaskService {
     Principal principal;
     RefPtr<LoopOffer> offer = {};
     const CompiledTool* tool = nullptr;  // of the offer, or null
+    MemoryHold memory = MemoryHold();    // of what is kept of the request
   };
   /// Begins a task, which runs `run` after this turn; returns its record. kLimitReached when there
   /// are too many tasks, kBusy when the server shuts down.

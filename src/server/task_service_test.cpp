@@ -71,6 +71,39 @@ TEST_F(TaskServiceTest, ACallWithTaskIsAnsweredAtOnceAndRunsAfterwards) {
   EXPECT_THAT(told[0], HasSubstr(R"("status":"completed")"));
 }
 
+TEST_F(TaskServiceTest, WhatATaskKeepsOfItsCallIsOnItsClientsMemory) {
+  initialize();
+  const std::size_t before = bench.policy.budget.used();
+  const std::string more =
+      R"(,"task":{},"arguments":{"text":")" + std::string(std::size_t{4} << 20U, 'x') + R"("})";
+  std::string refused;
+  for (int i = 0; i < 20 && refused.empty(); ++i) {
+    const std::string response = call("later", more);
+    if (error_code(response) != 0) refused = response;
+    bench.run_all();
+  }
+  EXPECT_EQ(error_code(refused), kLimitReached);
+  EXPECT_THAT(refused, HasSubstr("streams.max_total_bytes"));
+  EXPECT_GT(bench.policy.budget.used(), before + (std::size_t{24} << 20U));
+  for (const auto& each : bench.calls) each->complete({.text = "done"});
+  EXPECT_EQ(bench.policy.budget.used(), before);
+}
+
+TEST_F(TaskServiceTest, WhatACallKeepsGoesToTheTaskThatItBecomes) {
+  const std::size_t before = bench.policy.budget.used();
+  EXPECT_EQ(modern("tools/call",
+                   R"("name":"first","arguments":{"text":")" + std::string(100'000, 'x') + R"("})"),
+            "");
+  const std::size_t held = bench.policy.budget.used();
+  EXPECT_GE(held, before + 100'000);
+  const auto task = bench.calls.back()->begin_task();
+  ASSERT_TRUE(task);
+  bench.calls.back() = nullptr;
+  EXPECT_EQ(bench.policy.budget.used(), held);
+  (*task)->complete({.text = "done"});
+  EXPECT_EQ(bench.policy.budget.used(), before);
+}
+
 TEST_F(TaskServiceTest, AToolThatAnswersAtOnceCanBeATaskToo) {
   initialize();
   const std::string id = begin("at_once", R"(,"task":{},"arguments":{"text":"hi"})");

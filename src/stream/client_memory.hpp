@@ -80,6 +80,7 @@ class MemoryHold {
   void release() {
     if (share_ != nullptr) share_->release(std::exchange(bytes_, 0));
   }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
   std::shared_ptr<MemoryShare> share_;
