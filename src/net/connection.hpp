@@ -81,6 +81,9 @@ class Connection : public RefCounted, private Executor::TurnHook {
   /// Nothing is read or sent any more.
   [[nodiscard]] bool is_over() const { return state_ >= State::doomed; }
   [[nodiscard]] bool has_input_ended() const { return input_ended_; }
+  /// Whether it is known that the peer sends no more, though not all it has sent may have been
+  /// read.
+  [[nodiscard]] bool is_at_end() const { return is_at_end_; }
   [[nodiscard]] bool is_output_lost() const { return output_lost_; }
   /// The peer took too long for `what`: counted, and said in the log.
   void note_timeout(std::string_view what);
@@ -103,8 +106,6 @@ class Connection : public RefCounted, private Executor::TurnHook {
   };
   void on_ready(unsigned readiness);
 
-  /// Whether on_ready() has been told that the peer sends no more.
-  [[nodiscard]] bool is_at_end() const { return is_at_end_; }
   /// Something can be read from the start.
   void begin_readable() { is_readable_ = true; }
 

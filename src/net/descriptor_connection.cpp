@@ -31,6 +31,7 @@ void DescriptorConnection::on_side(std::uint32_t events, bool reads, bool writes
   }
   unsigned readiness = 0;
   if (reads && (has_gone || (events & (EPOLLIN | EPOLLRDHUP)) != 0)) readiness |= kReadable;
+  if (reads && (has_gone || (events & EPOLLRDHUP) != 0)) readiness |= kInputEnd;
   if (writes && (events & EPOLLOUT) != 0) readiness |= kWritable;
   if (writes && has_gone) readiness |= kGone;
   on_ready(readiness);

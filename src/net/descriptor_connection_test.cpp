@@ -246,6 +246,31 @@ TEST_F(DescriptorConnectionTest, WhatIsUnderWayHasItsTimeAfterTheEnd) {
   EXPECT_TRUE(until([&] { return closed; }));
 }
 
+TEST_F(DescriptorConnectionTest, TheEndOfWhoeverTakesNothingIsSeen) {
+  options.end_timeout = 10s;
+  options.output.stall_timeout = {};
+  const Descriptor peer = start_over_socket();
+  session->send(std::string(1U << 20U, 'x'));
+  loop.poll();
+  // Some ticks of the loop's own clock.
+  const auto look = [&] {
+    const TimePoint looked = loop.clock().now() + 5ms;
+    ASSERT_TRUE(until([&] { return loop.clock().now() > looked; }));
+  };
+  clock.advance(60s);
+  look();
+  ASSERT_TRUE(write(peer, "not read\n"));
+  ::shutdown(peer.get(), SHUT_WR);
+  look();
+  clock.advance(9s);
+  look();
+  EXPECT_FALSE(closed) << "it has its time from the end on";
+  clock.advance(1s);
+  EXPECT_TRUE(until([&] { return closed; }));
+  EXPECT_EQ(worker.counters.timeouts, 1U);
+  EXPECT_EQ(lines, 0U);
+}
+
 TEST_F(DescriptorConnectionTest, ADrainedWorkerTakesNoLinesAndEnds) {
   closes = false;
   const Descriptor peer = start_over_socket();

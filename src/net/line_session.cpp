@@ -127,7 +127,12 @@ void LineSession::on_tick(TimePoint now) {
   };
   const bool is_slow = line_at_ != TimePoint{} && !connection_->is_output_full() &&
                        is_late(line_at_, options_->line_timeout);
-  if (is_slow || (end_told_ && is_late(ended_at_, options_->end_timeout))) {
+  // The end of the input is not read while the peer leaves too much unread.
+  const bool is_stuck = connection_->is_at_end() && connection_->is_output_full();
+  if (is_stuck && ended_at_ == TimePoint{}) ended_at_ = now;
+  const bool has_ended =
+      end_told_ || (is_stuck && connection_->stalled_for() >= options_->end_timeout);
+  if (is_slow || (has_ended && is_late(ended_at_, options_->end_timeout))) {
     connection_->note_timeout(is_slow ? "a line" : "the end of its connection");
     connection_->give_up();
   }

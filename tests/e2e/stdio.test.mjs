@@ -151,6 +151,14 @@ test('what takes longer than the deadline after the end of standard input is cut
   assert.ok(performance.now() - begun < 5000);
 });
 
+test('nor is it waited for longer when nobody reads the answers', async (t) => {
+  const child = start_stdio(t, ['--shutdown-deadline', '300ms']);
+  await fill(child, 300_000);
+  child.stdin.destroy();
+  await until(() => child.exitCode !== null, 'it ends');
+  assert.equal(child.exitCode, 0, child.errors);
+});
+
 test('files and /dev/null serve as standard input and output', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-stdio-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -191,17 +199,7 @@ test('a closed standard stream is named', async () => {
 test('a client that does not read is held up, in bounded memory, and loses nothing', async (t) => {
   const child = start_stdio(t);
   const count = 300_000;
-  let sent = 0;
-  child.stdin.on('error', () => {});
-  // As much as goes in while nothing is read.
-  await until(async () => {
-    while (sent < count) {
-      if (!child.stdin.write(line({ id: sent++, method: 'tools/list' }))) break;
-    }
-    if (sent === count) return true;
-    // Node keeps what the pipe does not take: that the server takes no more shows there.
-    return child.stdin.writableLength > 0 && (await stands_still(child.stdin));
-  }, 'the server takes nothing more');
+  const sent = await fill(child, count);
   assert.ok(sent < count, `${sent} requests were taken without one answer being read`);
   const { rss } = memory_of(child.pid);
   assert.ok(rss < 100 << 20, `${rss} bytes of memory`);
@@ -212,6 +210,21 @@ test('a client that does not read is held up, in bounded memory, and loses nothi
     Array.from({ length: sent }, (_, id) => id),
   );
 });
+
+// Asks as often as goes in while nothing is read, `most` times at most; resolves to the number.
+async function fill(child, most) {
+  let sent = 0;
+  child.stdin.on('error', () => {});
+  await until(async () => {
+    while (sent < most) {
+      if (!child.stdin.write(line({ id: sent++, method: 'tools/list' }))) break;
+    }
+    if (sent === most) return true;
+    // Node keeps what the pipe does not take: that the server takes no more shows there.
+    return child.stdin.writableLength > 0 && (await stands_still(child.stdin));
+  }, 'the server takes nothing more');
+  return sent;
+}
 
 async function stands_still(stream) {
   const before = stream.writableLength;
