@@ -499,9 +499,12 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
     }
   }
   MemoryHold memory(streams_->streams().memory_of(caller.principal().id));
-  if (!memory.add(filter->memory())) {
+  // What acknowledges it repeats it, and must find room as well.
+  const std::size_t acknowledgement = ChunkLog::memory_for(filter->memory());
+  if (!memory.add(filter->memory() + acknowledgement)) {
     return error(message.id, no_memory_for_subscriptions(), &revision, out);
   }
+  memory.remove(acknowledgement);
   const Result<std::shared_ptr<PendingRequest>> call =
       open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 
 #include "rpc/error_codes.hpp"
 #include "server/server_test_support.hpp"
+#include "stream/stream_error.hpp"
 
 namespace sluice {
 namespace {
@@ -148,6 +150,20 @@ TEST_F(ListenTest, WhatIsIllTypedIsNamed) {
 TEST_F(ListenTest, ListeningIsModern) {
   EXPECT_THAT(bench.request("subscriptions/listen", R"("notifications":{})", caller),
               HasSubstr("-32601"));
+}
+
+TEST_F(ListenTest, WithoutMemorySaysSoOfSubscriptions) {
+  const std::shared_ptr<MemoryShare> share = bench.managers[0]->memory_of("alice");
+  std::size_t taken = 0;
+  while (share->try_acquire(1000)) taken += 1000;
+  const std::string refused = listen(R"({"toolsListChanged":true})");
+  EXPECT_EQ(error_code(refused), kLimitReached);
+  EXPECT_THAT(refused, HasSubstr("Your streams and subscriptions hold"));
+  share->release(taken);
+  const std::size_t before = bench.policy.budget.used();
+  EXPECT_EQ(listen(R"({"toolsListChanged":true})"), "");
+  bench.run_all();
+  EXPECT_LT(bench.policy.budget.used(), before + 4096U);
 }
 
 }  // namespace

@@ -392,7 +392,7 @@ bool StreamService::acknowledge(const Message& message, Caller& caller, std::str
 bool StreamService::list(const Message& message, Caller& caller, std::string& out) {
   if (!caller.principal().isolated) {
     // What it began and what others of the same name did, nobody can tell.
-    append_result(out, message.id, R"({"streams":[]})");
+    append_stream_result(out, message.id, result_form(message), R"({"streams":[]})");
     return true;
   }
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);

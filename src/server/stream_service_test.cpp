@@ -261,6 +261,15 @@ TEST_P(StreamServiceTest, ListsNothingForWhoeverSharesItsName) {
   EXPECT_EQ(error_code(bench.request("is_running", with_id(*stream), alice)), 0);
 }
 
+TEST_P(StreamServiceTest, AListIsAWholeResultWhereItsRevisionSaysSo) {
+  const std::string_view modern =
+      R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+      R"("io.modelcontextprotocol/clientCapabilities":{}})";
+  RecordingCaller someone("192.0.2.1", false);
+  EXPECT_EQ(bench.request("streams", modern, someone),
+            result_text(R"({"streams":[],"resultType":"complete"})"));
+}
+
 TEST_P(StreamServiceTest, AnswersLaterOnlyWhenThereIsRoom) {
   caller.full = true;
   EXPECT_EQ(error_code(ask("run", with_id(*stream, R"(,"from_seq":0,"wait_ms":1000)"))), kBusy);
