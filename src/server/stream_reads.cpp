@@ -13,6 +13,9 @@ namespace {
 
 /// About this much goes into one poll's reply; the rest waits for the next.
 constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
+/// How long a whole answer that is stopped for want of memory waits for others of its client to
+/// give some back: they may be such answers too, which wait for this one.
+constexpr Duration kMemoryWait = std::chrono::seconds(1);
 
 /// Appends the result of a poll from `from`, at most `max_chunks`; notes when that has the last
 /// chunk in it.
@@ -101,9 +104,10 @@ class WholeRun final : public Cursor {
       : Cursor(stream, stream->first()),
         streams_(&streams),
         respond_(std::move(respond)),
-        text_(streams.memory_of(stream->principal())),
-        reasoning_(streams.memory_of(stream->principal())),
-        tool_calls_(streams.memory_of(stream->principal())) {}
+        memory_(streams.memory_of(stream->principal())),
+        text_(memory_),
+        reasoning_(memory_),
+        tool_calls_(memory_) {}
   ~WholeRun() override { leave(); }
 
   void start() { on_chunks(); }
@@ -128,7 +132,19 @@ class WholeRun final : public Cursor {
     }
     const bool ended = stream()->ended();
     pass(next);
-    if (ended && stream() != nullptr) answer(result());
+    if (stream() == nullptr) return;
+    if (ended) {
+      answer(result());
+    } else if (stream()->paused() && memory_->is_short() && timer_ == 0) {
+      Executor& loop = streams_->executor();
+      timer_ = loop.schedule_at(loop.clock().now() + kMemoryWait, [this] { on_no_memory(); });
+    }
+  }
+
+  void on_no_memory() {
+    timer_ = 0;
+    if (stream() == nullptr || !stream()->paused() || !memory_->is_short()) return;
+    answer(std::unexpected(KeptText::no_memory()));
   }
 
   void on_dropped(const Error& error) override { answer(std::unexpected(error)); }
@@ -170,6 +186,9 @@ class WholeRun final : public Cursor {
   }
 
   void leave() {
+    // At once, for others of its client may wait for the memory.
+    for (KeptText* text : {&text_, &reasoning_, &tool_calls_}) *text = KeptText(nullptr);
+    if (timer_ != 0) streams_->executor().cancel(std::exchange(timer_, 0));
     if (stream() != nullptr) {
       respond_ = nullptr;
       const std::shared_ptr<ChunkStream> keep = stream()->shared_from_this();
@@ -179,6 +198,8 @@ class WholeRun final : public Cursor {
 
   StreamManager* streams_;
   WholeAnswer respond_;
+  std::shared_ptr<MemoryShare> memory_;
+  Executor::TimerId timer_ = 0;  // while it waits for memory
   // Escaped, as the chunks are.
   KeptText text_;
   KeptText reasoning_;

@@ -480,6 +480,33 @@ TEST_F(RunTest, KeepsAWholeTextOnItsClientsMemory) {
   EXPECT_LE(bench.policy.budget.used(), before);
 }
 
+TEST_F(RunTest, OfWholeTextsThatWaitForEachOthersMemoryOneFails) {
+  bench.request("run", R"("prompt":"p")", caller);
+  bench.request("run", R"("prompt":"p")", caller);
+  const std::shared_ptr<MemoryShare> share = bench.managers[0]->memory_of("alice");
+  // Each has taken what it needs so far, and there is little left.
+  for (const std::size_t size : {2'000'000U, 1'000'000U}) {
+    for (const auto& run : bench.runs) run->append(ChunkKind::text, std::string(size, 'a'));
+    bench.run_all();
+  }
+  std::size_t taken = 0;
+  while (!share->is_short(1000) && share->try_acquire(1000)) taken += 1000;
+  for (const auto& run : bench.runs) run->append(ChunkKind::text, std::string(2000, 'a'));
+  bench.run_all();
+  EXPECT_TRUE(bench.runs[0]->paused());
+  EXPECT_TRUE(bench.runs[1]->paused());
+  bench.executors[0].advance(std::chrono::milliseconds(999));
+  EXPECT_EQ(caller.channels[0]->replies.size() + caller.channels[1]->replies.size(), 0U);
+  bench.executors[0].advance(std::chrono::milliseconds(100));
+  ASSERT_EQ(caller.channels[0]->replies.size() + caller.channels[1]->replies.size(), 1U);
+  EXPECT_EQ(error_code(caller.channels[0]->replies.at(0)), kLimitReached);
+  EXPECT_FALSE(bench.runs[1]->paused());
+  bench.runs[1]->finish();
+  bench.run_all();
+  EXPECT_EQ(caller.channels[1]->replies.size(), 1U);
+  share->release(taken);
+}
+
 TEST_F(RunTest, AFailedStreamIsAnError) {
   bench.request("run", R"("prompt":"p")", caller);
   bench.runs.at(0)->append(ChunkKind::text, "a");
