@@ -110,7 +110,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   void begin_readable() { is_readable_ = true; }
 
   // What a derived class does. A transfer may have moved bytes and say at once that there are no
-  // more, with want_read or want_write.
+  // more, with want_read or want_write. A read may also bring none and be worth another one.
   virtual IoResult read_some(std::span<char> room) = 0;
   virtual IoResult write_some(std::span<const iovec> parts) = 0;
   /// Bytes that have been written and that the peer has not taken yet.

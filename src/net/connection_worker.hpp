@@ -47,6 +47,9 @@ struct WorkLimits {
   std::size_t connection = std::size_t{128} << 10U;  // of each, before the next has its turn
 };
 
+/// What a unit takes, for work whose cost is known only by the time that it took.
+inline constexpr Duration kCostTime = std::chrono::nanoseconds(4);
+
 /// What a request or message costs besides its bytes.
 inline constexpr std::size_t kMessageCost = 2048;
 

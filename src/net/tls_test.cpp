@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +15,8 @@
 #include <openssl/x509v3.h>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <thread>
 
@@ -195,6 +198,105 @@ TEST_F(TlsTest, ResumesSessions) {
   EXPECT_TRUE(SSL_session_reused(second.server.get()));
 }
 
+/// A client of this library that sends what no HTTP client would.
+class RawClient {
+ public:
+  RawClient(int socket, SSL_CTX* context) : ssl(SSL_new(context), &SSL_free), socket_(socket) {
+    SSL_set_fd(ssl.get(), socket);
+    SSL_set_connect_state(ssl.get());
+  }
+
+  /// `times` that the keys change (RFC 8446, section 4.6.3), and `bytes`, as one piece.
+  std::string key_updates(int times, std::string_view bytes = {}) {
+    BIO* const written = BIO_new(BIO_s_mem());
+    SSL_set0_wbio(ssl.get(), written);
+    for (int i = 0; i < times; ++i) {
+      SSL_key_update(ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+      SSL_do_handshake(ssl.get());
+    }
+    if (!bytes.empty()) SSL_write(ssl.get(), bytes.data(), static_cast<int>(bytes.size()));
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(written, &data);
+    return {data, static_cast<std::size_t>(size)};
+  }
+  void send(std::string_view bytes) const {
+    EXPECT_EQ(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+
+  Ssl ssl;
+
+ private:
+  int socket_;
+};
+
+/// A server's transport and a client, joined by a pair of sockets.
+class TransportTest : public TlsTest {
+ protected:
+  TransportTest() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    sockets = {Descriptor(ends[0]), Descriptor(ends[1])};
+    transport.emplace(sockets[0].get(), context.get());
+    client.emplace(sockets[1].get(), client_context->native());
+    for (int i = 0; i < 10 && !(SSL_is_init_finished(client->ssl.get()) && is_established()); ++i) {
+      SSL_do_handshake(client->ssl.get());
+      while (read().status == IoStatus::ok) {
+      }
+    }
+    EXPECT_TRUE(is_established());
+  }
+
+  [[nodiscard]] bool is_established() const { return transport->is_established(); }
+  IoResult read() { return transport->read(room); }
+  [[nodiscard]] std::size_t unread() const {
+    int bytes = 0;
+    ::ioctl(sockets[0].get(), FIONREAD, &bytes);
+    return static_cast<std::size_t>(bytes);
+  }
+
+  const std::shared_ptr<TlsContext> context = server_context();
+  const std::shared_ptr<TlsContext> client_context = TlsContext::client({.insecure = true}).value();
+  std::array<Descriptor, 2> sockets;
+  std::optional<Transport> transport;
+  std::optional<RawClient> client;
+  std::array<char, 4096> room;
+};
+
+TEST_F(TransportTest, AReadTakesOneRecord) {
+  const std::string updates = client->key_updates(50, "hello");
+  client->send(updates);
+  for (int i = 1; i <= 50; ++i) {
+    const IoResult result = read();
+    EXPECT_EQ(result.status, IoStatus::ok);
+    EXPECT_EQ(result.bytes, 0U);
+    EXPECT_GT(unread(), updates.size() * static_cast<std::size_t>(50 - i) / 51);
+  }
+  const IoResult result = read();
+  EXPECT_EQ(std::string_view(room.data(), result.bytes), "hello");
+  EXPECT_EQ(read().status, IoStatus::want_read);
+}
+
+TEST_F(TransportTest, EndsAPeerThatSendsRecordsWithNothingForUs) {
+  client->send(client->key_updates(2000, "hello"));
+  int reads = 0;
+  while (read().status == IoStatus::ok) ++reads;
+  EXPECT_LT(reads, 300);
+  EXPECT_GT(unread(), 0U);
+}
+
+// Each has other records behind it, so that none is one too many.
+TEST_F(TransportTest, PeersMayChangeTheirKeysForAsLongAsTheySaySomething) {
+  for (int i = 0; i < 20; ++i) {
+    client->send(client->key_updates(50, "hello"));
+    std::size_t bytes = 0;
+    for (IoResult result = read(); result.status == IoStatus::ok; result = read()) {
+      bytes += result.bytes;
+    }
+    EXPECT_EQ(bytes, 5U);
+  }
+}
+
 /// Answers "hello", or opens a WebSocket that echoes.
 class Hello final : public HttpHandler {
  public:
@@ -212,6 +314,17 @@ class Hello final : public HttpHandler {
     exchange->reply(200, "text/plain", request.tls ? "hello" : "no TLS");
   }
 };
+
+Descriptor connect_to(std::uint16_t port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  return socket;
+}
 
 class TlsConnectionTest : public TlsTest {
  protected:
@@ -287,7 +400,9 @@ TEST_F(TlsConnectionTest, AReplyThatEndsWithTheConnectionMustSaySo) {
       const Descriptor socket(::accept(listener.get(), nullptr, nullptr));
       Transport transport(socket.get(), server_context().get());
       std::array<char, 4096> request;
-      transport.read(request);
+      for (IoResult got; got.bytes == 0 && got.status == IoStatus::ok;) {
+        got = transport.read(request);
+      }
       std::string reply = "HTTP/1.1 200 OK\r\n\r\nhalf";
       const iovec part{.iov_base = reply.data(), .iov_len = reply.size()};
       transport.write({&part, 1});
@@ -297,6 +412,22 @@ TEST_F(TlsConnectionTest, AReplyThatEndsWithTheConnectionMustSaySo) {
     peer.join();
     EXPECT_EQ(body.value_or("cut off"), says_so ? "half" : "cut off");
   }
+}
+
+// The kernel tells of all of it once.
+TEST_F(TlsConnectionTest, FindsTheRequestBehindRecordsWithNothingForUs) {
+  const Descriptor socket = connect_to(port);
+  const auto context = TlsContext::client({.insecure = true}).value();
+  RawClient client(socket.get(), context->native());
+  ASSERT_TRUE(run_until(loop, [&] { return SSL_do_handshake(client.ssl.get()) == 1; }));
+  client.send(client.key_updates(100, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  std::array<char, 4096> room;
+  int got = 0;
+  ASSERT_TRUE(run_until(loop, [&] {
+    got = SSL_read(client.ssl.get(), room.data(), room.size());
+    return got > 0;
+  }));
+  EXPECT_TRUE(std::string_view(room.data(), static_cast<std::size_t>(got)).ends_with("hello"));
 }
 
 TEST_F(TlsConnectionTest, CarriesLargeMessagesOverAWebSocket) {

@@ -17,6 +17,11 @@
 namespace sluice {
 namespace {
 
+/// OpenSSL takes a record's head, then the rest.
+constexpr std::uint8_t kTakesOfRecord = 2;
+/// A handshake needs a few, or some more if its records come in pieces.
+constexpr std::uint8_t kMaxBarrenReads = 250;
+
 bool is_address(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   return inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
@@ -52,6 +57,8 @@ Transport::Transport(int socket, TlsContext* tls, const std::string& server) : s
     SSL_set_connect_state(ssl_);
   } else {
     SSL_set_accept_state(ssl_);
+    BIO_set_callback_arg(SSL_get_rbio(ssl_), reinterpret_cast<char*>(this));
+    BIO_set_callback_ex(SSL_get_rbio(ssl_), on_bio);
   }
 }
 
@@ -75,11 +82,7 @@ std::string Transport::failure_reason() const {
 }
 
 IoResult Transport::read(std::span<char> into) {
-  if (ssl_ != nullptr) {
-    ERR_clear_error();
-    return tls_result(
-        SSL_read(ssl_, into.data(), static_cast<int>(std::min<std::size_t>(into.size(), INT_MAX))));
-  }
+  if (ssl_ != nullptr) return tls_read(into);
   for (;;) {
     const ssize_t got = ::recv(socket_, into.data(), into.size(), MSG_DONTWAIT);
     if (got > 0) return {IoStatus::ok, static_cast<std::size_t>(got)};
@@ -92,6 +95,7 @@ IoResult Transport::read(std::span<char> into) {
 
 IoResult Transport::write(std::span<const iovec> parts) {
   if (ssl_ != nullptr) {
+    takes_left_ = kTakesOfRecord;
     std::size_t total = 0;
     for (const iovec& part : parts) {
       if (part.iov_len == 0) continue;
@@ -129,6 +133,34 @@ void Transport::shutdown_send() {
     SSL_shutdown(ssl_);
   }
   ::shutdown(socket_, SHUT_WR);
+}
+
+IoResult Transport::tls_read(std::span<char> into) {
+  takes_left_ = kTakesOfRecord;
+  is_held_back_ = false;
+  ERR_clear_error();
+  const IoResult result = tls_result(
+      SSL_read(ssl_, into.data(), static_cast<int>(std::min<std::size_t>(into.size(), INT_MAX))));
+  if (result.bytes > 0) barren_reads_ = 0;
+  if (result.status != IoStatus::want_read || !is_held_back_) return result;
+  // There may be more in the socket.
+  return {++barren_reads_ < kMaxBarrenReads ? IoStatus::ok : IoStatus::failed, 0};
+}
+
+/// Holds OpenSSL back, which goes on for as long as there are records without bytes for us: those
+/// of a handshake, new keys, alerts. A peer could keep the loop with them.
+long Transport::on_bio(BIO* bio, int operation, const char* /*data*/, std::size_t /*size*/,
+                       int /*argument*/, long /*long_argument*/, int result,
+                       std::size_t* /*moved*/) {
+  if (operation != BIO_CB_READ) return result;
+  auto& transport = *reinterpret_cast<Transport*>(BIO_get_callback_arg(bio));
+  if (transport.takes_left_ > 0) {
+    --transport.takes_left_;
+    return result;
+  }
+  transport.is_held_back_ = true;
+  BIO_set_retry_read(bio);
+  return -1;
 }
 
 IoResult Transport::tls_result(int returned) {
