@@ -119,13 +119,13 @@ void Connection::read_now() {
 
 void Connection::took(std::size_t bytes) {
   ServerCounters::add(worker_->counters.bytes_in, bytes);
-  if (state_ == State::lingering) {
-    input_.clear();
-    return;
+  if (state_ != State::lingering) {
+    active_at_ = worker_->coarse_now();
+    process();
   }
-  active_at_ = worker_->coarse_now();
-  process();
   if (!is_open()) input_.clear();
+  // They are dealt with first: to keep them for a later turn would take memory.
+  worked(bytes);
 }
 
 bool Connection::has_input() const {

@@ -61,7 +61,8 @@ class Connection : public RefCounted, private Executor::TurnHook {
 
   /// Goes on with the input at the end of the turn, if there is any.
   void resume_later();
-  /// Says what handling input has cost, in bytes of a request (WorkLimits).
+  /// Says what handling input has cost beyond its bytes, which count when they are read
+  /// (WorkLimits).
   void worked(std::size_t cost);
   /// Whether more may be done with the input in this turn.
   [[nodiscard]] bool may_work() const;

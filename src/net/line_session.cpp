@@ -81,7 +81,7 @@ bool LineSession::take_line() {
   if (next.kind == LineReader::Next::Kind::none) return false;
   line_at_ = {};
   ServerCounters::add(connection_->worker().counters.requests_total);
-  connection_->worked(kMessageCost + next.line.size());
+  connection_->worked(kMessageCost);
   if (next.kind == LineReader::Next::Kind::line) {
     input_paused_ = !handler_->on_line(next.line);
   } else {

@@ -129,7 +129,7 @@ bool ServerHttp::take_request(InputBuffer& input) {
   }
   input_needed_ = 0;
   request_begun_ = false;
-  connection_.worked(kMessageCost + head.size + body.size());
+  connection_.worked(kMessageCost + (coded() != nullptr ? body.size() : 0));
   dispatch(head, body);
   forget_body();
   unhandled_ = nullptr;
@@ -270,7 +270,7 @@ void ServerHttp::begin_body_stream(HttpRequestHead& head, InputBuffer& input) {
   // The reply may be over before the body is.
   head.keep_alive = false;
   head.request.body_follows = true;
-  connection_.worked(kMessageCost + size);
+  connection_.worked(kMessageCost);
   dispatch(head, {});
   input.consume(size);
 }
@@ -299,7 +299,6 @@ bool ServerHttp::take_body_piece(InputBuffer& input) {
     body_stream_->remaining -= used;
     is_last = body_stream_->remaining == 0;
   }
-  connection_.worked(used);
   const std::shared_ptr<BodyHandler> handler = body_stream_->handler;
   const bool more = piece.empty() || handler->on_body(piece);
   if (!connection_.is_open() || body_stream_ == nullptr) return false;

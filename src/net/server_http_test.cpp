@@ -613,6 +613,20 @@ TEST_F(BusyServerHttpTest, EachHasItsTurnWhenThereAreMoreThanOneTurnHasRoomFor) 
   for (int i = 0; i < 20; ++i) EXPECT_LT(place_of("/" + std::to_string(i)), 160U) << i;
 }
 
+TEST_F(BusyServerHttpTest, ABodyCountsAsItComes) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  const Peer heavy(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*heavy, busy);
+  heavy->write(post("/heavy", std::string(1'000'000, 'x')));
+  EXPECT_LE(busy.counters.bytes_in, options.work.turn + BufferPool::kScratchSize);
+  const Peer light(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*light, busy);
+  light->write(get("/light"));
+  executor.run();
+  EXPECT_THAT(asked, ElementsAre("/light", "/heavy"));
+  EXPECT_THAT(heavy->take(), EndsWith("/heavy=1000000"));
+}
+
 TEST_F(BusyServerHttpTest, ABodyThatExpandsGivesWayMeanwhile) {
   HttpWorker busy(executor, nullptr, *this, options);
   const Peer heavy(new MemoryConnection(busy, options.output));

@@ -72,7 +72,7 @@ bool ServerWebSocket::wants_more() const {
          connection_->may_work();
 }
 
-void ServerWebSocket::on_part(std::size_t cost) {
+void ServerWebSocket::on_work(std::size_t cost) {
   connection_->worked(cost);
 }
 

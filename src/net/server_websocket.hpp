@@ -62,7 +62,7 @@ class ServerWebSocket final : public WebSocketSession,
   void on_ping(std::string_view payload) override;
   void on_pong(std::string_view payload) override;
   void on_close(int code, std::string_view reason) override;
-  void on_part(std::size_t cost) override;
+  void on_work(std::size_t cost) override;
   [[nodiscard]] bool wants_more() const override;
   template <class OnText>
   void take_message(WebSocketOpcode opcode, std::string_view payload, const OnText& on_text);

@@ -5,7 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/manual_executor.hpp"
 #include "net/compression.hpp"
+#include "net/memory_connection.hpp"
+#include "net/server_http.hpp"
 #include "net/server_test_support.hpp"
 #include "net/websocket.hpp"
 
@@ -27,6 +30,12 @@ std::string client_frame(WebSocketOpcode opcode, std::string_view payload,
                          bool compressed = false) {
   std::string out;
   append_websocket_frame(out, opcode, payload, compressed, 0x1234ABCD);
+  return out;
+}
+/// An empty one, with more to follow.
+std::string client_fragment(WebSocketOpcode opcode) {
+  std::string out = client_frame(opcode, {});
+  out[0] = static_cast<char>(opcode);
   return out;
 }
 std::string unmasked(WebSocketOpcode opcode, std::string_view payload) {
@@ -489,6 +498,51 @@ TEST_F(ServerWebSocketTest, SaysGoodbyeWhenTheServerShutsDown) {
   EXPECT_TRUE(until([&] { return done; }));
   EXPECT_THAT(events, ElementsAre("close 1001", "destroyed"));
 }
+
+/// Frames of a kind, and whether a message has come behind them.
+class BusyWebSocketTest : public ::testing::TestWithParam<WebSocketOpcode>, protected HttpHandler {
+ protected:
+  struct Listener final : WebSocketHandler {
+    explicit Listener(bool& message_has_come) : has_come(message_has_come) {}
+    bool on_message(std::string_view /*text*/) override { return has_come = true; }
+    bool& has_come;
+  };
+
+  void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
+    session = exchange->upgrade_websocket(request, {}, std::make_unique<Listener>(has_come));
+  }
+
+  ManualExecutor executor;
+  HttpServerOptions options;
+  WebSocketSessionPtr session;
+  bool has_come = false;
+};
+
+TEST_P(BusyWebSocketTest, FramesGiveWayToOthers) {
+  options.work = {.turn = 32U << 10U, .connection = 32U << 10U};
+  HttpWorker worker(executor, nullptr, *this, options);
+  const RefPtr<MemoryConnection> peer(new MemoryConnection(worker, options.output));
+  ServerHttp::begin(*peer, worker);
+  peer->write(get("/ws", kHandshake));
+  executor.run();
+  const bool is_fragment = GetParam() == WebSocketOpcode::continuation;
+  std::string frames = is_fragment ? client_fragment(WebSocketOpcode::text) : std::string();
+  while (frames.size() < 20'000) {
+    frames += is_fragment ? client_fragment(GetParam()) : client_frame(GetParam(), {});
+  }
+  const std::string last = client_frame(is_fragment ? GetParam() : WebSocketOpcode::text, "last");
+  peer->write(frames + last);
+  EXPECT_FALSE(has_come);
+  EXPECT_FALSE(worker.has_work_left());
+  executor.run();
+  EXPECT_TRUE(has_come);
+  worker.drop_all();
+  executor.run();
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, BusyWebSocketTest,
+                         ::testing::Values(WebSocketOpcode::ping, WebSocketOpcode::pong,
+                                           WebSocketOpcode::continuation));
 
 }  // namespace
 }  // namespace sluice

@@ -20,6 +20,8 @@ constexpr int kInvalidData = 1007;
 constexpr int kTooBig = 1009;
 constexpr std::size_t kMaxControl = 125;
 constexpr std::size_t kMaxHeader = 14;
+/// How many bytes of a request (WorkLimits) cost as much as an empty frame.
+constexpr std::size_t kFrameCost = 16;
 
 bool is_control(WebSocketOpcode opcode) {
   return static_cast<std::uint8_t>(opcode) >= 8;
@@ -59,7 +61,9 @@ Result<void> deliver(WebSocketOpcode opcode, std::string_view payload, WebSocket
 Result<bool> expand(MessageInflater& inflater, std::string_view payload, WebSocketEvents& events) {
   const std::size_t before = inflater.work();
   Result<bool> done = inflater.step(payload);
-  events.on_part((inflater.work() - before) / kExpandedPerCost);
+  const bool is_whole = done && *done;
+  events.on_work((inflater.work() - before) / kExpandedPerCost +
+                 (is_whole ? inflater.text().size() : 0));
   return done;
 }
 
@@ -314,6 +318,7 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
         return {};
       }
       bytes = bytes.subspan((*header)->size);
+      events.on_work(kFrameCost);
       if (is_whole) {
         const std::size_t length = static_cast<std::size_t>((*header)->length);
         taken = take_frame(**header, bytes.first(length), events);
@@ -382,7 +387,6 @@ Result<void> WebSocketDecoder::take_piece(std::span<char> piece, WebSocketEvents
   make_room(message, message.size() + static_cast<std::size_t>(frame.length));
   message.append(piece.data(), piece.size());
   frame.length -= piece.size();
-  events.on_part(piece.size());
   const bool is_frame_whole = frame.length == 0;
   const bool is_message_whole = is_frame_whole && frame.final;
   if (!compressed_) {

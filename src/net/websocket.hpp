@@ -53,7 +53,7 @@ class WebSocketEvents {
   virtual ~WebSocketEvents() = default;
   /// A whole message; text is valid UTF-8. The view is valid during the call.
   virtual void on_message(WebSocketOpcode opcode, std::string_view payload) = 0;
-  /// The same, of one that has been put together of parts, all of which on_part() has told.
+  /// The same, of one that has been put together of parts.
   virtual void on_joined_message(WebSocketOpcode opcode, std::string payload) {
     on_message(opcode, payload);
   }
@@ -61,8 +61,9 @@ class WebSocketEvents {
   virtual void on_pong(std::string_view payload) = 0;
   /// The peer closes, with 1005 if it gave no code.
   virtual void on_close(int code, std::string_view reason) = 0;
-  /// A part of a message has cost as much as so many bytes of a request.
-  virtual void on_part(std::size_t /*cost*/) {}
+  /// A frame, or a step of expanding a compressed message, has cost as much as so many bytes of a
+  /// request, beyond its own bytes.
+  virtual void on_work(std::size_t /*cost*/) {}
   /// Asked between frames and between such steps: false, and the decoder keeps the rest until it is
   /// fed again.
   [[nodiscard]] virtual bool wants_more() const { return true; }

@@ -130,28 +130,6 @@ TEST(WebSocketDecoder, WhatHasComeOfATextIsChecked) {
   }
 }
 
-TEST(WebSocketDecoder, EachPartOfAMessageCostsWhatItBrings) {
-  struct Costs final : WebSocketEvents {
-    void on_message(WebSocketOpcode, std::string_view payload) override { text = payload; }
-    void on_ping(std::string_view) override {}
-    void on_pong(std::string_view) override {}
-    void on_close(int, std::string_view) override {}
-    void on_part(std::size_t cost) override { costs.push_back(cost); }
-    std::string text;
-    std::vector<std::size_t> costs;
-  } events;
-  const std::string text(1000, 't');
-  std::string bytes = frame(WebSocketOpcode::text, text);
-  WebSocketDecoder decoder(Role::server, 1000, false);
-  const std::size_t header = bytes.size() - text.size();
-  ASSERT_TRUE(decoder.feed(std::span(bytes).first(header + 300), events));
-  ASSERT_TRUE(decoder.feed(std::span(bytes).subspan(header + 300, 699), events));
-  EXPECT_EQ(events.text, "");
-  ASSERT_TRUE(decoder.feed(std::span(bytes).last(1), events));
-  EXPECT_EQ(events.text, text);
-  EXPECT_THAT(events.costs, ElementsAre(300U, 699U, 1U));
-}
-
 TEST(WebSocketDecoder, SplitsAnywhereChangeNothing) {
   std::string compressed;
   deflate_message("squeezed", compressed);
