@@ -143,23 +143,27 @@ std::optional<HttpRefusal> HttpAdmission::refusal_of_sender(const HttpRequest& h
 
 std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
     const HttpRequest& head) const {
-  if (head.method == Method::options) return Admitted{HttpRoute::preflight, {}};
-  const auto* const row = std::ranges::find_if(kRoutes, [&](const RouteRow& each) {
-    return each.method == head.method && is_at(each, head.path);
-  });
-  if (row == kRoutes.end()) return std::unexpected(no_route(head.path));
-  Admitted admitted{row->route, {}};
-  if (policy_->authenticates() && !row->is_open) {
-    std::expected<Principal, Refusal> who = policy_->authenticate(head);
-    if (!who) return std::unexpected(refusal_of(std::move(who.error())));
-    admitted.principal = *std::move(who);
+  Admitted admitted{HttpRoute::preflight, {}};
+  if (head.method != Method::options) {
+    const auto* const row = std::ranges::find_if(kRoutes, [&](const RouteRow& each) {
+      return each.method == head.method && is_at(each, head.path);
+    });
+    if (row == kRoutes.end()) return std::unexpected(no_route(head.path));
+    admitted.route = row->route;
+    if (policy_->authenticates() && !row->is_open) {
+      std::expected<Principal, Refusal> who = policy_->authenticate(head);
+      if (!who) return std::unexpected(refusal_of(std::move(who.error())));
+      admitted.principal = *std::move(who);
+    }
   }
-  if (row->method != Method::post) {
+  if (head.method != Method::post) {
     if (!has_body(head)) return admitted;
     return std::unexpected(
         HttpRefusal{400, kInvalidRequest, "Send this request without a body; POST has one"});
   }
-  if (row->route == HttpRoute::message && has_lines(head)) admitted.route = HttpRoute::messages;
+  if (admitted.route == HttpRoute::message && has_lines(head)) {
+    admitted.route = HttpRoute::messages;
+  }
   if (std::optional<HttpRefusal> refused = refusal_of_types(admitted.route, head)) {
     return std::unexpected(std::move(*refused));
   }

@@ -234,6 +234,7 @@ TEST_F(HttpEndpointTest, RefusesOnTheHeadAlone) {
     EXPECT_THAT(ask_head("PUT /mcp", host + key + body), HasSubstr(" 405 "));
     EXPECT_THAT(ask_head("GET /mcp", host + key + body), HasSubstr(" 400 "));
     EXPECT_THAT(ask_head("DELETE /mcp", host + key + body), HasSubstr(" 400 "));
+    EXPECT_THAT(ask_head("OPTIONS /mcp", host + body), HasSubstr(" 400 "));
   }
   EXPECT_THAT(ask_head("POST /mcp", host + key + whole + "Content-Encoding: br\r\n"),
               HasSubstr(" 415 "));
