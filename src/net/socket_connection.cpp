@@ -4,7 +4,19 @@
 #include <system_error>
 #include <utility>
 
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+
 namespace sluice {
+namespace {
+
+/// What a handshake holds, about: records both ways, the messages so far, keys.
+constexpr std::uint32_t kHandshake = 64U << 10U;
+/// OpenSSL makes room for as much as a ClientHello says that it has, up to 131,396 bytes, and for a
+/// third more.
+constexpr std::uint32_t kAwaitedHello = 192U << 10U;
+
+}  // namespace
 
 SocketConnection::SocketConnection(ConnectionWorker& worker, const OutputLimits& limits,
                                    Descriptor socket, const PeerAddress& peer, TlsContext* tls,
@@ -30,7 +42,32 @@ IoResult SocketConnection::read_tls(std::span<char> room) {
   const TimePoint begun = clock.now();
   const IoResult result = transport_.read(room);
   worked(static_cast<std::size_t>((clock.now() - begun) / kCostTime));
-  return result;
+  return draw_handshake() ? result : IoResult{IoStatus::failed, 0};
+}
+
+/// Draws what the handshake holds on the memory of all connections. False if there is too little.
+bool SocketConnection::draw_handshake() {
+  MemoryBudget* const budget = worker().buffers.budget();
+  const bool awaits_hello = transport_.awaits_hello();
+  std::uint32_t held = awaits_hello ? kAwaitedHello : kHandshake;
+  if (is_established()) held = 0;
+  if (budget == nullptr || held == drawn_) return true;
+  budget->release(std::exchange(drawn_, 0));
+  if (held == 0) return true;
+  // Some is left for those that are established, and for hellos that come whole.
+  const std::size_t most = budget->limit() / (awaits_hello ? 4 : 2);
+  if (budget->used() <= most && budget->try_acquire(held)) {
+    drawn_ = held;
+    return true;
+  }
+  static LogLimit limit;
+  if (const auto left_out = limit.take()) {
+    log_warning("a TLS handshake is refused: there is too little memory left for buffers",
+                {{"limit", "http.max_total_buffers"},
+                 {"peer", peer().to_string()},
+                 {"left_out", *left_out}});
+  }
+  return false;
 }
 
 IoResult SocketConnection::read_some(std::span<char> room) {
@@ -73,6 +110,7 @@ void SocketConnection::detach() {
 
 void SocketConnection::close() {
   socket_.close();
+  if (drawn_ != 0) worker().buffers.budget()->release(std::exchange(drawn_, 0));
   const ConnectionTicket gone = std::move(ticket_);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "net/connection.hpp"
 #include "net/connection_ticket.hpp"
 #include "net/descriptor.hpp"
@@ -30,7 +32,10 @@ class SocketConnection final : public Connection, private EventLoop::Watcher {
   void detach() override;
   void close() override;
 
+  [[nodiscard]] bool draw_handshake();
+
   Descriptor socket_;
+  std::uint32_t drawn_ = 0;  // on the memory of all, for the handshake
   Transport transport_;
   ConnectionTicket ticket_;
 };

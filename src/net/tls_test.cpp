@@ -315,6 +315,11 @@ class Hello final : public HttpHandler {
   }
 };
 
+void send_all(const Descriptor& socket, std::string_view bytes) {
+  EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+}
+
 Descriptor connect_to(std::uint16_t port) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -329,6 +334,18 @@ Descriptor connect_to(std::uint16_t port) {
 class TlsConnectionTest : public TlsTest {
  protected:
   TlsConnectionTest() : port(server.listen("127.0.0.1", 0, server_context()).value()) {}
+
+  /// The first message of a handshake.
+  static std::string hello() {
+    const auto context = TlsContext::client({.insecure = true}).value();
+    RawClient client(-1, context->native());
+    BIO* const written = BIO_new(BIO_s_mem());
+    SSL_set0_wbio(client.ssl.get(), written);
+    SSL_do_handshake(client.ssl.get());
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(written, &data);
+    return {data, static_cast<std::size_t>(size)};
+  }
 
   [[nodiscard]] Url url(const std::string& scheme, const std::string& host) const {
     return {.scheme = scheme, .host = host, .port = port, .target = "/"};
@@ -428,6 +445,32 @@ TEST_F(TlsConnectionTest, FindsTheRequestBehindRecordsWithNothingForUs) {
     return got > 0;
   }));
   EXPECT_TRUE(std::string_view(room.data(), static_cast<std::size_t>(got)).ends_with("hello"));
+}
+
+TEST_F(TlsConnectionTest, HandshakesDrawOnTheMemoryOfAll) {
+  MemoryBudget memory(std::size_t{4} << 20U);
+  HttpServer bounded({&loop}, {&handler}, {.memory = &memory});
+  port = bounded.listen("127.0.0.1", 0, server_context()).value();
+  // The beginning of a ClientHello of 131,000 bytes, which OpenSSL makes room for.
+  const std::string claim("\x16\x03\x01\x00\x06\x01\x01\xFF\xB8\x03\x03", 11);
+  std::vector<Descriptor> peers;
+  for (int i = 0; i < 100; ++i) {
+    peers.push_back(connect_to(port));
+    send_all(peers.back(), claim);
+    loop.poll();
+  }
+  ASSERT_TRUE(run_until(loop, [&] { return bounded.stats().connections < 50; }));
+  EXPECT_GT(memory.used(), 0U);
+  EXPECT_LE(memory.used(), memory.limit() / 3);
+  // There is memory left for those that mean it.
+  EXPECT_EQ(get(url("https", "localhost"), {.insecure = true}), "hello");
+  const std::size_t used = memory.used();
+  const Descriptor other = connect_to(port);
+  send_all(other, hello());
+  ASSERT_TRUE(run_until(loop, [&] { return memory.used() > used; }));
+  peers.clear();
+  ASSERT_TRUE(run_until(loop, [&] { return memory.used() < used; }));
+  EXPECT_EQ(bounded.stats().connections, 1U);
 }
 
 TEST_F(TlsConnectionTest, CarriesLargeMessagesOverAWebSocket) {

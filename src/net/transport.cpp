@@ -70,6 +70,12 @@ bool Transport::is_established() const {
   return ssl_ == nullptr || SSL_is_init_finished(ssl_) == 1;
 }
 
+bool Transport::awaits_hello() const {
+  if (ssl_ == nullptr) return false;
+  const OSSL_HANDSHAKE_STATE state = SSL_get_state(ssl_);
+  return state == TLS_ST_BEFORE || state == TLS_ST_SR_CLNT_HELLO;
+}
+
 std::string Transport::failure_reason() const {
   if (ssl_ != nullptr) {
     const long verified = SSL_get_verify_result(ssl_);

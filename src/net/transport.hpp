@@ -45,6 +45,8 @@ class Transport {
   [[nodiscard]] bool is_tls() const { return ssl_ != nullptr; }
   /// Whether the handshake, if there is one, is over.
   [[nodiscard]] bool is_established() const;
+  /// Whether there is a handshake whose first message has not come whole.
+  [[nodiscard]] bool awaits_hello() const;
   /// Why the last transfer failed. Call at once after it.
   [[nodiscard]] std::string failure_reason() const;
   IoResult read(std::span<char> into);
