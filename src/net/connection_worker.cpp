@@ -121,19 +121,27 @@ void ConnectionWorker::worked(std::size_t cost) {
 }
 
 void ConnectionWorker::wait_for_turn(Connection& connection) {
-  waiting_.emplace_back(&connection);
+  (connection.is_established() ? waiting_ : newcomers_).emplace_back(&connection);
   loop.at_turn_end(*this);
+}
+
+/// Lets those in the queue go on while there is work left. Who is not done with its share of the
+/// turn waits again, at the end.
+void ConnectionWorker::go_on(Queue& queue) {
+  for (std::size_t count = queue.size(); count > 0 && has_work_left(); --count) {
+    const RefPtr<Connection> next = std::move(queue.front());
+    queue.pop_front();
+    next->go_on();
+  }
 }
 
 void ConnectionWorker::on_turn_end() {
   work_left_ = work_.turn;
-  // Who is not done with its share of the turn waits again, at the end.
-  for (std::size_t count = waiting_.size(); count > 0 && has_work_left(); --count) {
-    const RefPtr<Connection> next = std::move(waiting_.front());
-    waiting_.pop_front();
-    next->go_on();
-  }
-  if (!waiting_.empty()) loop.at_turn_end(*this);
+  go_on(waiting_);
+  // One of them has its turn whoever else is busy.
+  work_left_ = std::max<std::size_t>(work_left_, 1);
+  go_on(newcomers_);
+  if (!waiting_.empty() || !newcomers_.empty()) loop.at_turn_end(*this);
   // What goes may release more.
   const std::vector<Executor::Task> gone = std::exchange(released_, {});
 }

@@ -90,6 +90,7 @@ class ConnectionWorker : private Executor::TurnHook {
   /// Says that so much has been done.
   void worked(std::size_t cost);
   /// Lets `connection` go on with its input in a later turn, behind those that wait already.
+  /// Handshakes come behind all others: one can take as long as hundreds of requests.
   void wait_for_turn(Connection& connection);
   [[nodiscard]] const WorkLimits& work() const { return work_; }
   [[nodiscard]] TimePoint now() const { return clock_->now(); }
@@ -114,7 +115,10 @@ class ConnectionWorker : private Executor::TurnHook {
   BufferPool buffers;
 
  private:
+  using Queue = std::deque<RefPtr<Connection>>;
+
   void on_turn_end() override;
+  void go_on(Queue& queue);
   void tick();
   void schedule_tick();
   void unlist(Connection& connection);
@@ -126,7 +130,8 @@ class ConnectionWorker : private Executor::TurnHook {
   std::uint16_t number_ = 0;
   Connection* connections_ = nullptr;  // intrusive list, each with a reference
   std::vector<Executor::Task> released_;
-  std::deque<RefPtr<Connection>> waiting_;
+  Queue waiting_;
+  Queue newcomers_;  // the same, of a TLS handshake
   std::size_t work_left_;
   TimePoint coarse_now_;
   Executor::TimerId tick_timer_ = 0;

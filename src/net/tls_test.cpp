@@ -1,5 +1,6 @@
 #include "net/tls.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <thread>
+#include <vector>
 
 #include "core/file_test_support.hpp"
 #include "net/client_test_support.hpp"
@@ -447,9 +449,62 @@ TEST_F(TlsConnectionTest, FindsTheRequestBehindRecordsWithNothingForUs) {
   EXPECT_TRUE(std::string_view(room.data(), static_cast<std::size_t>(got)).ends_with("hello"));
 }
 
+class BusyTlsTest : public TlsConnectionTest {
+ protected:
+  static constexpr std::ptrdiff_t kPeers = 30;
+
+  BusyTlsTest() { port = busy.listen("127.0.0.1", 0, server_context()).value(); }
+
+  void connect_peers() {
+    for (std::ptrdiff_t i = 0; i < kPeers; ++i) peers.push_back(connect_to(port));
+    EXPECT_TRUE(run_until(loop, [&] { return busy.stats().connections >= kPeers; }));
+  }
+  /// To how many peers the server has sent its part of a handshake.
+  [[nodiscard]] std::ptrdiff_t answered() const {
+    return std::ranges::count_if(peers, [](const Descriptor& peer) {
+      char byte = 0;
+      return ::recv(peer.get(), &byte, 1, MSG_PEEK) == 1;
+    });
+  }
+
+  /// In a turn there is room for one step of anything.
+  HttpServer busy{{&loop}, {&handler}, {.output = {}, .work = {.turn = 1, .connection = 1}}};
+  std::vector<Descriptor> peers;
+};
+
+TEST_F(BusyTlsTest, HandshakesTakeTurns) {
+  connect_peers();
+  for (const Descriptor& peer : peers) send_all(peer, hello());
+  for (std::ptrdiff_t turns = 1; answered() < kPeers; ++turns) {
+    ASSERT_LT(turns, 1000);
+    loop.poll();
+    EXPECT_LE(answered(), 2 * turns);
+  }
+}
+
+TEST_F(BusyTlsTest, HandshakesDoNotKeepThoseWhoHaveOneBehindThem) {
+  const Descriptor socket = connect_to(port);
+  const auto context = TlsContext::client({.insecure = true}).value();
+  RawClient client(socket.get(), context->native());
+  ASSERT_TRUE(run_until(loop, [&] { return SSL_do_handshake(client.ssl.get()) == 1; }));
+  connect_peers();
+  for (const Descriptor& peer : peers) send_all(peer, hello());
+  static constexpr std::string_view kRequest = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  SSL_write(client.ssl.get(), kRequest.data(), static_cast<int>(kRequest.size()));
+  std::array<char, 4096> room;
+  ASSERT_TRUE(
+      run_until(loop, [&] { return SSL_read(client.ssl.get(), room.data(), room.size()) > 0; }));
+  EXPECT_LT(answered(), kPeers / 2);
+  // They have their turns too, whoever else is busy.
+  ASSERT_TRUE(run_until(loop, [&] {
+    SSL_write(client.ssl.get(), kRequest.data(), static_cast<int>(kRequest.size()));
+    return answered() == kPeers;
+  }));
+}
+
 TEST_F(TlsConnectionTest, HandshakesDrawOnTheMemoryOfAll) {
   MemoryBudget memory(std::size_t{4} << 20U);
-  HttpServer bounded({&loop}, {&handler}, {.memory = &memory});
+  HttpServer bounded({&loop}, {&handler}, {.output = {}, .memory = &memory});
   port = bounded.listen("127.0.0.1", 0, server_context()).value();
   // The beginning of a ClientHello of 131,000 bytes, which OpenSSL makes room for.
   const std::string claim("\x16\x03\x01\x00\x06\x01\x01\xFF\xB8\x03\x03", 11);
