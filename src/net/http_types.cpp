@@ -142,10 +142,16 @@ std::string PeerAddress::to_string() const {
 
 std::string_view HttpRequest::list(KnownHeader name, std::string& all) const {
   if (!repeated(name)) return header(name);
+  all.clear();
   for (const HeaderField& field : headers) {
     if (known_header(field.name) == name) all.append(field.value).append(", ");
   }
   return all;
+}
+
+bool HttpRequest::lists(KnownHeader name, std::string_view token) const {
+  std::string all;
+  return list_has_token(list(name, all), token);
 }
 
 std::string_view HttpRequest::header(std::string_view name) const {

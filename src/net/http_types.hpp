@@ -137,6 +137,8 @@ struct HttpRequest {
   /// The values of all such fields as one list (RFC 9110, section 5.3), or an empty view (data() ==
   /// nullptr) if there is none. `all` keeps it if there are several.
   [[nodiscard]] std::string_view list(KnownHeader name, std::string& all) const;
+  /// Whether that list has `token`, in any case.
+  [[nodiscard]] bool lists(KnownHeader name, std::string_view token) const;
   /// The raw value of `name` in the query (`a=1&b=2`), or an empty view with data() == nullptr.
   [[nodiscard]] std::string_view query_parameter(std::string_view name) const;
 };

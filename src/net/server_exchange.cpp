@@ -352,9 +352,8 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
                                                       const WebSocketOptions& options,
                                                       std::unique_ptr<WebSocketHandler> handler) {
   if (state_ != State::unanswered || !connection_->may_send()) return nullptr;
-  std::string all;
-  if (!list_has_token(request.list(KnownHeader::upgrade, all), "websocket") ||
-      !list_has_token(request.list(KnownHeader::connection, all), "upgrade")) {
+  if (!request.lists(KnownHeader::upgrade, "websocket") ||
+      !request.lists(KnownHeader::connection, "upgrade")) {
     reject_upgrade(426, "Connect with WebSocket here\n",
                    {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}});
     return nullptr;
@@ -376,6 +375,7 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
   }
   std::optional<std::string> deflate;
   if (options.deflate) {
+    std::string all;
     deflate = negotiate_deflate(request.list(KnownHeader::sec_websocket_extensions, all));
   }
   const RefPtr<ServerWebSocket> session(new ServerWebSocket(

@@ -134,6 +134,10 @@ TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
       {get("/ws", with_key("=Ghl=HNhbXBsZSBub25jZQ==")), "400", "Sec-WebSocket-Key"},
       {get("/ws", with_key("dGhlIHNhbXBsZSBub25jZQAA")), "400", "Sec-WebSocket-Key"},
       {get("/ws", "Upgrade: h2c\r\nConnection: Upgrade\r\n"), "426", ""},
+      {get("/ws",
+           "Upgrade: upgrade\r\nUpgrade: websocket\r\nConnection: keep-alive\r\n"
+           "Connection: x\r\n"),
+       "426", ""},
   };
   for (const auto& c : cases) {
     Peer peer = connect();

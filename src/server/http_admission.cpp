@@ -90,17 +90,16 @@ bool is_message_type(std::string_view content_type) {
 
 /// Refuses a POST for what its body is said to be, or for the replies it takes.
 std::optional<HttpRefusal> refusal_of_types(HttpRoute route, const HttpRequest& head) {
-  const std::string_view accept = head.header(KnownHeader::accept);
-  const bool takes_events = accepts(accept, "text/event-stream", "text/*");
+  const bool takes_events = accepts(head, "text/event-stream", "text/*");
   if (route == HttpRoute::messages) {
-    if (takes_events || list_has_token(accept, kLinesType)) return {};
+    if (takes_events || head.lists(KnownHeader::accept, kLinesType)) return {};
     return HttpRefusal{406, kInvalidRequest, "Accept application/x-ndjson or text/event-stream"};
   }
   if (!is_message_type(head.header(KnownHeader::content_type))) {
     return HttpRefusal{415, kInvalidRequest, "Send the message as Content-Type: application/json"};
   }
   if (route == HttpRoute::message && !takes_events &&
-      !accepts(accept, "application/json", "application/*")) {
+      !accepts(head, "application/json", "application/*")) {
     return HttpRefusal{406, kInvalidRequest, "Accept application/json, text/event-stream, or both"};
   }
   return {};

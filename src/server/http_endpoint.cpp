@@ -80,9 +80,8 @@ class HttpCaller final : public Caller {
   }
 
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
-    const std::string_view accept = request_->header(KnownHeader::accept);
-    auto channel =
-        std::make_shared<HttpChannel>(*exchange_, accepts(accept, "text/event-stream", "text/*"));
+    auto channel = std::make_shared<HttpChannel>(*exchange_,
+                                                 accepts(*request_, "text/event-stream", "text/*"));
     if (session_ != nullptr && !id.empty()) {
       if (Result<void> added = channel->make_cancellable(session_, id); !added) {
         return std::unexpected(std::move(added.error()));
@@ -307,8 +306,7 @@ std::expected<Message, MessageError> HttpEndpoint::parse(const HttpRequest& requ
 
 void HttpEndpoint::post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
                               const Principal& principal) {
-  const std::string_view accept = request.header(KnownHeader::accept);
-  const bool takes_lines = accept.data() != nullptr && list_has_token(accept, kLinesType);
+  const bool takes_lines = request.lists(KnownHeader::accept, kLinesType);
   const auto body = std::make_shared<MessageBody>(
       *service_, request, exchange, principal,
       takes_lines ? HttpChannel::Format::lines : HttpChannel::Format::events,
@@ -328,7 +326,8 @@ void HttpEndpoint::tell_readiness(HttpExchange& exchange) {
 }
 
 void HttpEndpoint::preflight(const HttpRequest& request, HttpExchange& exchange) {
-  std::string_view headers = request.header(KnownHeader::access_control_request_headers);
+  std::string all;
+  std::string_view headers = request.list(KnownHeader::access_control_request_headers, all);
   if (headers.data() == nullptr) headers = "Content-Type";
   if (!request.has(KnownHeader::origin)) {
     exchange.reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, DELETE, OPTIONS"}});

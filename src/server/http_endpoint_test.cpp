@@ -189,6 +189,8 @@ TEST_F(HttpEndpointTest, AnswersToItsOwnNamesHoweverTheyAreSent) {
 TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
   EXPECT_THAT(ask(post("/mcp", kPing, "Content-Type: text/html\r\n")), StartsWith("HTTP/1.1 415 "));
   EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\n")), StartsWith("HTTP/1.1 406 "));
+  EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\nAccept: application/json\r\n"), kPong),
+              StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(ask("PUT /mcp HTTP/1.1\r\nHost: test\r\n\r\n"),
               HasSubstr("Allow: GET, POST, DELETE, OPTIONS\r\n"));
   EXPECT_THAT(ask(post("/metrics", "")), StartsWith("HTTP/1.1 405 "));

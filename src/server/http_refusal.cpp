@@ -12,7 +12,9 @@ void refuse(HttpExchange& exchange, int status, int code, std::string message, H
   exchange.reply(status, "application/json", body, extra);
 }
 
-bool accepts(std::string_view accept, std::string_view type, std::string_view any_subtype) {
+bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype) {
+  std::string all;
+  const std::string_view accept = request.list(KnownHeader::accept, all);
   return accept.data() == nullptr || list_has_token(accept, type) ||
          list_has_token(accept, any_subtype) || list_has_token(accept, "*/*");
 }

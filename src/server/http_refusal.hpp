@@ -11,7 +11,7 @@ namespace sluice {
 void refuse(HttpExchange& exchange, int status, int code, std::string message,
             HeaderFields extra = {});
 
-/// Whether `accept` (an Accept header, or absent) takes `type`, one of `any_subtype`.
-bool accepts(std::string_view accept, std::string_view type, std::string_view any_subtype);
+/// Whether the Accept of `request`, if there is one, takes `type`, one of `any_subtype`.
+bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype);
 
 }  // namespace sluice

@@ -83,6 +83,11 @@ TEST_F(MessageBodyTest, OrWithEvents) {
   EXPECT_THAT(ask(post("/mcp", ping_line("1"),
                        "Content-Type: application/x-ndjson\r\nAccept: application/json\r\n")),
               StartsWith("HTTP/1.1 406 "));
+  EXPECT_THAT(ask(post("/mcp", ping_line("1"),
+                       "Content-Type: application/x-ndjson\r\nAccept: text/event-stream\r\n"
+                       "Accept: application/x-ndjson\r\n"),
+                  "0\r\n\r\n"),
+              HasSubstr("Content-Type: application/x-ndjson\r\n"));
 }
 
 TEST_F(MessageBodyTest, ThatAsksForNothingIsAccepted) {

@@ -38,7 +38,7 @@ void SessionEndpoint::remove(const HttpRequest& request, const HttpExchangePtr& 
 
 void SessionEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange,
                           const std::string& principal) {
-  if (!accepts(request.header(KnownHeader::accept), "text/event-stream", "text/*")) {
+  if (!accepts(request, "text/event-stream", "text/*")) {
     refuse(*exchange, 406, kInvalidRequest, "Accept text/event-stream");
     return;
   }

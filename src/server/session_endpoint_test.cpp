@@ -434,7 +434,8 @@ TEST_F(SessionEndpointTest, GetSaysWhatIsWrong) {
   EXPECT_THAT(ask(get("/mcp", events)), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(ask(get("/mcp", session + "Accept: application/json\r\n")),
               StartsWith("HTTP/1.1 406"));
-  EXPECT_THAT(ask(get("/mcp", session + events + last_event("17"))), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(ask(get("/mcp", session + "Accept: text/html\r\n" + events + last_event("17"))),
+              StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(ask(get("/mcp", session + events + last_event("0123456789abcdef.3"))),
               StartsWith("HTTP/1.1 410"));
   // A stream of another session is none of its business.

@@ -24,7 +24,7 @@ void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchan
            {{"Allow", "OPTIONS"}});
     return;
   }
-  if (!accepts(request.header(KnownHeader::accept), "text/event-stream", "text/*")) {
+  if (!accepts(request, "text/event-stream", "text/*")) {
     refuse(*exchange, 406, kInvalidRequest, "Accept text/event-stream");
     return;
   }

@@ -103,6 +103,7 @@ TEST_F(SseSessionEndpointTest, SaysWhatIsWrong) {
   EXPECT_THAT(ask(get("/sse", "Accept: application/json\r\n")), StartsWith("HTTP/1.1 406 "));
   EXPECT_THAT(ask(get("/sse", "Origin: https://evil.example\r\n")), StartsWith("HTTP/1.1 403 "));
   EXPECT_EQ(sessions->size(), 0U);
+  open("Accept: application/json\r\nAccept: text/event-stream\r\n");
 }
 
 TEST_F(SseSessionEndpointTest, TheLimitsOfSessionsHold) {

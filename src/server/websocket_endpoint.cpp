@@ -66,7 +66,7 @@ void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
   WebSocketMessages* const opened = handler.get();
   WebSocketOptions chosen = options;
   // Clients that offer subprotocols refuse a server that takes none of them.
-  if (list_has_token(request.header(KnownHeader::sec_websocket_protocol), kSubprotocol)) {
+  if (request.lists(KnownHeader::sec_websocket_protocol, kSubprotocol)) {
     chosen.subprotocol = kSubprotocol;
   }
   WebSocketSessionPtr session = exchange.upgrade_websocket(request, chosen, std::move(handler));

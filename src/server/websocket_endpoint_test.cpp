@@ -133,6 +133,8 @@ TEST_F(WebSocketEndpointTest, TakesTheSubprotocolMcpWhereItIsOffered) {
               Not(HasSubstr("Sec-WebSocket-Protocol")));
   EXPECT_THAT(open("Sec-WebSocket-Protocol: chat, mcp\r\n").taken,
               HasSubstr("\r\nSec-WebSocket-Protocol: mcp\r\n"));
+  EXPECT_THAT(open("Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Protocol: mcp\r\n").taken,
+              HasSubstr("\r\nSec-WebSocket-Protocol: mcp\r\n"));
 }
 
 TEST_F(WebSocketEndpointTest, AnswersWhatIsNoMessage) {
