@@ -226,6 +226,9 @@ class HttpHandler {
   /// connection ends with the reply, and the body is thrown away. Null: it is, and there is nothing
   /// to remember.
   virtual std::unique_ptr<HeadVerdict> judge(const HttpRequest& /*head*/) { return nullptr; }
+  /// Header lines, each with its CRLF, for a refusal of this request that the server makes itself.
+  /// The head is whole, but there may be a mistake in it.
+  [[nodiscard]] virtual std::string head_lines(const HttpRequest& /*head*/) const { return {}; }
   /// Whether something that takes long, such as parsing it, is to be done with a body of that many
   /// bytes before on_request().
   [[nodiscard]] virtual bool prepares_body(const HttpRequest& /*head*/,

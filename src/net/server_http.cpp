@@ -89,7 +89,11 @@ bool ServerHttp::take_request(InputBuffer& input) {
   HttpRequestHead head;
   bool found = false;
   const std::string_view text = collected() ? input.view().substr(0, head_size_) : input.view();
-  if (Result<void> parsed = worker_->parser.parse(text, found, head); !parsed) {
+  const Result<void> parsed = worker_->parser.parse(text, found, head);
+  head.request.peer = connection_.peer();
+  head.request.tls = connection_.is_tls();
+  if (!parsed) {
+    if (head.size > 0) unhandled().head_lines = worker_->handler.head_lines(head.request);
     refuse(parsed.error());
     return false;
   }
@@ -97,8 +101,6 @@ bool ServerHttp::take_request(InputBuffer& input) {
     head_scanned_ = static_cast<std::uint32_t>(input.size());
     return false;
   }
-  head.request.peer = connection_.peer();
-  head.request.tls = connection_.is_tls();
 
   std::string all;
   const std::string_view coding = head.request.list(KnownHeader::content_encoding, all);
@@ -248,9 +250,10 @@ bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& i
                           input.size() >= head.size + head.content_length &&
                           !handler.prepares_body(head.request, head.content_length);
   if (!is_at_hand) {
+    unhandled().head_lines = handler.head_lines(head.request);
     std::unique_ptr<HeadVerdict> verdict = handler.judge(head.request);
     const bool is_refused = verdict != nullptr && !verdict->admits_body();
-    if (verdict != nullptr) unhandled().verdict = std::move(verdict);
+    unhandled().verdict = std::move(verdict);
     if (is_refused) return false;
   }
   return is_coded || !handler.streams_body(head.request);
@@ -349,6 +352,8 @@ void ServerHttp::refuse(const Error& error) {
   const bool client_error = error.code < 500;
   ServerCounters::add(worker_->counters.responses[client_error ? 3 : 4]);
   std::string& out = connection_.output();
+  std::string_view lines;
+  if (unhandled_ != nullptr) lines = unhandled_->head_lines;
   append_reply_head(out, {.status = error.code,
                           .content_type = "text/plain; charset=utf-8",
                           .content_length = error.message.size() + 1,
@@ -356,7 +361,8 @@ void ServerHttp::refuse(const Error& error) {
                           .minor_version = 1,
                           .gzip = false,
                           .date = worker_->date(),
-                          .extra = {}});
+                          .extra = {},
+                          .lines = lines});
   // Nor is there content in an error to HEAD (RFC 9110, section 9.3.2).
   if (!request_begun_ || !is_head_) out.append(error.message).push_back('\n');
   connection_.added();

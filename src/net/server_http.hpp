@@ -82,6 +82,7 @@ class ServerHttp final : private ConnectionProtocol {
   /// What few requests have before they are handled.
   struct Unhandled {
     std::unique_ptr<HeadVerdict> verdict;
+    std::string head_lines;  // of a refusal
     std::unique_ptr<CollectedBody> collected;
     std::unique_ptr<CodedBody> coded;
     std::unique_ptr<Preparation> preparation;

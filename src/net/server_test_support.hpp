@@ -138,6 +138,9 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override {
     return judges ? judges(head) : nullptr;
   }
+  [[nodiscard]] std::string head_lines(const HttpRequest& head) const override {
+    return lines_of ? lines_of(head) : std::string();
+  }
 
   /// Turns the loop until `done`, for at most ten seconds.
   bool until(const std::function<bool()>& done) {
@@ -178,6 +181,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   std::function<void(const HttpRequest&, HttpExchangePtr)> handle;
   std::function<bool(const HttpRequest&)> streams;
   std::function<std::unique_ptr<HeadVerdict>(const HttpRequest&)> judges;
+  std::function<std::string(const HttpRequest&)> lines_of;
   std::unique_ptr<HttpServer> server;
   std::uint16_t port = 0;
 };

@@ -48,6 +48,7 @@ class EndpointTest : public ServerTest {
     };
     streams = [this](const HttpRequest& head) { return endpoint->streams_body(head); };
     judges = [this](const HttpRequest& head) { return endpoint->judge(head); };
+    lines_of = [this](const HttpRequest& head) { return endpoint->head_lines(head); };
   }
   void TearDown() override {
     calls.clear();

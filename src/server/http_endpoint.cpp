@@ -140,6 +140,12 @@ struct Verdict final : HeadVerdict {
   std::optional<Admission> admitted = {};
 };
 
+/// The header lines with which the page that sent `request` may read the reply, whatever that says.
+std::string lines_for_page(const HttpRequest& request) {
+  return "Access-Control-Allow-Origin: " + std::string(request.header(KnownHeader::origin)) +
+         "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Mcp-Session-Id\r\n";
+}
+
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Service& service, Options options)
@@ -172,6 +178,11 @@ std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
   return std::make_unique<Verdict>(admission_.admit(head));
 }
 
+std::string HttpEndpoint::head_lines(const HttpRequest& head) const {
+  const bool is_of_page = head.has(KnownHeader::origin) && !admission_.refusal_of_sender(head);
+  return is_of_page ? lines_for_page(head) : std::string();
+}
+
 bool HttpEndpoint::streams_body(const HttpRequest& head) const {
   return head.method == Method::post && head.path == "/mcp" && has_lines(head);
 }
@@ -182,13 +193,7 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
     refuse(*exchange, *refused);
     return;
   }
-  const std::string_view origin = request.header(KnownHeader::origin);
-  if (origin.data() != nullptr) {
-    // Whatever the reply says, the page may read it.
-    exchange->set_head_lines("Access-Control-Allow-Origin: " + std::string(origin) +
-                             "\r\nVary: Origin\r\n"
-                             "Access-Control-Expose-Headers: Mcp-Session-Id\r\n");
-  }
+  if (request.has(KnownHeader::origin)) exchange->set_head_lines(lines_for_page(request));
   auto* const verdict = static_cast<Verdict*>(request.verdict);
   std::expected<HttpAdmission::Admitted, HttpRefusal> admitted =
       verdict == nullptr || !verdict->admitted ? admission_.admit(request)

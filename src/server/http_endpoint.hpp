@@ -30,6 +30,7 @@ class HttpEndpoint final : public HttpHandler {
 
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override;
   std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override;
+  [[nodiscard]] std::string head_lines(const HttpRequest& head) const override;
   [[nodiscard]] bool prepares_body(const HttpRequest& head, std::size_t size) const override;
   std::unique_ptr<PreparedBody> prepare(const HttpRequest& head, std::string body,
                                         Executor::Task ready) override;

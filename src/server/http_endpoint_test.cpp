@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "server/endpoint_test_support.hpp"
 #include "server/server_test_support.hpp"
@@ -240,6 +241,42 @@ TEST_F(HttpEndpointTest, RefusesOnTheHeadAlone) {
   }
   EXPECT_THAT(ask_head("POST /mcp", host + key + whole + "Content-Encoding: br\r\n"),
               HasSubstr(" 415 "));
+}
+
+// A page can read it then: also what is refused before the endpoint is asked.
+TEST_F(HttpEndpointTest, EveryRefusalNamesTheOrigin) {
+  MemoryBudget none(1U << 10U);
+  options.memory = &none;
+  const std::string start = "POST /mcp HTTP/1.1\r\nHost: test\r\nOrigin: ";
+  const std::string chunks = "Transfer-Encoding: chunked\r\n\r\n";
+  for (const auto& [fields, body, status] :
+       {std::tuple{std::string("Content-Length: 5000000\r\n\r\n"), "", " 413 "},
+        {"Content-Length: x\r\n\r\n", "", " 400 "},
+        {"Expect: more\r\n\r\n", "", " 417 "},
+        {"Content-Length: 1\r\nContent-Encoding: br\r\n\r\n", "", " 415 "},
+        {chunks, "nonsense\r\n", " 400 "},
+        {chunks, "500000\r\n", " 413 "},
+        {"Content-Length: 1000000\r\n\r\n", "much", " 503 "},
+        {"Content-Length: 2\r\n\r\n", "x", " 408 "}}) {
+    for (const std::string origin : {"https://app.example", "https://evil.example"}) {
+      Peer peer = connect_to_endpoint();
+      peer.send(std::string(start).append(origin).append("\r\n").append(fields));
+      peer.send(body == std::string_view("much") ? std::string(100'000, 'x') : body);
+      if (status == std::string_view(" 408 ")) {
+        settle();
+        pass(options.request_timeout);
+      }
+      ASSERT_TRUE(peer.expect_end()) << fields;
+      if (origin == "https://evil.example") {
+        EXPECT_THAT(peer.received, Not(HasSubstr("Access-Control"))) << fields;
+        continue;
+      }
+      EXPECT_THAT(peer.received, HasSubstr(status)) << fields;
+      EXPECT_THAT(peer.received,
+                  HasSubstr("\r\nAccess-Control-Allow-Origin: https://app.example\r\n"))
+          << fields;
+    }
+  }
 }
 
 TEST_F(HttpEndpointTest, AnUnknownPathIsNotFoundWhateverTheMethod) {
