@@ -116,12 +116,9 @@ void ChunkStream::abandon(const Error& error) {
 void ChunkStream::poll_from(Seq seq) {
   if (!listed_) return;
   touch();
-  poller_ = Poller::active;
-  if (seq > poller_at_) {
-    poller_at_ = std::min(seq, next());
-    poller_moved_ = true;
-  }
-  departed_at_ = poller_at_;
+  const bool is_new = std::exchange(poller_, Poller::active) != Poller::active;
+  if (seq > absent_at_) poller_moved_ = true;
+  if (is_new || seq > absent_at_) absent_at_ = std::min(seq, next());
   manager_->place(*this);
   // What a reader that was cut off may come back for stays, within the retained bytes.
   if (!interrupted_) log_.release_below(hold());
@@ -222,14 +219,41 @@ void ChunkStream::queue() {
   if (listed_ && !std::exchange(queued_, true)) manager_->schedule_flush(shared_from_this());
 }
 
+class ChunkStream::Round {
+ public:
+  /// `readers`: those to be told, of whom those that go are blanked; null if it is only one.
+  Round(ChunkStream& stream, std::vector<Cursor*>* readers)
+      : stream_(stream), readers_(readers), outer_(std::exchange(stream.manager_->rounds_, this)) {
+    stream_.telling_ = true;
+  }
+  ~Round() {
+    stream_.telling_ = false;
+    stream_.manager_->rounds_ = outer_;
+  }
+  Round(const Round&) = delete;
+  Round& operator=(const Round&) = delete;
+
+  static void leave(const ChunkStream& stream, const Cursor& reader) {
+    for (Round* round = stream.manager_->rounds_; round != nullptr; round = round->outer_) {
+      if (&round->stream_ != &stream || round->readers_ == nullptr) continue;
+      std::ranges::replace(*round->readers_, &reader, nullptr);
+    }
+  }
+
+ private:
+  ChunkStream& stream_;
+  std::vector<Cursor*>* readers_;
+  Round* outer_;
+};
+
 void ChunkStream::notify_cursors() {
   if (telling_) return;
   dirty_ = false;
   if (cursors_ == nullptr) return;
   // The manager keeps what is queued, until it flushes it.
   const std::shared_ptr<ChunkStream> keep = queued_ ? nullptr : shared_from_this();
-  telling_ = true;
   if (cursors_->next_ == nullptr) {
+    const Round round(*this, nullptr);
     cursors_->on_chunks();
   } else {
     // Cursors may come and go while one is told: walk a copy, in which detach() blanks its own.
@@ -238,15 +262,15 @@ void ChunkStream::notify_cursors() {
     for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
       walk.push_back(cursor);
     }
-    walk_ = &walk;
-    for (std::size_t i = 0; i < walk.size(); ++i) {
-      if (walk[i] != nullptr) walk[i]->on_chunks();
+    {
+      const Round round(*this, &walk);
+      for (std::size_t i = 0; i < walk.size(); ++i) {
+        if (walk[i] != nullptr) walk[i]->on_chunks();
+      }
     }
-    walk_ = nullptr;
     walk.clear();
     walk.swap(manager_->cursor_walk());
   }
-  telling_ = false;
   queue();
 }
 
@@ -267,11 +291,7 @@ void ChunkStream::settle() {
 
 Seq ChunkStream::hold() const {
   Seq lowest = next();
-  if (poller_ != Poller::none) {
-    lowest = poller_at_;
-  } else if (cursors_ == nullptr) {
-    lowest = departed_at_;
-  }
+  if (poller_ != Poller::none || cursors_ == nullptr) lowest = absent_at_;
   for (const Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
     lowest = std::min(lowest, cursor->held());
   }
@@ -348,7 +368,7 @@ void ChunkStream::on_stall() {
     if (lowest == next() || drop_stalled(lowest, error) == 0) break;
     if (ended()) return;
     dropped = true;
-    departed_at_ = lowest;
+    if (poller_ == Poller::none) absent_at_ = lowest;
     manager_->place(*this);
     make_room();
     if (roomy()) break;
@@ -364,7 +384,7 @@ void ChunkStream::on_stall() {
 
 std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {
   std::size_t dropped = 0;
-  if (poller_ != Poller::none && poller_at_ == lowest && !poller_moved_) {
+  if (poller_ != Poller::none && absent_at_ == lowest && !poller_moved_) {
     poller_ = Poller::none;
     ++dropped;
   }
@@ -373,17 +393,16 @@ std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {
   for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
     if (cursor->held() == lowest && !cursor->moved_) stalled.push_back(cursor);
   }
-  telling_ = true;
-  walk_ = &stalled;
-  for (std::size_t i = 0; i < stalled.size(); ++i) {
-    Cursor* const cursor = stalled[i];
-    if (cursor == nullptr) continue;
-    ++dropped;
-    cursor->detach();
-    cursor->on_dropped(error);
+  {
+    const Round round(*this, &stalled);
+    for (std::size_t i = 0; i < stalled.size(); ++i) {
+      Cursor* const cursor = stalled[i];
+      if (cursor == nullptr) continue;
+      ++dropped;
+      cursor->detach();
+      cursor->on_dropped(error);
+    }
   }
-  walk_ = nullptr;
-  telling_ = false;
   manager_->counters().stalled_readers += dropped;
   return dropped;
 }
@@ -421,10 +440,10 @@ void Cursor::detach() {
   *link_ = next_;
   if (next_ != nullptr) next_->link_ = link_;
   next_ = nullptr;
-  if (stream->walk_ != nullptr) std::ranges::replace(*stream->walk_, this, nullptr);
+  if (stream->telling_) ChunkStream::Round::leave(*stream, *this);
   if (!stream->listed_) return;
   if (stream->cursors_ == nullptr) {
-    stream->departed_at_ = held();
+    if (stream->poller_ == ChunkStream::Poller::none) stream->absent_at_ = held();
     stream->manager_->place(*stream);
   }
   stream->touch();

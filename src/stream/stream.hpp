@@ -199,6 +199,9 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// Whether nobody would miss the stream: a reader has had all of it and none is at it.
   [[nodiscard]] bool evictable() const;
 
+  /// Readers are being told something.
+  class Round;
+
   /// What is known once the stream has ended.
   struct Ending {
     std::string trailer;
@@ -215,8 +218,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
 
   StreamManager* manager_;
   StreamProducer* producer_ = nullptr;
-  Cursor* cursors_ = nullptr;             // intrusive list
-  std::vector<Cursor*>* walk_ = nullptr;  // the round of readers being told, if there are several
+  Cursor* cursors_ = nullptr;  // intrusive list
   StreamId id_;
   StreamState state_ = StreamState::initializing;
   Poller poller_;
@@ -225,7 +227,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   bool dirty_ = false;         // the readers have not been told of everything
   bool queued_ = false;        // in the manager's list of streams to flush
   bool interrupted_ = false;   // a reader was cut off before the end and may come back
-  bool telling_ = false;       // readers are being told something, which nests no further
+  bool telling_ = false;       // there is a Round, which nests no further
   bool paused_ = false;
   bool awaits_memory_ = false;  // in the manager's list of streams to wake when there is some
   bool cancelled_ = false;
@@ -234,8 +236,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   bool yields_ = false;  // among those that may have memory to give
   const bool is_private_;
   std::int8_t priority_;
-  Seq poller_at_ = 0;    // what the poller has acknowledged
-  Seq departed_at_ = 0;  // where the last reader stood when it left
+  /// What the poller has acknowledged; without one, where the last reader stood when it left.
+  Seq absent_at_ = 0;
   ChunkLog log_;
   std::string principal_;
   const char* method_;

@@ -192,6 +192,7 @@ class StreamManager {
   std::vector<std::shared_ptr<ChunkStream>> to_flush_;
   std::vector<std::weak_ptr<ChunkStream>> await_memory_;
   std::vector<Cursor*> cursor_walk_;
+  ChunkStream::Round* rounds_ = nullptr;  // those on the stack, the innermost first
   std::string scratch_;
   std::string block_scratch_;
   Executor::TimerId sweep_timer_ = 0;
