@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,8 +16,10 @@ class Bytes {
  public:
   Bytes() = default;
   /// Takes over `data`, or leaves it as it is and throws std::bad_alloc.
-  explicit Bytes(std::string&& data)
-      : block_(new Block{.references = {1}, .data = std::move(data)}) {}
+  explicit Bytes(std::string&& data) : Bytes(std::move(data), nullptr) {}
+  /// The same; `with` goes when the bytes do, on whatever thread that is.
+  Bytes(std::string&& data, std::shared_ptr<void> with)
+      : block_(new Block{.references = {1}, .data = std::move(data), .with = std::move(with)}) {}
   Bytes(const Bytes& other) : block_(other.block_) {
     if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
   }
@@ -41,6 +44,7 @@ class Bytes {
   struct Block {
     std::atomic<std::uint32_t> references;
     std::string data;
+    std::shared_ptr<void> with;
   };
   Block* block_ = nullptr;
 };

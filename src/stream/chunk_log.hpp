@@ -53,6 +53,7 @@ class ChunkLog {
   void clear();
 
   [[nodiscard]] MemoryShare& share() const { return *share_; }
+  [[nodiscard]] const std::shared_ptr<MemoryShare>& share_handle() const { return share_; }
 
   /// The oldest kept chunk; equal to next() when none is kept.
   [[nodiscard]] Seq first() const { return first_; }

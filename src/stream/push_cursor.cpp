@@ -58,9 +58,12 @@ void PushCursor::on_chunks() {
     {
       Writing writing(*this);
       bool more = false;
+      Bytes shared;
       if (shareable_ && window_ == 0 && source.has_several_readers()) {
-        const Bytes block = source.encoded(*encoder_, position(), kBlockBytes, reached);
-        more = sink_->write(block);
+        shared = source.encoded(*encoder_, position(), kBlockBytes, reached);
+      }
+      if (!shared.empty()) {
+        more = sink_->write(shared);
       } else {
         std::string& block = source.block_scratch();
         reached = source.encode(block, *encoder_, position(), limit, kBlockBytes);

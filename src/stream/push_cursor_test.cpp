@@ -213,6 +213,58 @@ TEST_F(PushCursorTest, SharesOneBlockAmongReadersAtTheSamePlace) {
   }
 }
 
+TEST_F(PushCursorTest, WhatReadersStillHoldOfABlockCountsOnce) {
+  /// A reader that has taken a block and not sent it on.
+  class Holding final : public BlockSink {
+   public:
+    explicit Holding(std::vector<Bytes>& held) : held_(&held) {}
+    bool write(std::string_view /*block*/) override { return true; }
+    bool write(const Bytes& block) override {
+      held_->push_back(block);
+      return true;
+    }
+    void finish() override {}
+    void drop(const Error& /*error*/) override {}
+
+   private:
+    std::vector<Bytes>* held_;
+  };
+  std::vector<Bytes> held;
+  std::vector<std::unique_ptr<PushCursor>> cursors;
+  for (int i = 0; i < 20; ++i) {
+    cursors.push_back(std::make_unique<PushCursor>(stream, encoder, std::make_unique<Holding>(held),
+                                                   PushCursor::Options()));
+    cursors.back()->resume();
+  }
+  stream->append(ChunkKind::text, std::string(100'000, 'x'));
+  bench.executor.run();
+  ASSERT_EQ(held.size(), 20U);
+  cursors.clear();
+  bench.streams->discard(*stream);
+  EXPECT_GE(bench.policy.budget.used(), 100'000U);
+  EXPECT_LT(bench.policy.budget.used(), 300'000U);
+  held.resize(1);
+  EXPECT_GE(bench.policy.budget.used(), 100'000U);
+  held.clear();
+  EXPECT_EQ(bench.policy.budget.used(), 0U);
+}
+
+TEST_F(PushCursorTest, SharesNothingForWhichThereIsNoMemory) {
+  const auto other_written = std::make_shared<Written>();
+  const auto one = attach(written);
+  const auto two = attach(other_written);
+  one->resume();
+  two->resume();
+  stream->append(ChunkKind::text, std::string(1000, 'x'));
+  const std::size_t free = bench.policy.budget.limit() - bench.policy.budget.used();
+  ASSERT_TRUE(bench.policy.budget.try_acquire(free));
+  bench.executor.run();
+  EXPECT_EQ(written->text, "[0]" + std::string(1000, 'x'));
+  EXPECT_EQ(other_written->text, written->text);
+  EXPECT_TRUE(written->shared.empty());
+  bench.policy.budget.release(free);
+}
+
 TEST_F(PushCursorTest, SharesNothingIfItMayNot) {
   PushCursor::Options options;
   options.shareable = false;

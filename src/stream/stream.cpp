@@ -162,7 +162,9 @@ Bytes ChunkStream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t ma
     std::string text;
     shared_->next = encode(text, encoder, from, next(), max_bytes);
     encoder.seal(text);
-    shared_->bytes = Bytes(std::move(text));
+    auto hold = std::make_shared<MemoryHold>(log_.share_handle());
+    if (!hold->add(text.capacity())) return {};
+    shared_->bytes = Bytes(std::move(text), std::move(hold));
     shared_->encoder = &encoder;
     shared_->from = from;
   }

@@ -125,7 +125,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// it had already ended.
   bool cancel();
   /// The chunks from `from` on in `encoder`'s form, about `max_bytes` of them, shared by readers
-  /// at the same place within one turn. Sets `next` to the first chunk not in it.
+  /// at the same place within one turn. Sets `next` to the first chunk not in it. They count as
+  /// memory of the stream's client until the last reader lets go of them; empty if there is none.
   Bytes encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_bytes, Seq& next);
   /// Appends the chunks in [from, limit) to `out`, stopping after about `max_bytes`. Returns the
   /// first chunk not appended.
