@@ -184,8 +184,8 @@ void Connection::resume_later() {
 }
 
 void Connection::switch_to(ConnectionProtocolPtr protocol) {
-  // The one before may be on the stack.
-  worker_->release_later([before = std::exchange(protocol_, std::move(protocol))] {});
+  protocol_before_ = std::exchange(protocol_, std::move(protocol));
+  worker_->loop.at_turn_end(*this);
 }
 
 // --- output ------------------------------------------------------------------------------------
@@ -200,6 +200,7 @@ void Connection::on_turn_end() {
 /// True if it goes on with another worker, whose loop may have it by now.
 bool Connection::end_turn() {
   // Nothing of this connection is on the stack here.
+  protocol_before_ = nullptr;
   flush();
   notify_drain();
   if (next_worker_ != ConnectionWorker::kNone && move()) return true;
@@ -478,6 +479,7 @@ void Connection::tear_down() {
   // Nothing is left to be lost.
   static_cast<void>(input_.settle());
   worker_->remove(*this);
+  protocol_before_ = nullptr;
   const ConnectionProtocolPtr protocol = std::move(protocol_);
   guarded([&protocol] { protocol->on_end(); });
 }

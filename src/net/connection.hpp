@@ -164,6 +164,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   Connection* previous_ = nullptr;
   Connection* next_ = nullptr;
   ConnectionProtocolPtr protocol_;
+  ConnectionProtocolPtr protocol_before_;  // may be on the stack
   InputBuffer input_;
   OutputStage output_;
 
