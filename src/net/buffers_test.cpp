@@ -107,6 +107,19 @@ TEST(InputBuffer, DrawsWhatIsLargeOnTheBudget) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
+TEST(InputBuffer, ALongMessageLeavesNothingCountedBehind) {
+  MemoryBudget budget(std::size_t{1} << 20U);
+  BufferPool pool(&budget);
+  InputBuffer input(pool);
+  fill(input, std::string(200'000, 'x'));
+  EXPECT_TRUE(input.settle());
+  EXPECT_GE(budget.used(), 200'000U);
+  input.consume(199'999);
+  EXPECT_TRUE(input.settle());
+  EXPECT_EQ(input.view(), "x");
+  EXPECT_EQ(budget.used(), 0U);
+}
+
 TEST(InputBuffer, SaysWhenWhatIsLeftCannotBeKept) {
   MemoryBudget budget(0);
   BufferPool pool(&budget);

@@ -96,6 +96,7 @@ bool InputBuffer::own(std::size_t capacity) {
   if (capacity <= BufferPool::kInputSize) {
     capacity = BufferPool::kInputSize;
     larger = pool_->take_input();
+    unread.share.release(pool_->budget());
   } else {
     if (!unread.share.hold(pool_->budget(), capacity)) return false;
     larger.reset(new char[capacity]);

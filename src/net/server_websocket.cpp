@@ -38,6 +38,7 @@ bool ServerWebSocket::wants_input(const InputBuffer& /*input*/) const {
 }
 
 bool ServerWebSocket::on_input(InputBuffer& input) {
+  if (input_paused_) return false;
   if (!input.empty()) {
     heard_at_ = connection_->worker().coarse_now();
     unanswered_pings_ = 0;
@@ -105,14 +106,18 @@ void ServerWebSocket::tell_closed(int code) {
 
 /// Pings an idle peer and gives up a silent one.
 void ServerWebSocket::on_tick(TimePoint now) {
+  // A peer that does not read is not read from: neither its pongs are seen, nor the rest of a
+  // message.
+  if (connection_->is_output_full()) {
+    heard_at_ = now;
+    if (partial_at_ != TimePoint{}) partial_at_ = now;
+  }
   if (!close_sent_ && partial_at_ != TimePoint{} && now - partial_at_ >= server_->request_timeout) {
     connection_->note_timeout("a message");
     close(kPolicyViolation, "The message took too long to arrive");
     end();
     return;
   }
-  // A peer that does not read is not read from: its pongs are not seen.
-  if (connection_->is_output_full()) heard_at_ = now;
   const Duration interval = server_->ping_interval;
   bool is_dead = close_sent_ && now - close_sent_at_ >= kCloseTimeout;
   if (!close_sent_ && interval != Duration{} &&

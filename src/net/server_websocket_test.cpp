@@ -186,6 +186,38 @@ TEST_F(ServerWebSocketTest, AHandlerMayTakeItsTimeForAMessage) {
   EXPECT_THAT(events, ElementsAre("text a", "text b", "text c"));
 }
 
+TEST_F(ServerWebSocketTest, NothingElseIsTakenMeanwhileForWhateverReasonTheConnectionGoesOn) {
+  pauses = true;
+  Peer peer = open();
+  peer.send(client_frame(WebSocketOpcode::text, "a") + client_frame(WebSocketOpcode::text, "b"));
+  ASSERT_TRUE(until([&] { return !events.empty(); }));
+  const Bytes block(unmasked(WebSocketOpcode::text, std::string(10'000, 'w')));
+  while (session->send_frames(block)) session->flush();
+  ASSERT_TRUE(until([&] {
+    peer.receive();
+    return events.size() > 1;
+  }));
+  for (int i = 0; i < 10; ++i) loop.poll();
+  EXPECT_THAT(events, ElementsAre("text a", "drain"));
+}
+
+TEST_F(ServerWebSocketTest, APartOfAMessageIsNotLateWhileThePeerIsNotReadFrom) {
+  options.request_timeout = 2s;
+  Peer peer = open();
+  const std::string frame = client_frame(WebSocketOpcode::text, std::string(1000, 'x'));
+  peer.send(frame.substr(0, 100));
+  settle();
+  const Bytes block(unmasked(WebSocketOpcode::text, std::string(10'000, 'w')));
+  while (session->send_frames(block)) session->flush();
+  peer.send(frame.substr(100));
+  for (int i = 0; i < 5; ++i) pass(1s);
+  ASSERT_TRUE(until([&] {
+    peer.receive();
+    return events.size() > 1 || peer.ended;
+  }));
+  EXPECT_THAT(events, ElementsAre("drain", "text " + std::string(1000, 'x')));
+}
+
 TEST_F(ServerWebSocketTest, CarriesMessagesBothWays) {
   Peer peer = open();
   peer.send(client_frame(WebSocketOpcode::text, "hello") + client_frame(WebSocketOpcode::text, ""));

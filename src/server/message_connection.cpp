@@ -1,5 +1,6 @@
 #include "server/message_connection.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -183,9 +184,9 @@ bool MessageConnection::on_message(std::string_view text, Executor::Task& handle
     handle_later(std::string(text), std::move(handled));
     return false;
   }
-  handle(text, nullptr);
-  if (unhandled_ == nullptr) return true;
-  unhandled_->handled = std::move(handled);
+  const UnhandledPtr unhandled = handle(text, nullptr);
+  if (unhandled == nullptr) return true;
+  unhandled->handled = std::move(handled);
   return false;
 }
 
@@ -195,33 +196,37 @@ bool MessageConnection::on_kept_message(std::string text, Executor::Task& handle
   return false;
 }
 
-void MessageConnection::handle(std::string_view text, LongMessage* parsed) {
+MessageConnection::UnhandledPtr MessageConnection::handle(std::string_view text,
+                                                          LongMessage* parsed) {
   std::string response;
-  if (is_batch(text)) {
-    handle_batch(text, parsed, response);
-  } else {
-    handle(parsed != nullptr ? parsed->message() : service_->parser.parse(text), response);
-  }
+  UnhandledPtr unhandled =
+      is_batch(text)
+          ? handle_batch(text, parsed, response)
+          : handle(parsed != nullptr ? parsed->message() : service_->parser.parse(text), response);
   if (!response.empty()) send(response);
   service_->trim();
+  return unhandled;
 }
 
-void MessageConnection::handle_batch(std::string_view text, LongMessage* parsed,
-                                     std::string& response) {
-  Executor::Task handled = [this] { go_on(); };
+MessageConnection::UnhandledPtr MessageConnection::handle_batch(std::string_view text,
+                                                                LongMessage* parsed,
+                                                                std::string& response) {
+  auto unhandled = std::make_shared<Unhandled>();
+  Executor::Task handled = [this, unhandled] { go_on(unhandled); };
   sluice::handle_batch(
       text, parsed, nullptr, *service_, *this, SharedReply::Form::array,
       [this](const Message& message, const MirroredHeaders* /*headers*/, Caller& caller,
              std::string& out) { return dispatch_batched(message, caller, out); },
       handled, response);
-  if (!handled) unhandled_ = std::make_unique<Unhandled>();
+  // Taken: it will be handled in parts.
+  return handled ? nullptr : std::move(unhandled);
 }
 
 /// What held up other messages has been handled.
-void MessageConnection::go_on() {
-  service_->streams.executor().post([weak = weak_from_this(), waited = std::move(unhandled_)] {
+void MessageConnection::go_on(UnhandledPtr handled) {
+  service_->streams.executor().post([weak = weak_from_this(), message = std::move(handled)] {
     const auto self = weak.lock();
-    if (self != nullptr && self->output_ != nullptr && waited->handled) waited->handled();
+    if (self != nullptr && self->output_ != nullptr && message->handled) message->handled();
   });
 }
 
@@ -237,18 +242,18 @@ void MessageConnection::handle_long(std::list<Later>::iterator at) {
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
   Later later = std::move(*at);
   later_->erase(at);
-  handle(later.message->text(), later.message.get());
+  const UnhandledPtr unhandled = handle(later.message->text(), later.message.get());
   later.message = nullptr;
-  if (unhandled_ == nullptr) {
+  if (unhandled == nullptr) {
     later.handled();
   } else {
-    unhandled_->handled = std::move(later.handled);
+    unhandled->handled = std::move(later.handled);
   }
   check_idle();
 }
 
-void MessageConnection::handle(const std::expected<Message, MessageError>& message,
-                               std::string& response) {
+MessageConnection::UnhandledPtr MessageConnection::handle(
+    const std::expected<Message, MessageError>& message, std::string& response) {
   if (!message) {
     Dispatcher::reject(message.error(), response);
   } else if (is_cancellation(*message)) {
@@ -257,9 +262,10 @@ void MessageConnection::handle(const std::expected<Message, MessageError>& messa
     const Outcome outcome = service_->dispatcher.dispatch(*message, nullptr, *this, response);
     // What comes behind it belongs to its session.
     if (outcome.kind == Outcome::Kind::pending && message->method == "initialize") {
-      unhandled_ = std::make_unique<Unhandled>(message->id);
+      return initializing_.emplace_back(std::make_shared<Unhandled>(message->id));
     }
   }
+  return nullptr;
 }
 
 /// What is pushed follows its reply, so what starts to push cannot be answered with others.
@@ -305,7 +311,7 @@ void MessageConnection::on_drain() {
 void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
-  unhandled_ = nullptr;
+  initializing_.clear();
   later_ = nullptr;
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
@@ -377,7 +383,11 @@ void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
 
 void MessageConnection::forget(const RequestId& id) {
   pending_.erase(id);
-  if (unhandled_ != nullptr && id == unhandled_->id) go_on();
+  const auto waited = std::ranges::find(initializing_, id, &Unhandled::id);
+  if (waited != initializing_.end()) {
+    go_on(std::move(*waited));
+    initializing_.erase(waited);
+  }
   check_idle();
 }
 

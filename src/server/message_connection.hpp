@@ -89,11 +89,13 @@ class MessageConnection final : public Caller,
   class Channel;
   class StreamSink;
 
-  /// What holds up the messages behind it: an initialize that waits for its answer, or a batch.
+  /// A message that is handled later: an initialize that waits for its answer, or a batch.
   struct Unhandled {
     RequestId id = {};  // of an initialize
     Executor::Task handled = {};
   };
+  using UnhandledPtr = std::shared_ptr<Unhandled>;
+
   /// A long message that is not handled yet.
   struct Later {
     std::unique_ptr<LongMessage> message;
@@ -102,10 +104,10 @@ class MessageConnection final : public Caller,
 
   void handle_later(std::string text, Executor::Task handled);
   void handle_long(std::list<Later>::iterator at);
-  void handle(std::string_view text, LongMessage* parsed);
-  void handle_batch(std::string_view text, LongMessage* parsed, std::string& response);
-  void go_on();
-  void handle(const std::expected<Message, MessageError>& message, std::string& response);
+  UnhandledPtr handle(std::string_view text, LongMessage* parsed);
+  UnhandledPtr handle_batch(std::string_view text, LongMessage* parsed, std::string& response);
+  void go_on(UnhandledPtr handled);
+  UnhandledPtr handle(const std::expected<Message, MessageError>& message, std::string& response);
   Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
   [[nodiscard]] bool pushes(const Message& message) const;
   bool handle_notification(const Message& message);
@@ -137,7 +139,7 @@ class MessageConnection final : public Caller,
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::weak_ptr<Agreement> agreement_;                    // which has it
   std::unique_ptr<std::list<Later>> later_;               // null before the first
-  std::unique_ptr<Unhandled> unhandled_;                  // null if nothing waits
+  std::vector<UnhandledPtr> initializing_;                // each with an unanswered request
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;

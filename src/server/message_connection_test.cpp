@@ -118,11 +118,18 @@ TEST_F(MessageConnectionTest, WhatComesBehindABatchThatTakesTurnsWaits) {
   EXPECT_EQ(parse_json(output.messages[1]).value().as_array().size(), 3U);
   EXPECT_TRUE(say(ping("4")));
 
+  // Those of HTTP with SSE come on several connections.
+  EXPECT_FALSE(say(batch));
+  EXPECT_FALSE(say(batch));
+  bench.run_all();
+  EXPECT_EQ(handled, 3);
+  EXPECT_EQ(output.messages.size(), 5U);
+
   // One that goes meanwhile is not told.
   EXPECT_FALSE(say(batch));
   connection->on_close();
   bench.run_all();
-  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(handled, 3);
 }
 
 TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
