@@ -10,6 +10,7 @@ namespace sluice {
 /// Connections that are open: of a server, or of one client among those of a server. Thread-safe.
 struct ConnectionCount {
   std::atomic<std::size_t> open = 0;
+  std::atomic<std::size_t> handshakes = 0;          // bytes that TLS handshakes under way take
   const std::shared_ptr<ConnectionCount> all = {};  // which counts them too, or null
 };
 
@@ -33,6 +34,23 @@ class ConnectionTicket {
   ~ConnectionTicket() {
     for (ConnectionCount* each = count_.get(); each != nullptr; each = each->all.get()) {
       each->open.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+
+  /// Takes `bytes` of the `most` that all handshakes under way may have, for one of this
+  /// connection. False: its client has as much as is free already, which alone is half.
+  [[nodiscard]] bool take_for_handshake(std::size_t bytes, std::size_t most) {
+    if (count_ == nullptr) return true;
+    const ConnectionCount& all = count_->all == nullptr ? *count_ : *count_->all;
+    if (count_->handshakes.load() + all.handshakes.load() + bytes > most) return false;
+    for (ConnectionCount* each = count_.get(); each != nullptr; each = each->all.get()) {
+      each->handshakes.fetch_add(bytes);
+    }
+    return true;
+  }
+  void give_back_of_handshake(std::size_t bytes) {
+    for (ConnectionCount* each = count_.get(); each != nullptr; each = each->all.get()) {
+      each->handshakes.fetch_sub(bytes);
     }
   }
 

@@ -45,29 +45,37 @@ IoResult SocketConnection::read_tls(std::span<char> room) {
   return draw_handshake() ? result : IoResult{IoStatus::failed, 0};
 }
 
-/// Draws what the handshake holds on the memory of all connections. False if there is too little.
+/// Counts what the handshake holds among the buffers of all. False if its client has too many.
 bool SocketConnection::draw_handshake() {
   MemoryBudget* const budget = worker().buffers.budget();
   const bool awaits_hello = transport_.awaits_hello();
   std::uint32_t held = awaits_hello ? kAwaitedHello : kHandshake;
   if (is_established()) held = 0;
   if (budget == nullptr || held == drawn_) return true;
-  budget->release(std::exchange(drawn_, 0));
+  end_handshake();
   if (held == 0) return true;
-  // Some is left for those that are established, and for hellos that come whole.
+  // Whatever else holds memory, there is some for handshakes; of that, less for hellos that do not
+  // come whole.
   const std::size_t most = budget->limit() / (awaits_hello ? 4 : 2);
-  if (budget->used() <= most && budget->try_acquire(held)) {
+  if (ticket_.take_for_handshake(held, most)) {
+    budget->acquire_beyond_limit(held);
     drawn_ = held;
     return true;
   }
   static LogLimit limit;
   if (const auto left_out = limit.take()) {
-    log_warning("a TLS handshake is refused: there is too little memory left for buffers",
+    log_warning("a TLS handshake is refused: those under way take too much memory",
                 {{"limit", "http.max_total_buffers"},
                  {"peer", peer().to_string()},
                  {"left_out", *left_out}});
   }
   return false;
+}
+
+void SocketConnection::end_handshake() {
+  if (drawn_ == 0) return;
+  ticket_.give_back_of_handshake(drawn_);
+  worker().buffers.budget()->release(std::exchange(drawn_, 0));
 }
 
 IoResult SocketConnection::read_some(std::span<char> room) {
@@ -110,7 +118,7 @@ void SocketConnection::detach() {
 
 void SocketConnection::close() {
   socket_.close();
-  if (drawn_ != 0) worker().buffers.budget()->release(std::exchange(drawn_, 0));
+  end_handshake();
   const ConnectionTicket gone = std::move(ticket_);
 }
 

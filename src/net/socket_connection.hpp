@@ -33,9 +33,10 @@ class SocketConnection final : public Connection, private EventLoop::Watcher {
   void close() override;
 
   [[nodiscard]] bool draw_handshake();
+  void end_handshake();
 
   Descriptor socket_;
-  std::uint32_t drawn_ = 0;  // on the memory of all, for the handshake
+  std::uint32_t drawn_ = 0;  // bytes, for the handshake under way
   Transport transport_;
   ConnectionTicket ticket_;
 };

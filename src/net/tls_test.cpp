@@ -526,6 +526,11 @@ TEST_F(TlsConnectionTest, HandshakesDrawOnTheMemoryOfAll) {
   peers.clear();
   ASSERT_TRUE(run_until(loop, [&] { return memory.used() < used; }));
   EXPECT_EQ(bounded.stats().connections, 1U);
+  // Nor does what others hold keep them out.
+  const std::size_t free = memory.limit() - memory.used();
+  ASSERT_TRUE(memory.try_acquire(free));
+  EXPECT_EQ(get(url("https", "localhost"), {.insecure = true}), "hello");
+  memory.release(free);
 }
 
 TEST_F(TlsConnectionTest, CarriesLargeMessagesOverAWebSocket) {
