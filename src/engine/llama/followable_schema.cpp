@@ -106,7 +106,7 @@ class SchemaFollower {
     if (object == nullptr) return value;
     json::object out;
     for (const auto& [name, member] : *object) out.emplace(name, copy(member, name));
-    if (schemas_.contains(object)) follow(out);
+    if (schemas_.contains(object)) follow(out, *object);
     return out;
   }
   json::value copy(const json::value& value, std::string_view step) {
@@ -117,43 +117,48 @@ class SchemaFollower {
     return out;
   }
 
-  void follow(json::object& schema) {
-    merge_single(schema);
+  /// `original` is the schema before what is within it was followed.
+  void follow(json::object& schema, const json::object& original) {
+    const bool is_merged = merge_single(schema);
     // Behind a tuple, which has all of its items, nothing comes.
     if (const json::value* const items = schema.if_contains("items");
         items != nullptr && items->is_bool() && schema.contains("prefixItems")) {
       schema.erase("items");
     }
     if (!is_decided(schema)) {
-      if (has_type(schema, "string", true)) follow_pattern(schema);
+      // What was merged has been followed, and a pattern that is followed again is another.
+      if (!is_merged && has_type(schema, "string", true)) follow_pattern(schema);
       if (has_type(schema, "integer", false)) follow_bounds(schema);
     }
     if (what_ == Inexpressible::passed_over) return;
     if (const auto why = unfollowed_demand(schema, root_, effort_)) return pass_over(*why);
+    if (is_merged) return;
     for (const char* const keyword : {"const", "enum"}) {
-      if (schema.contains(keyword)) return follow_values(schema, keyword);
+      if (schema.contains(keyword)) return follow_values(schema, original, keyword);
     }
   }
 
-  /// An `allOf` of one that stands alone is that one. llama.cpp makes another of it.
-  static void merge_single(json::object& schema) {
+  /// An `allOf` of one that stands alone is that one. llama.cpp makes another of it. True if it was
+  /// one.
+  static bool merge_single(json::object& schema) {
     json::value* const all = schema.if_contains("allOf");
     if (all == nullptr || !all->is_array() || all->get_array().size() != 1 ||
         !all->get_array()[0].is_object() ||
         std::ranges::count_if(schema, [](const auto& each) { return is_demand(each.key()); }) > 1) {
-      return;
+      return false;
     }
     json::object one = std::move(all->get_array()[0].get_object());
     schema.erase("allOf");
     schema.insert(one.begin(), one.end());
+    return true;
   }
 
   /// Leaves the values that follow what stands beside them, of which the grammar knows nothing.
-  void follow_values(json::object& schema, std::string_view keyword) {
+  void follow_values(json::object& schema, const json::object& original, std::string_view keyword) {
     if (std::ranges::count_if(schema, [](const auto& each) { return is_demand(each.key()); }) < 2) {
       return;
     }
-    const Result<JsonSchema> compiled = JsonSchema::compile(schema);
+    const Result<JsonSchema> compiled = JsonSchema::compile(original);
     if (!compiled) return pass_over(compiled.error().message);
     const auto breaks = [&](const json::value& value) { return !compiled->validate(value); };
     json::value& values = schema.at(keyword);

@@ -307,6 +307,31 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
             R"(two alternatives of "oneOf", 0 and 1 from 0,)"},
            {R"({"oneOf":[{"const":1},{"const":1}]})", R"("oneOf")"},
            {R"({"oneOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]})", R"("oneOf")"},
+           {R"({"oneOf":[{"type":"string"},{"properties":{"a":{"type":"null"}}}]})", R"("oneOf")"},
+           {R"({"oneOf":[{"properties":{"a":{"type":"null"}},"required":["a"]},{"type":"null"}]})",
+            R"("oneOf")"},
+           {R"({"oneOf":[{"type":"string"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"maxItems":2,)"
+            R"("items":{"type":"null"}}}})",
+            R"("oneOf")"},
+           {R"({"oneOf":[{"type":"integer"},{"anyOf":[{"type":"null"},{"minLength":2}]}]})",
+            R"("oneOf")"},
+           {R"({"oneOf":[{"const":{"k":1},"properties":{"a":{}}},)"
+            R"({"properties":{"k":{"type":"integer"}},"required":["k"]}]})",
+            R"("oneOf")"},
+           {R"({"oneOf":[{"const":1},{"const":1.0}]})", R"("oneOf")"},
+           {R"({"oneOf":[{"enum":[[1],"a"]},{"enum":[[1.0],"b"]}]})", R"("oneOf")"},
+           {R"({"items":{"properties":{"*":{"type":"null"}}}})",
+            R"(at #/items: a property "*" is not supported)"},
+           {R"({"type":"object","properties":{"*":{"type":"null"}},"required":["*"],)"
+            R"("additionalProperties":{"type":"integer"}})",
+            R"(a property "*" is not supported)"},
+           {R"({"properties":{"a\"b":{"type":"null"}},"additionalProperties":true})",
+            "a property whose name has a quote"},
+           {R"({"properties":{"]":{"type":"null"}},"additionalProperties":{"type":"null"}})",
+            "a property whose name has a quote"},
+           {R"({"type":["object","null"],"properties":{"\n":{"type":"null"}},)"
+            R"("additionalProperties":{"type":"null"}})",
+            "a property whose name has a quote"},
        }) {
     EXPECT_THAT(followed(schema), HasSubstr(why)) << schema;
     EXPECT_THAT(followed(schema), StartsWith("at #")) << schema;
@@ -364,6 +389,8 @@ TEST(FollowableSchema, WhatIsFollowedAnywayIsTaken) {
         R"({"properties":{"k":{"const":"b"}},"required":["k"]}]})",
         R"({"oneOf":[{"properties":{"a":{"type":"null"}},"required":["a"]},)"
         R"({"properties":{"b":{"type":"null"}},"required":["b"]}]})",
+        R"({"oneOf":[{"type":"null"},{"type":"object","properties":{"a":{"type":"null"}}}]})",
+        R"({"properties":{"*":{"type":"null"}},"required":["*"]})",
         R"({"if":{"type":"string"},"const":1})"}) {
     const auto value = parse_json(schema).value();
     ASSERT_THAT(followed(schema), StartsWith("{")) << schema;
@@ -434,6 +461,103 @@ TEST(FollowableSchema, WhateverIsTakenIsFollowed) {
     if (HasFailure()) FAIL() << text;
   }
   EXPECT_GT(taken, 100);
+}
+
+TEST(FollowableSchema, NamesAreNotConfused) {
+  std::mt19937_64 random(1);
+  std::vector<std::string> schemas;
+  for (const std::string name : {"",
+                                 "root",
+                                 "string",
+                                 "value",
+                                 "object",
+                                 "integer",
+                                 "space",
+                                 "char",
+                                 "dot",
+                                 "s",
+                                 "ref",
+                                 "item",
+                                 "tuple-0",
+                                 "additional",
+                                 "additional-k",
+                                 "additional-kv",
+                                 "additional-value",
+                                 "alternative-0",
+                                 "a-kv",
+                                 "a-rest",
+                                 "a0",
+                                 "date_time",
+                                 "integral part",
+                                 "decimal.part"}) {
+    const std::string quoted = "\"" + name + "\"";
+    schemas.push_back(R"({"type":"object","properties":{)" + quoted +
+                      R"(:{"type":"integer"}},"required":[)" + quoted +
+                      R"(],"additionalProperties":false})");
+    schemas.push_back(R"({"properties":{)" + quoted +
+                      R"(:{"enum":["x"]},"a":{"type":"string","format":"date-time"},)"
+                      R"("b":{"type":"integer"},"c":{"type":"number"}},"required":["a"]})");
+    schemas.push_back(R"({"properties":{)" + quoted + R"(:{"properties":{)" + quoted +
+                      R"(:{"const":1}}},"a":{"const":2}},"additionalProperties":{"const":3}})");
+    schemas.push_back(R"({"allOf":[{"properties":{)" + quoted +
+                      R"(:{"const":1}}},{"properties":{"b":{"const":2}}}]})");
+  }
+  for (
+      const char* const schema :
+      {R"({"properties":{"a b":{"enum":["x"]},"a-b":{"const":1},"a_b":{"const":null},)"
+       R"("a.b":{"type":"array","items":{"const":2}},"a b0":{"const":3}},"required":["a b"]})",
+       R"({"properties":{"\u00e9":{"enum":["x"]},"\u00e8":{"const":1}},"required":["\u00e9"]})",
+       // References whose names become one, also within each other.
+       R"({"properties":{"x":{"$ref":"#/$defs/a_b"},"y":{"$ref":"#/$defs/a-b"}},)"
+       R"("required":["x","y"],"$defs":{"a_b":{"const":1},"a-b":{"const":2}}})",
+       R"({"properties":{"x":{"$ref":"#/$defs/\u00e9"},"y":{"$ref":"#/$defs/\u00e8"}},)"
+       R"("required":["x","y"],"$defs":{"\u00e9":{"const":1},"\u00e8":{"const":2}}})",
+       R"({"$ref":"#/$defs/a_b","$defs":{"a_b":{"properties":{"k":{"const":1},)"
+       R"("n":{"$ref":"#/$defs/a-b"}},"required":["k"]},"a-b":{"properties":{"k":{"const":2},)"
+       R"("n":{"$ref":"#/$defs/a_b"}},"required":["k"]}}})",
+       // What is within a reference, or a property, and a reference.
+       R"({"properties":{"u":{"$ref":"#/$defs/user"},"n":{"$ref":"#/$defs/user_name"}},)"
+       R"("required":["u","n"],"$defs":{"user":{"properties":{"name":{"const":"x"}},)"
+       R"("required":["name"]},"user_name":{"enum":[1,2]}}})",
+       R"({"properties":{"ref-defs-a":{"const":"x"},"b":{"$ref":"#/$defs/a"}},)"
+       R"("required":["b","ref-defs-a"],"$defs":{"a":{"enum":[1]}}})",
+       R"({"properties":{"ref-00000000":{"const":"x"},"b":{"$ref":"#/$defs/a"}},)"
+       R"("required":["b","ref-00000000"],"$defs":{"a":{"enum":[1]}}})",
+       // Free keys of two whose rules get one name.
+       R"({"properties":{"a b":{"properties":{"x":{"const":1}},"additionalProperties":)"
+       R"({"const":2}},"a-b":{"properties":{"y":{"const":1}},"additionalProperties":{"const":2}}},)"
+       R"("required":["a b","a-b"]})",
+       R"({"properties":{"-":{"const":1},"a":{"const":2},"+":{"const":3}},)"
+       R"("additionalProperties":{"const":4}})"}) {
+    schemas.emplace_back(schema);
+  }
+  for (const std::string& schema : schemas) {
+    ASSERT_THAT(followed(schema), StartsWith("{")) << schema;
+    Answers answers(parse_json(schema).value());
+    answers.expect_valid(random, 300);
+    EXPECT_GT(answers.drawn(), 5) << schema;
+    if (HasFailure()) FAIL() << schema;
+  }
+}
+
+TEST(FollowableSchema, APatternIsFollowedOnce) {
+  for (const char* const pattern :
+       {"^\"$", "^\"x$", R"(^\\x$)", "^[^\"]$", R"(^\t{2}$)", "^a/b$"}) {
+    const json::value plain = {{"type", "string"}, {"pattern", pattern}};
+    const std::string expected = to_json(followable_schema(plain, Inexpressible::refused).value());
+    json::value nested = plain;
+    for (int depth = 0; depth < 3; ++depth) {
+      nested = json::object{{"allOf", json::array{std::move(nested)}}};
+      EXPECT_EQ(followed(to_json(nested)), expected);
+      const json::value behind = {{"$ref", "#/$defs/a"}, {"$defs", {{"a", nested}}}};
+      EXPECT_EQ(followed(to_json(behind)),
+                R"({"$ref":"#/$defs/a","$defs":{"a":)" + expected + "}}");
+    }
+  }
+  // Values are compared with what was demanded of them.
+  EXPECT_THAT(
+      followed(R"({"enum":[{"a":"\""},{"a":"\\\""}],"properties":{"a":{"pattern":"^\"$"}}})"),
+      StartsWith(R"({"enum":[{"a":"\""}],)"));
 }
 
 TEST(FollowableSchema, DataIsNoSchema) {

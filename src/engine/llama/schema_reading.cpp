@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json_schema_value.hpp"
 #include "engine/llama/schema_reference.hpp"
 
 namespace sluice {
@@ -92,6 +93,7 @@ constexpr std::array kFormats = std::to_array<FormatLengths>({
 
 constexpr std::size_t kMaxReferences = 32;     // from one to the next
 constexpr std::size_t kMaxAlternatives = 100;  // of a oneOf, each compared with each
+constexpr std::size_t kMaxComparison = 1000;   // steps of one value with another
 
 const json::array* array_at(const json::object& schema, std::string_view key) {
   const json::value* const value = schema.if_contains(key);
@@ -304,7 +306,10 @@ class SchemaReader {
     if (is_all_of && (declared(schema) & kObjectType) == 0)
       return quoted("allOf") + " of no objects";
     if (auto why = ignored(schema, node)) return why;
-    if (node.types == kObjectType && !is_all_of) return missing(schema);
+    if (node.types == kObjectType && !is_all_of) {
+      if (auto why = missing(schema)) return why;
+      return confused(schema);
+    }
     const std::int64_t most =
         count_at(schema, node.types == kArrayType ? "maxItems" : "maxLength", -1);
     const std::int64_t least =
@@ -387,6 +392,36 @@ class SchemaReader {
     return std::nullopt;
   }
 
+  /// A property whose name llama.cpp takes for something else.
+  [[nodiscard]] static std::optional<std::string> confused(const json::object& schema) {
+    static constexpr std::string_view kFree = "*";  // llama.cpp calls free properties so
+    const json::object* const properties = object_at(schema, "properties");
+    if (properties == nullptr) return std::nullopt;
+    const bool is_open = schema.contains("additionalProperties") && !is_closed(schema);
+    const json::array* const names = array_at(schema, "required");
+    const bool is_required =
+        names != nullptr && std::ranges::any_of(*names, [](const json::value& each) {
+          return each.is_string() && each.get_string() == kFree;
+        });
+    if (properties->contains(kFree) && (is_open || !is_required)) {
+      return "a property \"*\" is not supported where it is not required or others are free";
+    }
+    if (!is_open) return std::nullopt;
+    for (const auto& [name, property] : *properties) {
+      // llama.cpp writes them into sets of characters as they are.
+      const bool is_plain = std::ranges::none_of(std::string_view(name), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7F ||
+               std::string_view(R"("\]^)").contains(c);
+      });
+      if (!is_plain) {
+        return "a property whose name has a quote, a backslash, \"]\", \"^\" or a control is not "
+               "supported beside " +
+               quoted("additionalProperties");
+      }
+    }
+    return std::nullopt;
+  }
+
   /// Objects with different properties become one, which has them all. Nothing else does.
   [[nodiscard]] std::optional<std::string> unmergeable(const json::object& schema) const {
     static constexpr std::string_view kWhy =
@@ -438,8 +473,7 @@ class SchemaReader {
   [[nodiscard]] bool excludes(const json::value& one, const json::value& other,
                               std::size_t depth) const {
     const unsigned left_types = types_of(one);
-    const unsigned right_types = types_of(other);
-    if ((left_types & right_types) == 0) return true;
+    if ((left_types & types_of(other, Reading::as_json_schema)) == 0) return true;
     const json::object* const left = target_of(one);
     const json::object* const right = target_of(other);
     if (left == nullptr || right == nullptr || depth > 2) return false;
@@ -449,11 +483,13 @@ class SchemaReader {
     if (!left_values.empty() && !right_values.empty()) {
       return std::ranges::none_of(left_values, [&](const json::value* value) {
         return std::ranges::any_of(right_values,
-                                   [&](const json::value* each) { return *each == *value; });
+                                   [&](const json::value* each) { return is_same(*each, *value); });
       });
     }
-    const bool are_objects = left_types == kObjectType && right_types == kObjectType;
-    if (!are_objects || decisive(*left) || decisive(*right)) return false;
+    // Whatever else the other one allows, of objects it demands what it requires.
+    if (left_types != kObjectType || !left_values.empty() || decisive(*left) || decisive(*right)) {
+      return false;
+    }
     const json::object* const properties = object_at(*left, "properties");
     const json::object* const others = object_at(*right, "properties");
     const json::array* const required = array_at(*right, "required");
@@ -467,6 +503,12 @@ class SchemaReader {
       const json::value* const theirs = others == nullptr ? nullptr : others->if_contains(name);
       return theirs != nullptr && excludes(*mine, *theirs, depth + 1);
     });
+  }
+
+  /// Equal as JSON Schema has it, where 1 is 1.0; true also where that takes too long to find out.
+  static bool is_same(const json::value& one, const json::value& other) {
+    WorkBudget work{.steps = kMaxComparison, .depth = kMaxComparison};
+    return equal_values(one, other, work) || work.exhausted;
   }
 
   static std::vector<const json::value*> values_of(const json::object& schema) {
@@ -490,22 +532,28 @@ class SchemaReader {
     return nullptr;
   }
 
-  /// The types that answers may have.
-  [[nodiscard]] unsigned types_of(const json::value& value, std::size_t depth = 0) const {
+  /// A schema that names no type allows all types, but its grammar may take only one: objects, if
+  /// it has `properties`.
+  enum class Reading : std::uint8_t { as_grammar, as_json_schema };
+
+  /// The types of what its grammar takes, or at most follows it.
+  [[nodiscard]] unsigned types_of(const json::value& value, Reading reading = Reading::as_grammar,
+                                  std::size_t depth = 0) const {
     const json::object* const schema = target_of(value);
-    return schema == nullptr ? unsigned{kAny} : types_of(*schema, depth);
+    return schema == nullptr ? unsigned{kAny} : types_of(*schema, reading, depth);
   }
-  [[nodiscard]] unsigned types_of(const json::object& schema, std::size_t depth = 0) const {
+  [[nodiscard]] unsigned types_of(const json::object& schema, Reading reading = Reading::as_grammar,
+                                  std::size_t depth = 0) const {
     if (depth > 4 || !spend(1)) return kAny;
     if (const auto keyword = decisive(schema)) {
       if (*keyword == "$ref") {
         const json::value* const at = resolve_reference(root_, string_at(schema, "$ref"));
         const json::object* const target = at == nullptr ? nullptr : target_of(*at);
-        return target == nullptr ? unsigned{kAny} : types_of(*target, depth + 1);
+        return target == nullptr ? unsigned{kAny} : types_of(*target, reading, depth + 1);
       }
       unsigned types = 0;
       if (const json::array* const all = array_at(schema, *keyword)) {
-        for (const json::value& each : *all) types |= types_of(each, depth + 1);
+        for (const json::value& each : *all) types |= types_of(each, reading, depth + 1);
       }
       return types == 0 ? unsigned{kAny} : types;
     }
@@ -515,7 +563,8 @@ class SchemaReader {
       for (const json::value* const each : values) types |= type_of(*each);
       return types;
     }
-    return schema.contains("type") ? declared(schema) : untyped_node(schema).types;
+    if (schema.contains("type")) return declared(schema);
+    return reading == Reading::as_grammar ? untyped_node(schema).types : unsigned{kAny};
   }
 
   /// Whether so much more may be done.
