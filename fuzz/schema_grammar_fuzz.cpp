@@ -1,7 +1,6 @@
 // What becomes of a request's JSON Schema: whatever passes the check of its bounds must be
 // converted by llama.cpp and read as a grammar without a crash, and soon (-timeout).
 
-#include <common/json.h>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,12 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include <common/json-schema-to-grammar.h>
-
 #include "core/json.hpp"
 #include "engine/llama/grammar.hpp"
 #include "engine/llama/llama_log.hpp"
 #include "engine/llama/schema_bounds.hpp"
+#include "engine/llama/schema_grammar.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   sluice::initialize_llama();
@@ -26,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const sluice::LlamaGuard guard;
   std::string grammar;
   try {
-    grammar = json_schema_to_grammar(common_json::parse(sluice::to_json(*schema)), true);
+    grammar = sluice::schema_grammar(*schema);
   } catch (const std::exception&) {
     return 0;  // refused, with a reason
   }
