@@ -18,6 +18,8 @@ namespace {
 /// Unanswered requests and pushed streams that one connection may have.
 constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
+/// Long answers that wait for room while more messages are handled.
+constexpr std::size_t kMaxLongAnswers = 32;
 
 Error too_many_subscriptions() {
   return {kLimitReached,
@@ -45,7 +47,9 @@ class MessageConnection::Channel final : public ReplyChannel {
   Channel(std::shared_ptr<MessageConnection> connection, RequestId id)
       : connection_(std::move(connection)), id_(std::move(id)) {}
   ~Channel() override {
-    if (connection_ != nullptr) connection_->forget(id_);
+    if (connection_ == nullptr) return;
+    connection_->remove_long_answer(*this);
+    connection_->forget(id_);
   }
 
   void reply(int /*http_status*/, std::string_view message) override {
@@ -61,9 +65,13 @@ class MessageConnection::Channel final : public ReplyChannel {
     return connection_ == nullptr || connection_->send_framed(block);
   }
   void finish() override {
-    if (const auto connection = std::exchange(connection_, nullptr)) connection->forget(id_);
-    // What waits to hear of a close may hold this channel.
+    if (const auto connection = std::exchange(connection_, nullptr)) {
+      connection->remove_long_answer(*this);
+      connection->forget(id_);
+    }
+    // What waits may hold this channel.
     const CloseTask released = std::exchange(close_task_, {});
+    const Executor::Task unmade = std::exchange(long_answer_, {});
   }
   void drop(const Error& error) override {
     std::string message;
@@ -74,9 +82,22 @@ class MessageConnection::Channel final : public ReplyChannel {
   [[nodiscard]] bool can_stream() const override { return true; }
   void on_close(CloseTask task) override { close_task_ = std::move(task); }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
+  void when_room(Executor::Task answer) override {
+    if (connection_ == nullptr) return;
+    long_answer_ = std::move(answer);
+    connection_->add_long_answer(*this);
+  }
+  void give_way() override {
+    if (connection_ != nullptr) connection_->remove_long_answer(*this);
+  }
+  void make_long_answer() {
+    if (Executor::Task answer = std::exchange(long_answer_, {})) answer();
+  }
 
   /// The caller went away or cancelled. One that has cancelled still hears what goes with that.
   void close(Departure departure) {
+    if (connection_ != nullptr) connection_->remove_long_answer(*this);
+    const Executor::Task unmade = std::exchange(long_answer_, {});
     if (departure == Departure::gone) connection_ = nullptr;
     if (CloseTask task = std::exchange(close_task_, {})) task(departure);
     connection_ = nullptr;
@@ -91,6 +112,7 @@ class MessageConnection::Channel final : public ReplyChannel {
   RequestId id_;
   CloseTask close_task_;
   Executor::Task drain_task_;
+  Executor::Task long_answer_;  // while it waits for room
 };
 
 /// Pushes one stream to a connection.
@@ -185,7 +207,7 @@ bool MessageConnection::on_message(std::string_view text, Executor::Task& handle
     return false;
   }
   const UnhandledPtr unhandled = handle(text, nullptr);
-  if (unhandled == nullptr) return true;
+  if (unhandled == nullptr) return may_go_on(handled);
   unhandled->handled = std::move(handled);
   return false;
 }
@@ -193,6 +215,13 @@ bool MessageConnection::on_message(std::string_view text, Executor::Task& handle
 bool MessageConnection::on_kept_message(std::string text, Executor::Task& handled) {
   if (!LongMessages::is_long(text)) return on_message(text, handled);
   handle_later(std::move(text), std::move(handled));
+  return false;
+}
+
+/// False: it has been taken, and runs when fewer long answers wait.
+bool MessageConnection::may_go_on(Executor::Task& handled) {
+  if (long_answers_ == nullptr || long_answers_->waiting.size() < kMaxLongAnswers) return true;
+  long_answers_->held.push_back(std::move(handled));
   return false;
 }
 
@@ -245,7 +274,7 @@ void MessageConnection::handle_long(std::list<Later>::iterator at) {
   const UnhandledPtr unhandled = handle(later.message->text(), later.message.get());
   later.message = nullptr;
   if (unhandled == nullptr) {
-    later.handled();
+    if (may_go_on(later.handled)) later.handled();
   } else {
     unhandled->handled = std::move(later.handled);
   }
@@ -306,6 +335,7 @@ void MessageConnection::on_drain() {
   for (const auto& weak : channels) {
     if (const auto channel = weak.lock()) channel->drain();
   }
+  next_long_answer();
 }
 
 void MessageConnection::on_close() {
@@ -313,6 +343,7 @@ void MessageConnection::on_close() {
   idle_task_ = nullptr;
   initializing_.clear();
   later_ = nullptr;
+  long_answers_ = nullptr;
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
@@ -389,6 +420,46 @@ void MessageConnection::forget(const RequestId& id) {
     initializing_.erase(waited);
   }
   check_idle();
+}
+
+void MessageConnection::add_long_answer(Channel& channel) {
+  if (long_answers_ == nullptr) long_answers_ = std::make_unique<LongAnswers>();
+  long_answers_->waiting.push_back(&channel);
+  next_long_answer();
+}
+
+void MessageConnection::remove_long_answer(const Channel& channel) {
+  if (long_answers_ == nullptr) return;
+  if (std::erase(long_answers_->waiting, &channel) != 0) let_go_on();
+  if (long_answers_->current != &channel) return;
+  long_answers_->current = nullptr;
+  if (long_answers_->waiting.empty()) return;
+  // Not at once: the answer before is on the stack.
+  service_->streams.executor().post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->next_long_answer();
+  });
+}
+
+void MessageConnection::next_long_answer() {
+  if (blocked_ || long_answers_ == nullptr || long_answers_->current != nullptr ||
+      long_answers_->waiting.empty()) {
+    return;
+  }
+  Channel* const next = long_answers_->waiting.front();
+  long_answers_->waiting.pop_front();
+  long_answers_->current = next;
+  let_go_on();
+  next->make_long_answer();
+}
+
+/// Lets those go on that were held up, if few enough long answers wait.
+void MessageConnection::let_go_on() {
+  if (long_answers_->waiting.size() >= kMaxLongAnswers) return;
+  for (Executor::Task& handled : std::exchange(long_answers_->held, {})) {
+    const auto held = std::make_shared<Unhandled>();
+    held->handled = std::move(handled);
+    go_on(held);
+  }
 }
 
 void MessageConnection::send(std::string_view message) {

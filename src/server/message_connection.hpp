@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -61,6 +62,7 @@ class MessageConnection final : public Caller,
   /// waits, or a batch that takes several turns, so it is handled later, and `handled`, which has
   /// been taken, runs then, unless the peer has gone before. Messages that come meanwhile would
   /// overtake it.
+  /// The same where many long answers wait for room already.
   bool on_message(std::string_view text, Executor::Task& handled);
   /// The same, of one that may be kept.
   bool on_kept_message(std::string text, Executor::Task& handled);
@@ -78,6 +80,7 @@ class MessageConnection final : public Caller,
   [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
+  [[nodiscard]] bool has_room() const override { return !blocked_; }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override;
   bool serve(const Message& message, Caller& asker, std::string& out) override;
@@ -102,6 +105,14 @@ class MessageConnection final : public Caller,
     Executor::Task handled;
   };
 
+  /// Long answers that are made one after the other, as the output has room.
+  struct LongAnswers {
+    std::deque<Channel*> waiting;      // each removes itself
+    Channel* current = nullptr;        // the one that is being made, which removes itself too
+    std::vector<Executor::Task> held;  // run when fewer wait
+  };
+
+  bool may_go_on(Executor::Task& handled);
   void handle_later(std::string text, Executor::Task handled);
   void handle_long(std::list<Later>::iterator at);
   UnhandledPtr handle(std::string_view text, LongMessage* parsed);
@@ -119,6 +130,10 @@ class MessageConnection final : public Caller,
 
   // For channels and sinks.
   void forget(const RequestId& id);
+  void add_long_answer(Channel& channel);
+  void remove_long_answer(const Channel& channel);
+  void next_long_answer();
+  void let_go_on();
   void send(std::string_view message);
   bool send_framed(const auto& messages);
   bool push(std::string_view messages);
@@ -139,6 +154,7 @@ class MessageConnection final : public Caller,
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::weak_ptr<Agreement> agreement_;                    // which has it
   std::unique_ptr<std::list<Later>> later_;               // null before the first
+  std::unique_ptr<LongAnswers> long_answers_;             // null before the first
   std::vector<UnhandledPtr> initializing_;                // each with an unanswered request
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t batches_ = 0;  // that were answered later

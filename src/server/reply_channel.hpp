@@ -41,6 +41,12 @@ class ReplyChannel : public BlockSink {
   /// The answer may take its time: what keeps the caller waiting, and whoever stands in between,
   /// may go before it.
   virtual void may_take_long() {}
+  /// Runs `answer`, which is to make a long answer and to reply(), when the caller has room for
+  /// that and no other such answer is on its way there: at once or later, or never if the caller
+  /// leaves before.
+  virtual void when_room(Executor::Task answer) { answer(); }
+  /// What when_room() has run has nothing to answer yet: others need not wait for it.
+  virtual void give_way() {}
   /// Called once if the caller goes away or cancels before the answer is complete. An empty task
   /// withdraws it.
   using CloseTask = UniqueFunction<void(Departure)>;
@@ -69,6 +75,8 @@ class Caller {
   virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;
   /// The session that the message belongs to, or null. An Error: it names one that is not there.
   virtual Result<std::shared_ptr<Session>> session() = 0;
+  /// Whether a long answer may be given at once, without ReplyChannel::when_room().
+  [[nodiscard]] virtual bool has_room() const { return true; }
   /// The caller has initialized with `revision`. kLimitReached when there are too many sessions.
   virtual Result<void> begin_session(const Revision& revision,
                                      const ClientCapabilities& capabilities) = 0;

@@ -128,6 +128,8 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
   [[nodiscard]] bool can_stream() const override { return channel_->can_stream(); }
   [[nodiscard]] bool is_shared() const override { return channel_->is_shared(); }
   void may_take_long() override { channel_->may_take_long(); }
+  void when_room(Executor::Task answer) override { channel_->when_room(std::move(answer)); }
+  void give_way() override { channel_->give_way(); }
   void on_close(CloseTask task) override {
     // What the old task holds may hold this channel.
     const CloseTask old = std::exchange(close_task_, std::move(task));
@@ -194,6 +196,7 @@ class RequestChain::ThroughCaller final : public Caller {
     return std::make_unique<Watch>(chain_->weak_from_this());
   }
   Result<std::shared_ptr<Session>> session() override { return caller_->session(); }
+  [[nodiscard]] bool has_room() const override { return caller_->has_room(); }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override {
     return caller_->begin_session(revision, capabilities);

@@ -204,7 +204,10 @@ void SharedReply::check_end() {
   const Executor::Task released = std::exchange(progress_task_, {});
   output->on_close({});
   if (!collected_.empty()) {
-    output->reply(200, take_responses());
+    // They stay where their memory is counted until they can leave.
+    output->when_room([self = shared_from_this(), output] {
+      output->reply(200, self->take_responses());
+    });
     return;
   }
   // All were cancelled: the reply is an event stream without a response.

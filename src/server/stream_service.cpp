@@ -101,6 +101,13 @@ bool is_over_at(const ChunkStream& stream, Seq from) {
   return stream.ended() && from >= stream.next();
 }
 
+/// A list of streams. Every loop adds its own; whichever is last sends the list home.
+struct StreamService::Gathering {
+  std::vector<std::string> parts;
+  std::atomic<std::size_t> missing;
+  std::move_only_function<void(Result<std::string>)> respond;
+};
+
 StreamService::StreamService(const ServerDefinition& definition, std::vector<StreamShard> shards,
                              std::size_t loop)
     : definition_(&definition), shards_(std::move(shards)), loop_(loop) {}
@@ -178,7 +185,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     return true;
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
-  if (target != loop_ || !streams().work().has_left())
+  if (target != loop_ || !streams().work().has_left() || !caller.has_room())
     return poll_later(message, *poll, caller, out);
   Result<std::shared_ptr<ChunkStream>> stream = begin_poll(streams(), *poll, caller.principal().id);
   if (!stream) {
@@ -232,7 +239,12 @@ bool StreamService::poll_later(const Message& message, const RunPoll& poll, Call
       respond(std::move(result));
     });
   };
-  auto answer = [poll = RunPoll(poll), principal = caller.principal().id, box, leave,
+  auto give_way = [here, weak = std::weak_ptr(*channel)] {
+    here->post([weak] {
+      if (const auto waiting = weak.lock()) waiting->give_way();
+    });
+  };
+  auto answer = [poll = RunPoll(poll), principal = caller.principal().id, box, leave, give_way,
                  send = std::move(send)](StreamManager& manager) mutable {
     if (box->is_left) return;
     Result<std::shared_ptr<ChunkStream>> stream = begin_poll(manager, poll, principal);
@@ -246,6 +258,7 @@ bool StreamService::poll_later(const Message& message, const RunPoll& poll, Call
       send(std::move(result));
       return;
     }
+    give_way();
     // It ends here, on its stream's loop, whatever the caller's loop lets go of.
     box->pending = wait_for_chunks(
         std::move(*stream), poll, [leave, send = std::move(send)](Result<std::string> all) mutable {
@@ -253,10 +266,14 @@ bool StreamService::poll_later(const Message& message, const RunPoll& poll, Call
           send(std::move(all));
         });
   };
-  on_shard_of(poll.stream_id, [client = client_of(caller.principal().id),
-                               answer = std::move(answer)](StreamManager& manager) mutable {
-    manager.work().run(client,
-                       [&manager, answer = std::move(answer)]() mutable { answer(manager); });
+  (*channel)->when_room([this, stream_id = poll.stream_id,
+                         client = client_of(caller.principal().id),
+                         answer = std::move(answer)]() mutable {
+    on_shard_of(stream_id, [client = std::move(client),
+                            answer = std::move(answer)](StreamManager& manager) mutable {
+      manager.work().run(client,
+                         [&manager, answer = std::move(answer)]() mutable { answer(manager); });
+    });
   });
   return false;
 }
@@ -400,21 +417,23 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
     append_error(out, message.id, channel.error());
     return true;
   }
-  // Every loop adds its own; whichever is last sends the list home.
-  struct Gathering {
-    std::vector<std::string> parts;
-    std::atomic<std::size_t> missing;
-    std::move_only_function<void(Result<std::string>)> respond;
-  };
   const auto gathering = std::make_shared<Gathering>();
   gathering->parts.resize(shards_.size());
   gathering->missing = shards_.size();
   gathering->respond = respond_through(*channel, message);
+  (*channel)->when_room([this, gathering, client = client_of(caller.principal().id),
+                         principal = caller.principal().id] {
+    list_all(gathering, client, principal);
+  });
+  return false;
+}
+
+void StreamService::list_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
+                             const std::string& principal) {
   Executor* const here = &executor();
-  const std::string client = client_of(caller.principal().id);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     StreamManager* const manager = shards_[i].streams;
-    auto list_here = [gathering, manager, i, here, principal = caller.principal().id] {
+    auto list_here = [gathering, manager, i, here, principal] {
       std::string& part = gathering->parts[i];
       for (const auto& stream : manager->streams_of(principal, kMaxListed)) {
         if (!part.empty()) part.push_back(',');
@@ -437,7 +456,6 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
       manager->work().run(client, std::move(list_here));
     });
   }
-  return false;
 }
 
 std::unique_ptr<Subscription> StreamService::subscribe_local(std::shared_ptr<ChunkStream> stream,

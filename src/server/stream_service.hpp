@@ -107,7 +107,7 @@ class StreamService {
   void on_shard_of(std::string_view stream_id, Work work);
 
   bool poll(const Message& message, Caller& caller, std::string& out);
-  /// Answers a poll in a turn of the stream's loop that has work left.
+  /// Answers a poll in a turn of the stream's loop that has work left, when the caller has room.
   bool poll_later(const Message& message, const RunPoll& poll, Caller& caller, std::string& out);
   bool run_whole(const Message& message, const StreamMethod& method, Caller& caller,
                  std::string& out);
@@ -115,6 +115,9 @@ class StreamService {
   bool is_running(const Message& message, Caller& caller, std::string& out);
   bool acknowledge(const Message& message, Caller& caller, std::string& out);
   bool list(const Message& message, Caller& caller, std::string& out);
+  struct Gathering;
+  void list_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
+                const std::string& principal);
   /// Answers with what `work` returns for the stream's manager, on this loop or another. A
   /// notification is not answered.
   template <class Work>
