@@ -1,5 +1,6 @@
 #include "server/sse_session_endpoint.hpp"
 
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,47 @@ void refuse_unknown(HttpExchange& exchange) {
   refuse(exchange, 404, kInvalidRequest,
          "Session not found; it ends with its event stream: begin another with GET /sse");
 }
+
+/// A posted message whose reply says whether it has been handled: 202, or 404 if it is dropped,
+/// for then its session has ended.
+class Posted {
+ public:
+  /// `loop`: that of the session. The exchange belongs to another if `home` is not null.
+  Posted(HttpExchangePtr exchange, Executor& loop, Executor* home)
+      : exchange_(std::move(exchange)), loop_(&loop), home_(home) {}
+  Posted(Posted&& other) noexcept = default;
+  Posted& operator=(Posted&&) = delete;
+  ~Posted() {
+    if (exchange_ == nullptr) return;
+    try {
+      answer([](HttpExchange& exchange, Executor&) { refuse_unknown(exchange); });
+    } catch (const std::bad_alloc&) {
+      // What owns the exchange lets it go unanswered.
+    }
+  }
+
+  void accept() {
+    answer([](HttpExchange& exchange, Executor& loop) {
+      // The next come to that loop by themselves.
+      if (!loop.on_loop_thread()) exchange.continue_on(loop);
+      exchange.reply(202, {}, {});
+    });
+  }
+
+ private:
+  void answer(void (*reply)(HttpExchange&, Executor&)) {
+    HttpExchangePtr exchange = std::exchange(exchange_, nullptr);
+    if (home_ == nullptr) {
+      reply(*exchange, *loop_);
+      return;
+    }
+    home_->post([exchange = std::move(exchange), reply, loop = loop_] { reply(*exchange, *loop); });
+  }
+
+  HttpExchangePtr exchange_;  // null once it is answered
+  Executor* loop_;
+  Executor* home_;
+};
 
 }  // namespace
 
@@ -61,27 +103,19 @@ void SseSessionEndpoint::post(const HttpRequest& request, HttpExchangePtr exchan
     if (connection == nullptr || !connection->is_open()) {
       refuse_unknown(*exchange);
     } else {
-      connection->deliver(request.body,
-                          [exchange = std::move(exchange)] { exchange->reply(202, {}, {}); });
+      connection->deliver(request.body, [posted = Posted(std::move(exchange), *route->loop,
+                                                         nullptr)]() mutable { posted.accept(); });
     }
     return;
   }
   // Answered when it has been handled: so a client's messages stay in order, and no more of them
-  // wait for another loop than it has connections. The next come to that loop by themselves.
+  // wait for another loop than it has connections.
   Executor& home = exchange->executor();
-  route->loop->post([loop = route->loop, weak = route->connection, body = std::string(request.body),
-                     &home, exchange = std::move(exchange)]() mutable {
+  route->loop->post([weak = route->connection, body = std::string(request.body),
+                     posted = Posted(std::move(exchange), *route->loop, &home)]() mutable {
     const auto connection = weak.lock();
-    if (connection == nullptr || !connection->is_open()) {
-      home.post([exchange = std::move(exchange)] { refuse_unknown(*exchange); });
-      return;
-    }
-    connection->deliver(body, [&home, loop, exchange = std::move(exchange)]() mutable {
-      home.post([exchange = std::move(exchange), loop] {
-        exchange->continue_on(*loop);
-        exchange->reply(202, {}, {});
-      });
-    });
+    if (connection == nullptr || !connection->is_open()) return;
+    connection->deliver(body, [posted = std::move(posted)]() mutable { posted.accept(); });
   });
 }
 

@@ -79,6 +79,23 @@ TEST_F(SseSessionEndpointTest, ASessionEndsWithItsStream) {
   EXPECT_THAT(ask(post(target, kPing)), StartsWith("HTTP/1.1 404 "));
 }
 
+TEST_F(SseSessionEndpointTest, WhatIsNotHandledWhenItsSessionEndsIsNotFound) {
+  bool waits = false;
+  definition.middleware.push_back([&](Request& request) -> Task<> {
+    waits = true;
+    co_await request.sleep(std::chrono::minutes(1));
+    co_await request.next();
+  });
+  Peer events = open();
+  Peer poster = connect_to_endpoint();
+  poster.send(post(target, R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+                           R"({"protocolVersion":"2025-03-26","capabilities":{}}})"));
+  ASSERT_TRUE(until([&] { return waits; }));
+  events.close();
+  EXPECT_TRUE(poster.expect("Session not found")) << poster.received;
+  EXPECT_THAT(poster.taken, StartsWith("HTTP/1.1 404 "));
+}
+
 TEST_F(SseSessionEndpointTest, ASessionIsItsPrincipalsOnly) {
   require({{"ann", "secret of ann"}, {"bob", "secret of bob"}});
   const std::string ann = "Authorization: Bearer secret of ann\r\n";
