@@ -13,7 +13,7 @@ void TurnWork::worked(std::size_t bytes) {
 }
 
 void TurnWork::wait(const std::string& client, Executor::Task task) {
-  waiting_[client].push_back(std::move(task));
+  waiting_[client].push_back({std::move(task), under_way_});
   loop_->at_turn_end(*this);
 }
 
@@ -24,10 +24,11 @@ void TurnWork::on_turn_end() {
   while (has_left() && !waiting_.empty()) {
     const auto turn = next_turn(waiting_, last_, [](const auto&) { return true; });
     last_ = turn->first;
-    Executor::Task task = std::move(turn->second.front());
+    // It may wait again: till then it is under way.
+    Waiting next = std::move(turn->second.front());
     turn->second.pop_front();
     if (turn->second.empty()) waiting_.erase(turn);
-    task();
+    next.task();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -36,6 +37,13 @@ class TurnWork final : private Executor::TurnHook {
   /// Runs `task` when there is work left, at the earliest at the end of this turn. Clients have
   /// their turns.
   void wait(const std::string& client, Executor::Task task);
+  /// Counts as under way as long as it is held, on any thread.
+  using Mark = std::shared_ptr<const Executor*>;
+  [[nodiscard]] Mark mark() const { return under_way_; }
+  /// How much waits, or holds a mark. Thread-safe.
+  [[nodiscard]] std::size_t under_way() const {
+    return static_cast<std::size_t>(under_way_.use_count()) - 1;
+  }
   /// Forgets what waits.
   void clear() { waiting_.clear(); }
 
@@ -47,9 +55,15 @@ class TurnWork final : private Executor::TurnHook {
  private:
   void on_turn_end() override;
 
+  struct Waiting {
+    Executor::Task task;
+    Mark mark;
+  };
+
   Executor* loop_;
-  std::map<std::string, std::deque<Executor::Task>, std::less<>> waiting_;  // none is empty
-  std::string last_;                                                        // whose turn was last
+  Mark under_way_ = std::make_shared<const Executor*>(loop_);
+  std::map<std::string, std::deque<Waiting>, std::less<>> waiting_;  // none is empty
+  std::string last_;                                                 // whose turn was last
   std::size_t left_ = kTurn;
 };
 

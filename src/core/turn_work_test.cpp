@@ -30,6 +30,25 @@ TEST(TurnWork, ClientsHaveTheirTurnsAtWhatIsLeft) {
   EXPECT_TRUE(work.has_left());
 }
 
+TEST(TurnWork, CountsWhatWaitsUntilItIsDone) {
+  ManualExecutor loop;
+  TurnWork work(loop);
+  std::size_t seen = 0;
+  bool waits_again = false;
+  work.wait("a", [&] {
+    seen = work.under_way();
+    work.wait("a", [&] { waits_again = true; });
+  });
+  TurnWork::Mark mark = work.mark();
+  EXPECT_EQ(work.under_way(), 2U);
+  loop.run();
+  EXPECT_EQ(seen, 2U);
+  EXPECT_TRUE(waits_again);
+  EXPECT_EQ(work.under_way(), 1U);
+  mark = nullptr;
+  EXPECT_EQ(work.under_way(), 0U);
+}
+
 TEST(TurnWork, SoMuchIsDoneInATurn) {
   ManualExecutor loop;
   TurnWork work(loop);

@@ -132,6 +132,97 @@ TEST_F(MessageConnectionTest, WhatComesBehindABatchThatTakesTurnsWaits) {
   EXPECT_EQ(handled, 3);
 }
 
+TEST_F(MessageConnectionTest, PollsWaitForRoom) {
+  const auto stream = bench.start(0);
+  stream->append(ChunkKind::text, std::string(1000, 'x'));
+  const auto poll = [&](int id) {
+    return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+           R"(,"method":"run","params":{"stream_id":")" + std::string(stream->id()) + R"("}})";
+  };
+  TurnWork& work = bench.managers[0]->work();
+  work.worked(TurnWork::kTurn);
+  output.room = false;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(say(poll(i)));
+  EXPECT_EQ(service.streams.waiting_polls(), 3U);
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), 1U);
+  EXPECT_EQ(work.under_way(), 0U) << "they wait for their reader";
+  EXPECT_EQ(service.streams.waiting_polls(), 2U);
+  EXPECT_TRUE(say(poll(3))) << "though there is work left";
+  EXPECT_EQ(output.messages.size(), 1U);
+  connection->on_drain();
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), 2U);
+
+  // One that is cancelled leaves its place to the next.
+  say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})");
+  output.room = true;
+  connection->on_drain();
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 3U);
+  EXPECT_THAT(output.messages[2], testing::HasSubstr(R"("id":3)"));
+  EXPECT_EQ(service.streams.waiting_polls(), 0U);
+  EXPECT_TRUE(say(poll(4)));
+  EXPECT_EQ(output.messages.size(), 4U) << "at once";
+}
+
+TEST_F(MessageConnectionTest, WhileManyPollsWaitNothingElseIsTaken) {
+  const auto stream = bench.start(0);
+  stream->append(ChunkKind::text, "x");
+  bench.managers[0]->work().worked(TurnWork::kTurn);
+  int id = 0;
+  const auto poll = [&] {
+    return say(R"({"jsonrpc":"2.0","id":)" + std::to_string(++id) +
+               R"(,"method":"run","params":{"stream_id":")" + std::string(stream->id()) + R"("}})");
+  };
+  while (poll()) ASSERT_LT(id, 1000);
+  EXPECT_EQ(handled, 0);
+  bench.run_all();
+  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(output.messages.size(), static_cast<std::size_t>(id));
+
+  // Nothing of that is left when the peer goes.
+  bench.managers[0]->work().worked(TurnWork::kTurn);
+  while (poll()) ASSERT_LT(id, 1000);
+  connection->on_close();
+  bench.run_all();
+  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(service.streams.waiting_polls(), 0U);
+}
+
+TEST_F(MessageConnectionTest, APollThatWaitsForChunksHoldsUpNoOther) {
+  const auto empty = bench.start(0);
+  const auto stream = bench.start(0);
+  stream->append(ChunkKind::text, "x");
+  bench.managers[0]->work().worked(TurnWork::kTurn);
+  say(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"from_seq":0,"wait_ms":1000,)"
+      R"("stream_id":")" +
+      std::string(empty->id()) + R"("}})");
+  say(R"({"jsonrpc":"2.0","id":2,"method":"run","params":{"stream_id":")" +
+      std::string(stream->id()) + R"("}})");
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 1U);
+  EXPECT_THAT(output.messages[0], testing::HasSubstr(R"("id":2)"));
+  empty->append(ChunkKind::text, "late");
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 2U);
+  EXPECT_THAT(output.messages[1], testing::HasSubstr("late"));
+}
+
+TEST_F(MessageConnectionTest, TheAnswerToABatchWaitsForRoom) {
+  say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+      R"({"protocolVersion":"2025-03-26","capabilities":{}}})");
+  output.room = false;
+  say(ping("2"));
+  bench.managers[0]->work().worked(TurnWork::kTurn);
+  EXPECT_FALSE(say("[" + ping("3") + "]"));
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), 2U);
+  connection->on_drain();
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), 3U);
+}
+
 TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
   say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
       R"({"protocolVersion":"2025-11-25","capabilities":{}}})");

@@ -167,10 +167,18 @@ struct ServerHost::State {
   [[nodiscard]] std::uint64_t sent() const {
     return http->stats().bytes_out + lines->stats().bytes_out;
   }
-  /// Requests that are there, of which nothing else is known yet.
-  [[nodiscard]] std::size_t long_messages() const {
+  /// Requests that are there, of which nothing else is known yet, and what waits for its turn.
+  [[nodiscard]] std::size_t unhandled() const {
     std::size_t total = 0;
-    for (const auto& loop : loops) total += loop->service.long_messages.under_way();
+    for (const auto& loop : loops) {
+      total += loop->service.long_messages.under_way() + loop->streams->work().under_way();
+    }
+    return total;
+  }
+  /// What waits for nothing but its readers.
+  [[nodiscard]] std::size_t unread() const {
+    std::size_t total = sum(&StreamCounters::unread);
+    for (const auto& loop : loops) total += loop->service.streams.waiting_polls();
     return total;
   }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> StreamCounters::* counter) const {
@@ -315,9 +323,9 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
     if (server.sum(&StreamCounters::active) + server.tasks->running() + server.calls.in_use() +
-            server.long_messages() ==
+            server.unhandled() ==
         0) {
-      if (server.sum(&StreamCounters::unread) == 0) break;
+      if (server.unread() == 0) break;
       const std::uint64_t sent_now = server.sent();
       if (std::exchange(sent, sent_now) != sent_now) {
         readers_until = std::min(until, now + kReadGrace);

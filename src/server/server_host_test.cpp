@@ -321,6 +321,40 @@ TEST_F(ServerHostTest, AShutdownAnswersLongMessagesThatAreThere) {
   for (const auto& peer : peers) EXPECT_THAT(peer->rest(), HasSubstr("200 OK"));
 }
 
+TEST_F(ServerHostTest, AShutdownAnswersWhatWaitsForItsTurn) {
+  const std::unique_ptr<Peer> reader = read_a_stream();
+  std::string batch;
+  for (int i = 0; i < 90; ++i) {
+    batch += (batch.empty() ? "[" : ",") + std::string(R"({"jsonrpc":"2.0","id":)") +
+             std::to_string(i) + R"(,"method":"run","params":{"stream_id":")" +
+             std::string(stream->id()) + R"("}})";
+  }
+  batch += "]";
+  // Much to read, and nothing left to do for the stream.
+  on_its_loop([this] {
+    for (int i = 0; i < 8; ++i) stream->append(ChunkKind::text, std::string(30'000, 'x'));
+    stream->finish({});
+  });
+  while (!reader->until("\"end\":true").contains("\"end\":true")) {
+  }
+  Peer peer(port());
+  peer.send(
+      "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+      "MCP-Protocol-Version: 2025-03-26\r\nContent-Length: " +
+      std::to_string(batch.size()) + "\r\n\r\n" + batch);
+  const auto requests = [this] {
+    const std::string metrics = host->metrics();
+    static constexpr std::string_view kName = "\nsluice_requests_total ";
+    return std::stoull(metrics.substr(metrics.find(kName) + kName.size()));
+  };
+  while (requests() < 3) std::this_thread::yield();
+  auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
+  const std::string answer = peer.rest();
+  EXPECT_THAT(answer.substr(0, 200), HasSubstr("200 OK"));
+  EXPECT_TRUE(answer.contains(R"("id":89,)"));
+  ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";
+}
+
 TEST_F(ServerHostTest, AShutdownLetsALongAnswerLeaveUntilTheDeadline) {
   static constexpr std::size_t kLong = std::size_t{32} << 20U;
   Peer peer(port());

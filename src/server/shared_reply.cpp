@@ -205,9 +205,8 @@ void SharedReply::check_end() {
   output->on_close({});
   if (!collected_.empty()) {
     // They stay where their memory is counted until they can leave.
-    output->when_room([self = shared_from_this(), output] {
-      output->reply(200, self->take_responses());
-    });
+    output->when_room(
+        [self = shared_from_this(), output] { output->reply(200, self->take_responses()); });
     return;
   }
   // All were cancelled: the reply is an event stream without a response.

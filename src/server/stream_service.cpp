@@ -233,11 +233,10 @@ bool StreamService::poll_later(const Message& message, const RunPoll& poll, Call
     });
   };
   (*channel)->on_close([leave](Departure) { leave(); });
-  auto send = [here,
-               respond = respond_through(*channel, message)](Result<std::string> result) mutable {
-    here->post([respond = std::move(respond), result = std::move(result)]() mutable {
-      respond(std::move(result));
-    });
+  auto send = [here, respond = respond_through(*channel, message), waits = poll_mark_](
+                  Result<std::string> result, TurnWork::Mark mark) mutable {
+    here->post([respond = std::move(respond), waits = std::move(waits), mark = std::move(mark),
+                result = std::move(result)]() mutable { respond(std::move(result)); });
   };
   auto give_way = [here, weak = std::weak_ptr(*channel)] {
     here->post([weak] {
@@ -245,17 +244,17 @@ bool StreamService::poll_later(const Message& message, const RunPoll& poll, Call
     });
   };
   auto answer = [poll = RunPoll(poll), principal = caller.principal().id, box, leave, give_way,
-                 send = std::move(send)](StreamManager& manager) mutable {
+                 send = std::move(send)](StreamManager& manager, TurnWork::Mark mark) mutable {
     if (box->is_left) return;
     Result<std::shared_ptr<ChunkStream>> stream = begin_poll(manager, poll, principal);
     if (!stream) {
-      send(std::unexpected(std::move(stream.error())));
+      send(std::unexpected(std::move(stream.error())), std::move(mark));
       return;
     }
     std::string result;
     if (answer_poll(result, **stream, poll)) {
       manager.work().worked(result.size());
-      send(std::move(result));
+      send(std::move(result), std::move(mark));
       return;
     }
     give_way();
@@ -263,16 +262,18 @@ bool StreamService::poll_later(const Message& message, const RunPoll& poll, Call
     box->pending = wait_for_chunks(
         std::move(*stream), poll, [leave, send = std::move(send)](Result<std::string> all) mutable {
           leave();
-          send(std::move(all));
+          send(std::move(all), nullptr);
         });
   };
   (*channel)->when_room([this, stream_id = poll.stream_id,
                          client = client_of(caller.principal().id),
                          answer = std::move(answer)]() mutable {
-    on_shard_of(stream_id, [client = std::move(client),
-                            answer = std::move(answer)](StreamManager& manager) mutable {
+    on_shard_of(stream_id, [client = std::move(client), answer = std::move(answer),
+                            mark = streams().work().mark()](StreamManager& manager) mutable {
       manager.work().run(client,
-                         [&manager, answer = std::move(answer)]() mutable { answer(manager); });
+                         [&manager, answer = std::move(answer), mark = std::move(mark)]() mutable {
+                           answer(manager, std::move(mark));
+                         });
     });
   });
   return false;
@@ -421,10 +422,9 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
   gathering->parts.resize(shards_.size());
   gathering->missing = shards_.size();
   gathering->respond = respond_through(*channel, message);
-  (*channel)->when_room([this, gathering, client = client_of(caller.principal().id),
-                         principal = caller.principal().id] {
-    list_all(gathering, client, principal);
-  });
+  (*channel)->when_room(
+      [this, gathering, client = client_of(caller.principal().id),
+       principal = caller.principal().id] { list_all(gathering, client, principal); });
   return false;
 }
 

@@ -95,6 +95,10 @@ class StreamService {
   /// New work is refused from now on with kBusy.
   void drain() { draining_ = true; }
   [[nodiscard]] bool draining() const { return draining_; }
+  /// Polls that are answered later, most of which wait for their readers. Thread-safe.
+  [[nodiscard]] std::size_t waiting_polls() const {
+    return static_cast<std::size_t>(poll_mark_.use_count()) - 1;
+  }
 
   [[nodiscard]] const ServerDefinition& definition() const { return *definition_; }
   StreamManager& streams() { return *shards_[loop_].streams; }
@@ -127,6 +131,7 @@ class StreamService {
   const ServerDefinition* definition_;
   std::vector<StreamShard> shards_;
   std::size_t loop_;
+  std::shared_ptr<const std::size_t> poll_mark_ = std::make_shared<const std::size_t>(loop_);
   bool draining_ = false;
 };
 
