@@ -125,6 +125,12 @@ class ServerHostTest : public ::testing::Test {
   }
   [[nodiscard]] std::uint16_t port() const { return host->port(); }
 
+  /// Bytes that the server has read.
+  [[nodiscard]] std::uint64_t received() const {
+    const std::string metrics = host->metrics();
+    static constexpr std::string_view kName = "\nsluice_received_bytes_total ";
+    return std::stoull(metrics.substr(metrics.find(kName) + kName.size()));
+  }
   /// Starts a stream and gives a peer that reads it.
   std::unique_ptr<Peer> read_a_stream() {
     Peer starter(port());
@@ -311,11 +317,6 @@ TEST_F(ServerHostTest, AShutdownAnswersLongMessagesThatAreThere) {
     peers.push_back(std::make_unique<Peer>(port()));
     peers.back()->post(ping);
   }
-  const auto received = [this] {
-    const std::string metrics = host->metrics();
-    static constexpr std::string_view kName = "\nsluice_received_bytes_total ";
-    return std::stoull(metrics.substr(metrics.find(kName) + kName.size()));
-  };
   while (received() < peers.size() * ping.size()) std::this_thread::yield();
   host->shutdown(1min);
   for (const auto& peer : peers) EXPECT_THAT(peer->rest(), HasSubstr("200 OK"));
@@ -349,8 +350,9 @@ TEST_F(ServerHostTest, AShutdownAnswersWhatWaitsForItsTurn) {
   send(R"({"jsonrpc":"2.0","id":"begin","method":"initialize","params":{"capabilities":{},)"
        R"("protocolVersion":"2025-03-26","clientInfo":{"name":"test","version":"1"}}})");
   EXPECT_TRUE(peer.until(R"("id":"begin")").contains(R"("id":"begin")"));
+  const std::uint64_t before = received();
   send(batch);
-  std::this_thread::sleep_for(5ms);
+  while (received() < before + batch.size()) std::this_thread::yield();
   auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
   EXPECT_TRUE(peer.until(R"("id":89,)").contains(R"("id":89,)"));
   peer.rest();
