@@ -21,63 +21,64 @@ namespace {
 
 constexpr int kParseError = -32700;
 
-/// Bytes that cannot be taken without a look: what JSON escapes, and all beyond ASCII.
-constexpr std::array<bool, 256> make_not_plain_table() {
-  std::array<bool, 256> table{};
-  for (std::size_t c = 0; c < table.size(); ++c) table[c] = c < 0x20 || c >= 0x80;
-  table['"'] = true;
-  table['\\'] = true;
-  return table;
+/// What stands behind a backslash for a byte that JSON escapes with one letter, or one of these.
+constexpr char kItself = 0;  // it is not escaped
+constexpr char kLong = 1;    // it takes more than a letter, or belongs to a longer character
+constexpr std::array<char, 256> make_letters() {
+  std::array<char, 256> letters{};
+  for (std::size_t c = 0; c < letters.size(); ++c) {
+    letters[c] = c < 0x20 || c >= 0x80 ? kLong : kItself;
+  }
+  for (const char c : {'"', '\\'}) letters[static_cast<std::size_t>(c)] = c;
+  letters['\n'] = 'n';
+  letters['\r'] = 'r';
+  letters['\t'] = 't';
+  return letters;
 }
-constexpr std::array<bool, 256> kNotPlain = make_not_plain_table();
+constexpr std::array<char, 256> kLetters = make_letters();
 
-/// The first special byte of `text` from `at` on, or its size; eight bytes at a time.
-std::size_t find_not_plain(std::string_view text, std::size_t at) {
+char letter_of(char c) {
+  return kLetters[static_cast<unsigned char>(c)];
+}
+
+/// How many of the eight bytes at `bytes` are plain, up to the first that is not.
+std::size_t plain_bytes_of_eight(const char* bytes) {
+  static_assert(std::endian::native == std::endian::little);
   static constexpr std::uint64_t kEach = 0x0101010101010101U;
-  for (; at + 8 <= text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, sizeof word);
-    const std::uint64_t quote = word ^ (kEach * '"');
-    const std::uint64_t backslash = word ^ (kEach * '\\');
-    // The high bit of the first special byte is set here, and of none below it.
-    const std::uint64_t special =
-        ((word - kEach * 0x20) | (quote - kEach) | (backslash - kEach) | word) & (kEach * 0x80);
-    if (special != 0) return at + static_cast<std::size_t>(std::countr_zero(special)) / 8;
-  }
-  while (at < text.size() && !kNotPlain[static_cast<unsigned char>(text[at])]) ++at;
-  return at;
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  const std::uint64_t quote = word ^ (kEach * '"');
+  const std::uint64_t backslash = word ^ (kEach * '\\');
+  // The high bit of the first special byte is set here, and of none below it.
+  const std::uint64_t special =
+      ((word - kEach * 0x20) | (quote - kEach) | (backslash - kEach) | word) & (kEach * 0x80);
+  return static_cast<std::size_t>(std::countr_zero(special)) / 8;
 }
 
-/// Appends what stands in a JSON string for `c`, which cannot stand there itself: a byte to escape,
-/// or the first of some that are no UTF-8.
-void append_stand_in(std::string& out, unsigned char c) {
-  switch (c) {
-    case '"':
-      out.append("\\\"");
-      return;
-    case '\\':
-      out.append("\\\\");
-      return;
-    case '\n':
-      out.append("\\n");
-      return;
-    case '\r':
-      out.append("\\r");
-      return;
-    case '\t':
-      out.append("\\t");
-      return;
-    default:
-      break;
+/// The plain bytes at the start of `text`.
+std::string_view plain_prefix(std::string_view text) {
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    const std::size_t plain = plain_bytes_of_eight(text.data() + at);
+    if (plain < 8) return text.substr(0, at + plain);
   }
-  if (c >= 0x80) {
-    out.append(kReplacementCharacter);
-    return;
+  while (at < text.size() && letter_of(text[at]) == kItself) ++at;
+  return text.substr(0, at);
+}
+
+/// Writes the special character at the start of `text` to `to` as it stands in a JSON string: at
+/// most six bytes, behind which `to` is then. Returns how many bytes of the text it was.
+std::size_t write_special(std::string_view text, char*& to) {
+  const auto c = static_cast<unsigned char>(text[0]);
+  if (c < 0x80) {
+    static constexpr std::string_view kHex = "0123456789abcdef";
+    for (const char each : {'\\', 'u', '0', '0', kHex[c >> 4U], kHex[c & 0xFU]}) *to++ = each;
+    return 1;
   }
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  out.append("\\u00");
-  out.push_back(kHex[c >> 4U]);
-  out.push_back(kHex[c & 0xFU]);
+  const Utf8Part part = first_utf8_part(text);
+  const std::string_view valid = part.valid ? text.substr(0, part.length) : kReplacementCharacter;
+  to = std::copy(valid.begin(), valid.end(), to);
+  return part.length;
 }
 
 /// JSON has no word for infinity or NaN; like JavaScript, null stands for them.
@@ -94,18 +95,37 @@ void append_double(std::string& out, double value) {
 }  // namespace
 
 void append_json_escaped(std::string& out, std::string_view text) {
-  std::size_t clean = 0;
-  for (std::size_t at = find_not_plain(text, 0); at < text.size(); at = find_not_plain(text, at)) {
-    const auto c = static_cast<unsigned char>(text[at]);
-    const Utf8Part part = c < 0x80 ? Utf8Part{1, false} : first_utf8_part(text.substr(at));
-    if (!part.valid) {
-      out.append(text, clean, at - clean);
-      append_stand_in(out, c);
-      clean = at + part.length;
+  const std::string_view plain = plain_prefix(text);
+  out.append(plain);
+  // From here on short pieces are gathered, so that `out` grows once for many.
+  std::array<char, 256> gathered;
+  char* const full = gathered.data() + gathered.size() - 8;
+  const char* at = plain.data() + plain.size();
+  const char* const end = text.data() + text.size();
+  while (at != end) {
+    char* to = gathered.data();
+    while (at != end && to <= full) {
+      if (end - at >= 8) {
+        const std::size_t count = plain_bytes_of_eight(at);
+        std::memcpy(to, at, 8);
+        at += count;
+        to += count;
+        if (count == 8) continue;
+        if (to > full) break;
+      }
+      const char letter = letter_of(*at);
+      if (letter == kItself) {
+        *to++ = *at++;
+      } else if (letter == kLong) {
+        at += write_special({at, end}, to);
+      } else {
+        *to++ = '\\';
+        *to++ = letter;
+        ++at;
+      }
     }
-    at += part.length;
+    out.append(gathered.data(), to);
   }
-  out.append(text, clean, text.size() - clean);
 }
 
 void append_json(std::string& out, const json::value& value) {

@@ -1,6 +1,7 @@
 #include "net/head_scanner.hpp"
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace sluice {
@@ -22,16 +23,18 @@ bool is_control(char c) {
 
 /// The first control character in `text` from `at` on, or its size; eight bytes at a time.
 std::size_t find_control(std::string_view text, std::size_t at) {
+  static_assert(std::endian::native == std::endian::little);
   static constexpr std::uint64_t kEach = 0x0101010101010101U;
   for (; at + 8 <= text.size(); at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, 8);
-    // The high bit of a byte that is below 0x20, or DEL, is set here, and perhaps of some above it:
-    // then the bytes are looked at one by one.
+    // The high bit of each byte that is below 0x20, or DEL, is set here. A borrow may also set that
+    // of a byte above such a one, never below: the lowest is exact.
     const std::uint64_t below = (word - kEach * 0x20) & ~word;
     const std::uint64_t other = word ^ (kEach * 0x7F);
     const std::uint64_t del = (other - kEach) & ~other;
-    if (((below | del) & (kEach * 0x80)) != 0) break;
+    const std::uint64_t found = (below | del) & (kEach * 0x80);
+    if (found != 0) return at + static_cast<std::size_t>(std::countr_zero(found)) / 8;
   }
   while (at < text.size() && !is_control(text[at])) ++at;
   return at;
@@ -47,6 +50,18 @@ HeadScanner::Outcome HeadScanner::token(char end, std::string_view& out) {
   out = input_.substr(at_, to - at_);
   at_ = to + 1;
   return Outcome::ok;
+}
+
+KnownHeader HeadScanner::known_name(std::string_view& out) {
+  const std::string_view near = input_.substr(at_, kLongestKnownHeader + 1);
+  const std::size_t size = near.find(':');
+  if (size == std::string_view::npos) return KnownHeader::unknown;
+  const KnownHeader known = known_header(near.substr(0, size));
+  if (known != KnownHeader::unknown) {
+    out = near.substr(0, size);
+    at_ += size + 1;
+  }
+  return known;
 }
 
 HeadScanner::Outcome HeadScanner::target(std::string_view& out) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "net/http_types.hpp"
+
 namespace sluice {
 
 /// Reads the parts of an HTTP/1.1 head (RFC 9112) from the start of a buffer that may not hold it
@@ -20,6 +22,8 @@ class HeadScanner {
 
   /// A token (RFC 9110, section 5.6.2) and the character behind it, which must be `end`.
   Outcome token(char end, std::string_view& out);
+  /// The name of a field that is known, and the colon behind it. Reads nothing of any other.
+  KnownHeader known_name(std::string_view& out);
   /// Visible ASCII and the space behind it.
   Outcome target(std::string_view& out);
   /// The rest of a line that ends with CRLF and holds no other control character but tabs.

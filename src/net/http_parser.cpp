@@ -86,9 +86,7 @@ Result<bool> read_request_line(HeadScanner& scanner, const HttpParserLimits& lim
   return true;
 }
 
-void note_known(HttpRequest& request, std::string_view name, std::size_t index) {
-  const KnownHeader known = known_header(name);
-  if (known == KnownHeader::unknown) return;
+void note_known(HttpRequest& request, KnownHeader known, std::size_t index) {
   std::uint8_t& slot = request.known[static_cast<std::size_t>(known)];
   if (slot == 0) {
     slot = static_cast<std::uint8_t>(index + 1);
@@ -113,12 +111,16 @@ Result<bool> read_fields(HeadScanner& scanner, std::span<HeaderField> fields,
       return fail(431, "Too many header fields; at most " + std::to_string(fields.size()));
     }
     HeaderField& field = fields[count];
-    outcome = scanner.token(':', field.name);
-    if (outcome != Outcome::ok) return stopped(outcome, "a header line has no name before a ':'");
+    const KnownHeader known = scanner.known_name(field.name);
+    if (known == KnownHeader::unknown) {
+      outcome = scanner.token(':', field.name);
+      if (outcome != Outcome::ok) return stopped(outcome, "a header line has no name before a ':'");
+    } else {
+      note_known(request, known, count);
+    }
     outcome = scanner.line(field.value);
     if (outcome != Outcome::ok) return stopped(outcome, "a control character in a header line");
     field.value = trim(field.value);
-    note_known(request, field.name, count);
   }
 }
 

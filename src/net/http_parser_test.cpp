@@ -108,8 +108,33 @@ TEST_F(HttpHeadParserTest, KnowsEachHeaderItRecognises) {
     name.pop_back();
     EXPECT_EQ(known_header(name), KnownHeader::unknown) << name;
   }
+  for (std::size_t i = 0; i < kKnownHeaders; ++i) {
+    for (std::size_t at = 0; at < kNames[i].size(); ++at) {
+      for (int c = 0; c < 256; ++c) {
+        std::string name(kNames[i]);
+        name[at] = static_cast<char>(c);
+        const bool is_known = std::tolower(c) == kNames[i][at];
+        EXPECT_EQ(known_header(name) == static_cast<KnownHeader>(i), is_known) << name << c;
+      }
+    }
+  }
   EXPECT_EQ(known_header(""), KnownHeader::unknown);
   EXPECT_EQ(known_header(std::string(1000, 'a')), KnownHeader::unknown);
+}
+
+TEST_F(HttpHeadParserTest, RefusesEveryOtherCharacterInANameThatIsNearlyKnown) {
+  for (int c = 0; c < 256; ++c) {
+    std::string name = "Content-Type";
+    name[7] = static_cast<char>(c);
+    const bool is_token =
+        std::isalnum(c) != 0 || std::string_view("!#$%&'*+-.^_`|~").contains(static_cast<char>(c));
+    // Then it is a shorter name, and the rest its value.
+    const bool is_end = c == ':';
+    EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: t\r\n" + name + ": a\r\n\r\n"),
+              is_token || is_end ? 0 : 400)
+        << c;
+    EXPECT_EQ(request().has(KnownHeader::content_type), c == '-') << c;
+  }
 }
 
 TEST_F(HttpHeadParserTest, TakesTheFirstOfRepeatedHeadersAndSaysSo) {

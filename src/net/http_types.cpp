@@ -49,13 +49,11 @@ constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
-constexpr std::size_t kLongestKnown = 30;
-
-/// A perfect enough hash of a name: its length and two of its characters.
+/// A perfect enough hash of a name: its length and three of its characters, without their case.
 constexpr std::size_t bucket_of(std::string_view name) {
-  return (name.size() * 31 + static_cast<unsigned char>(lower(name[0])) * 7 +
-          static_cast<unsigned char>(lower(name[name.size() / 2])) * 3 +
-          static_cast<unsigned char>(lower(name.back()))) %
+  const auto letter = [](char c) { return static_cast<unsigned char>(c) | 0x20U; };
+  return (name.size() * 31 + letter(name[0]) * 7 + letter(name[name.size() / 2]) * 3 +
+          letter(name.back())) %
          256;
 }
 
@@ -69,16 +67,46 @@ constexpr std::array<std::uint8_t, 256> make_buckets() {
 }
 constexpr std::array<std::uint8_t, 256> kBuckets = make_buckets();
 
+/// Whether `text`, from `at` on, spells the bytes of a Word there in `token` in any case. Only what
+/// is a letter in `token` may differ, and only in the bit that makes it a capital one.
+template <class Word>
+bool spells_at(std::string_view text, std::string_view token, std::size_t at) {
+  static constexpr Word kEach = static_cast<Word>(0x0101010101010101U);
+  Word given = 0;
+  Word wanted = 0;
+  std::memcpy(&given, text.data() + at, sizeof(Word));
+  std::memcpy(&wanted, token.data() + at, sizeof(Word));
+  const Word case_bits = (wanted & (kEach * 0x40)) >> 1U;
+  return ((given ^ wanted) & ~case_bits) == 0;
+}
+
+template <class Word>
+bool spells_all(std::string_view text, std::string_view token) {
+  const std::size_t last = token.size() - sizeof(Word);
+  for (std::size_t at = 0; at < last; at += sizeof(Word)) {
+    if (!spells_at<Word>(text, token, at)) return false;
+  }
+  return spells_at<Word>(text, token, last);
+}
+
+/// Whether `text` is `token` in any case. `token` is of small letters, digits and `*+-./`.
+bool spells(std::string_view text, std::string_view token) {
+  if (text.size() != token.size()) return false;
+  if (text.size() >= sizeof(std::uint64_t)) return spells_all<std::uint64_t>(text, token);
+  if (text.size() >= sizeof(std::uint32_t)) return spells_all<std::uint32_t>(text, token);
+  return equals_ignoring_case(text, token);
+}
+
 constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 }  // namespace
 
 KnownHeader known_header(std::string_view name) {
-  if (name.empty() || name.size() > kLongestKnown) return KnownHeader::unknown;
+  if (name.empty() || name.size() > kLongestKnownHeader) return KnownHeader::unknown;
   const std::size_t bucket = bucket_of(name);
   for (std::size_t at = kBuckets[bucket]; at != 0 && at <= kKnownHeaders; ++at) {
     const KnownName& known = kKnownNames[at - 1];
-    if (equals_ignoring_case(known.name, name)) return known.header;
+    if (spells(name, known.name)) return known.header;
   }
   return KnownHeader::unknown;
 }
@@ -95,7 +123,7 @@ bool list_has_token(std::string_view list, std::string_view token) {
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
     const std::string_view item = list.substr(0, comma);
-    if (equals_ignoring_case(trim(item.substr(0, item.find(';'))), token)) return true;
+    if (spells(trim(item.substr(0, item.find(';'))), token)) return true;
     if (comma == std::string_view::npos) return false;
     list.remove_prefix(comma + 1);
   }
@@ -126,14 +154,13 @@ bool PeerAddress::is_loopback() const {
 
 std::string PeerAddress::to_string() const {
   if (is_v4()) {
-    std::string text;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    char* end = text.data();
     for (std::size_t i = kMappedPrefix.size(); i < ip.size(); ++i) {
-      std::array<char, 4> digits{};
-      const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), ip[i]);
-      if (!text.empty()) text.push_back('.');
-      text.append(digits.data(), written.ptr);
+      if (end != text.data()) *end++ = '.';
+      end = std::to_chars(end, text.data() + text.size(), ip[i]).ptr;
     }
-    return text;
+    return {text.data(), end};
   }
   std::array<char, INET6_ADDRSTRLEN> text{};
   inet_ntop(AF_INET6, ip.data(), text.data(), text.size());

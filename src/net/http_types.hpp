@@ -47,14 +47,17 @@ enum class KnownHeader : std::uint8_t {
 };
 inline constexpr std::size_t kKnownHeaders = static_cast<std::size_t>(KnownHeader::unknown);
 
+/// The size of the longest name of a known header.
+inline constexpr std::size_t kLongestKnownHeader = 30;
+
 /// The known header that `name` spells in any case, or `unknown`.
 KnownHeader known_header(std::string_view name);
 
 /// Whether two field names or tokens are equal, ASCII case ignored.
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 
-/// Whether the comma-separated list `list` has the token `token` (lower case), case ignored,
-/// parameters after ';' ignored (RFC 9110, section 5.6.1).
+/// Whether the comma-separated list `list` has the token `token`, case ignored, parameters after
+/// ';' ignored (RFC 9110, section 5.6.1). `token` is of small letters, digits and `*+-./`.
 bool list_has_token(std::string_view list, std::string_view token);
 
 struct HeaderField {

@@ -53,16 +53,12 @@ std::string_view name_of(Method method) {
 
 /// Of a request that no row is for.
 HttpRefusal no_route(std::string_view path) {
-  std::string methods;
-  for (const RouteRow& row : kRoutes) {
-    if (is_at(row, path)) methods.append(name_of(row.method)).append(", ");
-  }
+  std::string methods = HttpAdmission::methods_at(path);
   if (methods.empty()) {
     return {404, kMethodNotFound,
             "Nothing is here; POST or GET /mcp, GET /sse, /ws, /streams/{stream_id}, /healthz, "
             "/readyz, /metrics"};
   }
-  methods.append("OPTIONS");
   return {405, kInvalidRequest, "This path takes " + methods, "Allow", methods};
 }
 
@@ -121,6 +117,17 @@ bool has_lines(const HttpRequest& head) {
   return equals_ignoring_case(content_type.substr(0, content_type.find(';')), kLinesType);
 }
 
+std::string HttpAdmission::methods_at(std::string_view path) {
+  std::string methods;
+  for (const RouteRow& row : kRoutes) {
+    const bool is_here = is_at(row, path);
+    const std::string_view name = name_of(row.method);
+    if (is_here || (path == "*" && !methods.contains(name))) methods.append(name).append(", ");
+  }
+  if (!methods.empty()) methods.append("OPTIONS");
+  return methods;
+}
+
 std::optional<HttpRefusal> HttpAdmission::refusal_of_sender(const HttpRequest& head) const {
   const std::string_view host = head.host();
   if (host.data() != nullptr && !host_allowed(host)) {
@@ -143,7 +150,9 @@ std::optional<HttpRefusal> HttpAdmission::refusal_of_sender(const HttpRequest& h
 std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
     const HttpRequest& head) const {
   Admitted admitted{HttpRoute::preflight, {}};
-  if (head.method != Method::options) {
+  if (head.method == Method::options) {
+    if (methods_at(head.path).empty()) return std::unexpected(no_route(head.path));
+  } else {
     const auto* const row = std::ranges::find_if(kRoutes, [&](const RouteRow& each) {
       return each.method == head.method && is_at(each, head.path);
     });

@@ -57,6 +57,10 @@ class HttpAdmission {
 
   static constexpr std::string_view kStreams = "/streams/";
 
+  /// The methods that `path` takes, as in an Allow field; empty if there is nothing. The path `*`
+  /// stands for all there are (RFC 9110, section 9.3.7).
+  static std::string methods_at(std::string_view path);
+
   /// `policy` outlives this.
   explicit HttpAdmission(const AccessPolicy& policy) : policy_(&policy) {}
 

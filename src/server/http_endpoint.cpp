@@ -331,15 +331,16 @@ void HttpEndpoint::tell_readiness(HttpExchange& exchange) {
 }
 
 void HttpEndpoint::preflight(const HttpRequest& request, HttpExchange& exchange) {
+  const std::string methods = HttpAdmission::methods_at(request.path);
   std::string all;
   std::string_view headers = request.list(KnownHeader::access_control_request_headers, all);
   if (headers.data() == nullptr) headers = "Content-Type";
   if (!request.has(KnownHeader::origin)) {
-    exchange.reply(204, {}, {}, {{"Allow", "GET, HEAD, POST, DELETE, OPTIONS"}});
+    exchange.reply(204, {}, {}, {{"Allow", methods}});
     return;
   }
   exchange.reply(204, {}, {},
-                 {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+                 {{"Access-Control-Allow-Methods", methods},
                   {"Access-Control-Allow-Headers", headers},
                   {"Access-Control-Max-Age", "600"}});
 }

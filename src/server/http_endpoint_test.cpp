@@ -280,12 +280,21 @@ TEST_F(HttpEndpointTest, EveryRefusalNamesTheOrigin) {
 }
 
 TEST_F(HttpEndpointTest, AnUnknownPathIsNotFoundWhateverTheMethod) {
-  for (const std::string method : {"GET", "POST", "PUT", "DELETE", "PATCH"}) {
+  for (const std::string method : {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
     EXPECT_THAT(ask(method + " /nowhere HTTP/1.1\r\nHost: test\r\n\r\n"),
                 StartsWith("HTTP/1.1 404 "));
   }
   EXPECT_THAT(ask(post("/metrics", "")), HasSubstr("Allow: GET, HEAD, OPTIONS\r\n"));
   EXPECT_THAT(ask(get("/messages")), HasSubstr("Allow: POST, OPTIONS\r\n"));
+}
+
+TEST_F(HttpEndpointTest, OptionsTellWhatAPathTakes) {
+  const auto options = [this](const std::string& path) {
+    return ask("OPTIONS " + path + " HTTP/1.1\r\nHost: test\r\n\r\n", "\r\n\r\n");
+  };
+  EXPECT_THAT(options("/mcp"), HasSubstr("Allow: GET, POST, DELETE, OPTIONS\r\n"));
+  EXPECT_THAT(options("/healthz"), HasSubstr("Allow: GET, HEAD, OPTIONS\r\n"));
+  EXPECT_THAT(options("*"), HasSubstr("Allow: GET, POST, DELETE, HEAD, OPTIONS\r\n"));
 }
 
 TEST_F(HttpEndpointTest, TellsHowItIs) {
