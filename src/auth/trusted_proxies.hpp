@@ -28,6 +28,7 @@ class TrustedProxies {
   static Result<TrustedProxies> make(const std::vector<std::string>& networks, Field field);
 
   [[nodiscard]] bool trusts(const PeerAddress& address) const;
+  [[nodiscard]] bool has_any() const { return !networks_.empty(); }
 
   /// Whose request it is: the last address in the field that is no trusted proxy's, for what stands
   /// before it may be anybody's word. The peer itself where it is not trusted, and a proxy where it

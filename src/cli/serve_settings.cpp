@@ -350,7 +350,8 @@ std::vector<Setting> make_settings() {
   add(size("http.max_header", "--max-header", 1024, "Largest request head",
            SLUICE_AT(http.max_header)));
   add(size("http.max_total_buffers", "--max-total-buffers", 1024,
-           "Memory of what has been received in part or waits to be sent, on all connections",
+           "Memory of what has been received in part or waits to be sent, on all connections; one "
+           "client may hold as much as is free",
            SLUICE_AT(http.max_total_buffers)));
   add(duration("http.request_timeout", "--request-timeout",
                "Time for a request to arrive, from its first byte to its last",

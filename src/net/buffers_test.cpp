@@ -11,7 +11,42 @@
 namespace sluice {
 namespace {
 
-void fill(InputBuffer& input, std::string_view bytes) {
+/// Where the buffers of one client's connections take their memory from.
+struct Memory {
+  Memory() = default;
+  explicit Memory(MemoryBudget& budget) : share(std::make_shared<MemoryShare>(budget)) {}
+  [[nodiscard]] BufferSource source() { return {pool, share}; }
+
+  BufferPool pool;
+  std::shared_ptr<MemoryShare> share;
+};
+
+class Input : public InputBuffer {
+ public:
+  explicit Input(Memory& memory) : memory_(&memory) {}
+  std::span<char> room() { return InputBuffer::room(memory_->source()); }
+  bool settle() { return InputBuffer::settle(memory_->source()); }
+
+ private:
+  Memory* memory_;
+};
+
+class Output : public OutputStage {
+ public:
+  Output(Memory& memory, const OutputLimits& limits) : OutputStage(limits), memory_(&memory) {}
+  std::string& text() { return OutputStage::text(memory_->pool); }
+  void share(const Bytes& bytes, std::size_t offset, std::size_t size) {
+    OutputStage::share(memory_->pool, bytes, offset, size);
+  }
+  bool added() { return OutputStage::added(memory_->source()); }
+  void consume(std::size_t bytes) { OutputStage::consume(memory_->source(), bytes); }
+  void clear() { OutputStage::clear(memory_->pool); }
+
+ private:
+  Memory* memory_;
+};
+
+void fill(Input& input, std::string_view bytes) {
   while (!bytes.empty()) {
     const std::span<char> room = input.room();
     const std::size_t part = std::min(room.size(), bytes.size());
@@ -22,10 +57,10 @@ void fill(InputBuffer& input, std::string_view bytes) {
 }
 
 TEST(InputBuffer, BorrowsWhatItNeedNotKeep) {
-  BufferPool pool;
-  InputBuffer input(pool);
+  Memory pool;
+  Input input(pool);
   fill(input, "request");
-  EXPECT_EQ(input.view().data(), pool.scratch().data());
+  EXPECT_EQ(input.view().data(), pool.pool.scratch().data());
   input.consume(7);
   EXPECT_TRUE(input.settle());
   EXPECT_FALSE(input.holds_memory());
@@ -34,7 +69,7 @@ TEST(InputBuffer, BorrowsWhatItNeedNotKeep) {
   EXPECT_TRUE(input.holds_memory());
   EXPECT_EQ(input.view(), "half");
   // The next connection's bytes do not touch it.
-  InputBuffer other(pool);
+  Input other(pool);
   fill(other, "other");
   EXPECT_EQ(input.view(), "half");
   EXPECT_TRUE(input.settle());
@@ -45,8 +80,8 @@ TEST(InputBuffer, BorrowsWhatItNeedNotKeep) {
 }
 
 TEST(InputBuffer, GrowsAndMovesWithItsBytesWhole) {
-  BufferPool pool;
-  InputBuffer input(pool);
+  Memory pool;
+  Input input(pool);
   std::string expected;
   for (int i = 0; i < 3000; ++i) {
     const std::string piece = std::to_string(i) + ",";
@@ -68,32 +103,32 @@ TEST(InputBuffer, GrowsAndMovesWithItsBytesWhole) {
 }
 
 TEST(InputBuffer, TakesBuffersInTurns) {
-  BufferPool pool;
-  const auto hold = [](InputBuffer& input) {
+  Memory pool;
+  const auto hold = [](Input& input) {
     fill(input, "kept");
     EXPECT_TRUE(input.settle());
     return input.view().data();
   };
   const char* first = nullptr;
   {
-    InputBuffer input(pool);
+    Input input(pool);
     first = hold(input);
     input.clear();
     EXPECT_TRUE(input.settle());
   }
-  InputBuffer next(pool);
+  Input next(pool);
   EXPECT_EQ(hold(next), first);
 }
 
 TEST(InputBuffer, DrawsWhatIsLargeOnTheBudget) {
   MemoryBudget budget(std::size_t{256} << 10U);
-  BufferPool pool(&budget);
-  InputBuffer small(pool);
+  Memory pool(budget);
+  Input small(pool);
   fill(small, std::string(4000, 'x'));
   EXPECT_TRUE(small.settle());
   EXPECT_EQ(budget.used(), 0U);
 
-  InputBuffer input(pool);
+  Input input(pool);
   std::size_t held = 0;
   for (std::span<char> room = input.room(); !room.empty(); room = input.room()) {
     input.commit(room.size());
@@ -109,8 +144,8 @@ TEST(InputBuffer, DrawsWhatIsLargeOnTheBudget) {
 
 TEST(InputBuffer, ALongMessageLeavesNothingCountedBehind) {
   MemoryBudget budget(std::size_t{1} << 20U);
-  BufferPool pool(&budget);
-  InputBuffer input(pool);
+  Memory pool(budget);
+  Input input(pool);
   fill(input, std::string(200'000, 'x'));
   EXPECT_TRUE(input.settle());
   EXPECT_GE(budget.used(), 200'000U);
@@ -122,15 +157,15 @@ TEST(InputBuffer, ALongMessageLeavesNothingCountedBehind) {
 
 TEST(InputBuffer, SaysWhenWhatIsLeftCannotBeKept) {
   MemoryBudget budget(0);
-  BufferPool pool(&budget);
-  InputBuffer input(pool);
+  Memory pool(budget);
+  Input input(pool);
   fill(input, std::string(50'000, 'x'));
   EXPECT_FALSE(input.settle());
   EXPECT_TRUE(input.empty());
   EXPECT_FALSE(input.holds_memory());
 }
 
-std::string sent_by(OutputStage& queue, std::size_t at_most, std::size_t parts_at_once = 4) {
+std::string sent_by(Output& queue, std::size_t at_most, std::size_t parts_at_once = 4) {
   std::vector<iovec> parts(parts_at_once);
   std::size_t total = 0;
   const std::size_t count = queue.gather(parts, total);
@@ -148,9 +183,9 @@ TEST(OutputStage, KeepsTextAndSharedBlocksInOrder) {
   const Bytes shared(std::string("[shared]"));
   for (std::size_t step = 1; step < 40; ++step) {
     for (std::size_t parts = 1; parts <= 4; ++parts) {
-      BufferPool pool;
+      Memory pool;
       const OutputLimits limits;
-      OutputStage queue(pool, limits);
+      Output queue(pool, limits);
       std::string expected;
       std::string sent;
       for (int i = 0; i < 20; ++i) {
@@ -170,8 +205,8 @@ TEST(OutputStage, KeepsTextAndSharedBlocksInOrder) {
 
 TEST(OutputStage, NothingIsLeftOfAMessageThatWasNotAddedWhole) {
   const OutputLimits limits;
-  BufferPool pool;
-  OutputStage stage(pool, limits);
+  Memory pool;
+  Output stage(pool, limits);
   stage.text().append("half");
   stage.drop_unfinished();
   EXPECT_TRUE(stage.empty());
@@ -194,9 +229,9 @@ TEST(OutputStage, KeepsLongTextWholeWhileItShrinks) {
   std::string expected;
   for (int i = 0; expected.size() < 1'000'000; ++i) expected += std::to_string(i);
   for (const std::size_t step : {10'000U, 16'384U, 70'000U, 999'990U}) {
-    BufferPool pool;
+    Memory pool;
     const OutputLimits limits;
-    OutputStage stage(pool, limits);
+    Output stage(pool, limits);
     stage.text() += expected;
     stage.added();
     std::string sent;
@@ -206,9 +241,9 @@ TEST(OutputStage, KeepsLongTextWholeWhileItShrinks) {
 }
 
 TEST(OutputStage, SharesBlocksWithoutCopying) {
-  BufferPool pool;
+  Memory pool;
   const OutputLimits limits;
-  OutputStage queue(pool, limits);
+  Output queue(pool, limits);
   const Bytes shared(std::string(1000, 's'));
   queue.share(shared, 0, shared.size());
   std::array<iovec, 2> parts{};
@@ -221,15 +256,15 @@ TEST(OutputStage, SharesBlocksWithoutCopying) {
 }
 
 /// Adds `text` and says so.
-bool add(OutputStage& stage, std::string_view text) {
+bool add(Output& stage, std::string_view text) {
   stage.text().append(text);
   return stage.added();
 }
 
 TEST(OutputStage, TellsSendersToWaitAndToGoOn) {
-  BufferPool pool;
+  Memory pool;
   const OutputLimits limits{.high_water = 100, .low_water = 10, .max_queued = 200};
-  OutputStage stage(pool, limits);
+  Output stage(pool, limits);
   EXPECT_TRUE(add(stage, std::string(100, 'x')));
   EXPECT_FALSE(add(stage, "x"));
   EXPECT_TRUE(stage.is_full());
@@ -243,9 +278,9 @@ TEST(OutputStage, TellsSendersToWaitAndToGoOn) {
 }
 
 TEST(OutputStage, ALongMessageDoesNotCountForWhatFollowsIt) {
-  BufferPool pool;
+  Memory pool;
   const OutputLimits limits{.high_water = 100, .low_water = 10, .max_queued = 200};
-  OutputStage stage(pool, limits);
+  Output stage(pool, limits);
   add(stage, std::string(200, 'x'));
   EXPECT_TRUE(stage.has_room());
   add(stage, "x");
@@ -267,9 +302,9 @@ TEST(OutputStage, ALongMessageDoesNotCountForWhatFollowsIt) {
 }
 
 TEST(OutputStage, LongMessagesDoNotCountForEachOther) {
-  BufferPool pool;
+  Memory pool;
   const OutputLimits limits{.high_water = 100, .low_water = 10, .max_queued = 200};
-  OutputStage stage(pool, limits);
+  Output stage(pool, limits);
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(stage.has_room()) << i;
     add(stage, std::string(10'000, 'x'));
@@ -288,23 +323,28 @@ TEST(OutputStage, LongMessagesDoNotCountForEachOther) {
   EXPECT_TRUE(stage.has_room());
 }
 
-TEST(OutputStage, OneConnectionHoldsNoMoreThanIsFree) {
+TEST(OutputStage, OneClientHoldsNoMoreThanIsFree) {
   MemoryBudget budget(std::size_t{4} << 20U);
-  BufferPool pool(&budget);
+  Memory client(budget);
   const OutputLimits limits{.max_queued = 1000};
-  OutputStage greedy(pool, limits);
+  Output greedy(client, limits);
   int messages = 0;
   while (messages < 10) {
     add(greedy, std::string(std::size_t{512} << 10U, 'x'));
-    if (greedy.is_over_budget()) break;
+    if (greedy.is_over_share()) break;
     ++messages;
   }
   EXPECT_GE(messages, 2);
   EXPECT_LT(messages, 8);
-  OutputStage other(pool, limits);
+  Output second(client, limits);
+  add(second, std::string(std::size_t{1} << 20U, 'x'));
+  EXPECT_TRUE(second.is_over_share());
+  second.clear();
+  Memory other_client(budget);
+  Output other(other_client, limits);
   EXPECT_TRUE(other.has_room());
   add(other, std::string(100'000, 'x'));
-  EXPECT_FALSE(other.is_over_budget());
+  EXPECT_FALSE(other.is_over_share());
   greedy.clear();
   other.clear();
   EXPECT_EQ(budget.used(), 0U);
@@ -312,9 +352,9 @@ TEST(OutputStage, OneConnectionHoldsNoMoreThanIsFree) {
 
 TEST(OutputStage, HoldsLittleMoreThanWhatIsUnsent) {
   MemoryBudget budget(std::size_t{64} << 20U);
-  BufferPool pool(&budget);
+  Memory pool(budget);
   const OutputLimits limits;
-  OutputStage stage(pool, limits);
+  Output stage(pool, limits);
   add(stage, std::string(std::size_t{8} << 20U, 'x'));
   // As a peer that reads as fast as it is written to, but is never quite up to date.
   for (int i = 0; i < 4000; ++i) {
@@ -329,12 +369,12 @@ TEST(OutputStage, HoldsLittleMoreThanWhatIsUnsent) {
 
 TEST(OutputStage, ManyReadersMayShareMoreThanTheBudget) {
   MemoryBudget budget(std::size_t{256} << 10U);
-  BufferPool pool(&budget);
+  Memory pool(budget);
   const OutputLimits limits;
   const Bytes block(std::string(200'000, 'x'));
-  std::vector<std::unique_ptr<OutputStage>> readers;
+  std::vector<std::unique_ptr<Output>> readers;
   for (int i = 0; i < 10; ++i) {
-    readers.push_back(std::make_unique<OutputStage>(pool, limits));
+    readers.push_back(std::make_unique<Output>(pool, limits));
     readers.back()->share(block, 0, block.size());
     EXPECT_TRUE(readers.back()->added()) << i;
   }
@@ -344,17 +384,17 @@ TEST(OutputStage, ManyReadersMayShareMoreThanTheBudget) {
 
 TEST(OutputStage, TextCountsAlsoWhenASharedBlockIsBehindIt) {
   MemoryBudget budget(std::size_t{1} << 20U);
-  BufferPool pool(&budget);
+  Memory pool(budget);
   const OutputLimits limits;
   const Bytes block(std::string(2000, 'x'));
-  OutputStage stage(pool, limits);
+  Output stage(pool, limits);
   int added = 0;
   while (added < 20) {
     stage.text().append(std::string(100'000, 'y'));
     stage.note_message();
     stage.share(block, 0, block.size());
     stage.added();
-    if (stage.is_over_budget()) break;
+    if (stage.is_over_share()) break;
     ++added;
   }
   EXPECT_GE(added, 5);
@@ -367,17 +407,17 @@ TEST(OutputStage, TextCountsAlsoWhenASharedBlockIsBehindIt) {
 
 TEST(OutputStage, SaysWhenTheBudgetIsUsedUp) {
   MemoryBudget budget(std::size_t{256} << 10U);
-  BufferPool pool(&budget);
+  Memory pool(budget);
   const OutputLimits limits;
-  OutputStage greedy(pool, limits);
+  Output greedy(pool, limits);
   EXPECT_TRUE(add(greedy, std::string(200'000, 'x')));
-  OutputStage stage(pool, limits);
+  Output stage(pool, limits);
   EXPECT_FALSE(add(stage, std::string(200'000, 'x')));
-  EXPECT_TRUE(stage.is_over_budget());
-  OutputStage modest(pool, limits);
+  EXPECT_TRUE(stage.is_over_share());
+  Output modest(pool, limits);
   EXPECT_TRUE(add(modest, std::string(4000, 'x'))) << "who holds little is not concerned";
   stage.consume(190'000);
-  EXPECT_FALSE(stage.is_over_budget()) << "what could be sent need not be kept";
+  EXPECT_FALSE(stage.is_over_share()) << "what could be sent need not be kept";
   stage.clear();
   greedy.clear();
   EXPECT_EQ(budget.used(), 0U);

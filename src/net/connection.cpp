@@ -21,8 +21,7 @@ constexpr Duration kLinger = 2s;
 Connection::Connection(ConnectionWorker& worker, const PeerAddress& peer,
                        const OutputLimits& limits, bool is_tls)
     : worker_(&worker),
-      input_(worker.buffers),
-      output_(worker.buffers, limits),
+      output_(limits),
       active_at_(worker.coarse_now()),
       progress_at_(active_at_),
       peer_(peer),
@@ -91,7 +90,7 @@ void Connection::read_now() {
       wait_for_turn();
       break;
     }
-    const std::span<char> room = input_.room();
+    const std::span<char> room = input_.room(source());
     if (room.empty()) {
       lose_input();
       break;
@@ -157,7 +156,7 @@ void Connection::go_on() {
 
 /// Keeps what is left of the input, between events.
 void Connection::settle_input() {
-  if (!input_.settle()) lose_input();
+  if (!input_.settle(source())) lose_input();
   count_memory();
 }
 
@@ -249,14 +248,14 @@ void Connection::give_up_unread() {
 
 bool Connection::added() {
   worker_->loop.at_turn_end(*this);
-  return output_.added();
+  return output_.added(source());
 }
 
 void Connection::queue(const Bytes& bytes, std::size_t offset, std::size_t size) {
   if (size <= kCopiedBlock && !writing_) {
-    output_.text().append(bytes.view().substr(offset, size));
+    output().append(bytes.view().substr(offset, size));
   } else {
-    output_.share(bytes, offset, size);
+    output_.share(worker_->buffers, bytes, offset, size);
   }
 }
 
@@ -276,9 +275,9 @@ void Connection::flush() {
     if (!send_some()) break;
   }
   if (is_over()) return;
-  output_.added();
+  output_.added(source());
   if (!output_.empty()) {
-    if (output_.is_over_budget()) give_up_unread();
+    if (output_.is_over_share()) give_up_unread();
     return;
   }
   if (output_.is_full()) worker_->loop.at_turn_end(*this);
@@ -294,7 +293,7 @@ bool Connection::send_some() {
   if (result.bytes > 0) {
     ServerCounters::add(worker_->counters.bytes_out, result.bytes);
     progress_at_ = worker_->coarse_now();
-    output_.consume(result.bytes);
+    output_.consume(source(), result.bytes);
   }
   switch (result.status) {
     case IoStatus::ok:
@@ -356,7 +355,7 @@ void Connection::lose_output() {
   }
   output_lost_ = true;
   writing_ = false;
-  output_.clear();
+  output_.clear(worker_->buffers);
   worker_->loop.at_turn_end(*this);
 }
 
@@ -446,8 +445,6 @@ bool Connection::move() {
 void Connection::arrive(ConnectionWorker& worker) {
   const RefPtr<Connection> keep(this);
   worker_ = &worker;
-  input_.use(worker.buffers);
-  output_.use(worker.buffers);
   active_at_ = worker.coarse_now();
   protocol_->on_worker(worker);
   worker.add(*this);
@@ -463,7 +460,7 @@ void Connection::arrive(ConnectionWorker& worker) {
 void Connection::give_up() {
   if (is_over()) return;
   state_ = State::doomed;
-  output_.clear();
+  output_.clear(worker_->buffers);
   worker_->loop.at_turn_end(*this);
 }
 
@@ -474,10 +471,10 @@ void Connection::tear_down() {
   worker_->loop.forget(*this);
   detach();
   close();
-  output_.clear();
+  output_.clear(worker_->buffers);
   input_.clear();
   // Nothing is left to be lost.
-  static_cast<void>(input_.settle());
+  static_cast<void>(input_.settle(source()));
   worker_->remove(*this);
   protocol_before_ = nullptr;
   const ConnectionProtocolPtr protocol = std::move(protocol_);

@@ -2,12 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <sys/uio.h>
+#include <utility>
 
 #include "core/bytes.hpp"
+#include "core/client_memory.hpp"
 #include "net/connection_protocol.hpp"
 #include "net/connection_worker.hpp"
 #include "net/http_types.hpp"
@@ -42,7 +45,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
 
   /// Whether anything can still be sent. Gives up a peer that has left more unread than it may.
   [[nodiscard]] bool may_send();
-  std::string& output() { return output_.text(); }
+  std::string& output() { return output_.text(worker_->buffers); }
   /// Appends shared bytes from `offset` to `offset + size`.
   void queue(const Bytes& bytes, std::size_t offset, std::size_t size);
   /// False: the sender must wait for the protocol's on_drain().
@@ -71,6 +74,15 @@ class Connection : public RefCounted, private Executor::TurnHook {
   /// Goes on as a connection of that worker at the end of the turn, unless there is something to do
   /// here first.
   void move_to(std::uint16_t worker);
+
+  /// Counts what is held for this connection as that client's from now on. Null: there is no limit.
+  void charge_to(std::shared_ptr<MemoryShare> client) { memory_ = std::move(client); }
+  [[nodiscard]] bool is_charged() const { return memory_ != nullptr; }
+  /// The share of the client that it is charged to, or else what connections have that are nobody's
+  /// yet; null: there is no limit.
+  [[nodiscard]] const std::shared_ptr<MemoryShare>& memory() const {
+    return is_charged() ? memory_ : worker_->nobodys_memory;
+  }
 
   [[nodiscard]] ConnectionWorker& worker() const { return *worker_; }
   [[nodiscard]] const PeerAddress& peer() const { return peer_; }
@@ -159,12 +171,14 @@ class Connection : public RefCounted, private Executor::TurnHook {
   void give_up_unread();
   [[nodiscard]] bool is_stalled(TimePoint now);
   void count_memory();
+  [[nodiscard]] BufferSource source() const { return {worker_->buffers, memory()}; }
 
   ConnectionWorker* worker_;
   Connection* previous_ = nullptr;
   Connection* next_ = nullptr;
   ConnectionProtocolPtr protocol_;
   ConnectionProtocolPtr protocol_before_;  // may be on the stack
+  std::shared_ptr<MemoryShare> memory_;    // of its client, once that is known
   InputBuffer input_;
   OutputStage output_;
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "core/executor.hpp"
 #include "net/input_buffer.hpp"
 #include "net/ref_ptr.hpp"
@@ -113,6 +114,9 @@ class ConnectionWorker : private Executor::TurnHook {
   EventLoop* const sockets;
   ServerCounters counters;
   BufferPool buffers;
+  MemoryBudget* const memory;  // as in the options
+  /// What connections have of it that are no client's yet; null: there is no limit.
+  const std::shared_ptr<MemoryShare> nobodys_memory;
 
  private:
   using Queue = std::deque<RefPtr<Connection>>;

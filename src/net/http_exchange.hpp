@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/bytes.hpp"
+#include "core/client_memory.hpp"
 #include "core/executor.hpp"
-#include "core/memory_budget.hpp"
 #include "net/http_types.hpp"
 #include "net/ref_ptr.hpp"
 
@@ -186,9 +186,14 @@ class HttpExchange : public RefCounted {
   /// How long the peer has taken nothing although there was something to send; 0 if it keeps up.
   [[nodiscard]] virtual Duration stalled_for() const = 0;
   [[nodiscard]] virtual Executor& executor() = 0;
-  /// What the server's buffers draw on, for handlers that keep what they are given. Only while it
-  /// is open; outlives the server's connections.
-  [[nodiscard]] virtual MemoryBudget* memory() const = 0;
+  /// Counts what is held for the connection as that client's, from now on. Does nothing unless it
+  /// is open.
+  virtual void charge_to(std::shared_ptr<MemoryShare> client) = 0;
+  /// Whether the connection is somebody's: this or an earlier request has said whose.
+  [[nodiscard]] virtual bool is_charged() const = 0;
+  /// That client's share, for handlers that keep what they are given; null: there is no limit. Only
+  /// while it is open.
+  [[nodiscard]] virtual std::shared_ptr<MemoryShare> memory() const = 0;
 };
 using HttpExchangePtr = RefPtr<HttpExchange>;
 
@@ -204,13 +209,18 @@ class PreparedBody {
 /// What a handler has made of a head, for when the body is there.
 class HeadVerdict {
  public:
-  explicit HeadVerdict(bool admits_body) : admits_body_(admits_body) {}
+  /// What is held for the body, and from then on for its connection, is the client's. Null: it is
+  /// whose it was.
+  explicit HeadVerdict(bool admits_body, std::shared_ptr<MemoryShare> client = nullptr)
+      : client_(std::move(client)), admits_body_(admits_body) {}
   virtual ~HeadVerdict() = default;
   HeadVerdict(const HeadVerdict&) = delete;
   HeadVerdict& operator=(const HeadVerdict&) = delete;
   [[nodiscard]] bool admits_body() const { return admits_body_; }
+  [[nodiscard]] const std::shared_ptr<MemoryShare>& client() const { return client_; }
 
  private:
+  std::shared_ptr<MemoryShare> client_;
   bool admits_body_;
 };
 

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxPooledText = std::size_t{64} << 10U;
 
 }  // namespace
 
-BufferPool::BufferPool(MemoryBudget* budget) : budget_(budget) {
+BufferPool::BufferPool() {
   // So that to give something back needs no memory.
   inputs_.reserve(kPooledInputs);
   unread_.reserve(kPooledStates);
@@ -65,11 +65,11 @@ void BufferPool::give_unsent(std::unique_ptr<UnsentOutput> unsent) noexcept {
   unsent_.push_back(std::move(unsent));
 }
 
-std::span<char> InputBuffer::room() {
-  if (unread_ == nullptr) unread_ = pool_->take_unread();
+std::span<char> InputBuffer::room(const BufferSource& source) {
+  if (unread_ == nullptr) unread_ = source.pool.take_unread();
   UnreadInput& unread = *unread_;
   if (unread.data == nullptr) {
-    const std::span<char> scratch = pool_->scratch();
+    const std::span<char> scratch = source.pool.scratch();
     unread.data = scratch.data();
     unread.capacity = scratch.size();
   } else if (unread.end == unread.capacity) {
@@ -77,7 +77,7 @@ std::span<char> InputBuffer::room() {
       std::memmove(unread.data, unread.data + unread.begin, size());
       unread.end -= unread.begin;
       unread.begin = 0;
-    } else if (!own(unread.capacity * 2)) {
+    } else if (!own(source, unread.capacity * 2)) {
       return {};
     }
   }
@@ -90,20 +90,20 @@ void InputBuffer::consume(std::size_t bytes) {
 }
 
 /// Moves the bytes into owned memory of at least `capacity`. False if there is none.
-bool InputBuffer::own(std::size_t capacity) {
+bool InputBuffer::own(const BufferSource& source, std::size_t capacity) {
   UnreadInput& unread = *unread_;
   std::unique_ptr<char[]> larger;
   if (capacity <= BufferPool::kInputSize) {
     capacity = BufferPool::kInputSize;
-    larger = pool_->take_input();
-    unread.share.release(pool_->budget());
+    larger = source.pool.take_input();
+    unread.hold.release();
   } else {
-    if (!unread.share.hold(pool_->budget(), capacity)) return false;
+    if (!unread.hold.hold(source.share, capacity)) return false;
     larger.reset(new char[capacity]);
   }
   const std::size_t kept = size();
   if (kept > 0) std::memcpy(larger.get(), unread.data + unread.begin, kept);
-  give_owned();
+  give_owned(source.pool);
   unread.owned = std::move(larger);
   unread.data = unread.owned.get();
   unread.begin = 0;
@@ -112,26 +112,25 @@ bool InputBuffer::own(std::size_t capacity) {
   return true;
 }
 
-void InputBuffer::give_owned() noexcept {
+void InputBuffer::give_owned(BufferPool& pool) noexcept {
   if (unread_->owned != nullptr && unread_->capacity == BufferPool::kInputSize) {
-    pool_->give_input(std::move(unread_->owned));
+    pool.give_input(std::move(unread_->owned));
   }
 }
 
-bool InputBuffer::settle() {
+bool InputBuffer::settle(const BufferSource& source) {
   if (unread_ == nullptr) return true;
   // A long message leaves no more behind than what came after it needs.
   const bool is_too_large =
       unread_->capacity > BufferPool::kInputSize && size() <= BufferPool::kInputSize;
-  const bool is_kept = empty() || (holds_memory() && !is_too_large) || own(size());
-  if (empty() || !is_kept) disown();
+  const bool is_kept = empty() || (holds_memory() && !is_too_large) || own(source, size());
+  if (empty() || !is_kept) disown(source.pool);
   return is_kept;
 }
 
-void InputBuffer::disown() noexcept {
-  give_owned();
-  unread_->share.release(pool_->budget());
-  pool_->give_unread(std::move(unread_));
+void InputBuffer::disown(BufferPool& pool) noexcept {
+  give_owned(pool);
+  pool.give_unread(std::move(unread_));
 }
 
 }  // namespace sluice

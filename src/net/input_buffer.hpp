@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/memory_budget.hpp"
+#include "core/client_memory.hpp"
 
 namespace sluice {
 
@@ -21,8 +21,7 @@ inline constexpr int kReadsInARow = 4;
 /// and a busy one allocates none. Belongs to its loop.
 class BufferPool {
  public:
-  /// What is large draws on `budget`, which outlives the pool; null: there is no limit.
-  explicit BufferPool(MemoryBudget* budget = nullptr);
+  BufferPool();
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
@@ -46,39 +45,39 @@ class BufferPool {
   /// It has to be empty. Large ones are freed.
   void give_unsent(std::unique_ptr<UnsentOutput> unsent) noexcept;
 
-  [[nodiscard]] MemoryBudget* budget() const { return budget_; }
-
  private:
-  MemoryBudget* budget_;
   std::unique_ptr<char[]> scratch_;
   std::vector<std::unique_ptr<char[]>> inputs_;
   std::vector<std::unique_ptr<UnreadInput>> unread_;
   std::vector<std::unique_ptr<UnsentOutput>> unsent_;
 };
 
+/// Where a connection's buffers take their memory from: what is small from the pool of its loop,
+/// and what is large is counted in its client's share; null: there is no limit.
+struct BufferSource {
+  BufferPool& pool;
+  const std::shared_ptr<MemoryShare>& share;
+};
+
 /// What an InputBuffer has while there is something in it.
 struct UnreadInput {
   char* data = nullptr;  // owned or the scratch
   std::unique_ptr<char[]> owned;
-  BudgetShare share;
+  CoarseHold hold;
   std::size_t begin = 0;
   std::size_t end = 0;
   std::size_t capacity = 0;
 };
 
 /// Bytes that a connection has received and not yet handled. Borrows the pool's scratch during one
-/// event, and owns memory only for what must be kept between events, which it draws on the pool's
-/// budget; clear() and settle() it before it goes. Belongs to the pool's loop.
+/// event, and owns memory only for what must be kept between events. The pool may be another one
+/// after each settle(). Belongs to the pool's loop.
 class InputBuffer {
  public:
-  /// The pool must outlive every call but the destructor.
-  explicit InputBuffer(BufferPool& pool) : pool_(&pool) {}
+  InputBuffer() = default;
   ~InputBuffer() = default;
   InputBuffer(const InputBuffer&) = delete;
   InputBuffer& operator=(const InputBuffer&) = delete;
-
-  /// Borrows from that pool, which draws on the same budget, from now on. Only between events.
-  void use(BufferPool& pool) { pool_ = &pool; }
 
   [[nodiscard]] std::size_t size() const {
     return unread_ == nullptr ? 0 : unread_->end - unread_->begin;
@@ -93,9 +92,9 @@ class InputBuffer {
   }
   [[nodiscard]] std::string_view view() const { return {bytes().data(), size()}; }
 
-  /// Room behind the bytes; none if the budget is used up. It may be the pool's scratch: settle()
+  /// Room behind the bytes; none if the share is used up. It may be the pool's scratch: settle()
   /// must follow within the same event.
-  std::span<char> room();
+  std::span<char> room(const BufferSource& source);
   /// Says that `bytes` of the room have been filled.
   void commit(std::size_t bytes) { unread_->end += bytes; }
   /// Drops bytes from the front.
@@ -109,15 +108,14 @@ class InputBuffer {
   }
 
   /// Moves what is left out of the scratch, and gives back owned memory that has nothing in it.
-  /// False if the budget is used up: then what was left is lost.
-  [[nodiscard]] bool settle();
+  /// False if the share is used up: then what was left is lost.
+  [[nodiscard]] bool settle(const BufferSource& source);
 
  private:
-  bool own(std::size_t capacity);
-  void give_owned() noexcept;
-  void disown() noexcept;
+  bool own(const BufferSource& source, std::size_t capacity);
+  void give_owned(BufferPool& pool) noexcept;
+  void disown(BufferPool& pool) noexcept;
 
-  BufferPool* pool_;
   std::unique_ptr<UnreadInput> unread_;  // null while there is nothing, between events
 };
 

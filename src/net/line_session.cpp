@@ -15,6 +15,10 @@ void LineSession::begin(Connection& connection, LineService& service, uid_t user
   connection.start(ConnectionProtocolPtr(session.get()));
 }
 
+void LineSession::charge_to(std::shared_ptr<MemoryShare> client) {
+  if (connection_ != nullptr) connection_->charge_to(std::move(client));
+}
+
 bool LineSession::send(std::string_view lines) {
   if (!is_open() || !connection_->may_send()) return true;
   connection_->output().append(lines);
@@ -69,7 +73,7 @@ bool LineSession::on_input(InputBuffer& input) {
   } else if (line_at_ == TimePoint{}) {
     line_at_ = connection_->worker().now();
   }
-  if (!share_.hold(connection_->worker().buffers.budget(), reader_.held_bytes())) {
+  if (!hold_.hold(connection_->memory(), reader_.held_bytes())) {
     connection_->give_up();
   }
   return false;
@@ -148,7 +152,7 @@ void LineSession::on_shutdown() {
 }
 
 void LineSession::on_end() {
-  share_.release(connection_->worker().buffers.budget());
+  hold_.release();
   connection_ = nullptr;
   if (const std::unique_ptr<LineHandler> handler = std::move(handler_)) handler->on_close();
 }

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "core/bytes.hpp"
+#include "core/client_memory.hpp"
 #include "core/clock.hpp"
-#include "core/memory_budget.hpp"
 #include "net/connection.hpp"
 #include "net/connection_protocol.hpp"
 #include "net/line_reader.hpp"
@@ -56,6 +56,8 @@ class LineSession final : public RefCounted, private ConnectionProtocol {
   static void begin(Connection& connection, LineService& service, uid_t user,
                     const LineOptions& options);
 
+  /// As of the connection.
+  void charge_to(std::shared_ptr<MemoryShare> client);
   /// Queues lines, with their ends. False when the output queue is above its high-water mark: they
   /// are queued, but the caller should wait for on_drain.
   bool send(std::string_view lines);
@@ -93,7 +95,7 @@ class LineSession final : public RefCounted, private ConnectionProtocol {
   RefPtr<Connection> connection_;  // null once it is over
   const LineOptions* options_;
   LineReader reader_;
-  BudgetShare share_;                     // of what the reader holds
+  CoarseHold hold_;                       // of what the reader holds
   std::unique_ptr<LineHandler> handler_;  // null once told of the end
   TimePoint line_at_{};                   // since when a line is there in part
   TimePoint ended_at_{};                  // the end of the input

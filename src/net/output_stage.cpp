@@ -14,9 +14,10 @@ constexpr std::size_t kWorthMoving = std::size_t{16} << 10U;
 
 }  // namespace
 
-void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size) {
+void OutputStage::share(BufferPool& pool, const Bytes& bytes, std::size_t offset,
+                        std::size_t size) {
   drop_unfinished();
-  UnsentOutput& unsent = this->unsent();
+  UnsentOutput& unsent = this->unsent(pool);
   const bool has_text = unsent.text_sent < unsent.text.size();
   const std::size_t needed = unsent.blocks.size() + (has_text ? 2 : 1);
   // Before anything changes: there may be no memory.
@@ -39,13 +40,13 @@ void OutputStage::share(const Bytes& bytes, std::size_t offset, std::size_t size
   note_message();
 }
 
-bool OutputStage::added() {
+bool OutputStage::added(const BufferSource& source) {
   if (empty()) {
-    clear();
+    clear(source.pool);
   } else {
     note_message();
-    over_budget_ = !draw();
-    full_ = full_ || over_budget_ || size() > limits_->high_water;
+    draw(source.share);
+    full_ = full_ || over_share_ || size() > limits_->high_water;
   }
   return !full_;
 }
@@ -76,14 +77,8 @@ std::size_t OutputStage::in_long() const {
 }
 
 /// Shared blocks do not count: a thousand readers of a stream have the same ones.
-bool OutputStage::draw() {
-  MemoryBudget* const budget = pool_->budget();
-  const std::size_t held = unsent_->text.capacity() + unsent_->own_in_blocks;
-  if (budget != nullptr && held > limits_->max_queued &&
-      budget->used() - unsent_->share.drawn() + 2 * held > budget->limit()) {
-    return false;
-  }
-  return unsent_->share.hold(budget, held);
+void OutputStage::draw(const std::shared_ptr<MemoryShare>& share) {
+  over_share_ = !unsent_->hold.hold(share, unsent_->text.capacity() + unsent_->own_in_blocks);
 }
 
 std::size_t OutputStage::gather(std::span<iovec> parts, std::size_t& total) const {
@@ -105,11 +100,11 @@ std::size_t OutputStage::gather(std::span<iovec> parts, std::size_t& total) cons
   return count;
 }
 
-void OutputStage::consume(std::size_t bytes) noexcept {
+void OutputStage::consume(const BufferSource& source, std::size_t bytes) noexcept {
   if (unsent_ == nullptr) return;
   UnsentOutput& unsent = *unsent_;
   if (bytes == unsent.size()) {
-    give_back();
+    clear(source.pool);
     return;
   }
   note_message();
@@ -143,7 +138,7 @@ void OutputStage::consume(std::size_t bytes) noexcept {
   }
   unsent.text_sent += bytes;
   if (unsent.text_sent >= kWorthMoving && unsent.text_sent >= unsent.text.size() / 2) compact();
-  over_budget_ = !draw();
+  draw(source.share);
 }
 
 /// Each byte is moved at most once for each byte that has been sent.
@@ -162,12 +157,8 @@ void OutputStage::compact() noexcept {
   unsent_->text_sent = 0;
 }
 
-void OutputStage::clear() {
-  if (unsent_ != nullptr) give_back();
-}
-
-/// Nothing waits any more.
-void OutputStage::give_back() noexcept {
+void OutputStage::clear(BufferPool& pool) noexcept {
+  if (unsent_ == nullptr) return;
   UnsentOutput& unsent = *unsent_;
   if (unsent.blocks.capacity() > kKeptBlocks)
     std::vector<UnsentOutput::Block>().swap(unsent.blocks);
@@ -176,9 +167,9 @@ void OutputStage::give_back() noexcept {
   unsent.text.clear();
   unsent.text_sent = unsent.noted = 0;
   unsent.long_messages.clear();
-  unsent.share.release(pool_->budget());
-  over_budget_ = false;
-  pool_->give_unsent(std::move(unsent_));
+  unsent.hold.release();
+  over_share_ = false;
+  pool.give_unsent(std::move(unsent_));
 }
 
 }  // namespace sluice

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/client_memory.hpp"
 #include "core/clock.hpp"
-#include "core/memory_budget.hpp"
 #include "net/input_buffer.hpp"
 
 namespace sluice {
@@ -53,22 +53,20 @@ struct UnsentOutput {
   std::size_t text_sent = 0;
   std::size_t noted = 0;  // of size(), what is whole messages
   std::vector<LongMessage> long_messages;
-  BudgetShare share;
+  CoarseHold hold;
 };
 
 /// Bytes that wait to be sent, in order: text that is appended in place, and blocks shared with
-/// other connections. Knows when its senders must wait. Holds next to no memory while empty, and
-/// draws its text on the pool's budget; clear() it before it goes. Belongs to the pool's loop.
+/// other connections. Knows when its senders must wait. Holds next to no memory while empty; its
+/// text counts in the source's share. The pool may be another one while it is empty. Belongs to the
+/// pool's loop.
 class OutputStage {
  public:
-  /// The pool must outlive every call but the destructor, the limits every call.
-  OutputStage(BufferPool& pool, const OutputLimits& limits) : pool_(&pool), limits_(&limits) {}
+  /// The limits must outlive every call.
+  explicit OutputStage(const OutputLimits& limits) : limits_(&limits) {}
   ~OutputStage() = default;
   OutputStage(const OutputStage&) = delete;
   OutputStage& operator=(const OutputStage&) = delete;
-
-  /// Borrows from that pool, which draws on the same budget, from now on.
-  void use(BufferPool& pool) { pool_ = &pool; }
 
   [[nodiscard]] const OutputLimits& limits() const { return *limits_; }
   /// Unsent bytes.
@@ -80,20 +78,20 @@ class OutputStage {
   [[nodiscard]] bool has_room() const {
     return unsent_ == nullptr || unsent_->size() <= limits_->max_queued + in_long();
   }
-  /// Whether the budget had no room for what waits, of which one connection may hold as much as is
-  /// free. If it still waits after an attempt to send it, the connection is to be given up.
-  [[nodiscard]] bool is_over_budget() const { return over_budget_; }
+  /// Whether the share had no room for what waits. If it still waits after an attempt to send it,
+  /// the connection is to be given up.
+  [[nodiscard]] bool is_over_share() const { return over_share_; }
   /// What the text of a message is appended to. Append only, then call added() or note_message();
   /// valid until the next call. What failed in between, for want of memory, leaves nothing.
-  std::string& text() {
+  std::string& text(BufferPool& pool) {
     drop_unfinished();
-    std::string& text = unsent().text;
+    std::string& text = unsent(pool).text;
     if (text.capacity() < kMinText) text.reserve(kTextCapacity);
     return text;
   }
   /// Queues `size` bytes of `bytes` from `offset`, a whole message, without a copy, or nothing at
   /// all and throws std::bad_alloc. added() must follow.
-  void share(const Bytes& bytes, std::size_t offset, std::size_t size);
+  void share(BufferPool& pool, const Bytes& bytes, std::size_t offset, std::size_t size);
   /// Says that what has been added since the last call is one whole message.
   void note_message() noexcept;
   /// Drops what has been added since then.
@@ -103,7 +101,7 @@ class OutputStage {
     if (unfinished != 0) unsent_->text.resize(unsent_->text.size() - unfinished);
   }
   /// As note_message(). False: the sender must wait until is_drained().
-  bool added();
+  bool added(const BufferSource& source);
 
   /// Whether senders were told to wait.
   [[nodiscard]] bool is_full() const { return full_; }
@@ -113,29 +111,27 @@ class OutputStage {
   /// Points `parts` at the first bytes. Returns how many parts it used; `total` is their size.
   std::size_t gather(std::span<iovec> parts, std::size_t& total) const;
   /// Drops bytes that have been sent, and gives memory back that is left empty.
-  void consume(std::size_t bytes) noexcept;
+  void consume(const BufferSource& source, std::size_t bytes) noexcept;
   /// Drops them all. Senders that wait may go on, as is_drained() says.
-  void clear();
+  void clear(BufferPool& pool) noexcept;
 
  private:
   static constexpr std::size_t kMinText = 64;
   static constexpr std::size_t kTextCapacity = 1024;
 
-  UnsentOutput& unsent() {
-    if (unsent_ == nullptr) unsent_ = pool_->take_unsent();
+  UnsentOutput& unsent(BufferPool& pool) {
+    if (unsent_ == nullptr) unsent_ = pool.take_unsent();
     return *unsent_;
   }
   /// Unsent bytes of long messages.
   [[nodiscard]] std::size_t in_long() const;
   void compact() noexcept;
-  bool draw();
-  void give_back() noexcept;
+  void draw(const std::shared_ptr<MemoryShare>& share);
 
-  BufferPool* pool_;
   const OutputLimits* limits_;
   std::unique_ptr<UnsentOutput> unsent_;  // null while there is nothing
   bool full_ = false;
-  bool over_budget_ = false;
+  bool over_share_ = false;
 };
 
 }  // namespace sluice

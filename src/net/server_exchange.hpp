@@ -70,7 +70,15 @@ class ServerExchange final : public HttpExchange {
   [[nodiscard]] std::size_t queued_bytes() const override;
   [[nodiscard]] Duration stalled_for() const override;
   [[nodiscard]] Executor& executor() override { return *executor_; }
-  [[nodiscard]] MemoryBudget* memory() const override { return http_->worker().buffers.budget(); }
+  void charge_to(std::shared_ptr<MemoryShare> client) override {
+    if (connection_ != nullptr) connection_->charge_to(std::move(client));
+  }
+  [[nodiscard]] bool is_charged() const override {
+    return connection_ != nullptr && connection_->is_charged();
+  }
+  [[nodiscard]] std::shared_ptr<MemoryShare> memory() const override {
+    return connection_->memory();
+  }
 
  private:
   class Keep;

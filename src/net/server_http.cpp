@@ -133,7 +133,6 @@ bool ServerHttp::take_request(InputBuffer& input) {
   request_begun_ = false;
   connection_.worked(kMessageCost + (coded() != nullptr ? body.size() : 0));
   dispatch(head, body);
-  forget_body();
   unhandled_ = nullptr;
   input.consume(total);
   return true;
@@ -165,7 +164,7 @@ bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std:
       }
       collected()->used = *used;
       const std::size_t held = collected()->reader.body().capacity();
-      if (!collected()->share.hold(worker_->buffers.budget(), held)) {
+      if (!collected()->hold.hold(connection_.memory(), held)) {
         refuse_for_memory();
         return false;
       }
@@ -204,7 +203,7 @@ bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
     refuse(done.error());
     return false;
   }
-  if (!coded()->share.hold(worker_->buffers.budget(), coded()->decoder.held_bytes())) {
+  if (!coded()->hold.hold(connection_.memory(), coded()->decoder.held_bytes())) {
     refuse_for_memory();
     return false;
   }
@@ -226,7 +225,9 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
   } else {
     text = body;
   }
-  forget_body();
+  // It counts where it is kept now.
+  unhandled().collected = nullptr;
+  unhandled().coded = nullptr;
   unhandled().preparation = std::make_unique<Preparation>();
   preparation()->body = worker_->handler.prepare(head.request, std::move(text),
                                                  [this] { connection_.resume_later(); });
@@ -253,6 +254,9 @@ bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& i
     unhandled().head_lines = handler.head_lines(head.request);
     std::unique_ptr<HeadVerdict> verdict = handler.judge(head.request);
     const bool is_refused = verdict != nullptr && !verdict->admits_body();
+    if (verdict != nullptr && verdict->client() != nullptr) {
+      connection_.charge_to(verdict->client());
+    }
     unhandled().verdict = std::move(verdict);
     if (is_refused) return false;
   }
@@ -339,15 +343,6 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   }
 }
 
-void ServerHttp::forget_body() {
-  MemoryBudget* const budget = worker_->buffers.budget();
-  if (unhandled_ == nullptr) return;
-  if (collected() != nullptr) collected()->share.release(budget);
-  if (coded() != nullptr) coded()->share.release(budget);
-  unhandled_->collected = nullptr;
-  unhandled_->coded = nullptr;
-}
-
 void ServerHttp::refuse(const Error& error) {
   const bool client_error = error.code < 500;
   ServerCounters::add(worker_->counters.responses[client_error ? 3 : 4]);
@@ -367,7 +362,6 @@ void ServerHttp::refuse(const Error& error) {
   if (!request_begun_ || !is_head_) out.append(error.message).push_back('\n');
   connection_.added();
   // The connection may take long to end: what is prepared for nobody would keep others waiting.
-  forget_body();
   unhandled_ = nullptr;
   connection_.close_after_flush();
 }
@@ -415,7 +409,7 @@ void ServerHttp::resume_body() {
 bool ServerHttp::compress_later(std::string_view body) {
   auto reply = std::make_unique<LongReply>();
   reply->body = body;
-  if (!reply->share.hold(worker_->buffers.budget(), body.size() + Gzip::kMemory)) return false;
+  if (!reply->hold.hold(connection_.memory(), body.size() + Gzip::kMemory)) return false;
   long_reply_ = std::move(reply);
   return true;
 }
@@ -445,11 +439,6 @@ bool ServerHttp::send_some() {
   forget_reply();
   request_finished(keep_alive);
   return true;
-}
-
-void ServerHttp::forget_reply() {
-  if (long_reply_ != nullptr) long_reply_->share.release(worker_->buffers.budget());
-  long_reply_ = nullptr;
 }
 
 void ServerHttp::request_finished(bool keep_alive) {
@@ -555,7 +544,6 @@ void ServerHttp::on_shutdown() {
 }
 
 void ServerHttp::on_end() {
-  forget_body();
   forget_reply();
   unhandled_ = nullptr;
   body_stream_ = nullptr;

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/client_memory.hpp"
 #include "core/error.hpp"
-#include "core/memory_budget.hpp"
 #include "net/compression.hpp"
 #include "net/connection.hpp"
 #include "net/http_exchange.hpp"
@@ -39,7 +39,7 @@ class ServerHttp final : private ConnectionProtocol {
   /// False if there is no memory for that.
   [[nodiscard]] bool compress_later(std::string_view body);
   /// Nothing of it, or nothing more.
-  void forget_reply();
+  void forget_reply() { long_reply_ = nullptr; }
   void request_finished(bool keep_alive);
   /// The exchange goes without having finished.
   void forget_exchange() { exchange_ = nullptr; }
@@ -62,7 +62,7 @@ class ServerHttp final : private ConnectionProtocol {
     explicit CollectedBody(BodyReader of) : reader(std::move(of)) {}
     BodyReader reader;
     std::size_t used = 0;  // bytes behind the head, once it is whole
-    BudgetShare share;
+    CoarseHold hold;
   };
 
   /// A body that is there, whose content coding is being undone.
@@ -70,7 +70,7 @@ class ServerHttp final : private ConnectionProtocol {
     explicit CodedBody(std::size_t max_body) : decoder(max_body) {}
     ContentDecoder decoder;
     std::string text;  // when it is undone
-    BudgetShare share;
+    CoarseHold hold;
   };
 
   /// A request whose body the handler prepares.
@@ -93,7 +93,7 @@ class ServerHttp final : private ConnectionProtocol {
     Gzip gzip;
     std::string body;
     std::size_t sent = 0;  // of the body
-    BudgetShare share;
+    CoarseHold hold;
     bool keep_alive = true;
   };
 
@@ -139,7 +139,6 @@ class ServerHttp final : private ConnectionProtocol {
   void dispatch(HttpRequestHead& head, std::string_view body);
   bool prepare(const HttpRequestHead& head, InputBuffer& input, std::string_view body,
                std::size_t total);
-  void forget_body();
   void refuse(const Error& error);
   void refuse_for_memory();
 

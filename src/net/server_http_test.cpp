@@ -301,7 +301,7 @@ TEST_F(ServerHttpTest, ABodyIsPreparedForWhoeverItsHeadSays) {
 TEST_F(ServerHttpTest, ALongBodyTakesAboutAsMuchMemoryAsItIsLong) {
   const std::string body(std::size_t{1} << 20U, 'b');
   const std::string all = post("/long", body) + get("/next");
-  MemoryBudget budget(body.size() + 4 * BudgetShare::kStep);
+  MemoryBudget budget(body.size() + 4 * CoarseHold::kStep);
   options.memory = &budget;
   HttpWorker bounded(executor, nullptr, *this, options);
   for (const bool is_prepared : {false, true}) {

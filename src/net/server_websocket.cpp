@@ -48,10 +48,9 @@ bool ServerWebSocket::on_input(InputBuffer& input) {
     end();
   }
   input.clear();
-  MemoryBudget* const budget = connection_->worker().buffers.budget();
-  if (!share_.hold(budget, decoder_.held_bytes())) {
+  if (!hold_.hold(connection_->memory(), decoder_.held_bytes())) {
     decoder_.stop();
-    share_.release(budget);
+    hold_.release();
     close(kTryAgainLater, "The server holds as much as it may");
     end();
   }
@@ -84,7 +83,7 @@ void ServerWebSocket::on_no_memory() {
 void ServerWebSocket::on_end() {
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
   ServerCounters::subtract(connection->worker().counters.websockets);
-  share_.release(connection->worker().buffers.budget());
+  hold_.release();
   tell_closed(close_code_);
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/memory_budget.hpp"
+#include "core/client_memory.hpp"
 #include "net/connection.hpp"
 #include "net/http_exchange.hpp"
 #include "net/http_server.hpp"
@@ -76,7 +76,7 @@ class ServerWebSocket final : public WebSocketSession,
   std::unique_ptr<WebSocketHandler> handler_;  // null once told of the end
   WebSocketDecoder decoder_;
   std::size_t deflate_threshold_;  // 0: nothing is compressed
-  BudgetShare share_;              // of what the decoder holds
+  CoarseHold hold_;                // of what the decoder holds
   TimePoint heard_at_;
   TimePoint partial_at_{};  // since when a message is there in part
   TimePoint close_sent_at_;

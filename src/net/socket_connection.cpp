@@ -47,7 +47,7 @@ IoResult SocketConnection::read_tls(std::span<char> room) {
 
 /// Counts what the handshake holds among the buffers of all. False if its client has too many.
 bool SocketConnection::draw_handshake() {
-  MemoryBudget* const budget = worker().buffers.budget();
+  MemoryBudget* const budget = worker().memory;
   const bool awaits_hello = transport_.awaits_hello();
   std::uint32_t held = awaits_hello ? kAwaitedHello : kHandshake;
   if (is_established()) held = 0;
@@ -75,7 +75,7 @@ bool SocketConnection::draw_handshake() {
 void SocketConnection::end_handshake() {
   if (drawn_ == 0) return;
   ticket_.give_back_of_handshake(drawn_);
-  worker().buffers.budget()->release(std::exchange(drawn_, 0));
+  worker().memory->release(std::exchange(drawn_, 0));
 }
 
 IoResult SocketConnection::read_some(std::span<char> room) {

@@ -41,6 +41,11 @@ class AccessPolicy {
   /// Whether the address is that of a proxy that is believed when it says for whom it asks.
   [[nodiscard]] bool trusts_proxy(const PeerAddress& peer) const { return proxies_.trusts(peer); }
 
+  /// Whether requests of one connection may be of several clients.
+  [[nodiscard]] bool has_shared_connections() const {
+    return authenticates() || proxies_.has_any();
+  }
+
   /// Whether it depends on authenticate() who may call, and as whom; else on nothing, and callers
   /// are who principal_by_address() says.
   [[nodiscard]] bool authenticates() const { return authenticator_ != nullptr; }

@@ -1,6 +1,5 @@
 #include "server/call_memory.hpp"
 
-#include "core/memory_budget.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -8,7 +7,7 @@ namespace sluice {
 Result<MemoryHold> hold_for_call(const StreamManager& streams, const std::string& principal,
                                  std::size_t bytes, std::string_view what) {
   MemoryHold hold;
-  if (bytes <= BudgetShare::kFree) return hold;
+  if (bytes <= CoarseHold::kFree) return hold;
   hold = MemoryHold(streams.memory_of(principal));
   if (hold.add(bytes)) return hold;
   return fail(kLimitReached,

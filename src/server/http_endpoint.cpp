@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/client.hpp"
 #include "core/log.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/batch.hpp"
@@ -131,8 +130,8 @@ struct Verdict final : HeadVerdict {
   using Admission = std::expected<HttpAdmission::Admitted, HttpRefusal>;
   /// The sender may not come.
   Verdict() : HeadVerdict(false) {}
-  explicit Verdict(Admission decided)
-      : HeadVerdict(decided.has_value()), admitted(std::move(decided)) {}
+  Verdict(Admission decided, std::shared_ptr<MemoryShare> client)
+      : HeadVerdict(decided.has_value(), std::move(client)), admitted(std::move(decided)) {}
   /// Who asks, if it is known from the head.
   [[nodiscard]] std::string principal() const {
     return admitted && *admitted ? (*admitted)->principal.id : std::string();
@@ -175,7 +174,22 @@ void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& re
 std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
   // Why a sender is refused is found again, for there is nobody to ask.
   if (admission_.refusal_of_sender(head)) return std::make_unique<Verdict>();
-  return std::make_unique<Verdict>(admission_.admit(head));
+  Verdict::Admission admitted = admission_.admit(head);
+  std::shared_ptr<MemoryShare> client;
+  if (admitted) client = memory_of(head, admitted->principal);
+  return std::make_unique<Verdict>(std::move(admitted), std::move(client));
+}
+
+/// What is held for `principal`, or if that is not known yet for the address that asks, counts
+/// there. Most requests of a loop are of whoever came before.
+std::shared_ptr<MemoryShare> HttpEndpoint::memory_of(const HttpRequest& head,
+                                                     const Principal& principal) {
+  std::string who = principal.id.empty() ? service_->access->address(head) : principal.id;
+  if (last_client_ == nullptr || who != last_principal_) {
+    last_client_ = service_->memory_of(who);
+    last_principal_ = std::move(who);
+  }
+  return last_client_;
 }
 
 std::string HttpEndpoint::head_lines(const HttpRequest& head) const {
@@ -203,6 +217,10 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
     if (status == 401 || status == 403) log_refusal(request, admitted.error());
     refuse(*exchange, admitted.error());
     return;
+  }
+  // One that several share is that client's for whom it asked last.
+  if (!exchange->is_charged() || service_->access->has_shared_connections()) {
+    exchange->charge_to(memory_of(request, admitted->principal));
   }
   if (admitted->route == HttpRoute::message) {
     post_message(request, exchange, std::move(admitted->principal));
@@ -262,7 +280,7 @@ std::unique_ptr<PreparedBody> HttpEndpoint::prepare(const HttpRequest& head, std
   const auto* const verdict = static_cast<const Verdict*>(head.verdict);
   std::string who = verdict == nullptr ? std::string() : verdict->principal();
   if (who.empty()) who = service_->access->address(head);
-  return service_->long_messages.parse(std::move(body), std::move(ready), client_of(who));
+  return service_->long_messages.parse(std::move(body), std::move(ready), who);
 }
 
 void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePtr& exchange,

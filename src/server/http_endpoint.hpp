@@ -44,6 +44,7 @@ class HttpEndpoint final : public HttpHandler {
   std::expected<Message, MessageError> parse(const HttpRequest& request);
   void post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
                   const Principal& principal);
+  std::shared_ptr<MemoryShare> memory_of(const HttpRequest& head, const Principal& principal);
   static void preflight(const HttpRequest& request, HttpExchange& exchange);
   void log_refusal(const HttpRequest& request, const HttpRefusal& refusal);
   void tell_readiness(HttpExchange& exchange);
@@ -56,6 +57,8 @@ class HttpEndpoint final : public HttpHandler {
   SessionEndpoint session_;
   WebSocketEndpoint websocket_;
   SseSessionEndpoint sse_sessions_;
+  std::string last_principal_;  // of memory_of()
+  std::shared_ptr<MemoryShare> last_client_;
 };
 
 }  // namespace sluice

@@ -28,7 +28,8 @@ constexpr std::string_view kModernFields =
 
 TEST_F(HttpEndpointTest, ALongMessageForWhichThereIsNoMemoryIs503) {
   MemoryBudget none(0);
-  LongMessages messages(loop, nullptr, &none);
+  ClientMemory memory(none);
+  LongMessages messages(loop, nullptr, &memory);
   handle = [&](const HttpRequest& request, HttpExchangePtr exchange) {
     const std::unique_ptr<LongMessage> message =
         messages.parse(std::string(request.body), [] {}, {});

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/client_memory.hpp"
 #include "core/error.hpp"
-#include "stream/client_memory.hpp"
 
 namespace sluice {
 

@@ -65,8 +65,10 @@ class LineMessages final : public LineHandler, public MessageOutput {
 }  // namespace
 
 std::unique_ptr<LineHandler> LineEndpoint::open(LineSessionPtr session, uid_t user) {
-  auto connection = std::make_shared<MessageConnection>(
-      *service_, Principal{.id = "uid:" + std::to_string(user)}, line_encoder());
+  Principal principal{.id = "uid:" + std::to_string(user)};
+  session->charge_to(service_->memory_of(principal.id));
+  auto connection =
+      std::make_shared<MessageConnection>(*service_, std::move(principal), line_encoder());
   return std::make_unique<LineMessages>(std::move(connection), std::move(session), max_line_);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/client.hpp"
 #include "core/client_turns.hpp"
 #include "server/batch.hpp"
 #include "sluice/error.hpp"
@@ -52,15 +53,15 @@ struct LongMessage::Work {
   LongMessage* owner = nullptr;  // for its loop; null once that is gone
 };
 
-LongMessage::LongMessage(LongMessages& all, std::string client, std::string text,
+LongMessage::LongMessage(LongMessages& all, const std::string& principal, std::string text,
                          Executor::Task ready)
     : all_(&all),
-      client_(std::move(client)),
+      client_(client_of(principal)),
       work_(std::make_shared<Work>()),
       ready_(std::move(ready)) {
   work_->owner = this;
   all.under_way_.fetch_add(1, std::memory_order_relaxed);
-  if (share_.hold(all.memory_, text.size())) {
+  if (hold_.hold(all.memory_of(principal), text.size())) {
     work_->text = std::move(text);
   } else {
     work_->give_up();
@@ -71,7 +72,7 @@ LongMessage::LongMessage(LongMessage&& other) noexcept
     : all_(other.all_),
       client_(std::move(other.client_)),
       work_(std::move(other.work_)),
-      share_(std::exchange(other.share_, {})),
+      hold_(std::move(other.hold_)),
       is_ready_(other.is_ready_) {
   work_->owner = this;
   all_->current_ = this;
@@ -85,7 +86,6 @@ LongMessage::~LongMessage() {
   if (work_ == nullptr) return;
   all_->under_way_.fetch_sub(1, std::memory_order_relaxed);
   work_->owner = nullptr;
-  share_.release(all_->memory_);
   // To free it takes a while too.
   if (all_->workers_ != nullptr) {
     all_->workers_->run(all_->workers_->new_id(), {}, [work = std::move(work_)] {});
@@ -110,9 +110,9 @@ const std::expected<Message, MessageError>& LongMessage::message(std::size_t ind
 }
 
 std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Task ready,
-                                                 std::string client, Check check) {
+                                                 const std::string& principal, Check check) {
   std::unique_ptr<LongMessage> message(
-      new LongMessage(*this, std::move(client), std::move(text), std::move(ready)));
+      new LongMessage(*this, principal, std::move(text), std::move(ready)));
   message->work_->check = std::move(check);
   waiting_[message->client_].push_back(message.get());
   begin_next();

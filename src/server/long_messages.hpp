@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "core/executor.hpp"
-#include "core/memory_budget.hpp"
 #include "net/http_exchange.hpp"
 #include "rpc/message.hpp"
 #include "server/worker_pool.hpp"
@@ -49,14 +49,15 @@ class LongMessage final : public PreparedBody {
   /// What the worker has meanwhile.
   struct Work;
 
-  LongMessage(LongMessages& all, std::string client, std::string text, Executor::Task ready);
+  LongMessage(LongMessages& all, const std::string& principal, std::string text,
+              Executor::Task ready);
   LongMessage(LongMessage&& other) noexcept;
 
   LongMessages* all_;
   std::string client_;
   std::shared_ptr<Work> work_;  // null once it has been taken
   Executor::Task ready_;
-  BudgetShare share_;  // of the text
+  CoarseHold hold_;  // of the text
   bool is_ready_ = false;
 };
 
@@ -71,13 +72,15 @@ class LongMessages {
 
   /// `workers` and `memory` outlive this. Without the one messages are parsed at once; without the
   /// other there is no limit.
-  LongMessages(Executor& loop, WorkerPool* workers, MemoryBudget* memory)
+  LongMessages(Executor& loop, WorkerPool* workers, ClientMemory* memory)
       : loop_(&loop), workers_(workers), memory_(memory) {}
   LongMessages(const LongMessages&) = delete;
   LongMessages& operator=(const LongMessages&) = delete;
 
-  /// That of its messages, or null.
-  [[nodiscard]] MemoryBudget* memory() const { return memory_; }
+  /// What messages of `principal` count in; null: there is no limit.
+  [[nodiscard]] std::shared_ptr<MemoryShare> memory_of(const std::string& principal) const {
+    return memory_ == nullptr ? nullptr : memory_->of(principal);
+  }
 
   static bool is_long(std::string_view text) { return text.size() > kLong; }
 
@@ -88,10 +91,10 @@ class LongMessages {
   using Check = std::move_only_function<void(const Message&)>;
 
   /// Parses `text`, and runs `check` if it is a message. `ready` runs on a later turn, unless the
-  /// message is gone by then. When there is no memory for it, what comes of it is an error that
-  /// says so.
+  /// message is gone by then. When `principal` has no memory for it, what comes of it is an error
+  /// that says so.
   std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready,
-                                     std::string client = {}, Check check = {});
+                                     const std::string& principal, Check check = {});
 
  private:
   friend class LongMessage;
@@ -101,7 +104,7 @@ class LongMessages {
 
   Executor* loop_;
   WorkerPool* workers_;
-  MemoryBudget* memory_;
+  ClientMemory* memory_;
   std::map<std::string, std::deque<LongMessage*>, std::less<>> waiting_;  // none is empty
   std::string last_;                                                      // whose turn was last
   std::atomic<std::size_t> under_way_ = 0;

@@ -23,10 +23,6 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
   headers_.required = false;
 }
 
-MessageBody::~MessageBody() {
-  share_.release(memory_);
-}
-
 void MessageBody::open() {
   reply_->attach(std::make_shared<HttpChannel>(exchange_, true, format_));
   // Lines that wait for their turn keep this, also when the body has ended.
@@ -42,10 +38,10 @@ bool MessageBody::on_body(std::string_view bytes) {
   return draw() && more;
 }
 
-/// Draws what is left on the server's memory. If there is none, nothing but the connection's end
+/// Draws what is left on the client's memory. If there is none, nothing but the connection's end
 /// can say so, for the reply may have begun.
 bool MessageBody::draw() {
-  if (share_.hold(memory_, reader_.held_bytes())) return true;
+  if (hold_.hold(memory_, reader_.held_bytes())) return true;
   reply_->abandon();
   return false;
 }
@@ -79,7 +75,7 @@ bool MessageBody::handle_lines() {
       case LineReader::Next::Kind::line:
         if (LongMessages::is_long(next.line)) {
           long_ = service_->long_messages.parse(
-              std::string(next.line), [this] { handle_long(); }, client_of(principal_.id));
+              std::string(next.line), [this] { handle_long(); }, principal_.id);
         } else {
           handle(service_->parser.parse(next.line));
         }

@@ -27,8 +27,6 @@ class MessageBody final : public BodyHandler,
   MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
               Principal principal, HttpChannel::Format format, std::size_t max_line);
 
-  ~MessageBody() override;
-
   /// Once, before the body.
   void open();
   bool on_body(std::string_view bytes) override;
@@ -72,8 +70,8 @@ class MessageBody final : public BodyHandler,
   LineReader reader_;
   std::unique_ptr<LongMessage> long_;  // comes before what the reader holds
   std::uint64_t lines_ = 0;            // that were read
-  MemoryBudget* memory_;
-  BudgetShare share_;     // of what the reader holds
+  std::shared_ptr<MemoryShare> memory_;
+  CoarseHold hold_;       // of what the reader holds
   bool waiting_ = false;  // for handle_lines() to go on
   bool ended_ = false;    // the body has
 };

@@ -233,7 +233,7 @@ TEST_F(MessageBodyTest, WhatWaitsForAnswersIsNotLate) {
 
 TEST_F(MessageBodyTest, ThatExceedsTheMemoryIsBrokenOffAndEndsItsCalls) {
   options.memory = &memory;
-  const std::string line(700'000, '{');
+  const std::string line(450'000, '{');
   for (int i = 0; i < 4; ++i) {
     Peer peer = begin(kLines);
     peer.send(chunk(later("1")));

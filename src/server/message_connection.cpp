@@ -264,7 +264,7 @@ void MessageConnection::handle_later(std::string text, Executor::Task handled) {
   later_->push_back({nullptr, std::move(handled)});
   const auto at = std::prev(later_->end());
   at->message = service_->long_messages.parse(
-      std::move(text), [this, at] { handle_long(at); }, client_of(principal_.id));
+      std::move(text), [this, at] { handle_long(at); }, principal_.id);
 }
 
 void MessageConnection::handle_long(std::list<Later>::iterator at) {

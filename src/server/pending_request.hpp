@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "protocol/input_rounds.hpp"
@@ -23,7 +24,6 @@
 #include "server/request_watch.hpp"
 #include "server/session.hpp"
 #include "server/task_record.hpp"
-#include "stream/client_memory.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {

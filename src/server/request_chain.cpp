@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/client_memory.hpp"
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
-#include "core/memory_budget.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/coroutine_run.hpp"
 #include "server/dispatcher.hpp"
@@ -67,14 +67,10 @@ struct RequestChain::Arrived {
 struct RequestChain::Kept {
   Kept(KeptCaller its_caller, std::string_view its_text, LongMessages& all)
       : caller(std::move(its_caller)), text(its_text), messages(&all) {}
-  ~Kept() { share.release(messages->memory()); }
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
-
   KeptCaller caller;
   std::string text;  // of the message
   LongMessages* messages;
-  BudgetShare share = {};                      // of the text
+  CoarseHold hold = {};                        // of the text
   std::unique_ptr<LongMessage> parsed = {};    // while that takes its time
   std::shared_ptr<ReplyChannel> channel = {};  // null for notifications
 };
@@ -336,7 +332,7 @@ Result<void> RequestChain::admit() {
   }
   auto kept = std::make_unique<Kept>(arrived_->caller->keep(), arrived_->message->text,
                                      *dispatcher_->long_messages_);
-  if (!kept->share.hold(kept->messages->memory(), kept->text.size())) {
+  if (!kept->hold.hold(kept->messages->memory_of(info_.principal.id), kept->text.size())) {
     return fail(kBusy, "The server has no memory for this message; try it again");
   }
   kept->channel = channel;
@@ -380,10 +376,13 @@ void RequestChain::go_on() {
     go_on_later(parser.parse(kept_->text));
     return;
   }
-  kept_->share.release(kept_->messages->memory());
-  kept_->parsed = kept_->messages->parse(std::move(kept_->text), [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->go_on_later(self->kept_->parsed->message());
-  });
+  kept_->hold.release();
+  kept_->parsed = kept_->messages->parse(
+      std::move(kept_->text),
+      [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->go_on_later(self->kept_->parsed->message());
+      },
+      info_.principal.id);
 }
 
 void RequestChain::go_on_later(const std::expected<Message, MessageError>& message) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "rpc/message.hpp"
 #include "server/access_policy.hpp"
 #include "server/changes.hpp"
@@ -12,7 +13,6 @@
 #include "server/offer.hpp"
 #include "server/session_registry.hpp"
 #include "server/stream_service.hpp"
-#include "stream/client_memory.hpp"
 
 namespace sluice {
 
@@ -32,8 +32,8 @@ struct Service {
         changes(&announced),
         memory(buffers),
         streams(offer->definition(), std::move(shards), loop),
-        long_messages(streams.executor(), parsers, budget()),
-        checks(streams.executor(), checkers, budget()),
+        long_messages(streams.executor(), parsers, buffers),
+        checks(streams.executor(), checkers, buffers),
         dispatcher(offer, streams, calls, announced, tasks, long_messages, checks) {}
 
   RefPtr<LoopOffer> first;  // which the stream methods are of
@@ -60,11 +60,6 @@ struct Service {
 
   MessageParser parser;
   std::string response;  // used again for every immediate answer
-
- private:
-  [[nodiscard]] MemoryBudget* budget() const {
-    return memory == nullptr ? nullptr : &memory->budget();
-  }
 };
 
 }  // namespace sluice

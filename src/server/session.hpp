@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
@@ -22,7 +23,6 @@
 #include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
-#include "stream/client_memory.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {

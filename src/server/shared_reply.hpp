@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "core/executor.hpp"
 #include "rpc/message.hpp"
 #include "server/reply_channel.hpp"
 #include "server/session.hpp"
-#include "stream/client_memory.hpp"
 
 namespace sluice {
 

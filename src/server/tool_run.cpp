@@ -23,7 +23,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
         [weak = weak_from_this()] {
           if (const auto self = weak.lock()) self->go_on();
         },
-        client_of(call_->principal().id),
+        call_->principal().id,
         [input, violation = violation_](const Message& message) {
           const auto valid = input.validate(arguments_of(message));
           if (!valid) *violation = valid.error();

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stream/client_memory.hpp"
+#include "core/client_memory.hpp"
 
 namespace sluice {
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
 #include "core/memory_budget.hpp"
 #include "core/turn_work.hpp"
-#include "stream/client_memory.hpp"
 #include "stream/ended_streams.hpp"
 #include "stream/stream.hpp"
 #include "stream/stream_list.hpp"

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { event_stream, poll_stream, push_stream } from './lib/readers.mjs';
+import { RawConnection } from './lib/raw.mjs';
 import { HttpClient, WsClient } from './lib/rpc.mjs';
 import { start_server, until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
@@ -246,3 +247,44 @@ test('a slow reader does not slow the others or the model', async (t) => {
     'and has it all in the end',
   );
 });
+
+for (const [how, keys] of [
+  ['keys', (name) => ({ Authorization: `Bearer ${name}-secret-0123456789` })],
+  ['addresses', (name) => ({ 'X-Forwarded-For': name === 'greedy' ? '192.0.2.1' : '192.0.2.2' })],
+]) {
+  test(`buffers: a client's unfinished bodies leave room for others, told apart by ${how}`, async (t) => {
+    const MiB = 1024 * 1024;
+    const server = await start_server(t, [
+      '--max-total-buffers',
+      '16MiB',
+      ...(how === 'keys'
+        ? ['--api-key', 'greedy=greedy-secret-0123456789', '--api-key', 'modest=modest-secret-0123456789']
+        : ['--trusted-proxy', '127.0.0.1']),
+    ]);
+    const post = async (name, size, sent = size) => {
+      const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      const fields = Object.entries({
+        Host: 'localhost',
+        'Content-Type': 'application/json',
+        'Content-Length': size,
+        ...keys(name),
+      });
+      const head = fields.map(([field, value]) => `${field}: ${value}\r\n`).join('');
+      connection.write(`POST /mcp HTTP/1.1\r\n${head}\r\n${ping}`);
+      connection.write(' '.repeat(sent - ping.length));
+      return connection;
+    };
+    const greedy = await Promise.all(
+      Array.from({ length: 40 }, () => post('greedy', 4 * MiB, 3 * MiB)),
+    );
+    const is_refused = (connection) => connection.received.toString().includes(' 503 ');
+    await until(() => greedy.filter(is_refused).length >= 36, 'the greedy client is refused');
+    const metrics = await server.request({ path: '/metrics', headers: keys('modest') });
+    const held = /^sluice_buffer_memory_bytes (\d+)/m.exec(metrics.body.toString())[1];
+    assert.ok(held <= 9 * MiB, `${held} bytes are held`);
+    const modest = await post('modest', 2 * MiB);
+    await modest.until(() => modest.received.includes('"result"'), 'the modest one is answered');
+  });
+}

@@ -1,4 +1,4 @@
-#include "stream/client_memory.hpp"
+#include "core/client_memory.hpp"
 
 #include <map>
 #include <mutex>

@@ -87,6 +87,55 @@ class MemoryHold {
   std::size_t bytes_ = 0;
 };
 
+/// Bytes that one owner holds, kept up in coarse steps: who holds little never touches the share,
+/// which all threads use. Gives back what it has when it goes. Not thread-safe.
+class CoarseHold {
+ public:
+  CoarseHold() = default;
+  ~CoarseHold() { release(); }
+  CoarseHold(CoarseHold&& other) noexcept
+      : share_(std::move(other.share_)), drawn_(std::exchange(other.drawn_, 0)) {}
+  CoarseHold& operator=(CoarseHold&& other) noexcept {
+    std::swap(share_, other.share_);
+    std::swap(drawn_, other.drawn_);
+    return *this;
+  }
+
+  /// Says how many bytes are held now, and of which share; without one there is no limit. False:
+  /// they are not there, and all is as before.
+  [[nodiscard]] bool hold(const std::shared_ptr<MemoryShare>& share, std::size_t bytes) {
+    if (bytes <= kFree || share == nullptr) {
+      release();
+      return true;
+    }
+    const bool is_new = share != share_;
+    // Neither a step too little nor two too many.
+    if (!is_new && bytes <= drawn_ && drawn_ - bytes < 2 * kStep) return true;
+    const std::size_t due = (bytes + kStep - 1) / kStep * kStep;
+    const std::size_t had = is_new ? 0 : drawn_;
+    if (due > had && !share->try_acquire(due - had)) return false;
+    if (is_new) {
+      release();
+      share_ = share;
+    } else if (due < had) {
+      share->release(had - due);
+    }
+    drawn_ = due;
+    return true;
+  }
+  void release() {
+    if (drawn_ != 0) share_->release(std::exchange(drawn_, 0));
+    share_ = nullptr;
+  }
+
+  static constexpr std::size_t kFree = std::size_t{16} << 10U;
+  static constexpr std::size_t kStep = std::size_t{64} << 10U;
+
+ private:
+  std::shared_ptr<MemoryShare> share_;  // null while nothing is drawn
+  std::size_t drawn_ = 0;
+};
+
 /// The shares of all clients that have one. Thread-safe.
 class ClientMemory {
  public:
