@@ -166,6 +166,45 @@ TEST_F(MessageConnectionTest, PollsWaitForRoom) {
   EXPECT_EQ(output.messages.size(), 4U) << "at once";
 }
 
+TEST_F(MessageConnectionTest, PollsThatWaitForChunksAreAnsweredAsThereIsRoom) {
+  const auto stream = bench.start(0);
+  constexpr int kPolls = 20;
+  for (int id = 1; id <= kPolls; ++id) {
+    EXPECT_TRUE(say(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                    R"(,"method":"run","params":{"stream_id":")" + std::string(stream->id()) +
+                    R"(","wait_ms":10000}})"));
+    bench.run_all();
+  }
+  EXPECT_EQ(service.streams.waiting_polls(), kPolls);
+  output.room = false;
+  stream->append(ChunkKind::text, std::string(200'000, 'x'));
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), 1U) << "the rest waits, and is not there yet";
+  for (std::size_t drains = 2; drains <= 5; ++drains) {
+    connection->on_drain();
+    bench.run_all();
+    EXPECT_EQ(output.messages.size(), drains);
+  }
+  output.room = true;
+  connection->on_drain();
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), kPolls);
+  EXPECT_EQ(service.streams.waiting_polls(), 0U);
+}
+
+TEST_F(MessageConnectionTest, APollThatWaitsForChunksIsAnsweredWhenItsTimeIsOver) {
+  const auto stream = bench.start(0);
+  const std::string poll = R"(,"method":"run","params":{"stream_id":")" +
+                           std::string(stream->id()) + R"(","wait_ms":50}})";
+  say(R"({"jsonrpc":"2.0","id":1)" + poll);
+  bench.executors[0].advance(std::chrono::milliseconds(49));
+  EXPECT_TRUE(output.messages.empty());
+  bench.executors[0].advance(std::chrono::milliseconds(1));
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 1U);
+  EXPECT_THAT(output.messages[0], testing::HasSubstr(R"("chunks":[],"has_more":true)"));
+}
+
 TEST_F(MessageConnectionTest, WhileManyPollsWaitNothingElseIsTaken) {
   const auto stream = bench.start(0);
   stream->append(ChunkKind::text, "x");

@@ -8,7 +8,8 @@
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/remote_subscription.hpp"
-#include "server/stream_reads.hpp"
+#include "server/stream_polls.hpp"
+#include "server/whole_run.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -185,97 +186,35 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     return true;
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
-  if (target != loop_ || !streams().work().has_left() || !caller.has_room())
-    return poll_later(message, *poll, caller, out);
-  Result<std::shared_ptr<ChunkStream>> stream = begin_poll(streams(), *poll, caller.principal().id);
-  if (!stream) {
-    append_error(out, message.id, stream.error());
-    return true;
-  }
-  const std::size_t before = out.size();
-  begin_result(out, message.id);
-  if (answer_poll(out, **stream, *poll)) {
-    end_stream_result(out, result_form(message));
-    return true;
-  }
-  out.resize(before);
-  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
-  if (!channel) {
-    append_error(out, message.id, channel.error());
-    return true;
-  }
-  // The channel keeps the poll; the poll's answer lets go of the channel.
-  (*channel)->on_close(
-      [pending = wait_for_chunks(std::move(*stream), *poll, respond_through(*channel, message))](
-          Departure) mutable { pending = nullptr; });
-  return false;
-}
-
-bool StreamService::poll_later(const Message& message, const RunPoll& poll, Caller& caller,
-                               std::string& out) {
-  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
-  if (!channel) {
-    append_error(out, message.id, channel.error());
-    return true;
-  }
-  // The poll lives on the stream's loop, in a box that the caller's loop can empty.
-  struct Box {
-    std::shared_ptr<PendingPoll> pending;
-    bool is_left = false;
-  };
-  const auto box = std::make_shared<Box>();
-  Executor* const there = shards_[StreamManager::loop_of(poll.stream_id, shards_.size())].executor;
-  Executor* const here = &executor();
-  const auto leave = [box, there] {
-    there->post([box] {
-      box->is_left = true;
-      box->pending = nullptr;
-    });
-  };
-  (*channel)->on_close([leave](Departure) { leave(); });
-  auto send = [here, respond = respond_through(*channel, message), waits = poll_mark_](
-                  Result<std::string> result, TurnWork::Mark mark) mutable {
-    here->post([respond = std::move(respond), waits = std::move(waits), mark = std::move(mark),
-                result = std::move(result)]() mutable { respond(std::move(result)); });
-  };
-  auto give_way = [here, weak = std::weak_ptr(*channel)] {
-    here->post([weak] {
-      if (const auto waiting = weak.lock()) waiting->give_way();
-    });
-  };
-  auto answer = [poll = RunPoll(poll), principal = caller.principal().id, box, leave, give_way,
-                 send = std::move(send)](StreamManager& manager, TurnWork::Mark mark) mutable {
-    if (box->is_left) return;
-    Result<std::shared_ptr<ChunkStream>> stream = begin_poll(manager, poll, principal);
+  if (target == loop_ && streams().work().has_left() && caller.has_room()) {
+    const Result<std::shared_ptr<ChunkStream>> stream =
+        begin_poll(streams(), *poll, caller.principal().id);
     if (!stream) {
-      send(std::unexpected(std::move(stream.error())), std::move(mark));
-      return;
+      append_error(out, message.id, stream.error());
+      return true;
     }
-    std::string result;
-    if (answer_poll(result, **stream, poll)) {
-      manager.work().worked(result.size());
-      send(std::move(result), std::move(mark));
-      return;
+    const std::size_t before = out.size();
+    begin_result(out, message.id);
+    if (answer_poll(out, **stream, *poll)) {
+      end_stream_result(out, result_form(message));
+      return true;
     }
-    give_way();
-    // It ends here, on its stream's loop, whatever the caller's loop lets go of.
-    box->pending = wait_for_chunks(
-        std::move(*stream), poll, [leave, send = std::move(send)](Result<std::string> all) mutable {
-          leave();
-          send(std::move(all), nullptr);
-        });
-  };
-  (*channel)->when_room([this, stream_id = poll.stream_id,
-                         client = client_of(caller.principal().id),
-                         answer = std::move(answer)]() mutable {
-    on_shard_of(stream_id, [client = std::move(client), answer = std::move(answer),
-                            mark = streams().work().mark()](StreamManager& manager) mutable {
-      manager.work().run(client,
-                         [&manager, answer = std::move(answer), mark = std::move(mark)]() mutable {
-                           answer(manager, std::move(mark));
-                         });
-    });
-  });
+    out.resize(before);
+  }
+  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  std::make_shared<LatePoll>(LatePoll::Facts{.poll = *std::move(poll),
+                                             .principal = caller.principal().id,
+                                             .loop = &executor(),
+                                             .work = &streams().work(),
+                                             .streams = shards_[target].streams,
+                                             .channel = *channel,
+                                             .respond = respond_through(*channel, message),
+                                             .mark = poll_mark_})
+      ->start();
   return false;
 }
 

@@ -111,8 +111,6 @@ class StreamService {
   void on_shard_of(std::string_view stream_id, Work work);
 
   bool poll(const Message& message, Caller& caller, std::string& out);
-  /// Answers a poll in a turn of the stream's loop that has work left, when the caller has room.
-  bool poll_later(const Message& message, const RunPoll& poll, Caller& caller, std::string& out);
   bool run_whole(const Message& message, const StreamMethod& method, Caller& caller,
                  std::string& out);
   bool abort(const Message& message, Caller& caller, std::string& out);

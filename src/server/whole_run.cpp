@@ -1,9 +1,7 @@
-#include "server/stream_reads.hpp"
+#include "server/whole_run.hpp"
 
 #include <utility>
 
-#include "core/json.hpp"
-#include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/kept_text.hpp"
 #include "stream/stream_error.hpp"
@@ -11,92 +9,11 @@
 namespace sluice {
 namespace {
 
-/// About this much goes into one poll's reply; the rest waits for the next.
-constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
 /// How long a whole answer that is stopped for want of memory waits for others of its client to
 /// give some back: they may be such answers too, which wait for this one.
 constexpr Duration kMemoryWait = std::chrono::seconds(1);
 
-/// Appends the result of a poll from `from`, at most `max_chunks`; notes when that has the last
-/// chunk in it.
-void append_poll_result(std::string& out, ChunkStream& stream, Seq from, std::size_t max_chunks) {
-  out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
-  const std::size_t start = out.size();
-  const Seq next = stream.read(from, [&](const Chunk& chunk) {
-    if (out.size() - start >= kPollBytes || chunk.seq - from >= max_chunks) return false;
-    if (out.size() > start) out.push_back(',');
-    append_poll_chunk(out, stream, chunk);
-    return true;
-  });
-  const bool whole = stream.ended() && next >= stream.next();
-  if (whole) stream.note_delivered();
-  out.append(whole ? R"(],"has_more":false})" : R"(],"has_more":true})");
-}
-
 }  // namespace
-
-class PendingPoll final : public Cursor {
- public:
-  PendingPoll(std::shared_ptr<ChunkStream> stream, const RunPoll& poll, PollAnswer respond)
-      : Cursor(std::move(stream), *poll.from),
-        executor_(&this->stream()->executor()),
-        max_chunks_(poll.max_chunks),
-        respond_(std::move(respond)) {
-    timer_ = executor_->schedule_at(executor_->clock().now() + poll.wait, [this] {
-      timer_ = 0;
-      answer();
-    });
-  }
-  ~PendingPoll() override { executor_->cancel(timer_); }
-
- private:
-  void on_chunks() override { answer(); }
-  void on_dropped(const Error& error) override {
-    executor_->cancel(std::exchange(timer_, 0));
-    if (PollAnswer respond = std::exchange(respond_, nullptr)) respond(std::unexpected(error));
-  }
-
-  void answer() {
-    if (!respond_) return;
-    executor_->cancel(std::exchange(timer_, 0));
-    std::string result;
-    append_poll_result(result, *stream(), position(), max_chunks_);
-    // Whoever holds this handle may let go of it in the answer.
-    PollAnswer respond = std::exchange(respond_, nullptr);
-    respond(std::move(result));
-  }
-
-  Executor* executor_;
-  std::size_t max_chunks_;
-  PollAnswer respond_;
-  Executor::TimerId timer_ = 0;
-};
-
-Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, RunPoll& poll,
-                                                const std::string& principal) {
-  Result<std::shared_ptr<ChunkStream>> found = streams.find(poll.stream_id, principal);
-  if (!found) return found;
-  ChunkStream& stream = **found;
-  const bool acknowledges = poll.from.has_value();
-  if (!acknowledges) poll.from = stream.first();
-  // One past the last chunk acknowledges the whole stream.
-  if (Result<void> valid = stream.check_position(*poll.from); !valid) {
-    return std::unexpected(std::move(valid.error()));
-  }
-  if (acknowledges) stream.poll_from(*poll.from);
-  return found;
-}
-
-bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll) {
-  if (*poll.from >= stream.next() && !stream.ended() && poll.wait.count() != 0) return false;
-  append_poll_result(out, stream, *poll.from, poll.max_chunks);
-  return true;
-}
-
-std::shared_ptr<PendingPoll> wait_for_chunks(std::shared_ptr<ChunkStream> stream,
-                                             const RunPoll& poll, PollAnswer respond) {
-  return std::make_shared<PendingPoll>(std::move(stream), poll, std::move(respond));
-}
 
 class WholeRun final : public Cursor {
  public:
