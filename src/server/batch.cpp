@@ -186,7 +186,8 @@ Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredH
   if (!texts) return Dispatcher::reject(texts.error(), out);
 
   const auto reply = std::make_shared<SharedReply>(form, service.streams.executor(),
-                                                   service.memory_of(caller.principal().id));
+                                                   service.memory_of(caller.principal().id),
+                                                   service.streams.answer_mark());
   // An id is part of its message. What is long has been counted.
   const std::size_t ids = std::min(text.size(), texts->size() * kMaxRequestId);
   if (!reply->reserve(texts->size(), ids + (LongMessages::is_long(text) ? 0 : text.size()))) {

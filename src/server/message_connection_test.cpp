@@ -143,11 +143,11 @@ TEST_F(MessageConnectionTest, PollsWaitForRoom) {
   work.worked(TurnWork::kTurn);
   output.room = false;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(say(poll(i)));
-  EXPECT_EQ(service.streams.waiting_polls(), 3U);
+  EXPECT_EQ(service.streams.waiting_answers(), 3U);
   bench.run_all();
   EXPECT_EQ(output.messages.size(), 1U);
   EXPECT_EQ(work.under_way(), 0U) << "they wait for their reader";
-  EXPECT_EQ(service.streams.waiting_polls(), 2U);
+  EXPECT_EQ(service.streams.waiting_answers(), 2U);
   EXPECT_TRUE(say(poll(3))) << "though there is work left";
   EXPECT_EQ(output.messages.size(), 1U);
   connection->on_drain();
@@ -161,7 +161,7 @@ TEST_F(MessageConnectionTest, PollsWaitForRoom) {
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 3U);
   EXPECT_THAT(output.messages[2], testing::HasSubstr(R"("id":3)"));
-  EXPECT_EQ(service.streams.waiting_polls(), 0U);
+  EXPECT_EQ(service.streams.waiting_answers(), 0U);
   EXPECT_TRUE(say(poll(4)));
   EXPECT_EQ(output.messages.size(), 4U) << "at once";
 }
@@ -175,7 +175,7 @@ TEST_F(MessageConnectionTest, PollsThatWaitForChunksAreAnsweredAsThereIsRoom) {
                     R"(","wait_ms":10000}})"));
     bench.run_all();
   }
-  EXPECT_EQ(service.streams.waiting_polls(), kPolls);
+  EXPECT_EQ(service.streams.waiting_answers(), kPolls);
   output.room = false;
   stream->append(ChunkKind::text, std::string(200'000, 'x'));
   bench.run_all();
@@ -189,7 +189,7 @@ TEST_F(MessageConnectionTest, PollsThatWaitForChunksAreAnsweredAsThereIsRoom) {
   connection->on_drain();
   bench.run_all();
   EXPECT_EQ(output.messages.size(), kPolls);
-  EXPECT_EQ(service.streams.waiting_polls(), 0U);
+  EXPECT_EQ(service.streams.waiting_answers(), 0U);
 }
 
 TEST_F(MessageConnectionTest, APollThatWaitsForChunksIsAnsweredWhenItsTimeIsOver) {
@@ -226,7 +226,7 @@ TEST_F(MessageConnectionTest, WhileManyPollsWaitNothingElseIsTaken) {
   connection->on_close();
   bench.run_all();
   EXPECT_EQ(handled, 1);
-  EXPECT_EQ(service.streams.waiting_polls(), 0U);
+  EXPECT_EQ(service.streams.waiting_answers(), 0U);
 }
 
 TEST_F(MessageConnectionTest, APollThatWaitsForChunksHoldsUpNoOther) {
@@ -257,9 +257,11 @@ TEST_F(MessageConnectionTest, TheAnswerToABatchWaitsForRoom) {
   EXPECT_FALSE(say("[" + ping("3") + "]"));
   bench.run_all();
   EXPECT_EQ(output.messages.size(), 2U);
+  EXPECT_EQ(service.streams.waiting_answers(), 1U) << "a shutdown waits for its reader";
   connection->on_drain();
   bench.run_all();
   EXPECT_EQ(output.messages.size(), 3U);
+  EXPECT_EQ(service.streams.waiting_answers(), 0U);
 }
 
 TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {

@@ -178,7 +178,7 @@ struct ServerHost::State {
   /// What waits for nothing but its readers.
   [[nodiscard]] std::size_t unread() const {
     std::size_t total = sum(&StreamCounters::unread);
-    for (const auto& loop : loops) total += loop->service.streams.waiting_polls();
+    for (const auto& loop : loops) total += loop->service.streams.waiting_answers();
     return total;
   }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> StreamCounters::* counter) const {

@@ -27,9 +27,11 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
     array_or_messages,  // the same, unless something goes before one: from then on each by itself
     messages,           // each by itself, as soon as it is there
   };
-  /// Responses that wait for others draw on `memory`; null: there is no limit.
-  SharedReply(Form form, Executor& loop, std::shared_ptr<MemoryShare> memory = nullptr)
-      : form_(form), loop_(&loop), memory_(std::move(memory)) {}
+  /// Responses that wait for others draw on `memory`; null: there is no limit. `mark` is held as
+  /// long as this is there.
+  SharedReply(Form form, Executor& loop, std::shared_ptr<MemoryShare> memory = nullptr,
+              std::shared_ptr<const void> mark = nullptr)
+      : form_(form), loop_(&loop), memory_(std::move(memory)), mark_(std::move(mark)) {}
   SharedReply(const SharedReply&) = delete;
   SharedReply& operator=(const SharedReply&) = delete;
 
@@ -82,6 +84,7 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   std::vector<Channel*> channels_;        // each removes itself
   std::vector<std::string> collected_;
   MemoryHold memory_;  // of these
+  std::shared_ptr<const void> mark_;
   Executor::Task progress_task_;
   bool by_messages_ = form_ == Form::messages;
   bool room_ = true;

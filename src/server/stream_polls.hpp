@@ -33,7 +33,7 @@ class LatePoll final : public std::enable_shared_from_this<LatePoll> {
     std::shared_ptr<ReplyChannel> channel;
     /// Called once, on the caller's loop, unless the caller leaves before.
     std::move_only_function<void(Result<std::string>)> respond;
-    std::shared_ptr<const std::size_t> mark;  // held while it waits
+    std::shared_ptr<const void> mark;  // held while it waits
   };
 
   explicit LatePoll(Facts facts);

@@ -213,7 +213,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
                                              .streams = shards_[target].streams,
                                              .channel = *channel,
                                              .respond = respond_through(*channel, message),
-                                             .mark = poll_mark_})
+                                             .mark = answer_mark_})
       ->start();
   return false;
 }

@@ -95,10 +95,12 @@ class StreamService {
   /// New work is refused from now on with kBusy.
   void drain() { draining_ = true; }
   [[nodiscard]] bool draining() const { return draining_; }
-  /// Polls that are answered later, most of which wait for their readers. Thread-safe.
-  [[nodiscard]] std::size_t waiting_polls() const {
-    return static_cast<std::size_t>(poll_mark_.use_count()) - 1;
+  /// Answers that come later, most of which wait for their readers. Thread-safe.
+  [[nodiscard]] std::size_t waiting_answers() const {
+    return static_cast<std::size_t>(answer_mark_.use_count()) - 1;
   }
+  /// Makes one of them as long as it is held.
+  [[nodiscard]] std::shared_ptr<const void> answer_mark() const { return answer_mark_; }
 
   [[nodiscard]] const ServerDefinition& definition() const { return *definition_; }
   StreamManager& streams() { return *shards_[loop_].streams; }
@@ -129,7 +131,7 @@ class StreamService {
   const ServerDefinition* definition_;
   std::vector<StreamShard> shards_;
   std::size_t loop_;
-  std::shared_ptr<const std::size_t> poll_mark_ = std::make_shared<const std::size_t>(loop_);
+  std::shared_ptr<const std::size_t> answer_mark_ = std::make_shared<const std::size_t>(loop_);
   bool draining_ = false;
 };
 
