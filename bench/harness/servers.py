@@ -1,8 +1,10 @@
 """The servers under test and how each is started."""
 
 import dataclasses
+import functools
 import glob
 import os
+import subprocess
 
 from .processes import BenchError, Paths, free_port
 
@@ -32,10 +34,18 @@ _SLUICE_LIMITS = [
 ]  # fmt: skip
 
 
+@functools.cache
+def _limits(program: str) -> list[str]:
+    """Without those that an older program does not have."""
+    known = subprocess.run([program, "serve", "--help"], capture_output=True, text=True).stdout
+    pairs = zip(_SLUICE_LIMITS[::2], _SLUICE_LIMITS[1::2])
+    return [word for option, value in pairs if f"{option} " in known for word in (option, value)]
+
+
 def _sluice(paths: Paths, threads: int, *options: str) -> list[str]:
     return [
         paths.sluice, "serve", "--engine", "synthetic", "--threads", str(threads),
-        "--log-level", "error", *_SLUICE_LIMITS, *options,
+        "--log-level", "error", *_limits(paths.sluice), *options,
     ]  # fmt: skip
 
 
