@@ -19,26 +19,26 @@ constexpr Duration kForever = std::chrono::hours(24 * 365);
 class CoroutineRun::LoopMailbox final : public detail::Mailbox,
                                         public std::enable_shared_from_this<LoopMailbox> {
  public:
-  explicit LoopMailbox(Executor& loop) : loop_(&loop) {}
+  explicit LoopMailbox(CoroutineRun& run) : run_(&run), loop_(run.loop_) {}
 
   void post(detail::Job job) override {
     const std::lock_guard lock(mutex_);
     if (loop_ == nullptr) return;
     loop_->post([self = shared_from_this(), job = std::move(job)]() mutable {
-      if (!self->closed_) job();
+      if (self->run_ != nullptr) self->run_->enter(job);
     });
   }
-  /// On the loop.
+  /// On the loop, before the run is destroyed.
   void close() {
-    closed_ = true;
+    run_ = nullptr;
     const std::lock_guard lock(mutex_);
     loop_ = nullptr;
   }
 
  private:
+  CoroutineRun* run_;  // used on the loop only; null once closed
   std::mutex mutex_;
-  Executor* loop_;
-  bool closed_ = false;  // for the loop alone
+  Executor* loop_;  // null once closed
 };
 
 CoroutineRun::CoroutineRun(Executor& loop, Calls& calls, std::shared_ptr<WorkerPool> workers)
@@ -66,12 +66,20 @@ void CoroutineRun::go(Root root) {
 
 void CoroutineRun::resume(std::coroutine_handle<> coroutine, detail::Branch* branch) {
   if (over_ || branch->stopped()) return;
+  enter([coroutine, branch] {
+    detail::Branch* const before = detail::Branch::enter(branch);
+    coroutine.resume();
+    detail::Branch::enter(before);
+  });
+}
+
+template <class UserCode>
+void CoroutineRun::enter(UserCode&& user_code) {
   const std::shared_ptr<CoroutineRun> keep = shared_from_this();
-  detail::Branch* const before = detail::Branch::enter(branch);
-  running_ = true;
-  coroutine.resume();
-  running_ = false;
-  detail::Branch::enter(before);
+  const bool was_running = std::exchange(running_, true);
+  user_code();
+  running_ = was_running;
+  if (running_) return;
   if (!over_) on_wait();
   if (over_) release();
 }
@@ -88,7 +96,7 @@ std::uint64_t CoroutineRun::after(std::chrono::nanoseconds duration, detail::Job
   *id = loop_->schedule_at(now + std::min<Duration>(duration, kForever),
                            [this, id, job = std::move(job)]() mutable {
                              timers_.erase(*id);
-                             job();
+                             enter(job);
                            });
   timers_.insert(*id);
   return *id;
@@ -125,7 +133,7 @@ void CoroutineRun::work(detail::Job job, detail::Job refuse) {
 }
 
 std::shared_ptr<detail::Mailbox> CoroutineRun::mailbox() {
-  if (mailbox_ == nullptr) mailbox_ = std::make_shared<LoopMailbox>(*loop_);
+  if (mailbox_ == nullptr) mailbox_ = std::make_shared<LoopMailbox>(*this);
   return mailbox_;
 }
 
@@ -133,7 +141,6 @@ void CoroutineRun::release() {
   if (self_ == nullptr) return;
   if (mailbox_ != nullptr) mailbox_->close();
   for (const Executor::TimerId timer : std::exchange(timers_, {})) loop_->cancel(timer);
-  std::shared_ptr<void> released = on_release();
   const std::shared_ptr<CoroutineRun> self = std::move(self_);
   const bool is_unused = whole_.stop([loop = loop_, weak = weak_from_this()] {
     loop->post([weak] {
@@ -148,8 +155,8 @@ void CoroutineRun::release() {
   } else {
     calls_->keep(self);
   }
-  // Whoever calls may be one of them.
-  loop_->post([self, released = std::move(released)] {});
+  // The caller of this may be one of them, so they live to the end of the turn.
+  loop_->post([self, released = on_release()] {});
 }
 
 }  // namespace sluice

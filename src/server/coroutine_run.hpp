@@ -57,6 +57,8 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
 
   [[nodiscard]] Executor& executor() const { return *loop_; }
   [[nodiscard]] bool is_running() const { return running_; }
+  /// Whether destructors of the coroutine's objects are still to come.
+  [[nodiscard]] bool has_coroutine() const { return root_ != nullptr; }
 
   /// Null: there are none.
   [[nodiscard]] WorkerPool* workers() const { return workers_.get(); }
@@ -69,11 +71,16 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   /// Whose request it is; its client has a share of the workers.
   [[nodiscard]] virtual std::string_view principal() const = 0;
 
-  /// It has ended or been stopped: what it holds is let go of. Returns what must outlive the turn.
+  /// The run is over, and its coroutine is destroyed unless a worker still uses it: lets go of the
+  /// request. Returns what must live to the end of the turn.
   virtual std::shared_ptr<void> on_release() = 0;
   /// It waits, and is not over.
   virtual void on_wait() {}
 
+  /// Calls `user_code`: the coroutine, or what destroys a part of it. A run that is stopped
+  /// meanwhile is released afterwards, since its coroutine is in use.
+  template <class UserCode>
+  void enter(UserCode&& user_code);
   /// Destroys the coroutine, as soon as no worker uses it, and lets go of everything.
   void release();
   void destroy_coroutine();

@@ -177,23 +177,26 @@ void HandlerRun::begin(Root root) {
   go(root);
 }
 
+// Destructors of a coroutine that is given up may call these. Then the run is over, and the request
+// may be gone.
+
 bool HandlerRun::text(std::string_view text) {
-  if (!request_->emit(text)) full_ = true;
+  if (over_ || !request_->emit(text)) full_ = true;
   return !full_;
 }
 
 bool HandlerRun::progress(double progress, std::optional<double> total, std::string_view message) {
-  if (!request_->progress(progress, total, message)) full_ = true;
+  if (over_ || !request_->progress(progress, total, message)) full_ = true;
   return !full_;
 }
 
 bool HandlerRun::log(LoggingLevel level, std::string_view logger, const json::value& data) {
-  if (!request_->log(level, logger, to_json(data))) full_ = true;
+  if (over_ || !request_->log(level, logger, to_json(data))) full_ = true;
   return !full_;
 }
 
 void HandlerRun::disconnect(std::chrono::milliseconds retry) {
-  request_->disconnect(retry);
+  if (!over_) request_->disconnect(retry);
 }
 
 const std::string& HandlerRun::idempotency_key() {
@@ -232,6 +235,7 @@ void HandlerRun::on_room() {
 }
 
 detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
+  if (over_) return {};
   std::vector<InputRequest> requests;
   for (Question& question : questions) {
     requests.push_back(
@@ -273,6 +277,7 @@ void HandlerRun::on_cancel() {
 
 std::shared_ptr<void> HandlerRun::on_release() {
   when_room_.clear();
+  if (has_coroutine()) idempotency_key();
   request_->set_producer(nullptr);
   return std::move(request_);
 }

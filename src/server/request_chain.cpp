@@ -254,6 +254,7 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
   LoopBackend& loop() override { return *this; }
   [[nodiscard]] const detail::RequestInfo& info() const override { return chain_->info_; }
   void next(std::shared_ptr<Awaiting<RequestEnd>::Arrival> end) override {
+    if (over_) return;  // a destructor calls it
     if (std::exchange(went_on_, true)) throw std::logic_error("a request goes on once");
     end_ = std::move(end);
     chain_->start(index_ + 1);

@@ -9,12 +9,14 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 #include "core/json.hpp"
 #include "core/utf8.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/server_state.hpp"
 #include "server/server_test_support.hpp"
+#include "sluice/concurrency.hpp"
 
 namespace sluice {
 namespace {
@@ -350,6 +352,90 @@ TEST_F(PublicServerTest, CancellationDestroysTheCoroutineWhereItWaits) {
   EXPECT_TRUE(gone);
   EXPECT_TRUE(token.stop_requested());
   EXPECT_EQ(bench.executors[0].timers(), 0U);
+}
+
+/// Uses everything of its call when it is destroyed.
+struct LastWords {
+  explicit LastWords(Call& of) : call(&of) {}
+  LastWords(const LastWords&) = delete;
+  LastWords& operator=(const LastWords&) = delete;
+  ~LastWords() {
+    said = true;
+    heard = call->log(LoggingLevel::info, "bye") || call->progress(1) || call->text("bye");
+    call->disconnect(1ms);
+    key = call->idempotency_key();
+    call->begin_task();
+    std::ignore = call->ask({{.method = "roots/list", .key = "a"}});
+    std::ignore = call->sleep(1h);
+    std::ignore = call->room();
+  }
+  Call* call;
+  static inline bool said;
+  static inline bool heard;
+  static inline std::string key;
+};
+
+TEST_F(PublicServerTest, DestructorsOfACoroutineThatIsGivenUpMayUseTheCall) {
+  server = Server("test", "1", {.call_timeout = 5s});
+  std::promise<void> running;
+  std::promise<void> go_on;
+  server.tool("wait", "", [](Call& call) -> Task<std::string> {
+    const LastWords words(call);
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  server.tool("work", "", [&](Call& call) -> Task<std::string> {
+    const LastWords words(call);
+    co_await call.in_background([&] {
+      running.set_value();
+      go_on.get_future().wait();
+    });
+    co_return "never";
+  });
+  const auto is_said = [] { return std::exchange(LastWords::said, false); };
+  serve();
+
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(is_said());
+  EXPECT_FALSE(LastWords::heard);
+  EXPECT_NE(std::exchange(LastWords::key, ""), "");
+
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  bench.executors[0].advance(5s);
+  EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
+  EXPECT_TRUE(is_said());
+
+  call("work", "{}");
+  running.get_future().wait();
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_FALSE(is_said());
+  LastWords::key.clear();
+  go_on.set_value();
+  while (!LastWords::said) bench.run_all();
+  EXPECT_FALSE(LastWords::heard);
+  EXPECT_NE(LastWords::key, "");
+}
+
+TEST_F(PublicServerTest, ADestructorMayEndTheCallThatGoesOnWithoutIt) {
+  // The client is asked by the result, which ends the call while with_timeout() gives its part up.
+  struct Asks {
+    Call* call;
+    ~Asks() { std::ignore = call->ask({{.method = "roots/list", .key = "a"}}); }
+  };
+  server.tool("ask", "", [](Call& call) -> Task<std::string> {
+    co_await with_timeout(1s, [](Call& in) -> Task<> {
+      const Asks asks{&in};
+      co_await in.sleep(1h);
+    }(call));
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("ask", "{}", R"({"roots":{}})").is_null());
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(answer_of("").at_pointer("/result/resultType"), "input_required");
 }
 
 TEST_F(PublicServerTest, ACallThatTakesTooLongFails) {
