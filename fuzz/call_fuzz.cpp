@@ -19,18 +19,18 @@
 #include <vector>
 
 #include "choices.hpp"
-#include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manual_executor.hpp"
+#include "json/json.hpp"
 #include "require.hpp"
-#include "server/changes.hpp"
-#include "server/dispatcher.hpp"
-#include "server/long_messages.hpp"
-#include "server/message_events.hpp"
-#include "server/pending_request.hpp"
-#include "server/session_registry.hpp"
-#include "server/stream_service.hpp"
-#include "server/task_store.hpp"
+#include "server/calls/pending_request.hpp"
+#include "server/calls/task_store.hpp"
+#include "server/dispatch/dispatcher.hpp"
+#include "server/notifications/changes.hpp"
+#include "server/notifications/message_events.hpp"
+#include "server/sessions/session_registry.hpp"
+#include "server/streams/stream_service.hpp"
+#include "server/workers/long_messages.hpp"
 
 namespace {
 

@@ -20,12 +20,12 @@
 #include "choices.hpp"
 #include "core/log.hpp"
 #include "core/manual_executor.hpp"
-#include "net/compression.hpp"
-#include "net/http_worker.hpp"
-#include "net/line_session.hpp"
-#include "net/memory_connection.hpp"
-#include "net/server_http.hpp"
-#include "net/websocket.hpp"
+#include "net/connection/memory_connection.hpp"
+#include "net/http/compression.hpp"
+#include "net/lines/line_session.hpp"
+#include "net/server/http_worker.hpp"
+#include "net/server/server_http.hpp"
+#include "net/websocket/websocket.hpp"
 #include "require.hpp"
 
 namespace {

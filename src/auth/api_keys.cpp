@@ -4,7 +4,7 @@
 #include <openssl/evp.h>
 #include <stdexcept>
 
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 
 namespace sluice {
 namespace {

@@ -9,9 +9,9 @@
 #include "protocol/parameters.hpp"
 #include "protocol/stream_params.hpp"
 #include "rpc/error_codes.hpp"
-#include "server/kept_text.hpp"
-#include "server/metrics_text.hpp"
-#include "server/pending_request.hpp"
+#include "server/calls/pending_request.hpp"
+#include "server/host/metrics_text.hpp"
+#include "server/streams/kept_text.hpp"
 
 namespace sluice {
 namespace {

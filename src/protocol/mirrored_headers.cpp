@@ -6,7 +6,7 @@
 #include <cmath>
 #include <system_error>
 
-#include "core/base64.hpp"
+#include "core/text/base64.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 

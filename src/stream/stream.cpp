@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "stream/stream_error.hpp"
 #include "stream/stream_manager.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/client.hpp"
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {

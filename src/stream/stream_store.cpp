@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 
 namespace sluice {
 namespace {

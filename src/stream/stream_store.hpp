@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "core/clock.hpp"
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 #include "stream/stream.hpp"
 #include "stream/stream_id.hpp"
 

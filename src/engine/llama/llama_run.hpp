@@ -9,12 +9,12 @@
 
 #include "core/clock.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/admission_queue.hpp"
-#include "engine/llama/answer_reader.hpp"
-#include "engine/llama/delivery.hpp"
-#include "engine/llama/queue_shares.hpp"
+#include "engine/llama/answer/answer_reader.hpp"
+#include "engine/llama/answer/delivery.hpp"
 #include "engine/llama/request_preparer.hpp"
-#include "engine/llama/token_sampler.hpp"
+#include "engine/llama/sampling/token_sampler.hpp"
+#include "engine/llama/scheduling/admission_queue.hpp"
+#include "engine/llama/scheduling/queue_shares.hpp"
 
 namespace sluice {
 
