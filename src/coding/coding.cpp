@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text/text.hpp"
 #include "json/json.hpp"
 #include "json/path.hpp"
 #include "json_schema/violation.hpp"
@@ -23,11 +24,7 @@ void collect_headers(const json::value& schema, std::multiset<std::string>& name
   const json::object* const object = schema.if_object();
   if (object == nullptr) return;
   if (const json::value* const name = object->if_contains("x-mcp-header")) {
-    std::string lower(name->as_string());
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    names.insert(std::move(lower));
+    names.insert(to_lower(name->as_string()));
   }
   const json::value* const properties = object->if_contains("properties");
   if (properties == nullptr) return;

@@ -104,25 +104,25 @@ SchemaIndex SchemaDocuments::find(const json::value& schema) const {
 Result<std::uint32_t> SchemaDocuments::add_document(const json::value& schema,
                                                     std::string_view uri) {
   const auto resource = static_cast<std::uint32_t>(resources_.size());
-  const auto root = static_cast<SchemaIndex>(places_.size());
+  const auto root = static_cast<SchemaIndex>(locations_.size());
   resources_.push_back({.uri = std::string(uri), .root = root});
   by_uri_.emplace(uri, resource);
-  SchemaPlace place;
+  SchemaLocation place;
   place.resource = resource;
   const Result<SchemaIndex> added = add_schema(schema, place, 0);
   if (!added) return std::unexpected(added.error());
   return resource;
 }
 
-Result<SchemaIndex> SchemaDocuments::add_schema(const json::value& schema, SchemaPlace place,
+Result<SchemaIndex> SchemaDocuments::add_schema(const json::value& schema, SchemaLocation place,
                                                 std::size_t depth) {
-  const auto at = static_cast<SchemaIndex>(places_.size());
-  if (places_.size() >= options_.limits.max_subschemas) {
+  const auto at = static_cast<SchemaIndex>(locations_.size());
+  if (locations_.size() >= options_.limits.max_subschemas) {
     return fail(kInvalidParams, "invalid schema: it has more than " +
                                     std::to_string(options_.limits.max_subschemas) + " subschemas");
   }
   place.schema = &schema;
-  places_.push_back(place);
+  locations_.push_back(place);
   if (!is_schema(schema)) return error(at, "", "expected a schema: an object or a boolean");
   if (depth > kMaxSchemaDepth) return error(at, "", "subschemas nest too deeply");
   index_.emplace(&schema, at);
@@ -140,8 +140,8 @@ Result<void> SchemaDocuments::add_subschemas(SchemaIndex at, const json::object&
   for (const auto& [name, value] : schema) {
     const KeywordRule* const rule = find_keyword(name, resource_of(at).draft);
     if (rule == nullptr || rule->holder == SubschemaHolder::none) continue;
-    SchemaPlace place;
-    place.resource = places_[at].resource;
+    SchemaLocation place;
+    place.resource = locations_[at].resource;
     place.parent = at;
     place.keyword = name;
     if (auto added = add_holder(place, rule->holder, value, depth + 1); !added) return added;
@@ -150,9 +150,9 @@ Result<void> SchemaDocuments::add_subschemas(SchemaIndex at, const json::object&
 }
 
 /// What is no schema is left out; whoever compiles the keyword says what is wrong.
-Result<void> SchemaDocuments::add_holder(const SchemaPlace& place, SubschemaHolder holder,
+Result<void> SchemaDocuments::add_holder(const SchemaLocation& place, SubschemaHolder holder,
                                          const json::value& value, std::size_t depth) {
-  const auto add = [&](const json::value& schema, SchemaPlace where) -> Result<void> {
+  const auto add = [&](const json::value& schema, SchemaLocation where) -> Result<void> {
     if (!is_schema(schema)) return {};
     const Result<SchemaIndex> added = add_schema(schema, where, depth);
     if (!added) return std::unexpected(added.error());
@@ -161,7 +161,7 @@ Result<void> SchemaDocuments::add_holder(const SchemaPlace& place, SubschemaHold
   if (holder == SubschemaHolder::map) {
     if (!value.is_object()) return {};
     for (const auto& [name, schema] : value.get_object()) {
-      SchemaPlace where = place;
+      SchemaLocation where = place;
       where.member = name;
       if (auto added = add(schema, where); !added) return added;
     }
@@ -170,7 +170,7 @@ Result<void> SchemaDocuments::add_holder(const SchemaPlace& place, SubschemaHold
   if (holder == SubschemaHolder::one || !value.is_array()) return add(value, place);
   const json::array& list = value.get_array();
   for (std::size_t i = 0; i < list.size(); ++i) {
-    SchemaPlace where = place;
+    SchemaLocation where = place;
     where.index = i;
     if (auto added = add(list[i], where); !added) return added;
   }
@@ -178,7 +178,7 @@ Result<void> SchemaDocuments::add_holder(const SchemaPlace& place, SubschemaHold
 }
 
 Result<void> SchemaDocuments::read_identifiers(SchemaIndex at, const json::object& schema) {
-  const bool is_root = places_[at].parent == kNoSchema;
+  const bool is_root = locations_[at].parent == kNoSchema;
   if (is_root) {
     if (auto read = read_dialect(at, schema); !read) return read;
   }
@@ -214,14 +214,14 @@ Result<void> SchemaDocuments::read_id(SchemaIndex at, const json::object& schema
   }
   if (uri.size() > kMaxUriBytes) return error(at, "$id", "the URI is too long");
 
-  const bool is_root = places_[at].parent == kNoSchema;
+  const bool is_root = locations_[at].parent == kNoSchema;
   auto resource = static_cast<std::uint32_t>(resources_.size());
-  if (is_root) resource = places_[at].resource;
+  if (is_root) resource = locations_[at].resource;
   const auto [known, added] = by_uri_.emplace(uri, resource);
   if (!added && known->second != resource) {
     // A document known by its place may say again what it is; anything else is ambiguous.
     const SchemaResource& other = resources_[known->second];
-    if (*places_[other.root].schema != *places_[at].schema) {
+    if (*locations_[other.root].schema != *locations_[at].schema) {
       return error(at, "$id", "another schema has the same URI " + in_quotes(uri));
     }
   }
@@ -233,7 +233,7 @@ Result<void> SchemaDocuments::read_id(SchemaIndex at, const json::object& schema
   own.uri = std::move(uri);
   own.root = at;
   resources_.push_back(std::move(own));
-  places_[at].resource = resource;
+  locations_[at].resource = resource;
   return read_dialect(at, schema);
 }
 
@@ -252,7 +252,8 @@ Result<void> SchemaDocuments::add_anchor(SchemaIndex at, std::string_view keywor
   if (name.size() > kMaxUriBytes) return error(at, keyword, "the name is too long");
   auto named = anchors_.find(name);
   if (named == anchors_.end()) named = anchors_.try_emplace(std::string(name)).first;
-  const auto [known, added] = named->second.try_emplace(places_[at].resource, Anchor{at, dynamic});
+  const auto [known, added] =
+      named->second.try_emplace(locations_[at].resource, Anchor{at, dynamic});
   if (!added) {
     if (known->second.schema != at) {
       return error(at, keyword, "another schema has the same name " + in_quotes(name));
@@ -268,7 +269,7 @@ Result<void> SchemaDocuments::read_dialect(SchemaIndex at, const json::object& s
   if (!dialect->is_string()) return error(at, "$schema", "expected a string");
   std::string_view uri = dialect->get_string();
   if (uri.ends_with('#')) uri.remove_suffix(1);
-  SchemaResource& own = resources_[places_[at].resource];
+  SchemaResource& own = resources_[locations_[at].resource];
   own.draft = SchemaDraft::draft_2020_12;
   own.vocabularies = kStandardVocabularies;
   if (uri == kDialect) return {};
@@ -325,7 +326,7 @@ Result<void> SchemaDocuments::read_vocabularies(SchemaIndex at, std::string_view
           "its meta-schema needs the vocabulary " + in_quotes(uri) + ", which is not known");
     }
   }
-  resources_[places_[at].resource].vocabularies = used;
+  resources_[locations_[at].resource].vocabularies = used;
   return {};
 }
 
@@ -369,7 +370,7 @@ Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
                                                     std::string_view pointer, SchemaIndex from,
                                                     std::string_view keyword) {
   const SchemaIndex start = resources_[resource].root;
-  const json::value* value = places_[start].schema;
+  const json::value* value = locations_[start].schema;
   std::string_view rest = pointer;
   while (!rest.empty()) {
     rest.remove_prefix(1);
@@ -382,14 +383,14 @@ Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
     }
     // A resource on the way is what the references beyond it start from.
     if (const SchemaIndex passed = find(*value); passed != kNoSchema) {
-      resource = places_[passed].resource;
+      resource = locations_[passed].resource;
     }
   }
   if (const SchemaIndex known = find(*value); known != kNoSchema) return known;
   if (!is_schema(*value)) {
     return error(from, keyword, "there is no schema at " + in_quotes(pointer));
   }
-  SchemaPlace place;
+  SchemaLocation place;
   place.resource = resource;
   place.parent = start;
   place.keyword = pointers_.emplace_back(pointer.substr(1));
@@ -399,7 +400,7 @@ Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
 bool SchemaDocuments::has_dynamic_anchor(SchemaIndex target, std::string_view name) const {
   const auto named = anchors_.find(name);
   if (named == anchors_.end()) return false;
-  const auto found = named->second.find(places_[target].resource);
+  const auto found = named->second.find(locations_[target].resource);
   return found != named->second.end() && found->second.schema == target && found->second.dynamic;
 }
 
@@ -422,11 +423,11 @@ std::unexpected<Error> SchemaDocuments::error(SchemaIndex at, std::string_view k
 
 std::string SchemaDocuments::location(SchemaIndex at) const {
   std::vector<SchemaIndex> path;
-  for (; places_[at].parent != kNoSchema; at = places_[at].parent) path.push_back(at);
+  for (; locations_[at].parent != kNoSchema; at = locations_[at].parent) path.push_back(at);
   // The schema that was given needs no name; another document does.
   std::string out = at == 0 ? "#" : shortened(resource_of(at).uri) + "#";
   for (const SchemaIndex step : std::views::reverse(path)) {
-    const SchemaPlace& place = places_[step];
+    const SchemaLocation& place = locations_[step];
     out.append("/").append(shortened(place.keyword));
     if (place.member) out.append("/").append(escape_token(*place.member));
     if (place.index) out.append("/").append(std::to_string(*place.index));

@@ -29,7 +29,7 @@ struct SchemaResource {
 
 /// Where a subschema stands: in its parent, under `keyword`, and there under `member` or at
 /// `index`.
-struct SchemaPlace {
+struct SchemaLocation {
   const json::value* schema = nullptr;
   std::uint32_t resource = 0;
   SchemaIndex parent = kNoSchema;
@@ -49,10 +49,10 @@ class SchemaDocuments {
   /// Reads the schema that is to be compiled: number 0 from now on.
   Result<void> add_root(const json::value& schema);
 
-  std::size_t size() const { return places_.size(); }
-  const SchemaPlace& place(SchemaIndex at) const { return places_[at]; }
+  std::size_t size() const { return locations_.size(); }
+  const SchemaLocation& place(SchemaIndex at) const { return locations_[at]; }
   const SchemaResource& resource_of(SchemaIndex at) const {
-    return resources_[places_[at].resource];
+    return resources_[locations_[at].resource];
   }
   /// The number of a subschema that stands in a read document; kNoSchema if it is none.
   SchemaIndex find(const json::value& schema) const;
@@ -78,9 +78,10 @@ class SchemaDocuments {
   Result<std::uint32_t> find_resource(std::string_view uri, SchemaIndex from,
                                       std::string_view keyword);
   Result<std::uint32_t> add_document(const json::value& schema, std::string_view uri);
-  Result<SchemaIndex> add_schema(const json::value& schema, SchemaPlace place, std::size_t depth);
+  Result<SchemaIndex> add_schema(const json::value& schema, SchemaLocation place,
+                                 std::size_t depth);
   Result<void> add_subschemas(SchemaIndex at, const json::object& schema, std::size_t depth);
-  Result<void> add_holder(const SchemaPlace& place, SubschemaHolder holder,
+  Result<void> add_holder(const SchemaLocation& place, SubschemaHolder holder,
                           const json::value& value, std::size_t depth);
   Result<void> read_identifiers(SchemaIndex at, const json::object& schema);
   Result<void> read_id(SchemaIndex at, const json::object& schema);
@@ -94,7 +95,7 @@ class SchemaDocuments {
   std::string location(SchemaIndex at) const;
 
   JsonSchemaOptions options_;
-  std::vector<SchemaPlace> places_;
+  std::vector<SchemaLocation> locations_;
   std::vector<SchemaResource> resources_;
   std::unordered_map<const json::value*, SchemaIndex> index_;
   std::map<std::string, std::uint32_t, std::less<>> by_uri_;

@@ -61,17 +61,17 @@ class CountingProducer final : public StreamProducer {
     streams_.push_back(stream);
   }
 
-  void on_room() override {
-    ++rooms;
-    if (when_room) when_room();
+  void on_writable() override {
+    ++writable_calls;
+    if (when_writable) when_writable();
   }
   void on_cancel() override {
     ++cancels;
     if (when_cancelled) when_cancelled();
   }
-  int rooms = 0;
+  int writable_calls = 0;
   int cancels = 0;
-  std::function<void()> when_room;
+  std::function<void()> when_writable;
   std::function<void()> when_cancelled;
 
  private:

@@ -117,7 +117,7 @@ Result<BenchSetup> set_up(BenchArguments arguments) {
                    .streams = arguments.streams,
                    .connections = connections,
                    .rate = arguments.rate};
-  setup.plan.places = arguments.streams;
+  setup.plan.slots = arguments.streams;
   setup.plan.rate = arguments.rate;
   setup.plan.duration = *duration;
   setup.plan.clock_is_shared = is_loopback(setup.address.base);
@@ -130,10 +130,10 @@ class BenchRun {
   BenchRun(const BenchSetup& setup, bool shows_progress)
       : setup_(&setup),
         shows_progress_(shows_progress),
-        transport_(loop_, setup.address, setup.request, setup.plan.places,
+        transport_(loop_, setup.address, setup.request, setup.plan.slots,
                    setup.subject.connections),
         load_(loop_, setup.plan,
-              [this](std::uint32_t place, AnswerSink& sink) { transport_.begin(place, sink); }) {}
+              [this](std::uint32_t slot, AnswerSink& sink) { transport_.begin(slot, sink); }) {}
 
   /// Returns when it is over.
   const BenchResults& run() {

@@ -7,9 +7,9 @@
 namespace sluice {
 
 /// Where one unit at a time is under way.
-class BenchLoad::Place final : public AnswerSink {
+class BenchLoad::Slot final : public AnswerSink {
  public:
-  Place(BenchLoad& load, std::uint32_t number) : load_(&load), number_(number) {}
+  Slot(BenchLoad& load, std::uint32_t number) : load_(&load), number_(number) {}
 
   void begin(TimePoint due) {
     due_ = due;
@@ -61,12 +61,12 @@ class BenchLoad::Place final : public AnswerSink {
 
 BenchLoad::BenchLoad(Executor& loop, BenchPlan plan, Begin begin)
     : loop_(&loop), plan_(plan), begin_(std::move(begin)) {
-  for (std::uint32_t i = 0; i < plan_.places; ++i) {
-    places_.push_back(std::make_unique<Place>(*this, i));
+  for (std::uint32_t i = 0; i < plan_.slots; ++i) {
+    slots_.push_back(std::make_unique<Slot>(*this, i));
   }
   // The lowest places are taken first.
-  for (auto place = places_.rbegin(); place != places_.rend(); ++place) {
-    free_.push_back(place->get());
+  for (auto slot = slots_.rbegin(); slot != slots_.rend(); ++slot) {
+    free_.push_back(slot->get());
   }
 }
 
@@ -87,7 +87,7 @@ void BenchLoad::start(std::function<void()> done) {
   end_timer_ = loop_->schedule_at(began_ + plan_.duration, [this] {
     closed_ = true;
     end_timer_ = loop_->schedule_at(now() + plan_.grace, [this] { finish(); });
-    if (free_.size() == places_.size()) finish();
+    if (free_.size() == slots_.size()) finish();
   });
   advance();
 }
@@ -108,20 +108,20 @@ void BenchLoad::advance() {
       }
       break;
     }
-    Place* const place = free_.back();
+    Slot* const slot = free_.back();
     free_.pop_back();
     ++next_unit_;
-    place->begin(at);
+    slot->begin(at);
   }
   advancing_ = false;
 }
 
-void BenchLoad::on_free(Place& place) {
+void BenchLoad::on_free(Slot& slot) {
   // Not from inside the machine that has just ended: its place is about to get a new one.
-  loop_->post([this, &place] {
-    free_.push_back(&place);
+  loop_->post([this, &slot] {
+    free_.push_back(&slot);
     if (finished_) return;
-    if (closed_ && free_.size() == places_.size()) {
+    if (closed_ && free_.size() == slots_.size()) {
       finish();
     } else {
       advance();

@@ -12,8 +12,8 @@
 namespace sluice {
 
 struct BenchPlan {
-  std::uint32_t places = 1;  // units under way at the same time
-  double rate = 0;           // units that become due a second; 0: as soon as a place is free
+  std::uint32_t slots = 1;  // units under way at the same time
+  double rate = 0;          // units that become due a second; 0: as soon as a place is free
   Duration duration = std::chrono::seconds(10);  // in which units become due
   Duration grace = std::chrono::seconds(10);     // for the last ones to end
   bool clock_is_shared = false;                  // the server's t_ns can be compared with our clock
@@ -29,7 +29,7 @@ class BenchLoad {
  public:
   /// Begins a unit in a place, reporting to `sink`; its answer is dropped when the place's next one
   /// begins. Called on the loop.
-  using Begin = std::function<void(std::uint32_t place, AnswerSink& sink)>;
+  using Begin = std::function<void(std::uint32_t slot, AnswerSink& sink)>;
 
   BenchLoad(Executor& loop, BenchPlan plan, Begin begin);
   ~BenchLoad();
@@ -45,22 +45,22 @@ class BenchLoad {
   [[nodiscard]] const BenchResults& results();
 
  private:
-  class Place;
+  class Slot;
 
   [[nodiscard]] TimePoint now() const;
   /// When the unit of that number is due.
   [[nodiscard]] TimePoint due(std::uint64_t unit) const;
   /// Starts what is due in the places that are free, and arms the timer for the next.
   void advance();
-  void on_free(Place& place);
+  void on_free(Slot& slot);
   void finish();
 
   Executor* loop_;
   BenchPlan plan_;
   Begin begin_;
   std::function<void()> done_;
-  std::vector<std::unique_ptr<Place>> places_;
-  std::vector<Place*> free_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> free_;
   BenchResults results_;
   TimePoint began_{};
   std::uint64_t next_unit_ = 0;

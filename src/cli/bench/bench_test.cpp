@@ -21,9 +21,9 @@ class BenchLoadTest : public ::testing::Test {
  protected:
   void run(BenchPlan plan, Duration service, Duration for_time) {
     load = std::make_unique<BenchLoad>(
-        loop, plan, [this, service](std::uint32_t place, AnswerSink& sink) {
+        loop, plan, [this, service](std::uint32_t slot, AnswerSink& sink) {
           busy = std::max(busy, ++under_way);
-          (void)place;
+          (void)slot;
           loop.schedule_at(loop.clock().now() + service, [this, &sink] {
             --under_way;
             const std::string text =
@@ -51,7 +51,7 @@ class BenchLoadTest : public ::testing::Test {
 };
 
 TEST_F(BenchLoadTest, WithoutARateEveryPlaceIsKeptBusy) {
-  run({.places = 4, .duration = 1s}, 10ms, 2s);
+  run({.slots = 4, .duration = 1s}, 10ms, 2s);
   EXPECT_EQ(done, 1);
   EXPECT_EQ(busy, 4);
   EXPECT_EQ(load->results().completed, 400U);
@@ -62,7 +62,7 @@ TEST_F(BenchLoadTest, WithoutARateEveryPlaceIsKeptBusy) {
 }
 
 TEST_F(BenchLoadTest, AFastServerKeepsTheRate) {
-  run({.places = 8, .rate = 100, .duration = 2s}, 5ms, 3s);
+  run({.slots = 8, .rate = 100, .duration = 2s}, 5ms, 3s);
   EXPECT_EQ(load->results().started, 200U);
   EXPECT_EQ(load->results().completed, 200U);
   EXPECT_EQ(load->results().late, 0U);
@@ -72,7 +72,7 @@ TEST_F(BenchLoadTest, AFastServerKeepsTheRate) {
 
 TEST_F(BenchLoadTest, ASlowServersQueueCountsAsLatency) {
   // 100 are due in a second, 50 can be done: the last one done was due about half a second before.
-  run({.places = 1, .rate = 100, .duration = 1s}, 20ms, 3s);
+  run({.slots = 1, .rate = 100, .duration = 1s}, 20ms, 3s);
   EXPECT_EQ(load->results().completed, 50U);
   EXPECT_EQ(load->results().late, 50U);
   EXPECT_NEAR(static_cast<double>(load->results().complete.max()), 510e6, 1e6);
@@ -80,7 +80,7 @@ TEST_F(BenchLoadTest, ASlowServersQueueCountsAsLatency) {
 }
 
 TEST_F(BenchLoadTest, TheGraceIsTheEndOfWaiting) {
-  run({.places = 2, .duration = 1s, .grace = 500ms}, 10s, 1400ms);
+  run({.slots = 2, .duration = 1s, .grace = 500ms}, 10s, 1400ms);
   EXPECT_EQ(done, 0);
   loop.advance(200ms);
   EXPECT_EQ(done, 1);
@@ -92,7 +92,7 @@ TEST_F(BenchLoadTest, TheGraceIsTheEndOfWaiting) {
 }
 
 TEST_F(BenchLoadTest, StopReportsAtOnce) {
-  run({.places = 1, .duration = 10s}, 10ms, 105ms);
+  run({.slots = 1, .duration = 10s}, 10ms, 105ms);
   load->stop();
   EXPECT_EQ(done, 1);
   EXPECT_EQ(load->results().completed, 10U);
@@ -101,17 +101,17 @@ TEST_F(BenchLoadTest, StopReportsAtOnce) {
 }
 
 TEST_F(BenchLoadTest, AddedLatencyNeedsASharedClock) {
-  run({.places = 1, .duration = 100ms, .clock_is_shared = true}, 10ms, 1s);
+  run({.slots = 1, .duration = 100ms, .clock_is_shared = true}, 10ms, 1s);
   EXPECT_EQ(load->results().added.count(), 10U);
   EXPECT_EQ(load->results().added.max(), 3'000'000U);
   under_way = 0;
-  run({.places = 1, .duration = 100ms}, 10ms, 1s);
+  run({.slots = 1, .duration = 100ms}, 10ms, 1s);
   EXPECT_EQ(load->results().added.count(), 0U);
 }
 
 TEST_F(BenchLoadTest, FailuresAreCountedByReason) {
   fail_all = true;
-  run({.places = 1, .duration = 100ms}, 10ms, 1s);
+  run({.slots = 1, .duration = 100ms}, 10ms, 1s);
   EXPECT_EQ(load->results().failed, 10U);
   EXPECT_EQ(load->results().errors.at("no"), 10U);
   EXPECT_EQ(load->results().complete.count(), 0U);

@@ -14,14 +14,14 @@ struct BenchTransport::Connections {
   std::vector<std::unique_ptr<SharedWebSocket>> sockets;
 };
 
-struct BenchTransport::Place {
+struct BenchTransport::Slot {
   std::unique_ptr<AnswerConnection> connection;  // one of these two
   std::unique_ptr<SharedWebSocket::Port> share;
   std::unique_ptr<AnswerMachine> machine;
 };
 
 BenchTransport::BenchTransport(EventLoop& loop, const ServerAddress& address, BenchRequest request,
-                               std::uint32_t places, std::uint32_t connections)
+                               std::uint32_t slots, std::uint32_t connections)
     : request_(std::move(request)), connections_(std::make_unique<Connections>()) {
   const bool shares = request_.via == AnswerVia::ws;
   for (std::uint32_t i = 0; i < connections; ++i) {
@@ -34,40 +34,39 @@ BenchTransport::BenchTransport(EventLoop& loop, const ServerAddress& address, Be
       connections_->http.push_back(std::make_unique<HttpClient>(loop, std::move(options)));
     }
   }
-  for (std::uint32_t i = 0; i < places; ++i) {
-    auto place = std::make_unique<Place>();
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    auto slot = std::make_unique<Slot>();
     const std::uint32_t at = i % connections;
     if (shares) {
-      place->share = connections_->sockets[at]->make_port();
+      slot->share = connections_->sockets[at]->make_port();
     } else {
-      place->connection =
-          std::make_unique<AnswerConnection>(loop, *connections_->http[at], address);
+      slot->connection = std::make_unique<AnswerConnection>(loop, *connections_->http[at], address);
     }
-    places_.push_back(std::move(place));
+    slots_.push_back(std::move(slot));
   }
 }
 
 BenchTransport::~BenchTransport() = default;
 
 void BenchTransport::begin(std::uint32_t number, AnswerSink& sink) {
-  Place& place = *places_[number];
+  Slot& slot = *slots_[number];
   AnswerRequest request;
   request.params = request_.params;
   if (!request_.tool.empty()) request.tool = request_.tool;
-  if (place.share != nullptr) {
-    request.first_id = place.share->next_answer();
-    place.machine = make_answer(request_.via, std::move(request), *place.share, sink);
-    place.share->set_machine(place.machine.get());
+  if (slot.share != nullptr) {
+    request.first_id = slot.share->next_answer();
+    slot.machine = make_answer(request_.via, std::move(request), *slot.share, sink);
+    slot.share->set_machine(slot.machine.get());
   } else {
-    place.machine = make_answer(request_.via, std::move(request), *place.connection, sink);
-    place.connection->set_machine(place.machine.get());
+    slot.machine = make_answer(request_.via, std::move(request), *slot.connection, sink);
+    slot.connection->set_machine(slot.machine.get());
   }
-  place.machine->start();
+  slot.machine->start();
 }
 
 void BenchTransport::cancel_all() {
-  for (const auto& place : places_) {
-    if (place->machine != nullptr) place->machine->cancel();
+  for (const auto& slot : slots_) {
+    if (slot->machine != nullptr) slot->machine->cancel();
   }
 }
 

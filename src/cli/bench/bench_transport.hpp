@@ -24,23 +24,23 @@ class BenchTransport {
  public:
   /// `address` outlives the transport. `connections` is at most `places`.
   BenchTransport(EventLoop& loop, const ServerAddress& address, BenchRequest request,
-                 std::uint32_t places, std::uint32_t connections);
+                 std::uint32_t slots, std::uint32_t connections);
   ~BenchTransport();
   BenchTransport(const BenchTransport&) = delete;
   BenchTransport& operator=(const BenchTransport&) = delete;
 
   /// Begins a unit in a place; what was there is dropped.
-  void begin(std::uint32_t place, AnswerSink& sink);
+  void begin(std::uint32_t slot, AnswerSink& sink);
   /// Tells the server to stop what is still under way.
   void cancel_all();
 
  private:
-  struct Place;
+  struct Slot;
   struct Connections;
 
   BenchRequest request_;
   std::unique_ptr<Connections> connections_;
-  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<Slot>> slots_;
 };
 
 }  // namespace sluice

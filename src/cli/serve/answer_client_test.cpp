@@ -337,9 +337,9 @@ TEST_P(AnswerClientTest, ResumesWhereTheConnectionBroke) {
 }
 
 /// Keeps an answer, and tells of its first piece and its end.
-class WholeAnswer final : public AnswerSink {
+class CollectedAnswer final : public AnswerSink {
  public:
-  WholeAnswer(std::function<void()> on_first, std::function<void()> on_whole)
+  CollectedAnswer(std::function<void()> on_first, std::function<void()> on_whole)
       : on_first_(std::move(on_first)), on_whole_(std::move(on_whole)) {}
   void on_delta(const AnswerDelta& delta) override {
     if (text.empty()) on_first_();
@@ -372,12 +372,12 @@ TEST_P(SharedWebSocketTest, ManyAnswersShareAConnectionThatBreaks) {
   SharedWebSocket socket(loop, *address);
   int silent = kAnswers;
   int missing = kAnswers;
-  std::vector<std::unique_ptr<WholeAnswer>> sinks;
+  std::vector<std::unique_ptr<CollectedAnswer>> sinks;
   std::vector<std::unique_ptr<SharedWebSocket::Port>> ports;
   std::vector<std::unique_ptr<AnswerMachine>> machines;
   loop.post([&] {
     for (int i = 0; i < kAnswers; ++i) {
-      sinks.push_back(std::make_unique<WholeAnswer>(
+      sinks.push_back(std::make_unique<CollectedAnswer>(
           [&] {
             if (--silent == 0) proxy.arm();
           },
@@ -397,7 +397,7 @@ TEST_P(SharedWebSocketTest, ManyAnswersShareAConnectionThatBreaks) {
   EXPECT_EQ(missing, 0);
   EXPECT_EQ(proxy.cut(), kCuts);
   for (int i = 0; i < kAnswers; ++i) {
-    const WholeAnswer& answer = *sinks[static_cast<std::size_t>(i)];
+    const CollectedAnswer& answer = *sinks[static_cast<std::size_t>(i)];
     EXPECT_EQ(answer.end.outcome, AnswerEnd::Outcome::complete) << answer.end.error.message;
     EXPECT_EQ(numbers_in(answer.text), counted_to(kChunks + i));
   }

@@ -2,12 +2,10 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <link.h>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -19,8 +17,8 @@
 #include "core/version.hpp"
 #include "engine/engine_methods.hpp"
 #include "net/transport/descriptor_io.hpp"
-#include "server/host/endings.hpp"
 #include "server/host/server_host.hpp"
+#include "server/host/shutdown_signals.hpp"
 
 namespace sluice {
 namespace {
@@ -184,23 +182,6 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
   std::fflush(stdout);
 }
 
-/// Lets go of the code and constants that only the start has needed. They are clean pages of files
-/// and come back from there when they are touched.
-int drop_read_only_pages(dl_phdr_info* object, std::size_t /*size*/, void* /*data*/) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  if (std::string_view(object->dlpi_name).starts_with("linux-vdso")) return 0;
-  for (const ElfW(Phdr) & segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-    const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
-    const std::uintptr_t first = (start + page - 1) / page * page;
-    const std::uintptr_t end = (start + segment.p_memsz) / page * page;
-    if (first >= end) continue;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): that is how the loader tells where they are
-    ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
-  }
-  return 0;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<LocalServer>> LocalServer::start(const ServeConfig& config) {
@@ -223,7 +204,7 @@ int serve(const ServeConfig& config) {
     streams = std::move(*taken);
   }
   // After that, so that a closed stream's number is not given to anything else before.
-  const Endings endings;
+  const ShutdownSignals signals;
   Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
   if (!started) {
     log_error(started.error().message);
@@ -233,7 +214,7 @@ int serve(const ServeConfig& config) {
   print_places(server, config);
   // The server listens while the model loads, so that /readyz can tell how far it is.
   for (bool is_ready = false; !is_ready;) {
-    if (endings.take_signal()) {
+    if (signals.take_signal()) {
       log_info("stopped before the model was loaded");
       return kExitOk;
     }
@@ -249,16 +230,15 @@ int serve(const ServeConfig& config) {
                      {"model", std::string_view(info.model)},
                      {"slots", static_cast<std::int64_t>(info.slots)},
                      {"context", static_cast<std::int64_t>(info.context_tokens)}});
-  ::dl_iterate_phdr(drop_read_only_pages, nullptr);
   // Whoever asks on standard input waits for the model, rather than be told to come back.
   if (config.stdio) {
-    server.serve_lines(std::move(streams), [&endings] { endings.input_ended(); });
+    server.serve_lines(std::move(streams), [&signals] { signals.input_ended(); });
   }
-  endings.wait();
+  signals.wait();
   // Where nobody else is served, the one client has ended its input or told us to go.
   const bool serves_others = config.tcp || !config.unix_path.empty();
   log_info(serves_others ? "shutting down; once more ends at once" : "shutting down");
-  server.stop([&] { return !serves_others || endings.take_signal(); });
+  server.stop([&] { return !serves_others || signals.take_signal(); });
   log_info("stopped");
   return kExitOk;
 }

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "core/text/text.hpp"
+
 namespace sluice {
 
 std::optional<std::string> percent_decode(std::string_view text) {
@@ -28,7 +30,7 @@ void append_percent_encoded(std::string& out, std::string_view text) {
   static constexpr std::string_view kDigits = "0123456789ABCDEF";
   static constexpr std::string_view kMarks = "-._~!$&'()*+,;=";
   for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool letter = is_letter(c);
     if (letter || (c >= '0' && c <= '9') || kMarks.find(c) != std::string_view::npos) {
       out.push_back(c);
       continue;

@@ -36,12 +36,12 @@ struct LlamaRun {
   std::atomic<std::uint32_t> completion_tokens = 0;
   Delivery delivery;
 
-  std::unique_ptr<QueueShares::Place> share;  // until its sink has had the last call
-  std::optional<GenerationRequest> request;   // until it is prepared
-  std::optional<PreparedRequest> prepared;    // until it is first admitted
-  std::optional<Error> fault;                 // why it could not be prepared
-  std::string principal;                      // whom what it leaves in its slot belongs to
-  AdmissionQueue<RunPtr>::Place place;
+  std::unique_ptr<QueueShares::Ticket> share;  // until its sink has had the last call
+  std::optional<GenerationRequest> request;    // until it is prepared
+  std::optional<PreparedRequest> prepared;     // until it is first admitted
+  std::optional<Error> fault;                  // why it could not be prepared
+  std::string principal;                       // whom what it leaves in its slot belongs to
+  AdmissionQueue<RunPtr>::Position place;
   TimePoint started;
 
   // From the first admission on.

@@ -24,7 +24,7 @@ struct Memory {
 class Input : public InputBuffer {
  public:
   explicit Input(Memory& memory) : memory_(&memory) {}
-  std::span<char> room() { return InputBuffer::room(memory_->source()); }
+  std::span<char> writable_space() { return InputBuffer::writable_space(memory_->source()); }
   bool settle() { return InputBuffer::settle(memory_->source()); }
 
  private:
@@ -48,9 +48,9 @@ class Output : public OutputStage {
 
 void fill(Input& input, std::string_view bytes) {
   while (!bytes.empty()) {
-    const std::span<char> room = input.room();
-    const std::size_t part = std::min(room.size(), bytes.size());
-    bytes.copy(room.data(), part);
+    const std::span<char> writable_space = input.writable_space();
+    const std::size_t part = std::min(writable_space.size(), bytes.size());
+    bytes.copy(writable_space.data(), part);
     input.commit(part);
     bytes.remove_prefix(part);
   }
@@ -130,9 +130,10 @@ TEST(InputBuffer, DrawsWhatIsLargeOnTheBudget) {
 
   Input input(pool);
   std::size_t held = 0;
-  for (std::span<char> room = input.room(); !room.empty(); room = input.room()) {
-    input.commit(room.size());
-    held += room.size();
+  for (std::span<char> writable_space = input.writable_space(); !writable_space.empty();
+       writable_space = input.writable_space()) {
+    input.commit(writable_space.size());
+    held += writable_space.size();
     ASSERT_LE(held, budget.limit());
   }
   EXPECT_GT(held, budget.limit() / 4);
@@ -282,23 +283,23 @@ TEST(OutputStage, ALongMessageDoesNotCountForWhatFollowsIt) {
   const OutputLimits limits{.high_water = 100, .low_water = 10, .max_queued = 200};
   Output stage(pool, limits);
   add(stage, std::string(200, 'x'));
-  EXPECT_TRUE(stage.has_room());
+  EXPECT_TRUE(stage.has_capacity());
   add(stage, "x");
-  EXPECT_FALSE(stage.has_room());
+  EXPECT_FALSE(stage.has_capacity());
   stage.consume(1);
 
   add(stage, std::string(10'000, 'x'));
-  EXPECT_TRUE(stage.has_room());
+  EXPECT_TRUE(stage.has_capacity());
   stage.consume(100);
   add(stage, std::string(100, 'x'));
-  EXPECT_TRUE(stage.has_room());
+  EXPECT_TRUE(stage.has_capacity());
   add(stage, "x");
-  EXPECT_FALSE(stage.has_room()) << "200 wait besides the long one";
+  EXPECT_FALSE(stage.has_capacity()) << "200 wait besides the long one";
   stage.consume(10'100);
   add(stage, std::string(99, 'x'));
-  EXPECT_TRUE(stage.has_room());
+  EXPECT_TRUE(stage.has_capacity());
   add(stage, "x");
-  EXPECT_FALSE(stage.has_room()) << "the long one has gone";
+  EXPECT_FALSE(stage.has_capacity()) << "the long one has gone";
 }
 
 TEST(OutputStage, LongMessagesDoNotCountForEachOther) {
@@ -306,21 +307,21 @@ TEST(OutputStage, LongMessagesDoNotCountForEachOther) {
   const OutputLimits limits{.high_water = 100, .low_water = 10, .max_queued = 200};
   Output stage(pool, limits);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(stage.has_room()) << i;
+    EXPECT_TRUE(stage.has_capacity()) << i;
     add(stage, std::string(10'000, 'x'));
   }
   add(stage, std::string(200, 'x'));
-  EXPECT_TRUE(stage.has_room());
+  EXPECT_TRUE(stage.has_capacity());
   stage.consume(95'000);
-  EXPECT_TRUE(stage.has_room());
+  EXPECT_TRUE(stage.has_capacity());
   add(stage, "x");
-  EXPECT_FALSE(stage.has_room());
+  EXPECT_FALSE(stage.has_capacity());
   stage.consume(5'000);
-  EXPECT_FALSE(stage.has_room());
+  EXPECT_FALSE(stage.has_capacity());
   stage.consume(201);
   EXPECT_TRUE(stage.empty());
   add(stage, std::string(201, 'x'));
-  EXPECT_TRUE(stage.has_room());
+  EXPECT_TRUE(stage.has_capacity());
 }
 
 TEST(OutputStage, OneClientHoldsNoMoreThanIsFree) {
@@ -342,7 +343,7 @@ TEST(OutputStage, OneClientHoldsNoMoreThanIsFree) {
   second.clear();
   Memory other_client(budget);
   Output other(other_client, limits);
-  EXPECT_TRUE(other.has_room());
+  EXPECT_TRUE(other.has_capacity());
   add(other, std::string(100'000, 'x'));
   EXPECT_FALSE(other.is_over_share());
   greedy.clear();

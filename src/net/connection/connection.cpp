@@ -90,16 +90,16 @@ void Connection::read_now() {
       wait_for_turn();
       break;
     }
-    const std::span<char> room = input_.room(source());
-    if (room.empty()) {
+    const std::span<char> buffer = input_.writable_space(source());
+    if (buffer.empty()) {
       lose_input();
       break;
     }
-    const IoResult result = read_some(room);
+    const IoResult result = read_some(buffer);
     if (result.status == IoStatus::want_read) is_readable_ = false;
     if (result.bytes > 0) {
       input_.commit(result.bytes);
-      took(result.bytes);
+      on_bytes_read(result.bytes);
     }
     if (result.status == IoStatus::want_write) {
       is_readable_ = false;
@@ -116,7 +116,7 @@ void Connection::read_now() {
   if (round == kReadsInARow && is_readable_) resume_later();
 }
 
-void Connection::took(std::size_t bytes) {
+void Connection::on_bytes_read(std::size_t bytes) {
   ServerCounters::add(worker_->counters.bytes_in, bytes);
   if (state_ != State::lingering) {
     active_at_ = worker_->coarse_now();
@@ -220,10 +220,10 @@ bool Connection::end_turn() {
 
 bool Connection::may_send() {
   if (is_over() || output_lost_) return false;
-  if (output_.has_room()) return true;
+  if (output_.has_capacity()) return true;
   // What has been added in this turn has not been tried yet.
   flush();
-  if (!is_over() && !output_.has_room()) give_up_unread();
+  if (!is_over() && !output_.has_capacity()) give_up_unread();
   return !is_over() && !output_lost_;
 }
 

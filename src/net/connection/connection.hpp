@@ -124,7 +124,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
 
   // What a derived class does. A transfer may have moved bytes and say at once that there are no
   // more, with want_read or want_write. A read may also bring none and be worth another one.
-  virtual IoResult read_some(std::span<char> room) = 0;
+  virtual IoResult read_some(std::span<char> buffer) = 0;
   virtual IoResult write_some(std::span<const iovec> parts) = 0;
   /// Bytes that have been written and that the peer has not taken yet.
   [[nodiscard]] virtual std::uint32_t unacknowledged() const = 0;
@@ -156,7 +156,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   void be_ready(unsigned readiness);
   void read_now();
   [[nodiscard]] bool may_read() const;
-  void took(std::size_t bytes);
+  void on_bytes_read(std::size_t bytes);
   [[nodiscard]] bool has_input() const;
   void process();
   void wait_for_turn();

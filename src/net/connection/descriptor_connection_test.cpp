@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/lines/line_session.hpp"
+#include "net/lines/line_protocol.hpp"
 
 namespace sluice {
 namespace {
@@ -29,7 +29,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
  protected:
   class Handler final : public LineHandler {
    public:
-    Handler(DescriptorConnectionTest& test, LineSessionPtr session)
+    Handler(DescriptorConnectionTest& test, LineProtocolPtr session)
         : test_(&test), session_(std::move(session)) {}
     bool on_line(std::string_view line) override {
       ++test_->lines;
@@ -45,7 +45,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
 
    private:
     DescriptorConnectionTest* test_;
-    LineSessionPtr session_;
+    LineProtocolPtr session_;
   };
 
   void start(Descriptor input, Descriptor output) {
@@ -53,9 +53,9 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
     ended = false;
     const RefPtr<Connection> connection(new DescriptorConnection(
         worker, options.output, std::move(input), std::move(output), {}, [this] { ended = true; }));
-    LineSession::begin(*connection, *this, 0, options);
+    LineProtocol::begin(*connection, *this, 0, options);
   }
-  std::unique_ptr<LineHandler> open(LineSessionPtr opened, uid_t /*user*/) override {
+  std::unique_ptr<LineHandler> open(LineProtocolPtr opened, uid_t /*user*/) override {
     session = opened;
     return std::make_unique<Handler>(*this, std::move(opened));
   }
@@ -101,7 +101,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
   ManualClock clock;
   ConnectionWorker worker{loop, &loop, {.tick = 1ms, .clock = &clock}};
   LineOptions options;
-  LineSessionPtr session;
+  LineProtocolPtr session;
   std::string received;
   std::size_t lines = 0;
   int drains = 0;

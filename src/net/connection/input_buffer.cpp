@@ -65,7 +65,7 @@ void BufferPool::give_unsent(std::unique_ptr<UnsentOutput> unsent) noexcept {
   unsent_.push_back(std::move(unsent));
 }
 
-std::span<char> InputBuffer::room(const BufferSource& source) {
+std::span<char> InputBuffer::writable_space(const BufferSource& source) {
   if (unread_ == nullptr) unread_ = source.pool.take_unread();
   UnreadInput& unread = *unread_;
   if (unread.data == nullptr) {

@@ -94,7 +94,7 @@ class InputBuffer {
 
   /// Room behind the bytes; none if the share is used up. It may be the pool's scratch: settle()
   /// must follow within the same event.
-  std::span<char> room(const BufferSource& source);
+  std::span<char> writable_space(const BufferSource& source);
   /// Says that `bytes` of the room have been filled.
   void commit(std::size_t bytes) { unread_->end += bytes; }
   /// Drops bytes from the front.

@@ -32,10 +32,10 @@ void MemoryConnection::vanish() {
   if (!is_over()) on_ready(kGone);
 }
 
-IoResult MemoryConnection::read_some(std::span<char> room) {
+IoResult MemoryConnection::read_some(std::span<char> buffer) {
   if (from_peer_.empty()) return {has_ended_ ? IoStatus::closed : IoStatus::want_read, 0};
-  const std::size_t size = std::min(room.size(), from_peer_.size());
-  std::memcpy(room.data(), from_peer_.data(), size);
+  const std::size_t size = std::min(buffer.size(), from_peer_.size());
+  std::memcpy(buffer.data(), from_peer_.data(), size);
   from_peer_.erase(0, size);
   return {IoStatus::ok, size};
 }

@@ -30,7 +30,7 @@ class MemoryConnection final : public Connection {
   void vanish();
 
  private:
-  IoResult read_some(std::span<char> room) override;
+  IoResult read_some(std::span<char> buffer) override;
   IoResult write_some(std::span<const iovec> parts) override;
   [[nodiscard]] std::uint32_t unacknowledged() const override { return 0; }
   bool end_output() override { return false; }

@@ -75,7 +75,7 @@ class OutputStage {
 
   /// Whether anything may be added. If not, the peer does not keep up: the connection is to be
   /// given up.
-  [[nodiscard]] bool has_room() const {
+  [[nodiscard]] bool has_capacity() const {
     return unsent_ == nullptr || unsent_->size() <= limits_->max_queued + in_long();
   }
   /// Whether the share had no room for what waits. If it still waits after an attempt to send it,

@@ -37,10 +37,10 @@ void SocketConnection::on_ready(std::uint32_t events) {
 
 /// What a read costs with TLS does not show in its bytes: a handshake takes as long as thousands
 /// of requests, or not, as the certificate's key is.
-IoResult SocketConnection::read_tls(std::span<char> room) {
+IoResult SocketConnection::read_tls(std::span<char> buffer) {
   const Clock& clock = worker().loop.clock();
   const TimePoint begun = clock.now();
-  const IoResult result = transport_.read(room);
+  const IoResult result = transport_.read(buffer);
   worked(static_cast<std::size_t>((clock.now() - begun) / kCostTime));
   return draw_handshake() ? result : IoResult{IoStatus::failed, 0};
 }
@@ -78,13 +78,13 @@ void SocketConnection::end_handshake() {
   worker().memory->release(std::exchange(drawn_, 0));
 }
 
-IoResult SocketConnection::read_some(std::span<char> room) {
-  if (is_tls()) return read_tls(room);
-  IoResult result = transport_.read(room);
+IoResult SocketConnection::read_some(std::span<char> buffer) {
+  if (is_tls()) return read_tls(buffer);
+  IoResult result = transport_.read(buffer);
   // A read that left room has emptied the socket, and the kernel tells when more comes. What it has
   // told already, such as the end, it does not tell again.
   const bool has_emptied =
-      result.status == IoStatus::ok && result.bytes < room.size() && !is_at_end();
+      result.status == IoStatus::ok && result.bytes < buffer.size() && !is_at_end();
   if (has_emptied) result.status = IoStatus::want_read;
   return result;
 }

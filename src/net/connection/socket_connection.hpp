@@ -21,8 +21,8 @@ class SocketConnection final : public Connection, private EventLoop::Watcher {
 
  private:
   void on_ready(std::uint32_t events) override;
-  IoResult read_some(std::span<char> room) override;
-  IoResult read_tls(std::span<char> room);
+  IoResult read_some(std::span<char> buffer) override;
+  IoResult read_tls(std::span<char> buffer);
   IoResult write_some(std::span<const iovec> parts) override;
   [[nodiscard]] std::uint32_t unacknowledged() const override {
     return transport_.unacknowledged();

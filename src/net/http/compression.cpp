@@ -55,11 +55,11 @@ class Compressor {
     std::size_t used = 0;
     do {
       out.resize(start + used + std::max(kStep, data.size() / 4));
-      const auto room = static_cast<uInt>(out.size() - start - used);
+      const auto capacity = static_cast<uInt>(out.size() - start - used);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data() + start + used);
-      stream_.avail_out = room;
+      stream_.avail_out = capacity;
       deflate(&stream_, flush);
-      used += room - stream_.avail_out;
+      used += capacity - stream_.avail_out;
     } while (stream_.avail_out == 0);
     out.resize(start + used);
   }
@@ -97,11 +97,11 @@ class Inflater {
       stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
       stream_.avail_out = static_cast<uInt>(piece.size());
       const int status = inflate(&stream_, Z_SYNC_FLUSH);
-      const std::size_t took = in.size() - stream_.avail_in;
+      const std::size_t consumed = in.size() - stream_.avail_in;
       const std::size_t came = piece.size() - stream_.avail_out;
-      used_ += took;
+      used_ += consumed;
       total_ += came;
-      work_ += kReadWork * took + came;
+      work_ += kReadWork * consumed + came;
       if (total_ > max_size_) return Inflation::too_large;
       out.append(piece.data(), came);
       const bool is_at_end = used_ == end;

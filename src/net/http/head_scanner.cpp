@@ -1,21 +1,12 @@
 #include "net/http/head_scanner.hpp"
 
-#include <array>
 #include <bit>
 #include <cstring>
 
+#include "core/text/text.hpp"
+
 namespace sluice {
 namespace {
-
-constexpr std::array<bool, 256> make_token_chars() {
-  std::array<bool, 256> table{};
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~0123456789"
-                                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
-    table[static_cast<unsigned char>(c)] = true;
-  }
-  return table;
-}
-constexpr std::array<bool, 256> kTokenChars = make_token_chars();
 
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
@@ -44,7 +35,7 @@ std::size_t find_control(std::string_view text, std::size_t at) {
 
 HeadScanner::Outcome HeadScanner::token(char end, std::string_view& out) {
   std::size_t to = at_;
-  while (to < input_.size() && kTokenChars[static_cast<unsigned char>(input_[to])]) ++to;
+  while (to < input_.size() && is_token_char(input_[to])) ++to;
   if (to == input_.size()) return Outcome::incomplete;
   if (to == at_ || input_[to] != end) return Outcome::bad;
   out = input_.substr(at_, to - at_);

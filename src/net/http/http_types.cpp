@@ -43,10 +43,6 @@ constexpr std::array<KnownName, kKnownHeaders> kKnownNames = {{
     {"x-forwarded-for", KnownHeader::x_forwarded_for},
 }};
 
-constexpr char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
 /// A perfect enough hash of a name: its length and three of its characters, without their case.
 constexpr std::size_t bucket_of(std::string_view name) {
   const auto letter = [](char c) { return static_cast<unsigned char>(c) | 0x20U; };
@@ -110,7 +106,7 @@ KnownHeader known_header(std::string_view name) {
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && to_lower(a[i]) != to_lower(b[i])) return false;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/text/text.hpp"
 #include "core/version.hpp"
 
 namespace sluice {
@@ -9,10 +10,7 @@ namespace {
 
 /// A token (RFC 9110, section 5.6.2).
 bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
 
 bool is_field_value(std::string_view text) {

@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <utility>
 
+#include "core/text/text.hpp"
+
 namespace sluice {
 namespace {
 
@@ -18,17 +20,8 @@ std::uint16_t default_port(std::string_view scheme) {
   return 0;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 bool is_host_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
+  return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 bool is_ipv6(const std::string& text) {
@@ -43,7 +36,7 @@ Result<void> parse_authority(std::string_view authority, Url& url) {
   if (authority.starts_with('[')) {
     const std::size_t close = authority.find(']');
     if (close == std::string_view::npos) return fail(400, "an IPv6 address lacks its ']'");
-    url.host = lower(authority.substr(1, close - 1));
+    url.host = to_lower(authority.substr(1, close - 1));
     if (!is_ipv6(url.host)) return fail(400, "'" + url.host + "' is not an IPv6 address");
     authority.remove_prefix(close + 1);
     if (!authority.empty() && authority.front() != ':') {
@@ -58,7 +51,7 @@ Result<void> parse_authority(std::string_view authority, Url& url) {
     if (!std::all_of(host.begin(), host.end(), is_host_character)) {
       return fail(400, "the host has a character that no host name has");
     }
-    url.host = lower(host);
+    url.host = to_lower(host);
     has_port = colon != std::string_view::npos;
     if (has_port) port = authority.substr(colon + 1);
   }
@@ -102,7 +95,7 @@ Result<Url> parse_url(std::string_view text) {
   }
   const std::size_t colon = text.find("://");
   Url url;
-  if (colon != std::string_view::npos) url.scheme = lower(text.substr(0, colon));
+  if (colon != std::string_view::npos) url.scheme = to_lower(text.substr(0, colon));
   url.port = default_port(url.scheme);
   if (url.port == 0) return refuse("a URL begins with http://, https://, ws:// or wss://");
   std::string_view rest = text.substr(colon + 3);

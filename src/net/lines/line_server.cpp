@@ -70,7 +70,7 @@ class LineServer::Impl {
     const RefPtr<Connection> connection(
         new DescriptorConnection(worker, lines.output, std::move(input), std::move(output),
                                  std::move(ticket), std::move(ended)));
-    LineSession::begin(*connection, *services[worker.number()], user, lines);
+    LineProtocol::begin(*connection, *services[worker.number()], user, lines);
   }
 
   LineServerOptions options;

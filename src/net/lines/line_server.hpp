@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "net/connection/drain_watch.hpp"
-#include "net/lines/line_session.hpp"
+#include "net/lines/line_protocol.hpp"
 #include "net/loop/descriptor.hpp"
 #include "net/loop/event_loop.hpp"
 

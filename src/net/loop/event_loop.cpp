@@ -132,8 +132,8 @@ bool EventLoop::wait_and_dispatch(bool may_wait) {
 
 /// How many events there are. Waits for the first, but not beyond the next timer.
 int EventLoop::wait(bool may_wait) {
-  const int room = static_cast<int>(events_.size());
-  if (!may_wait || has_work()) return ::epoll_wait(epoll_, events_.data(), room, 0);
+  const int capacity = static_cast<int>(events_.size());
+  if (!may_wait || has_work()) return ::epoll_wait(epoll_, events_.data(), capacity, 0);
   Duration timeout = Duration::max();
   if (!timers_.empty()) timeout = std::max(Duration::zero(), timers_.next() - clock_.now());
   asleep_.store(true);
@@ -143,7 +143,8 @@ int EventLoop::wait(bool may_wait) {
   if (has_pwait2_) {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
     const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
-    count = ::epoll_pwait2(epoll_, events_.data(), room, is_endless ? nullptr : &limit, nullptr);
+    count =
+        ::epoll_pwait2(epoll_, events_.data(), capacity, is_endless ? nullptr : &limit, nullptr);
     // Old kernels do not know it, and filters of system calls (seccomp) may refuse it in any way.
     has_pwait2_ = count >= 0 || errno == EINTR;
   }
@@ -151,7 +152,7 @@ int EventLoop::wait(bool may_wait) {
     // Without it a wait is as long as whole milliseconds.
     static constexpr Duration kLongest = std::chrono::hours(1);
     const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::min(timeout, kLongest));
-    count = ::epoll_wait(epoll_, events_.data(), room,
+    count = ::epoll_wait(epoll_, events_.data(), capacity,
                          is_endless ? -1 : static_cast<int>(limit.count()));
   }
   asleep_.store(false, std::memory_order_relaxed);

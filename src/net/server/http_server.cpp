@@ -73,7 +73,7 @@ class HttpServer::Impl {
       if (is_served) {
         ServerHttp::begin(*connection, worker);
       } else {
-        ServerHttp::turn_away(*connection, worker, kTooMany);
+        ServerHttp::reject(*connection, worker, kTooMany);
       }
     };
     if (worker.loop.on_loop_thread()) {

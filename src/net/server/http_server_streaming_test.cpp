@@ -128,11 +128,11 @@ TEST_F(HttpServerTest, AWholeBodyIsNotAskedAbout) {
 struct RecordingBody final : BodyHandler {
   bool on_body(std::string_view bytes) override {
     text.append(bytes);
-    return room;
+    return writable;
   }
   void on_body_end() override { ended = true; }
   std::string text;
-  bool room = true;
+  bool writable = true;
   bool ended = false;
 };
 
@@ -162,13 +162,13 @@ TEST_F(HttpServerTest, HandsABodyOnWhileItArrives) {
     held->write(std::string_view("early"));
     ASSERT_TRUE(peer.expect("early"));
     EXPECT_NE(peer.taken.find("Connection: close"), std::string::npos);
-    body->room = false;
+    body->writable = false;
     peer.send(piece("two"));
     ASSERT_TRUE(until([&] { return body->text == "onetwo"; }));
     peer.send(piece("sec"));
     settle();
     EXPECT_EQ(body->text, "onetwo");
-    body->room = true;
+    body->writable = true;
     held->resume_body();
     if (chunked) peer.send("0\r\n\r\n");
     ASSERT_TRUE(until([&] { return body->ended; }));

@@ -258,7 +258,7 @@ class ServerExchange::Keep {
   ServerExchange* exchange_;
 };
 
-void ServerExchange::lost() {
+void ServerExchange::on_connection_lost() {
   if (state_ == State::closed) return;
   if (state_ == State::streaming) {
     ServerCounters::subtract(connection_->worker().counters.streaming_replies);
@@ -332,7 +332,7 @@ void ServerExchange::forgotten() noexcept {
     log_exception(limit, "A request could not be answered");
     connection->give_up();
     http_->forget_exchange();
-    lost();
+    on_connection_lost();
   }
 }
 

@@ -35,7 +35,7 @@ class ServerExchange final : public HttpExchange {
  public:
   void open(Connection& connection, ServerHttp& http, const HttpRequest& request, bool keep_alive);
   /// The connection has gone.
-  void lost();
+  void on_connection_lost();
   /// The output queue is below its low-water mark again.
   void drained();
   /// Sends something that does no harm to a peer that only sends no more, and shows one that has

@@ -28,7 +28,7 @@ void ServerHttp::begin(Connection& connection, HttpWorker& worker) {
   connection.start(ConnectionProtocolPtr(new ServerHttp(connection, worker)));
 }
 
-void ServerHttp::turn_away(Connection& connection, HttpWorker& worker, std::string_view reply) {
+void ServerHttp::reject(Connection& connection, HttpWorker& worker, std::string_view reply) {
   begin(connection, worker);
   if (connection.is_over()) return;
   if (connection.is_tls()) {
@@ -547,7 +547,8 @@ void ServerHttp::on_end() {
   forget_reply();
   unhandled_ = nullptr;
   body_stream_ = nullptr;
-  if (ServerExchange* const exchange = std::exchange(exchange_, nullptr)) exchange->lost();
+  if (ServerExchange* const exchange = std::exchange(exchange_, nullptr))
+    exchange->on_connection_lost();
 }
 
 }  // namespace sluice

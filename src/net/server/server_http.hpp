@@ -28,7 +28,7 @@ class ServerHttp final : private ConnectionProtocol {
   /// Lets the worker's handler serve `connection`, which starts with it.
   static void begin(Connection& connection, HttpWorker& worker);
   /// Sends `reply` to a peer that is not to be served, then ends the connection.
-  static void turn_away(Connection& connection, HttpWorker& worker, std::string_view reply);
+  static void reject(Connection& connection, HttpWorker& worker, std::string_view reply);
 
   // For the exchange.
   [[nodiscard]] HttpWorker& worker() const { return *worker_; }

@@ -28,11 +28,6 @@ bool is_lower(char c) {
 bool is_lower_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f');
 }
-/// RFC 9110, section 5.6.2.
-bool is_token_character(char c) {
-  return is_digit(c) || is_lower(c) || (c >= 'A' && c <= 'Z') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
 
 /// The parts of `text` between `separator`s, without the blanks around them.
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -94,7 +89,7 @@ bool is_tracestate(std::string_view text) {
 }
 
 bool is_baggage_key(std::string_view key) {
-  return !key.empty() && std::ranges::all_of(key, is_token_character);
+  return !key.empty() && std::ranges::all_of(key, is_token_char);
 }
 
 bool is_baggage_value(std::string_view value) {

@@ -15,8 +15,8 @@
 #include "core/log.hpp"
 #include "net/transport/descriptor_io.hpp"
 #include "server/api/server_state.hpp"
-#include "server/host/endings.hpp"
 #include "server/host/server_host.hpp"
+#include "server/host/shutdown_signals.hpp"
 
 namespace sluice {
 namespace {
@@ -181,9 +181,9 @@ std::expected<Serving, Error> detail::start_at(const Server& server,
 
 int detail::serve_at(const Server& server, std::initializer_list<Place> places) {
   // Before there are threads: they are not to take the signals.
-  const Endings endings;
+  const ShutdownSignals signals;
   std::expected<Serving, Error> serving =
-      Serving::State::start(server, together(places), [&endings] { endings.input_ended(); });
+      Serving::State::start(server, together(places), [&signals] { signals.input_ended(); });
   if (!serving) {
     log_error(serving.error().message);
     return 1;
@@ -191,8 +191,8 @@ int detail::serve_at(const Server& server, std::initializer_list<Place> places) 
   if (const std::string url = serving->url(); !url.empty()) {
     log_info("serving", {{"mcp", std::string_view(url)}});
   }
-  endings.wait();
-  serving->state_->stop([&endings] { return endings.take_signal(); });
+  signals.wait();
+  serving->state_->stop([&signals] { return signals.take_signal(); });
   return 0;
 }
 

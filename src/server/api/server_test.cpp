@@ -317,7 +317,7 @@ TEST_F(PublicServerTest, AStreamWaitsForASlowPeerAndGoesOnWhenItReads) {
   });
   serve();
   EXPECT_TRUE(bench.request("tools/call", modern("{}", R"("name":"many")"), caller).empty());
-  caller.channel().room = false;
+  caller.channel().writable = false;
   bench.run_all();
   const int before = made;
   EXPECT_LT(before, 100'000);
@@ -492,7 +492,7 @@ TEST_F(PublicServerTest, ABlockingHandlerWhoseClientDoesNotReadKeepsNoThreadFrom
     endless = for_ever;
     RecordingCaller unread;
     bench.request("tools/call", modern("{}", R"("name":"talk")"), unread);
-    unread.channel().room = false;
+    unread.channel().writable = false;
     RecordingCaller other("bob");
     bench.request("tools/call", modern("{}", R"("name":"work")"), other);
     const auto until = std::chrono::steady_clock::now() + 20s;

@@ -29,10 +29,10 @@ class OutletEvents {
   /// the call is over.
   virtual std::shared_ptr<ChunkStream> begin_stream(std::string finder) = 0;
   /// There is room again after something was not taken.
-  virtual void on_outlet_room() = 0;
+  virtual void on_outlet_writable() = 0;
   /// Nobody will hear the call's answer, and the outlet has left or is about to: its caller has
   /// gone and does not come back, or has cancelled, or what was said could not be kept.
-  virtual void on_outlet_lost(Departure departure) = 0;
+  virtual void on_outlet_closed(DisconnectReason reason) = 0;
 };
 
 /// Where the messages of a call and its answer go: one class for each kind of call. It does not

@@ -15,8 +15,8 @@ Calls::~Calls() {
 }
 
 std::shared_ptr<PendingRequest> Calls::add(PendingRequest::Details details,
-                                           const RefPtr<LoopOffer>& offer) {
-  auto call = std::make_shared<PendingRequest>(std::move(details), *this, offer);
+                                           const RefPtr<LoopCatalog>& catalog) {
+  auto call = std::make_shared<PendingRequest>(std::move(details), *this, catalog);
   call->number_ = static_cast<std::uint32_t>(under_way_.size());
   under_way_.push_back(call.get());
   return call;
@@ -29,23 +29,23 @@ void Calls::forget(const PendingRequest& call) {
   under_way_.pop_back();
 }
 
-Result<CallPlace> Calls::admit(const Principal& principal) const {
-  CallPlace place = CallPlace::take(*quota_, principal);
-  if (place) return place;
+Result<CallPermit> Calls::admit(const Principal& principal) const {
+  CallPermit permit = CallPermit::take(*quota_, principal);
+  if (permit) return permit;
   return fail(kLimitReached, "You have " + std::to_string(quota_->limit()) +
                                  " calls under way, the most one client may "
                                  "(calls-per-client); wait for some");
 }
 
 Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details details, Caller& caller,
-                                                    const RefPtr<LoopOffer>& offer) {
-  Result<CallPlace> place = admit(caller.principal());
-  if (!place) return std::unexpected(std::move(place.error()));
-  details.place = std::move(*place);
+                                                    const RefPtr<LoopCatalog>& catalog) {
+  Result<CallPermit> permit = admit(caller.principal());
+  if (!permit) return std::unexpected(std::move(permit.error()));
+  details.permit = std::move(*permit);
   Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(details.id);
   if (!channel) return std::unexpected(std::move(channel.error()));
   const std::shared_ptr<Session> session = details.session;
-  const std::shared_ptr<PendingRequest> call = add(std::move(details), offer);
+  const std::shared_ptr<PendingRequest> call = add(std::move(details), catalog);
   call->set_watch(caller.watch());
   const bool is_resumable = session != nullptr && !session->id().empty() &&
                             (*channel)->can_stream() && !(*channel)->is_shared();
@@ -63,9 +63,9 @@ Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details deta
 }
 
 std::shared_ptr<PendingRequest> Calls::open_task(PendingRequest::Details details,
-                                                 const RefPtr<LoopOffer>& offer) {
+                                                 const RefPtr<LoopCatalog>& catalog) {
   const std::shared_ptr<TaskRecord> task = details.task;
-  std::shared_ptr<PendingRequest> call = add(std::move(details), offer);
+  std::shared_ptr<PendingRequest> call = add(std::move(details), catalog);
   call->outlet_ = std::make_shared<TaskOutlet>(task, call, streams_->executor());
   task->attach(call);
   return call;

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "server/calls/pending_request.hpp"
-#include "server/catalog/offer.hpp"
+#include "server/catalog/catalog.hpp"
 #include "server/channel/reply_channel.hpp"
 #include "server/streams/stream_service.hpp"
 
@@ -26,15 +26,15 @@ class Calls {
   Calls& operator=(const Calls&) = delete;
 
   /// The place of a call of `principal`. kLimitReached when the client has as many as it may.
-  [[nodiscard]] Result<CallPlace> admit(const Principal& principal) const;
+  [[nodiscard]] Result<CallPermit> admit(const Principal& principal) const;
   /// Begins to answer a request of `caller`; the call may be over if the caller has gone. Errors:
   /// kBusy when the caller has too many unanswered requests, kLimitReached when the client has as
   /// many calls as it may.
   Result<std::shared_ptr<PendingRequest>> open(PendingRequest::Details details, Caller& caller,
-                                               const RefPtr<LoopOffer>& offer);
+                                               const RefPtr<LoopCatalog>& catalog);
   /// Begins a call that runs as `details.task`, which has admitted it.
   std::shared_ptr<PendingRequest> open_task(PendingRequest::Details details,
-                                            const RefPtr<LoopOffer>& offer);
+                                            const RefPtr<LoopCatalog>& catalog);
 
   /// Stops all calls and answers them with `error`.
   void end_all(const Error& error);
@@ -55,7 +55,7 @@ class Calls {
  private:
   friend class PendingRequest;
   std::shared_ptr<PendingRequest> add(PendingRequest::Details details,
-                                      const RefPtr<LoopOffer>& offer);
+                                      const RefPtr<LoopCatalog>& catalog);
   /// It is over.
   void forget(const PendingRequest& call);
 

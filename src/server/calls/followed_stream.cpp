@@ -6,7 +6,7 @@
 
 #include "json/json.hpp"
 #include "protocol/chunk_json.hpp"
-#include "server/streams/kept_text.hpp"
+#include "server/streams/text_accumulator.hpp"
 
 namespace sluice {
 namespace {
@@ -34,19 +34,19 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
     subscription_->resume();
   }
 
-  void on_room() override {
+  void on_writable() override {
     if (subscription_ != nullptr) subscription_->resume();
   }
   void on_cancel() override { leave(); }
 
   bool take(std::string_view block) {
-    bool room = true;
+    bool writable = true;
     while (call_ != nullptr && !block.empty()) {
       const std::size_t end = block.find('\n');
-      room = take_chunk(block.substr(0, end)) && room;
+      writable = take_chunk(block.substr(0, end)) && writable;
       block.remove_prefix(end + 1);
     }
-    return room;
+    return writable;
   }
 
   void fail(const Error& error) {
@@ -64,7 +64,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
     }
     const json::string& delta = members.at("delta").get_string();
     if (!text_.append(delta)) {
-      fail(KeptText::no_memory());
+      fail(TextAccumulator::no_memory());
       return true;
     }
     return delta.empty() || call_->emit(delta);
@@ -100,7 +100,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
 
   std::shared_ptr<PendingRequest> call_;
   std::unique_ptr<Subscription> subscription_;
-  KeptText text_;
+  TextAccumulator text_;
 };
 
 class FollowerSink final : public BlockSink {

@@ -7,8 +7,8 @@
 namespace sluice {
 
 void InlineOutlet::open() {
-  channel_->on_close([weak = weak_from_this()](Departure departure) {
-    if (const auto self = weak.lock()) self->lose(departure);
+  channel_->on_close([weak = weak_from_this()](DisconnectReason reason) {
+    if (const auto self = weak.lock()) self->close_outlet(reason);
   });
   if (channel_ != nullptr) channel_->may_take_long();
 }
@@ -85,7 +85,7 @@ void InlineOutlet::drop(const Error& error) {
   const std::shared_ptr<InlineOutlet> keep = shared_from_this();
   const std::shared_ptr<ReplyChannel> channel = channel_;
   if (channel != nullptr) channel->drop(error);
-  lose(Departure::gone);
+  close_outlet(DisconnectReason::gone);
 }
 
 bool InlineOutlet::send(std::string_view message) {
@@ -104,8 +104,8 @@ void InlineOutlet::flush() {
   if (stream_ != nullptr) stream_->flush();
 }
 
-void InlineOutlet::on_room() {
-  if (const auto call = call_.lock()) call->on_outlet_room();
+void InlineOutlet::on_writable() {
+  if (const auto call = call_.lock()) call->on_outlet_writable();
 }
 
 /// The stream has failed; its end answers the caller.
@@ -113,8 +113,8 @@ void InlineOutlet::on_cancel() {
   const std::shared_ptr<InlineOutlet> keep = shared_from_this();
   const auto call = call_.lock();
   call_.reset();
-  if (channel_ != nullptr) channel_->on_close([keep](Departure) { keep->close(); });
-  if (call != nullptr) call->on_outlet_lost(Departure::gone);
+  if (channel_ != nullptr) channel_->on_close([keep](DisconnectReason) { keep->close(); });
+  if (call != nullptr) call->on_outlet_closed(DisconnectReason::gone);
 }
 
 void InlineOutlet::answer(CallAnswer answer) {
@@ -130,7 +130,7 @@ void InlineOutlet::answer(CallAnswer answer) {
   stream_->set_producer(nullptr);
   // The response goes behind everything said before; the channel keeps this until it is out.
   stream_->finish(std::move(answer.response));
-  if (channel_ != nullptr) channel_->on_close([keep](Departure) { keep->close(); });
+  if (channel_ != nullptr) channel_->on_close([keep](DisconnectReason) { keep->close(); });
 }
 
 void InlineOutlet::leave() {
@@ -138,9 +138,9 @@ void InlineOutlet::leave() {
   close();
 }
 
-void InlineOutlet::lose(Departure departure) {
+void InlineOutlet::close_outlet(DisconnectReason reason) {
   const std::shared_ptr<InlineOutlet> keep = shared_from_this();
-  if (const auto call = call_.lock()) call->on_outlet_lost(departure);
+  if (const auto call = call_.lock()) call->on_outlet_closed(reason);
   leave();
 }
 

@@ -50,7 +50,7 @@ class InlineOutlet final : public CallOutlet,
   void drop(const Error& error) override;
   void release() override {}
   // StreamProducer
-  void on_room() override;
+  void on_writable() override;
   void on_cancel() override;
 
   void append_progress(std::string& out, const Chunk& chunk) const;
@@ -61,7 +61,7 @@ class InlineOutlet final : public CallOutlet,
     return stream_ != nullptr;
   }
   void start_stream();
-  void lose(Departure departure);
+  void close_outlet(DisconnectReason reason);
   void close();
 
   std::shared_ptr<const CallRequest> request_;

@@ -38,13 +38,13 @@ std::string with_meta(std::string_view params, std::string_view member) {
 
 }  // namespace
 
-PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopOffer> offer)
+PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopCatalog> catalog)
     : request_(
           std::make_shared<const CallRequest>(std::move(details.id), std::move(details.context))),
-      place_(std::move(details.place)),
+      permit_(std::move(details.permit)),
       calls_(&calls),
       executor_(&calls.streams().executor()),
-      offer_(std::move(offer)),
+      catalog_(std::move(catalog)),
       session_(std::move(details.session)) {
   if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
   if (details.tool != nullptr && details.tool->output) rare().tool = details.tool;
@@ -96,7 +96,7 @@ bool PendingRequest::emit(std::string_view text) {
   const bool reports = rare_ != nullptr && rare_->reports;
   if (!reports) {
     // It may end the call, and this with it.
-    if (const std::optional<bool> room = outlet_->text(text)) return *room;
+    if (const std::optional<bool> writable = outlet_->text(text)) return *writable;
   }
   const double last = std::max(rare().progress, 0.0);
   return send_progress(reports ? last : last + 1, {}, text);
@@ -235,8 +235,8 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
     return;
   }
   std::string message;
-  offer_->results().append_input_required(message, id(), *context().revision, *rounds(),
-                                          asked.missing());
+  catalog_->results().append_input_required(message, id(), *context().revision, *rounds(),
+                                            asked.missing());
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   conclude({.response = std::move(message)});
@@ -270,8 +270,8 @@ void PendingRequest::complete(const ToolResult& result) {
   CallAnswer answer;
   if (result.is_error) answer.ending = TaskRecord::Ending::error_result;
   if (task() != nullptr) answer.why = result.text;
-  offer_->results().append_tool_result(answer.response, id(), *context().revision, result,
-                                       task_meta());
+  catalog_->results().append_tool_result(answer.response, id(), *context().revision, result,
+                                         task_meta());
   conclude(std::move(answer));
 }
 
@@ -281,7 +281,7 @@ void PendingRequest::complete(std::string_view members, std::string_view meta) {
   std::string both(meta);
   if (!both.empty() && !task_meta().empty()) both.push_back(',');
   both.append(task_meta());
-  offer_->results().append(answer.response, id(), *context().revision, members, both);
+  catalog_->results().append(answer.response, id(), *context().revision, members, both);
   conclude(std::move(answer));
 }
 
@@ -322,7 +322,7 @@ std::shared_ptr<CallOutlet> PendingRequest::end() {
   if (std::exchange(over_, true)) return nullptr;
   std::exchange(calls_, nullptr)->forget(*this);
   producer_ = nullptr;
-  place_.leave();
+  permit_.leave();
   take_memory();
   if (rare_ != nullptr) const BeginTask begin = std::exchange(rare_->begin_task, {});
   return std::exchange(outlet_, nullptr);
@@ -361,13 +361,13 @@ void PendingRequest::abandon(const Error& error) {
   if (producer != nullptr) producer->on_cancel();
 }
 
-void PendingRequest::on_outlet_room() {
-  if (producer_ != nullptr) producer_->on_room();
+void PendingRequest::on_outlet_writable() {
+  if (producer_ != nullptr) producer_->on_writable();
 }
 
-void PendingRequest::on_outlet_lost(Departure departure) {
+void PendingRequest::on_outlet_closed(DisconnectReason reason) {
   // Nobody is left to take questions back from.
-  if (departure == Departure::gone && rare_ != nullptr) {
+  if (reason == DisconnectReason::gone && rare_ != nullptr) {
     const auto questions = std::exchange(rare_->questions, {});
   }
   stop(false);

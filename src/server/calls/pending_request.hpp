@@ -17,11 +17,11 @@
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 #include "server/calls/call_outlet.hpp"
-#include "server/calls/call_place.hpp"
+#include "server/calls/call_permit.hpp"
 #include "server/calls/call_request.hpp"
 #include "server/calls/task_record.hpp"
+#include "server/catalog/catalog.hpp"
 #include "server/catalog/definition.hpp"
-#include "server/catalog/offer.hpp"
 #include "server/channel/request_watch.hpp"
 #include "server/sessions/session.hpp"
 #include "stream/stream.hpp"
@@ -49,12 +49,12 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::shared_ptr<Session> session = {};     // or null
     std::unique_ptr<InputRounds> rounds = {};  // answered before; null if it cannot be asked so
     const CompiledTool* tool = nullptr;        // of the offer; whose result it is
-    CallPlace place = {};
+    CallPermit permit = {};
     MemoryHold memory = MemoryHold();       // of what it keeps of the request
     std::shared_ptr<TaskRecord> task = {};  // that it runs as, or null
   };
 
-  PendingRequest(Details details, Calls& calls, RefPtr<LoopOffer> offer);
+  PendingRequest(Details details, Calls& calls, RefPtr<LoopCatalog> catalog);
   ~PendingRequest() override;
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
@@ -69,7 +69,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// Told when to go on and when to stop. Not owned; reset to null before it goes.
   void set_producer(StreamProducer* producer) { producer_ = producer; }
 
-  // What comes before the response. False: wait for the producer's on_room(). Dropped when the
+  // What comes before the response. False: wait for the producer's on_writable(). Dropped when the
   // caller did not ask for it.
 
   /// Text for the caller to see, as the message of a progress notification.
@@ -138,12 +138,12 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// Whether it is answered or cancelled.
   [[nodiscard]] bool over() const { return over_; }
   [[nodiscard]] const RequestId& id() const { return request_->id; }
-  [[nodiscard]] const Principal& principal() const { return place_.principal(); }
+  [[nodiscard]] const Principal& principal() const { return permit_.principal(); }
   /// The tool whose output schema the result must follow, or null.
   [[nodiscard]] const CompiledTool* tool() const {
     return rare_ == nullptr ? nullptr : rare_->tool;
   }
-  [[nodiscard]] const RefPtr<LoopOffer>& offer() const { return offer_; }
+  [[nodiscard]] const RefPtr<LoopCatalog>& catalog() const { return catalog_; }
   [[nodiscard]] const RequestContext& context() const { return request_->context; }
   /// Call::idempotency_key().
   [[nodiscard]] const std::string& idempotency_key();
@@ -164,8 +164,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   // OutletEvents
   std::shared_ptr<ChunkStream> begin_stream(std::string finder) override;
-  void on_outlet_room() override;
-  void on_outlet_lost(Departure departure) override;
+  void on_outlet_writable() override;
+  void on_outlet_closed(DisconnectReason reason) override;
 
   /// The only way to an end: what is told to whom is up to the caller, which gets the outlet. Null
   /// if the call was over before.
@@ -204,12 +204,12 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] bool carries() const { return !over_ && outlet_->carries(); }
 
   std::shared_ptr<const CallRequest> request_;
-  CallPlace place_;
+  CallPermit permit_;
   Calls* calls_;              // null once it is over
   std::uint32_t number_ = 0;  // among those of calls_
   bool over_ = false;
   Executor* executor_;
-  RefPtr<LoopOffer> offer_;  // what it is a request of
+  RefPtr<LoopCatalog> catalog_;  // what it is a request of
   StreamProducer* producer_ = nullptr;
   std::shared_ptr<CallOutlet> outlet_;  // null once it is over
   std::shared_ptr<Session> session_;    // or null

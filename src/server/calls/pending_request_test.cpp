@@ -165,7 +165,7 @@ TEST_F(PendingRequestTest, QuestionsAreTakenBackWithACancelledCall) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
   const std::string id = asked_id("roots/list");
-  channel().close(Departure::cancelled);
+  channel().close(DisconnectReason::cancelled);
   EXPECT_TRUE(call().over());
   EXPECT_THAT(channel().written,
               HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));

@@ -26,8 +26,8 @@ class ResumableOutlet::Sink final : public BlockSink {
 };
 
 void ResumableOutlet::open() {
-  channel_->on_close([weak = weak_from_this()](Departure departure) {
-    if (const auto self = weak.lock()) self->on_departure(departure);
+  channel_->on_close([weak = weak_from_this()](DisconnectReason reason) {
+    if (const auto self = weak.lock()) self->on_disconnect(reason);
   });
   // Before anything else there is something to resume from.
   if (channel_ == nullptr) return;
@@ -80,8 +80,8 @@ void ResumableOutlet::disconnect(std::chrono::milliseconds retry) {
   detach();
 }
 
-void ResumableOutlet::on_room() {
-  if (const auto call = call_.lock()) call->on_outlet_room();
+void ResumableOutlet::on_writable() {
+  if (const auto call = call_.lock()) call->on_outlet_writable();
 }
 
 /// The stream has failed; whoever reads it is told so.
@@ -91,9 +91,9 @@ void ResumableOutlet::on_cancel() {
   call_.reset();
   leave_session();
   if (channel_ != nullptr) {
-    channel_->on_close([keep](Departure) { keep->detach(); });
+    channel_->on_close([keep](DisconnectReason) { keep->detach(); });
   }
-  if (call != nullptr) call->on_outlet_lost(Departure::gone);
+  if (call != nullptr) call->on_outlet_closed(DisconnectReason::gone);
 }
 
 void ResumableOutlet::answer(CallAnswer answer) {
@@ -111,7 +111,7 @@ void ResumableOutlet::answer(CallAnswer answer) {
   stream_->append(ChunkKind::message, answer.response);
   stream_->finish();
   // The channel keeps this until the response is out.
-  if (channel_ != nullptr) channel_->on_close([keep](Departure) { keep->detach(); });
+  if (channel_ != nullptr) channel_->on_close([keep](DisconnectReason) { keep->detach(); });
 }
 
 void ResumableOutlet::leave() {
@@ -119,11 +119,11 @@ void ResumableOutlet::leave() {
   close();
 }
 
-void ResumableOutlet::on_departure(Departure departure) {
-  if (departure == Departure::gone) {
+void ResumableOutlet::on_disconnect(DisconnectReason reason) {
+  if (reason == DisconnectReason::gone) {
     detach();
   } else {
-    lose(departure);
+    close_outlet(reason);
   }
 }
 
@@ -134,10 +134,10 @@ void ResumableOutlet::detach() {
   if (call_.expired() || entry_ != nullptr) return;
   Result<std::unique_ptr<Session::Call>> entry =
       Session::add_call(session_, request_->id, *executor_, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->lose(Departure::cancelled);
+        if (const auto self = weak.lock()) self->close_outlet(DisconnectReason::cancelled);
       });
   if (!entry) {
-    lose(Departure::gone);
+    close_outlet(DisconnectReason::gone);
     return;
   }
   entry_ = std::move(*entry);
@@ -152,14 +152,14 @@ void ResumableOutlet::await_reader() {
         if (self->stream_ != nullptr && self->stream_->has_readers()) {
           self->await_reader();
         } else {
-          self->lose(Departure::gone);
+          self->close_outlet(DisconnectReason::gone);
         }
       });
 }
 
-void ResumableOutlet::lose(Departure departure) {
+void ResumableOutlet::close_outlet(DisconnectReason reason) {
   const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
-  if (const auto call = call_.lock()) call->on_outlet_lost(departure);
+  if (const auto call = call_.lock()) call->on_outlet_closed(reason);
   leave();
 }
 

@@ -47,16 +47,16 @@ class ResumableOutlet final : public CallOutlet,
   class Sink;
 
   // StreamProducer
-  void on_room() override;
+  void on_writable() override;
   void on_cancel() override;
 
   void start_stream();
-  void on_departure(Departure departure);
+  void on_disconnect(DisconnectReason reason);
   /// The connection is no longer there; the stream waits for another.
   void detach();
   /// Looks after the resume window whether somebody reads the stream, and goes on looking.
   void await_reader();
-  void lose(Departure departure);
+  void close_outlet(DisconnectReason reason);
   void leave_session();
   void close();
 

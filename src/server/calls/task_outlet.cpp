@@ -20,7 +20,7 @@ class TaskOutlet::Way final : public std::enable_shared_from_this<Way> {
   }
 
   /// Whether the call need not wait. If it must, it hears of room.
-  bool has_room() {
+  bool has_capacity() {
     if (bytes_ < kFull) return true;
     waiting_ = true;
     // Unless all has arrived meanwhile: then who took the last of it did not know.
@@ -42,7 +42,7 @@ class TaskOutlet::Way final : public std::enable_shared_from_this<Way> {
   void arrive(std::size_t bytes) {
     if ((bytes_ -= bytes) > kRoom || !waiting_.exchange(false)) return;
     loop_->post([call = call_] {
-      if (const auto waiting = call.lock()) waiting->on_outlet_room();
+      if (const auto waiting = call.lock()) waiting->on_outlet_writable();
     });
   }
 
@@ -61,7 +61,7 @@ TaskOutlet::TaskOutlet(std::shared_ptr<TaskRecord> task, std::weak_ptr<OutletEve
 
 bool TaskOutlet::send(std::string_view message) {
   if (way_->bytes() < kMost) task_->send(way_->add(message));
-  return way_->has_room();
+  return way_->has_capacity();
 }
 
 }  // namespace sluice

@@ -8,7 +8,7 @@
 #include "rpc/message.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/calls/task_store.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {

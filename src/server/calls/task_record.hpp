@@ -26,7 +26,7 @@
 
 namespace sluice {
 
-class Changes;
+class ChangeNotifier;
 class PendingRequest;
 class TaskStore;
 
@@ -44,7 +44,7 @@ struct TaskLimits {
 
 /// What the tasks of a server share. Thread-safe.
 struct TaskEnvironment {
-  TaskEnvironment(TaskLimits task_limits, Changes& announced,
+  TaskEnvironment(TaskLimits task_limits, ChangeNotifier& announced,
                   std::function<TaskState::Time()> wall_clock)
       : limits(task_limits), changes(&announced), time_of_day(std::move(wall_clock)) {}
 
@@ -53,7 +53,7 @@ struct TaskEnvironment {
   }
 
   const TaskLimits limits;
-  Changes* const changes;
+  ChangeNotifier* const changes;
   const std::function<TaskState::Time()> time_of_day;
   /// Where the tasks are kept. Null when it has gone, which is after the loops have stopped.
   std::atomic<TaskStore*> store = nullptr;

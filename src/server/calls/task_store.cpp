@@ -14,7 +14,7 @@ const Error kExpired{kInvalidParams, "Failed to retrieve task: Task has expired"
 
 }  // namespace
 
-TaskStore::TaskStore(TaskLimits limits, const Clock& clock, Changes& changes,
+TaskStore::TaskStore(TaskLimits limits, const Clock& clock, ChangeNotifier& changes,
                      std::function<TaskState::Time()> time_of_day)
     : environment_(std::make_shared<TaskEnvironment>(limits, changes, std::move(time_of_day))),
       clock_(&clock) {
@@ -85,7 +85,7 @@ void TaskStore::hold(const TaskRecord& task, std::size_t bytes) {
   for (const auto& each : forgotten) each->forget(kExpired);
 }
 
-bool TaskStore::has_room(const std::string& principal) {
+bool TaskStore::has_capacity(const std::string& principal) {
   sweep();
   const std::lock_guard lock(mutex_);
   return !is_full(principal) || dispensable(principal) != nullptr;

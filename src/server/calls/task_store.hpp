@@ -28,7 +28,7 @@ namespace sluice {
 /// Thread-safe; shared by all loops.
 class TaskStore {
  public:
-  TaskStore(TaskLimits limits, const Clock& clock, Changes& changes,
+  TaskStore(TaskLimits limits, const Clock& clock, ChangeNotifier& changes,
             std::function<TaskState::Time()> time_of_day = std::chrono::system_clock::now);
   ~TaskStore();
   TaskStore(const TaskStore&) = delete;
@@ -52,7 +52,7 @@ class TaskStore {
   void hold(const TaskRecord& task, std::size_t bytes);
 
   /// Whether create() would find room for another task of `principal`.
-  [[nodiscard]] bool has_room(const std::string& principal);
+  [[nodiscard]] bool has_capacity(const std::string& principal);
 
   /// Null if there is none, it has expired, or is another principal's or revision's.
   std::shared_ptr<TaskRecord> find(std::string_view id, std::string_view principal,
@@ -92,11 +92,11 @@ class TaskStore {
     };
     std::vector<Held> held;  // in the order in which the tasks have ended
     std::size_t bytes = 0;   // of all of them
-    RankPlace rank;
+    RankKey rank;
   };
   struct Owner {
     ByNumber tasks;
-    RankPlace rank;
+    RankKey rank;
     Results results;
   };
 

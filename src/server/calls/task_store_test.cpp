@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/manual_executor.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 
 namespace sluice {
 namespace {
@@ -43,7 +43,7 @@ class TaskStoreTest : public testing::Test {
   const Revision& revision = *find_revision("2025-11-25");
   ManualExecutor loop;
   SessionRegistry sessions{{}, loop.clock()};
-  Changes changes{sessions, {}};
+  ChangeNotifier changes{sessions, {}};
   TaskStore store{{.result_memory = 1000}, loop.clock(), changes};
 };
 

@@ -152,7 +152,7 @@ struct StreamMethod {
   Status status = {};
 };
 
-/// What a server offers. Immutable once served: changes are another one (Offer).
+/// What a server offers. Immutable once served: changes are another one (Catalog).
 struct ServerDefinition {
   std::string name;
   std::string version;

@@ -82,7 +82,7 @@ Result<std::string> read_file(const Opened& file, std::size_t limit) {
 
 /// Reads the files of one skill, at `root`, into `files`.
 Result<void> collect_files(const std::filesystem::path& root, const Opened& folder, int depth,
-                           std::size_t& room, std::vector<Skill::Source>& files) {
+                           std::size_t& bytes_left, std::vector<Skill::Source>& files) {
   if (depth > kMaxFolders) return unreadable(folder.path, "folders are nested too deeply");
   const auto names = names_in(folder);
   if (!names) return std::unexpected(names.error());
@@ -94,15 +94,15 @@ Result<void> collect_files(const std::filesystem::path& root, const Opened& fold
       return unreadable(found->path, std::strerror(errno));
     }
     if (S_ISDIR(status.st_mode)) {
-      Result<void> below = collect_files(root, *found, depth + 1, room, files);
+      Result<void> below = collect_files(root, *found, depth + 1, bytes_left, files);
       if (!below) return below;
       continue;
     }
     if (!S_ISREG(status.st_mode)) return no_file(found->path);
     if (files.size() == Skill::kMaxFiles) return unreadable(root, "there are more than 512 files");
-    Result<std::string> content = read_file(*found, room);
+    Result<std::string> content = read_file(*found, bytes_left);
     if (!content) return std::unexpected(std::move(content.error()));
-    room -= content->size();
+    bytes_left -= content->size();
     files.push_back({found->path.lexically_relative(root).generic_string(), std::move(*content)});
   }
   return {};
@@ -129,8 +129,8 @@ Result<void> collect_skills(const std::filesystem::path& root, const Opened& fol
       continue;
     }
     std::vector<Skill::Source> files;
-    std::size_t room = Skill::kMaxBytes;
-    if (Result<void> read = collect_files(found.path, found, depth, room, files); !read) {
+    std::size_t bytes_left = Skill::kMaxBytes;
+    if (Result<void> read = collect_files(found.path, found, depth, bytes_left, files); !read) {
       return read;
     }
     Result<Skill> skill =

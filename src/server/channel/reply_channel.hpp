@@ -22,7 +22,7 @@ struct Principal;
 
 /// How a caller left before its answer was complete: lost, perhaps to come back, or it has said
 /// that it wants no answer.
-enum class Departure : std::uint8_t { gone, cancelled };
+enum class DisconnectReason : std::uint8_t { gone, cancelled };
 
 /// The way back to the caller of one request that is answered later: either reply() once, or
 /// write() any number of times and then finish(). After the caller has gone everything does
@@ -44,12 +44,12 @@ class ReplyChannel : public BlockSink {
   /// Runs `answer`, which is to make a long answer and to reply(), when the caller has room for
   /// that and no other such answer is on its way there: at once or later, or never if the caller
   /// leaves before.
-  virtual void when_room(Executor::Task answer) { answer(); }
-  /// What when_room() has run has nothing to answer yet: others need not wait for it.
+  virtual void when_writable(Executor::Task answer) { answer(); }
+  /// What when_writable() has run has nothing to answer yet: others need not wait for it.
   virtual void give_way() {}
   /// Called once if the caller goes away or cancels before the answer is complete. An empty task
   /// withdraws it.
-  using CloseTask = UniqueFunction<void(Departure)>;
+  using CloseTask = UniqueFunction<void(DisconnectReason)>;
   virtual void on_close(CloseTask task) = 0;
   /// Called each time the channel takes blocks again after write() returned false.
   virtual void on_drain(Executor::Task task) = 0;
@@ -59,7 +59,7 @@ class Caller;
 
 /// A caller for longer than its request is handled, and the header fields of the request as for
 /// negotiate().
-struct KeptCaller {
+struct RetainedCaller {
   std::shared_ptr<Caller> caller;
   const MirroredHeaders* headers = nullptr;  // as long as the caller lives
 };
@@ -75,8 +75,8 @@ class Caller {
   virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;
   /// The session that the message belongs to, or null. An Error: it names one that is not there.
   virtual Result<std::shared_ptr<Session>> session() = 0;
-  /// Whether a long answer may be given at once, without ReplyChannel::when_room().
-  [[nodiscard]] virtual bool has_room() const { return true; }
+  /// Whether a long answer may be given at once, without ReplyChannel::when_writable().
+  [[nodiscard]] virtual bool has_capacity() const { return true; }
   /// The caller has initialized with `revision`. kLimitReached when there are too many sessions.
   virtual Result<void> begin_session(const Revision& revision,
                                      const ClientCapabilities& capabilities) = 0;
@@ -92,7 +92,7 @@ class Caller {
   /// Who is told of the end of what is answered later, or null.
   virtual std::unique_ptr<RequestWatch> watch() { return nullptr; }
   /// The same caller for later. What it is asked then opens no channels.
-  virtual KeptCaller keep() = 0;
+  virtual RetainedCaller keep() = 0;
 };
 
 }  // namespace sluice

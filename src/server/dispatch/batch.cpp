@@ -47,8 +47,8 @@ class BatchCaller final : public Caller {
   bool serve(const Message& message, Caller& asker, std::string& out) override {
     return message.kind == MessageKind::notification && caller_->serve(message, asker, out);
   }
-  KeptCaller keep() override {
-    KeptCaller kept = caller_->keep();
+  RetainedCaller keep() override {
+    RetainedCaller kept = caller_->keep();
     kept.caller = std::make_shared<BatchCaller>(std::move(kept.caller), *this);
     return kept;
   }
@@ -95,7 +95,7 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
   }
 
   /// Goes on in later turns, without what `text` and `parsed` are part of.
-  void go_on_later(std::string_view text, LongMessage* parsed, KeptCaller caller,
+  void go_on_later(std::string_view text, LongMessage* parsed, RetainedCaller caller,
                    Executor::Task handled) {
     if (parsed != nullptr) {
       kept_parsed_ = parsed->take();
@@ -155,7 +155,7 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
   // What it has in later turns.
   std::string kept_text_;
   std::unique_ptr<LongMessage> kept_parsed_;
-  KeptCaller caller_;
+  RetainedCaller caller_;
   Executor::Task handled_;
 };
 

@@ -29,7 +29,8 @@ std::string array(const std::vector<std::string>& messages) {
 class BatchTest : public ::testing::Test {
  protected:
   BatchTest() {
-    service.emplace(bench.offer, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
+    service.emplace(bench.catalog, access, bench.sessions, bench.quota, *bench.changes,
+                    *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0,
                     nullptr, nullptr, &clients);
   }
@@ -240,7 +241,7 @@ TEST_F(BatchTest, AFullChannelHoldsUpEveryCall) {
   send(array({call_later("1"), call_later("2")}));
   CountingStreamProducer first;
   bench.calls[0]->set_producer(&first);
-  caller.channel().room = false;
+  caller.channel().writable = false;
   bench.calls[0]->emit("a");
   bench.run_all();
   bench.calls[0]->emit("b");
@@ -376,7 +377,7 @@ TEST_F(BatchTest, ItsRequestsWaitInTheMiddlewareEachForItself) {
     co_await request.next();
   });
   bench.serve();
-  service->dispatcher.take(bench.offer);
+  service->dispatcher.take(bench.catalog);
   const std::string list = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";
   const std::string initialize = R"({"jsonrpc":"2.0","id":4,"method":"initialize","params":)"
                                  R"({"protocolVersion":"2025-03-26","capabilities":{}}})";

@@ -35,14 +35,14 @@ std::unexpected<Error> no_skills() {
 
 }  // namespace
 
-Dispatcher::Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota,
-                       Changes& changes, TaskStore& tasks, LongMessages& long_messages,
+Dispatcher::Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
+                       ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
                        LongMessages& checks)
-    : offer_(std::move(offer)),
+    : catalog_(std::move(catalog)),
       streams_(&streams),
       calls_(streams, quota),
       changes_(&changes),
-      tasks_(offer_, calls_, tasks),
+      tasks_(catalog_, calls_, tasks),
       long_messages_(&long_messages),
       checks_(&checks) {
   if (!definition().instructions.empty()) {
@@ -61,9 +61,9 @@ void Dispatcher::end_calls(const Error& error) {
   calls_.end_all(error);
 }
 
-void Dispatcher::take(RefPtr<LoopOffer> offer) {
-  tasks_.take(offer);
-  offer_ = std::move(offer);
+void Dispatcher::take(RefPtr<LoopCatalog> catalog) {
+  tasks_.take(catalog);
+  catalog_ = std::move(catalog);
 }
 
 Outcome Dispatcher::reject(const MessageError& error, std::string& out) {
@@ -389,7 +389,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
                  &revision, out);
   }
-  const CompiledTool& compiled = offer_->schemas().of(*tool);
+  const CompiledTool& compiled = catalog_->schemas().of(*tool);
   if (headers != nullptr && revision.routing_headers) {
     const Result<void> mirrored =
         check_parameter_headers(compiled.headers, given.get_object(), *headers);
@@ -474,8 +474,8 @@ Outcome Dispatcher::begin_task(const Message& message, const Tool& tool, Request
       tasks_.begin({.context = std::move(context),
                     .session = std::move(session),
                     .principal = caller.principal(),
-                    .offer = offer_,
-                    .tool = &offer_->schemas().of(tool),
+                    .catalog = catalog_,
+                    .tool = &catalog_->schemas().of(tool),
                     .memory = std::move(*memory)},
                    plan.ttl, std::move(run));
   if (!task) return error(message.id, task.error(), &revision, out);
@@ -536,7 +536,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                       .rounds = std::move(rounds),
                       .tool = tool,
                       .memory = std::move(*memory)},
-                     caller, offer_);
+                     caller, catalog_);
 }
 
 /// For what a call keeps of its parameters, whatever its handler makes of them.

@@ -11,11 +11,11 @@
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
 #include "server/calls/calls.hpp"
-#include "server/catalog/offer.hpp"
+#include "server/catalog/catalog.hpp"
 #include "server/channel/reply_channel.hpp"
 #include "server/dispatch/feature_methods.hpp"
 #include "server/dispatch/request_chain.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 #include "server/sessions/session.hpp"
 #include "server/streams/stream_service.hpp"
 #include "server/tasks/task_service.hpp"
@@ -40,14 +40,15 @@ class Dispatcher {
  public:
   /// `quota` is that of the calls of all loops, as in Calls. `checks` is for calls whose arguments
   /// take long to check.
-  Dispatcher(RefPtr<LoopOffer> offer, StreamService& streams, ClientQuota& quota, Changes& changes,
-             TaskStore& tasks, LongMessages& long_messages, LongMessages& checks);
+  Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
+             ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
+             LongMessages& checks);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// Requests that come from now on are of `offer`; those under way stay with theirs.
-  void take(RefPtr<LoopOffer> offer);
+  void take(RefPtr<LoopCatalog> catalog);
 
   /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
   /// negotiate(): null on transports without.
@@ -125,15 +126,15 @@ class Dispatcher {
   Outcome error(const RequestId& id, const Error& failure, const Revision* revision,
                 std::string& out);
 
-  [[nodiscard]] const ServerDefinition& definition() const { return offer_->definition(); }
-  [[nodiscard]] const FeatureLists& lists() const { return offer_->lists(); }
-  [[nodiscard]] const ResultWriter& results() const { return offer_->results(); }
+  [[nodiscard]] const ServerDefinition& definition() const { return catalog_->definition(); }
+  [[nodiscard]] const FeatureLists& lists() const { return catalog_->lists(); }
+  [[nodiscard]] const ResultWriter& results() const { return catalog_->results(); }
 
   RequestChains chains_;
-  RefPtr<LoopOffer> offer_;
+  RefPtr<LoopCatalog> catalog_;
   StreamService* streams_;
   Calls calls_;
-  Changes* changes_;
+  ChangeNotifier* changes_;
   TaskService tasks_;
   LongMessages* long_messages_;
   LongMessages* checks_;

@@ -371,7 +371,7 @@ TEST_F(DispatcherTest, CallersThatTakeNoEventsGetOnlyTheResult) {
 
 TEST_F(DispatcherTest, ProgressWaitsForASlowCaller) {
   call_later();
-  caller.channel().room = false;
+  caller.channel().writable = false;
   CountingStreamProducer producer;
   PendingRequest& call = *bench.calls[0];
   call.set_producer(&producer);
@@ -386,11 +386,11 @@ TEST_F(DispatcherTest, ProgressWaitsForASlowCaller) {
     bench.run_all();
   }
   EXPECT_EQ(caller.channel().written, first);
-  EXPECT_EQ(producer.rooms, 0);
+  EXPECT_EQ(producer.writable_calls, 0);
   caller.channel().drain();
   bench.run_all();
   EXPECT_GT(caller.channel().written.size(), emitted * 1000);
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
   call.complete({.text = "end"});
   bench.run_all();
   EXPECT_EQ(caller.channel().finishes, 1);
@@ -422,7 +422,7 @@ TEST_F(DispatcherTest, TheCallersGoingAwayCancelsTheCall) {
 
 TEST_F(DispatcherTest, AResultThatIsOnItsWayIsLostWithTheCaller) {
   call_later();
-  caller.channel().room = false;
+  caller.channel().writable = false;
   bench.calls[0]->emit("a");
   bench.run_all();
   bench.calls[0]->complete({.text = "a"});

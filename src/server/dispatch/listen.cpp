@@ -118,13 +118,13 @@ class Listening final : public ChangeListener,
   }
 
   void tell(const Change& change) override {
-    if (!room_) {
+    if (!writable_) {
       missed_.add(change);
       return;
     }
     std::string params = R"({"_meta":{)" + meta_ + "}";
     if (const std::string more = params_of(change); !more.empty()) params.append(",").append(more);
-    room_ = call_->notify(method_of(change), params + "}");
+    writable_ = call_->notify(method_of(change), params + "}");
   }
 
   void close() override {
@@ -134,10 +134,10 @@ class Listening final : public ChangeListener,
     on_cancel();
   }
 
-  void on_room() override {
+  void on_writable() override {
     const std::shared_ptr<Listening> keep = self_;
-    room_ = true;
-    while (room_ && !missed_.empty()) tell(missed_.take());
+    writable_ = true;
+    while (writable_ && !missed_.empty()) tell(missed_.take());
     for (const auto& follower : followers_) {
       if (std::exchange(follower->missed, false)) follower->on_task_change();
     }
@@ -159,13 +159,13 @@ class Listening final : public ChangeListener,
   void tell_of(Follower& follower) {
     const std::shared_ptr<Listening> keep = self_;
     if (keep == nullptr) return;
-    if (!room_) {
+    if (!writable_) {
       follower.missed = true;
       return;
     }
     std::string params = R"({"_meta":{)" + meta_ + "},";
     follower.task->append_details(params);
-    room_ = call_->notify("notifications/tasks", params + "}");
+    writable_ = call_->notify("notifications/tasks", params + "}");
   }
 
   std::shared_ptr<PendingRequest> call_;
@@ -175,7 +175,7 @@ class Listening final : public ChangeListener,
   std::vector<std::shared_ptr<Follower>> followers_;
   std::shared_ptr<Listening> self_;
   MissedChanges missed_;  // while there was no room
-  bool room_ = true;
+  bool writable_ = true;
 };
 
 }  // namespace
@@ -217,7 +217,8 @@ std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& ca
                                        const RequestId& id, SubscriptionFilter filter,
                                        MemoryHold memory,
                                        std::vector<std::shared_ptr<TaskRecord>> tasks,
-                                       const ServerDefinition& definition, Changes& changes) {
+                                       const ServerDefinition& definition,
+                                       ChangeNotifier& changes) {
   if (!definition.announces_changes) filter = {.task_ids = std::move(filter.task_ids)};
   const auto listening =
       std::make_shared<Listening>(call, id, std::move(filter), std::move(memory), std::move(tasks));

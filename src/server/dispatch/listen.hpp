@@ -12,7 +12,7 @@
 #include "server/calls/pending_request.hpp"
 #include "server/calls/task_record.hpp"
 #include "server/catalog/definition.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 
 namespace sluice {
 
@@ -38,6 +38,6 @@ std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& ca
                                        const RequestId& id, SubscriptionFilter filter,
                                        MemoryHold memory,
                                        std::vector<std::shared_ptr<TaskRecord>> tasks,
-                                       const ServerDefinition& definition, Changes& changes);
+                                       const ServerDefinition& definition, ChangeNotifier& changes);
 
 }  // namespace sluice

@@ -88,7 +88,7 @@ TEST_F(ListenTest, EndsGracefullyWithTheServer) {
 TEST_F(ListenTest, ASlowClientMissesChangesRatherThanHoldingThem) {
   listen(R"({"toolsListChanged":true})");
   bench.run_all();
-  caller.channel().room = false;
+  caller.channel().writable = false;
   for (std::size_t i = 0; i < 2 * bench.policy.limits.max_chunks; ++i) {
     publish(Change::Kind::tools);
   }
@@ -103,7 +103,7 @@ TEST_F(ListenTest, ASlowClientMissesChangesRatherThanHoldingThem) {
 TEST_F(ListenTest, WhatASlowClientMissedItHearsOnce) {
   listen(R"({"toolsListChanged":true,"resourceSubscriptions":["test://a"]})");
   bench.run_all();
-  caller.channel().room = false;
+  caller.channel().writable = false;
   for (std::size_t i = 0; i < 2 * bench.policy.limits.max_chunks; ++i) {
     publish(Change::Kind::tools);
   }

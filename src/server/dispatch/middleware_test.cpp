@@ -378,7 +378,7 @@ TEST_F(MiddlewareTest, OneThatIsCancelledLeavesTheOthers) {
   wait();
   EXPECT_EQ(bench.send(kPing, caller), "");
   EXPECT_EQ(bench.send(ping("2"), caller), "");
-  caller.channel().close(Departure::cancelled);
+  caller.channel().close(DisconnectReason::cancelled);
   pass(1s);
   EXPECT_THAT(ends, ElementsAre("ping cancelled", "ping"));
 }
@@ -401,7 +401,7 @@ TEST_F(MiddlewareTest, WhatItHeldBackMeetsWhatIsOfferedThen) {
   call_later();
   bench.definition.tools.clear();
   bench.dispatcher->take(
-      RefPtr(new LoopOffer(Offer::make(bench.definition).value(), *bench.results)));
+      RefPtr(new LoopCatalog(Catalog::make(bench.definition).value(), *bench.results)));
   pass(1s);
   EXPECT_THAT(reply(), HasSubstr("Unknown tool"));
   EXPECT_EQ(replies(), 1U);

@@ -65,9 +65,9 @@ struct RequestChain::Arrived {
 };
 
 struct RequestChain::Kept {
-  Kept(KeptCaller its_caller, std::string_view its_text, LongMessages& all)
+  Kept(RetainedCaller its_caller, std::string_view its_text, LongMessages& all)
       : caller(std::move(its_caller)), text(its_text), messages(&all) {}
-  KeptCaller caller;
+  RetainedCaller caller;
   std::string text;  // of the message
   LongMessages* messages;
   CoarseHold hold = {};                        // of the text
@@ -124,7 +124,7 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
   [[nodiscard]] bool can_stream() const override { return channel_->can_stream(); }
   [[nodiscard]] bool is_shared() const override { return channel_->is_shared(); }
   void may_take_long() override { channel_->may_take_long(); }
-  void when_room(Executor::Task answer) override { channel_->when_room(std::move(answer)); }
+  void when_writable(Executor::Task answer) override { channel_->when_writable(std::move(answer)); }
   void give_way() override { channel_->give_way(); }
   void on_close(CloseTask task) override {
     // What the old task holds may hold this channel.
@@ -133,9 +133,9 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
       channel_->on_close({});
       return;
     }
-    channel_->on_close([self = shared_from_this()](Departure departure) {
+    channel_->on_close([self = shared_from_this()](DisconnectReason reason) {
       self->tell({.cancelled = true});
-      if (CloseTask closed = std::exchange(self->close_task_, {})) closed(departure);
+      if (CloseTask closed = std::exchange(self->close_task_, {})) closed(reason);
     });
   }
   void on_drain(Executor::Task task) override { channel_->on_drain(std::move(task)); }
@@ -143,7 +143,7 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
   /// Answers with `error` instead of what was to come.
   void abandon(const Error& error) {
     const std::shared_ptr<ThroughChannel> keep = shared_from_this();
-    if (CloseTask stop = std::exchange(close_task_, {})) stop(Departure::cancelled);
+    if (CloseTask stop = std::exchange(close_task_, {})) stop(DisconnectReason::cancelled);
     channel_->on_close({});
     std::string message;
     append_error(message, id_, error);
@@ -192,7 +192,7 @@ class RequestChain::ThroughCaller final : public Caller {
     return std::make_unique<Watch>(chain_->weak_from_this());
   }
   Result<std::shared_ptr<Session>> session() override { return caller_->session(); }
-  [[nodiscard]] bool has_room() const override { return caller_->has_room(); }
+  [[nodiscard]] bool has_capacity() const override { return caller_->has_capacity(); }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override {
     return caller_->begin_session(revision, capabilities);
@@ -203,7 +203,7 @@ class RequestChain::ThroughCaller final : public Caller {
   void add_listener(std::weak_ptr<ChangeListener> listener) override {
     caller_->add_listener(std::move(listener));
   }
-  KeptCaller keep() override { return caller_->keep(); }
+  RetainedCaller keep() override { return caller_->keep(); }
 
  private:
   RequestChain* chain_;
@@ -216,7 +216,7 @@ class RequestChain::ThroughCaller final : public Caller {
 class RequestChain::Stage final : public CoroutineRun, private detail::RequestBackend {
  public:
   Stage(std::shared_ptr<RequestChain> chain, std::size_t index, Executor& executor, Calls& calls)
-      : CoroutineRun(executor, calls, chain->offer_->definition().workers),
+      : CoroutineRun(executor, calls, chain->catalog_->definition().workers),
         chain_(std::move(chain)),
         index_(index),
         request_(static_cast<detail::RequestBackend&>(*this)) {}
@@ -224,7 +224,7 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  void begin() { go(drive(*this, chain_->offer_->definition().middleware[index_])); }
+  void begin() { go(drive(*this, chain_->catalog_->definition().middleware[index_])); }
 
   /// The request has ended.
   void on_end(const RequestEnd& end) {
@@ -276,7 +276,7 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
 RequestChain::RequestChain(Dispatcher& dispatcher, const Message& message,
                            UnderstoodRequest request, const Caller& caller)
     : dispatcher_(&dispatcher),
-      offer_(dispatcher.offer_),
+      catalog_(dispatcher.catalog_),
       info_{.method = std::string(message.method),
             .name = std::string(subject_of(message)),
             .principal = caller.principal(),
@@ -306,7 +306,7 @@ Outcome RequestChain::run(Dispatcher& dispatcher, const Message& message,
 
 void RequestChain::start(std::size_t stage) {
   if (dispatcher_ == nullptr || ended_) return;
-  if (stage == offer_->definition().middleware.size()) {
+  if (stage == catalog_->definition().middleware.size()) {
     go_on();
     return;
   }
@@ -322,8 +322,8 @@ void RequestChain::keep() {
 }
 
 Result<void> RequestChain::admit() {
-  Result<CallPlace> place = dispatcher_->calls_.admit(info_.principal);
-  if (!place) return std::unexpected(std::move(place.error()));
+  Result<CallPermit> permit = dispatcher_->calls_.admit(info_.principal);
+  if (!permit) return std::unexpected(std::move(permit.error()));
   std::shared_ptr<ReplyChannel> channel;
   if (!id_.empty()) {
     Result<std::shared_ptr<ReplyChannel>> opened = arrived_->caller->open_channel(id_);
@@ -337,9 +337,9 @@ Result<void> RequestChain::admit() {
   }
   kept->channel = channel;
   kept_ = std::move(kept);
-  place_ = std::move(*place);
+  permit_ = std::move(*permit);
   if (channel == nullptr) return {};
-  channel->on_close([weak = weak_from_this()](Departure) {
+  channel->on_close([weak = weak_from_this()](DisconnectReason) {
     if (const auto self = weak.lock()) self->on_caller_left();
   });
   // The head of what answers initialize names the session.
@@ -349,11 +349,11 @@ Result<void> RequestChain::admit() {
 
 /// Whether the middleware may wait: while the request is under way, else if there is a place.
 bool RequestChain::may_wait() {
-  if (!ended_ || place_) return true;
+  if (!ended_ || permit_) return true;
   if (dispatcher_ == nullptr) return false;
-  Result<CallPlace> place = dispatcher_->calls_.admit(info_.principal);
-  if (place) {
-    place_ = std::move(*place);
+  Result<CallPermit> permit = dispatcher_->calls_.admit(info_.principal);
+  if (permit) {
+    permit_ = std::move(*permit);
     return true;
   }
   static LogLimit limit;
@@ -392,7 +392,7 @@ void RequestChain::go_on_later(const std::expected<Message, MessageError>& messa
   }
   const std::unique_ptr<Kept> kept = std::move(kept_);
   // What answers it has one of its own.
-  place_.leave();
+  permit_.leave();
   const std::shared_ptr<ReplyChannel> channel = kept->channel;
   if (channel != nullptr) channel->on_close({});
   std::string out;
@@ -472,7 +472,7 @@ void RequestChain::refuse(const Error& error) {
 void RequestChain::finish(const RequestEnd& end) {
   if (std::exchange(ended_, true)) return;
   const std::shared_ptr<RequestChain> self = shared_from_this();
-  place_.leave();
+  permit_.leave();
   const auto stages = stages_;
   for (auto weak = stages.rbegin(); weak != stages.rend(); ++weak) {
     if (const auto stage = weak->lock()) stage->on_end(end);

@@ -11,8 +11,8 @@
 #include "core/error.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/message.hpp"
-#include "server/calls/call_place.hpp"
-#include "server/catalog/offer.hpp"
+#include "server/calls/call_permit.hpp"
+#include "server/catalog/catalog.hpp"
 #include "server/channel/reply_channel.hpp"
 #include "server/sessions/session.hpp"
 #include "sluice/middleware.hpp"
@@ -80,14 +80,14 @@ class RequestChain final : public std::enable_shared_from_this<RequestChain> {
   void on_caller_left();
 
   Dispatcher* dispatcher_;  // null when it has gone
-  RefPtr<LoopOffer> offer_;
+  RefPtr<LoopCatalog> catalog_;
   detail::RequestInfo info_;
   RequestId id_;  // empty for notifications
   UnderstoodRequest request_;
   const Revision* revision_;
   Arrived* arrived_ = nullptr;  // until run() returns
   std::unique_ptr<Kept> kept_;  // while it waits after that
-  CallPlace place_;             // while its middleware waits, but not for its end
+  CallPermit permit_;           // while its middleware waits, but not for its end
   std::vector<std::weak_ptr<Stage>> stages_;
   bool went_on_ = false;
   std::weak_ptr<PendingRequest> call_;     // that will answer it

@@ -37,7 +37,7 @@ class RecordingChannel final : public ReplyChannel {
     written.append(block);
     check_events();
     if (const auto told = std::exchange(when_written, {})) told();
-    return room;
+    return writable;
   }
   bool write(const Bytes& block) override { return write(block.view()); }
   void finish() override {
@@ -58,14 +58,14 @@ class RecordingChannel final : public ReplyChannel {
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
 
   /// The caller goes away.
-  void close(Departure departure = Departure::gone) {
-    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
+  void close(DisconnectReason reason = DisconnectReason::gone) {
+    if (CloseTask task = std::exchange(close_task_, {})) task(reason);
   }
   /// The caller has gone, of which nobody has heard yet.
   void vanish() { gone_ = true; }
   /// The caller takes more.
   void drain() {
-    room = true;
+    writable = true;
     if (drain_task_) drain_task_();
   }
   [[nodiscard]] bool waits_for_close() const { return static_cast<bool>(close_task_); }
@@ -77,7 +77,7 @@ class RecordingChannel final : public ReplyChannel {
   std::string written;
   int finishes = 0;
   std::optional<Error> dropped;
-  bool room = true;
+  bool writable = true;
   bool streams = true;
 
  private:
@@ -118,7 +118,9 @@ class RecordingCaller final : public Caller {
     agreed = std::make_shared<Session>(session_id, principal_.id, revision, capabilities);
     return {};
   }
-  KeptCaller keep() override { return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)}; }
+  RetainedCaller keep() override {
+    return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)};
+  }
   RecordingChannel& channel() { return *channels.back(); }
 
   SentCheck check;         // of the request being handled
@@ -135,9 +137,9 @@ class RecordingCaller final : public Caller {
 
 /// Counts what it is told.
 struct CountingStreamProducer final : StreamProducer {
-  void on_room() override { ++rooms; }
+  void on_writable() override { ++writable_calls; }
   void on_cancel() override { ++cancels; }
-  int rooms = 0;
+  int writable_calls = 0;
   int cancels = 0;
 };
 
@@ -189,7 +191,7 @@ class ServerBench {
     for (std::size_t i = 0; i < loops; ++i) {
       services.push_back(std::make_unique<StreamService>(definition, shards, i));
     }
-    changes = std::make_unique<Changes>(sessions, shards);
+    changes = std::make_unique<ChangeNotifier>(sessions, shards);
     tasks = std::make_unique<TaskStore>(TaskLimits{}, executors[0].clock(), *changes);
     serve();
   }
@@ -204,8 +206,8 @@ class ServerBench {
   /// Takes up what was added to the definition.
   void serve() {
     results.emplace(definition);
-    offer = RefPtr(new LoopOffer(Offer::make(definition).value(), *results));
-    dispatcher.emplace(offer, *services[0], quota, *changes, *tasks, long_messages, checks);
+    catalog = RefPtr(new LoopCatalog(Catalog::make(definition).value(), *results));
+    dispatcher.emplace(catalog, *services[0], quota, *changes, *tasks, long_messages, checks);
   }
 
   /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
@@ -267,10 +269,10 @@ class ServerBench {
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::vector<std::unique_ptr<StreamService>> services;
   SessionRegistry sessions{{}, executors[0].clock()};
-  std::unique_ptr<Changes> changes;
+  std::unique_ptr<ChangeNotifier> changes;
   std::unique_ptr<TaskStore> tasks;
   std::optional<ResultWriter> results;
-  RefPtr<LoopOffer> offer;
+  RefPtr<LoopCatalog> catalog;
   LongMessages long_messages{executors[0], nullptr, nullptr};
   LongMessages checks{executors[0], nullptr, nullptr};
   std::optional<Dispatcher> dispatcher;

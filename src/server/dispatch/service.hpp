@@ -7,9 +7,9 @@
 #include "auth/access_policy.hpp"
 #include "core/client_memory.hpp"
 #include "rpc/message.hpp"
-#include "server/catalog/offer.hpp"
+#include "server/catalog/catalog.hpp"
 #include "server/dispatch/dispatcher.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 #include "server/sessions/session_registry.hpp"
 #include "server/streams/stream_service.hpp"
 #include "server/workers/long_messages.hpp"
@@ -22,24 +22,25 @@ struct Service {
   /// the budget of all buffers; null: there is no limit. `checkers` check what takes long to check,
   /// and as that may be much longer than to parse, are others. `offer` may be followed by others
   /// (Dispatcher::take()), whose stream methods are the same.
-  Service(const RefPtr<LoopOffer>& offer, const AccessPolicy& policy,
-          SessionRegistry& open_sessions, ClientQuota& calls, Changes& announced, TaskStore& tasks,
-          std::vector<StreamShard> shards, std::size_t loop, WorkerPool* parsers = nullptr,
-          WorkerPool* checkers = nullptr, ClientMemory* buffers = nullptr)
-      : first(offer),
+  Service(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& policy,
+          SessionRegistry& open_sessions, ClientQuota& calls, ChangeNotifier& announced,
+          TaskStore& tasks, std::vector<StreamShard> shards, std::size_t loop,
+          WorkerPool* parsers = nullptr, WorkerPool* checkers = nullptr,
+          ClientMemory* buffers = nullptr)
+      : first(catalog),
         access(&policy),
         sessions(&open_sessions),
         changes(&announced),
         memory(buffers),
-        streams(offer->definition(), std::move(shards), loop),
+        streams(catalog->definition(), std::move(shards), loop),
         long_messages(streams.executor(), parsers, buffers),
         checks(streams.executor(), checkers, buffers),
-        dispatcher(offer, streams, calls, announced, tasks, long_messages, checks) {}
+        dispatcher(catalog, streams, calls, announced, tasks, long_messages, checks) {}
 
-  RefPtr<LoopOffer> first;  // which the stream methods are of
+  RefPtr<LoopCatalog> first;  // which the stream methods are of
   const AccessPolicy* access;
   SessionRegistry* sessions;  // shared by all loops
-  Changes* changes;           // the same
+  ChangeNotifier* changes;    // the same
   ClientMemory* memory;       // the same; or null
   StreamService streams;
   LongMessages long_messages;

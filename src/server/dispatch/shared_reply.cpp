@@ -70,10 +70,10 @@ class SharedReply::Channel final : public ReplyChannel,
   }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
 
-  void close(Departure departure) {
+  void close(DisconnectReason reason) {
     reply_ = nullptr;
     cancellable_ = nullptr;
-    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
+    if (CloseTask task = std::exchange(close_task_, {})) task(reason);
   }
   void drain() {
     if (drain_task_) drain_task_();
@@ -85,7 +85,7 @@ class SharedReply::Channel final : public ReplyChannel,
     if (reply_ == nullptr) return;
     const std::shared_ptr<Channel> keep = shared_from_this();
     const std::shared_ptr<SharedReply> reply = reply_;
-    close(Departure::cancelled);
+    close(DisconnectReason::cancelled);
     reply->remove(*this);
   }
   /// Nothing more comes from here.
@@ -109,7 +109,7 @@ class SharedReply::Channel final : public ReplyChannel,
 void SharedReply::attach(std::shared_ptr<ReplyChannel> output) {
   output_ = std::move(output);
   // Weak: whoever is to answer keeps its channel, and so this.
-  output_->on_close([weak = weak_from_this()](Departure) {
+  output_->on_close([weak = weak_from_this()](DisconnectReason) {
     if (const auto self = weak.lock()) self->close();
   });
   output_->on_drain([weak = weak_from_this()] {
@@ -154,8 +154,8 @@ bool SharedReply::write(std::string_view block) {
     for (const std::string& message : std::exchange(collected_, {})) write_message(message);
     memory_.release();
   }
-  room_ = output_->write(block);
-  return room_;
+  writable_ = output_->write(block);
+  return writable_;
 }
 
 void SharedReply::write_message(std::string_view message) {
@@ -165,7 +165,7 @@ void SharedReply::write_message(std::string_view message) {
   const std::size_t mark = framing.begin(block);
   block.append(message);
   framing.end(block, mark);
-  room_ = output_->write(block);
+  writable_ = output_->write(block);
 }
 
 std::string SharedReply::take_responses() {
@@ -205,7 +205,7 @@ void SharedReply::check_end() {
   output->on_close({});
   if (!collected_.empty()) {
     // They stay where their memory is counted until they can leave.
-    output->when_room(
+    output->when_writable(
         [self = shared_from_this(), output] { output->reply(200, self->take_responses()); });
     return;
   }
@@ -231,17 +231,17 @@ void SharedReply::close() {
     channels.push_back(channel->weak_from_this());
   }
   for (const auto& weak : channels) {
-    if (const auto channel = weak.lock()) channel->close(Departure::gone);
+    if (const auto channel = weak.lock()) channel->close(DisconnectReason::gone);
   }
 }
 
 void SharedReply::drained() {
   const std::shared_ptr<SharedReply> keep = shared_from_this();
-  room_ = true;
+  writable_ = true;
   std::vector<std::weak_ptr<Channel>> channels;
   for (Channel* const channel : channels_) channels.push_back(channel->weak_from_this());
   for (const auto& weak : channels) {
-    if (!room_) return;
+    if (!writable_) return;
     if (const auto channel = weak.lock()) channel->drain();
   }
   if (progress_task_) progress_task_();

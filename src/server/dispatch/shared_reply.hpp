@@ -62,7 +62,7 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   /// Channels that have not been answered.
   [[nodiscard]] std::size_t open_channels() const { return channels_.size(); }
   /// Whether the output takes more messages.
-  [[nodiscard]] bool has_room() const { return room_; }
+  [[nodiscard]] bool has_capacity() const { return writable_; }
   /// Run each time a channel is answered or the output has room again, until the end; it only notes
   /// that, and does not come back here.
   void on_progress(Executor::Task task) { progress_task_ = std::move(task); }
@@ -87,7 +87,7 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   std::shared_ptr<const void> mark_;
   Executor::Task progress_task_;
   bool by_messages_ = form_ == Form::messages;
-  bool room_ = true;
+  bool writable_ = true;
   bool complete_ = false;
 };
 

@@ -588,11 +588,11 @@ TEST_F(ConcurrencyTest, ASlowPeerIsWaitedForByEachThatSpeaks) {
     const auto [a, b] = co_await when_all(speak(call, 20'000), speak(call, 20'000));
     co_return std::to_string(a + b);
   });
-  caller.channel().room = false;
+  caller.channel().writable = false;
   for (int i = 0; i < 40'000 && caller.channel().finishes == 0; ++i) {
     caller.channel().written.clear();
     caller.channel().drain();
-    caller.channel().room = false;
+    caller.channel().writable = false;
     bench.run_all();
   }
   EXPECT_EQ(answer(), "40000");

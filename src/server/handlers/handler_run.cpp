@@ -212,7 +212,7 @@ void HandlerRun::begin_task() {
   request_ = std::move(*task);
   request_->set_producer(this);
   // Nobody tells of the room of the old one any more. Later: who waits for it must not go on here.
-  mailbox()->post([this] { on_room(); });
+  mailbox()->post([this] { on_writable(); });
 }
 
 void HandlerRun::when_room(detail::Job job) {
@@ -223,7 +223,7 @@ void HandlerRun::when_room(detail::Job job) {
   }
 }
 
-void HandlerRun::on_room() {
+void HandlerRun::on_writable() {
   full_ = false;
   const std::shared_ptr<CoroutineRun> keep = shared_from_this();
   for (detail::Job& job : std::exchange(when_room_, {})) {

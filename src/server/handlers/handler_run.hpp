@@ -92,7 +92,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
 
   void begin(Root root);
   // StreamProducer
-  void on_room() override;
+  void on_writable() override;
   void on_cancel() override;
   // CoroutineRun
   [[nodiscard]] std::string_view principal() const override { return facts_.principal.id; }

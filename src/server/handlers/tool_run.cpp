@@ -30,7 +30,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
         });
   }
 
-  void on_room() override {}
+  void on_writable() override {}
   void on_cancel() override {
     const std::shared_ptr<CheckedRun> keep = std::move(self_);
     message_ = nullptr;

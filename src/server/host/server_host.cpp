@@ -13,7 +13,7 @@
 #include "net/lines/line_server.hpp"
 #include "server/host/metrics_text.hpp"
 #include "server/transport/http/http_endpoint.hpp"
-#include "server/transport/message/line_endpoint.hpp"
+#include "server/transport/message/stdio_endpoint.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -103,25 +103,25 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 
 /// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
 struct ServerHost::Loop {
-  Loop(const RefPtr<LoopOffer>& offer, const AccessPolicy& access, SessionRegistry& sessions,
-       ClientQuota& calls, Changes& changes, TaskStore& tasks, StreamManager& manager,
+  Loop(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& access, SessionRegistry& sessions,
+       ClientQuota& calls, ChangeNotifier& changes, TaskStore& tasks, StreamManager& manager,
        std::vector<StreamShard> shards, std::size_t index, WorkerPool& parsers,
        WorkerPool& checkers, ClientMemory& memory, HttpEndpoint::Options options)
       : streams(&manager),
-        service(offer, access, sessions, calls, changes, tasks, std::move(shards), index, &parsers,
-                &checkers, &memory),
+        service(catalog, access, sessions, calls, changes, tasks, std::move(shards), index,
+                &parsers, &checkers, &memory),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
   StreamManager* streams;
   Service service;
-  LineEndpoint lines;
+  StdioEndpoint lines;
   HttpEndpoint endpoint;
 };
 
 struct ServerHost::State {
-  State(std::shared_ptr<const Offer> offer, ServerHostOptions& options)
-      : first(std::move(offer)),
+  State(std::shared_ptr<const Catalog> catalog, ServerHostOptions& options)
+      : first(std::move(catalog)),
         results(first->definition()),
         access(std::move(options.access)),
         policy(options.limits, options.stream_memory, options.streams_per_client, 0),
@@ -132,7 +132,7 @@ struct ServerHost::State {
     policy.max_streams = options.max_streams / pool.size() + 1;
   }
 
-  std::shared_ptr<const Offer> first;  // for what no later one changes
+  std::shared_ptr<const Catalog> first;  // for what no later one changes
   ResultWriter results;
   AccessPolicy access;
   SteadyClock clock;
@@ -145,7 +145,7 @@ struct ServerHost::State {
   WorkerPool parsers{1, SIZE_MAX};   // of long messages, at most one a loop at a time
   WorkerPool checkers{1, SIZE_MAX};  // of what takes long to check, the same
   std::vector<std::unique_ptr<StreamManager>> managers;
-  std::unique_ptr<Changes> changes;
+  std::unique_ptr<ChangeNotifier> changes;
   std::unique_ptr<TaskStore> tasks;
   std::vector<std::unique_ptr<Loop>> loops;
   std::unique_ptr<HttpServer> http;
@@ -155,8 +155,8 @@ struct ServerHost::State {
   std::uint16_t port = 0;
   bool stopped = false;
 
-  [[nodiscard]] RefPtr<LoopOffer> for_loop(std::shared_ptr<const Offer> offer) const {
-    return RefPtr(new LoopOffer(std::move(offer), results));
+  [[nodiscard]] RefPtr<LoopCatalog> for_loop(std::shared_ptr<const Catalog> catalog) const {
+    return RefPtr(new LoopCatalog(std::move(catalog), results));
   }
   void sweep_tasks_of(const ServerDefinition& definition) {
     if (!definition.has_tasks() || sweeps_tasks.exchange(true)) return;
@@ -197,9 +197,9 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   if (options.max_message > kMaxMessage) {
     return fail(1, "max-body may be at most 1 GiB: lengths within a message have 32 bits");
   }
-  Result<std::shared_ptr<const Offer>> offer = Offer::make(std::move(definition));
-  if (!offer) return std::unexpected(std::move(offer.error()));
-  auto state = std::make_unique<State>(std::move(*offer), options);
+  Result<std::shared_ptr<const Catalog>> catalog = Catalog::make(std::move(definition));
+  if (!catalog) return std::unexpected(std::move(catalog.error()));
+  auto state = std::make_unique<State>(std::move(*catalog), options);
   State& server = *state;
   const std::size_t count = server.pool.size();
   std::vector<StreamShard> shards;
@@ -208,7 +208,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
         std::make_unique<StreamManager>(server.pool.loop(i), server.policy, i, count));
     shards.push_back({&server.pool.loop(i), server.managers[i].get()});
   }
-  server.changes = std::make_unique<Changes>(server.sessions, shards);
+  server.changes = std::make_unique<ChangeNotifier>(server.sessions, shards);
   server.tasks = std::make_unique<TaskStore>(options.tasks, server.clock, *server.changes);
   std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
   HttpEndpoint::Options endpoint;
@@ -289,13 +289,13 @@ LoopPool& ServerHost::loops() {
 
 Result<void> ServerHost::replace(ServerDefinition definition, std::optional<Change::Kind> told) {
   State& server = *state_;
-  Result<std::shared_ptr<const Offer>> offer = Offer::make(std::move(definition));
-  if (!offer) return std::unexpected(std::move(offer.error()));
-  server.sweep_tasks_of((*offer)->definition());
+  Result<std::shared_ptr<const Catalog>> catalog = Catalog::make(std::move(definition));
+  if (!catalog) return std::unexpected(std::move(catalog.error()));
+  server.sweep_tasks_of((*catalog)->definition());
   const auto waiting = std::make_shared<std::atomic<std::size_t>>(server.loops.size());
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
     server.pool.loop(i).post([&dispatcher = server.loops[i]->service.dispatcher,
-                              &changes = *server.changes, next = server.for_loop(*offer), waiting,
+                              &changes = *server.changes, next = server.for_loop(*catalog), waiting,
                               told] {
       dispatcher.take(next);
       if (waiting->fetch_sub(1) == 1 && told) changes.publish({.kind = *told});

@@ -11,7 +11,7 @@
 #include "net/server/http_server.hpp"
 #include "server/calls/task_store.hpp"
 #include "server/catalog/definition.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 #include "server/sessions/session_registry.hpp"
 #include "stream/stream_manager.hpp"
 

@@ -15,7 +15,7 @@ SessionRegistry::Shard& SessionRegistry::shard_of(const std::string& id) {
 }
 
 Result<void> SessionRegistry::add(const std::string& name, std::uint64_t number,
-                                  std::shared_ptr<Session> session, Place* place) {
+                                  std::shared_ptr<Session> session, Reservation* reservation) {
   std::optional<Displaced> displaced;
   {
     const std::lock_guard lock(clients_mutex_);
@@ -35,7 +35,7 @@ Result<void> SessionRegistry::add(const std::string& name, std::uint64_t number,
       }
     }
     client.held.emplace(number, std::move(session));
-    if (place != nullptr) places_.emplace(number, place);
+    if (reservation != nullptr) reservations_.emplace(number, reservation);
     set_held(client);
     size_.fetch_add(1, std::memory_order_relaxed);
     if (displaced && *displaced != nullptr) {
@@ -98,7 +98,7 @@ void SessionRegistry::look(Client& client, std::size_t& looks, Idle& idle) {
 
 SessionRegistry::Displaced SessionRegistry::displace(Client& client, Held::iterator at) {
   Displaced displaced = std::move(at->second);
-  if (const auto place = places_.extract(at->first)) place.mapped()->end_later();
+  if (const auto reservation = reservations_.extract(at->first)) reservation.mapped()->end_later();
   client.held.erase(at);
   size_.fetch_sub(1, std::memory_order_relaxed);
   set_held(client);
@@ -114,13 +114,13 @@ void SessionRegistry::set_held(Client& client) {
   ranking_.set(client, client.held.size());
 }
 
-Result<void> SessionRegistry::take(Place& place) {
-  place.number_ = ++last_number_;
-  return add(client_of(place.principal()), place.number_, nullptr, &place);
+Result<void> SessionRegistry::take(Reservation& reservation) {
+  reservation.number_ = ++last_number_;
+  return add(client_of(reservation.principal()), reservation.number_, nullptr, &reservation);
 }
 
-void SessionRegistry::give_back(Place& place) {
-  release(client_of(place.principal()), place.number_);
+void SessionRegistry::give_back(Reservation& reservation) {
+  release(client_of(reservation.principal()), reservation.number_);
 }
 
 Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& principal,
@@ -181,7 +181,7 @@ void SessionRegistry::release(const std::string& name, std::uint64_t number) {
   const auto client = clients_.find(name);
   // It may have made room for another.
   if (client == clients_.end() || client->second.held.erase(number) == 0) return;
-  places_.erase(number);
+  reservations_.erase(number);
   size_.fetch_sub(1, std::memory_order_relaxed);
   set_held(client->second);
   forget_unused(name);

@@ -45,14 +45,14 @@ class SessionRegistry {
   [[nodiscard]] bool enabled() const { return limits_.max_sessions > 0; }
 
   /// A session that is kept elsewhere and has a place within the limits. It counts as busy.
-  class Place {
+  class Reservation {
    public:
-    Place() = default;
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    Reservation() = default;
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
 
    protected:
-    ~Place() = default;
+    ~Reservation() = default;
 
    private:
     friend class SessionRegistry;
@@ -64,8 +64,8 @@ class SessionRegistry {
     std::uint64_t number_ = 0;
   };
   /// `place` must be given back before it goes. kLimitReached at a limit.
-  Result<void> take(Place& place);
-  void give_back(Place& place);
+  Result<void> take(Reservation& reservation);
+  void give_back(Reservation& reservation);
 
   /// A new session with an id from the CSPRNG. kLimitReached at a limit.
   Result<std::shared_ptr<Session>> create(const std::string& principal, const Revision& revision,
@@ -105,7 +105,7 @@ class SessionRegistry {
   struct Client {
     Held held;
     std::uint64_t looked_at = 0;  // the number of the last that was
-    RankPlace rank;
+    RankKey rank;
   };
   /// What makes room; null if it is kept elsewhere.
   using Displaced = std::shared_ptr<Session>;
@@ -119,7 +119,7 @@ class SessionRegistry {
   Shard& shard_of(const std::string& id);
   /// Finds a place for a session, and ends what makes room.
   Result<void> add(const std::string& name, std::uint64_t number, std::shared_ptr<Session> session,
-                   Place* place);
+                   Reservation* reservation);
   void release(const std::string& name, std::uint64_t number);
   bool erase(const Session& session, std::uint64_t& number);
 
@@ -139,7 +139,7 @@ class SessionRegistry {
   std::mutex clients_mutex_;
   std::map<std::string, Client, std::less<>> clients_;  // by name
   Ranking<Client> ranking_;
-  std::unordered_map<std::uint64_t, Place*> places_;  // by their numbers
+  std::unordered_map<std::uint64_t, Reservation*> reservations_;  // by their numbers
   std::atomic<std::uint64_t> last_number_ = 0;
 };
 

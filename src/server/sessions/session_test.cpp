@@ -306,7 +306,7 @@ TEST_F(SessionRegistryTest, WhoHasMostEndsOneEvenIfAllAreBusy) {
 }
 
 TEST_F(SessionRegistryTest, OneThatIsKeptElsewhereEndsToo) {
-  struct Elsewhere final : SessionRegistry::Place {
+  struct Elsewhere final : SessionRegistry::Reservation {
     [[nodiscard]] const std::string& principal() const override { return name; }
     void end_later() override { ++ended; }
     std::string name = "alice";

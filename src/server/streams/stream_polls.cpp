@@ -53,9 +53,9 @@ bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll) {
 }
 
 /// The place that a waiting poll has in its stream.
-class LatePoll::Wait final : public Cursor {
+class LongPoll::Wait final : public Cursor {
  public:
-  Wait(LatePoll& poll, std::shared_ptr<ChunkStream> stream)
+  Wait(LongPoll& poll, std::shared_ptr<ChunkStream> stream)
       : Cursor(std::move(stream), *poll.facts_.poll.from),
         poll_(&poll),
         loop_(&this->stream()->executor()),
@@ -70,37 +70,37 @@ class LatePoll::Wait final : public Cursor {
  private:
   void on_chunks() override { wake(); }
   void on_dropped(const Error& error) override {
-    if (LatePoll* const poll = rest()) poll->end(std::unexpected(error), nullptr);
+    if (LongPoll* const poll = rest()) poll->end(std::unexpected(error), nullptr);
   }
 
   void wake() {
-    if (LatePoll* const poll = rest()) {
+    if (LongPoll* const poll = rest()) {
       poll->wake(std::max(until_ - loop_->clock().now(), Duration{}));
     }
   }
   /// From now on it only keeps the place. Null: it has rested before.
-  LatePoll* rest() {
+  LongPoll* rest() {
     loop_->cancel(std::exchange(timer_, 0));
     return std::exchange(poll_, nullptr);
   }
 
-  LatePoll* poll_;
+  LongPoll* poll_;
   Executor* loop_;
   TimePoint until_;
   Executor::TimerId timer_ = 0;
 };
 
-LatePoll::LatePoll(Facts facts) : facts_(std::move(facts)), client_(client_of(facts_.principal)) {}
+LongPoll::LongPoll(Facts facts) : facts_(std::move(facts)), client_(client_of(facts_.principal)) {}
 
-LatePoll::~LatePoll() = default;
+LongPoll::~LongPoll() = default;
 
-void LatePoll::start() {
-  facts_.channel->on_close([self = shared_from_this()](Departure) { self->leave(); });
+void LongPoll::start() {
+  facts_.channel->on_close([self = shared_from_this()](DisconnectReason) { self->leave(); });
   ask();
 }
 
-void LatePoll::ask() {
-  facts_.channel->when_room([self = shared_from_this()] {
+void LongPoll::ask() {
+  facts_.channel->when_writable([self = shared_from_this()] {
     StreamManager* const streams = self->facts_.streams;
     auto make = [self, streams, mark = self->facts_.work->mark()]() mutable {
       streams->work().run(self->client_, [self, mark = std::move(mark)]() mutable {
@@ -115,7 +115,7 @@ void LatePoll::ask() {
   });
 }
 
-void LatePoll::answer(TurnWork::Mark mark) {
+void LongPoll::answer(TurnWork::Mark mark) {
   if (is_over_) return;
   RunPoll& poll = facts_.poll;
   Result<std::shared_ptr<ChunkStream>> stream = begin_poll(*facts_.streams, poll, facts_.principal);
@@ -134,15 +134,15 @@ void LatePoll::answer(TurnWork::Mark mark) {
 }
 
 /// There are chunks, or the time is over. The place is kept meanwhile.
-void LatePoll::wake(Duration left) {
+void LongPoll::wake(Duration left) {
   facts_.poll.wait = std::chrono::duration_cast<std::chrono::milliseconds>(left);
   facts_.loop->post([self = shared_from_this()] { self->ask(); });
 }
 
 /// `mark` says that it is under way, until it has gone.
-void LatePoll::end(Result<std::string> result, TurnWork::Mark mark) {
+void LongPoll::end(Result<std::string> result, TurnWork::Mark mark) {
   is_over_ = true;
-  const std::shared_ptr<LatePoll> keep = shared_from_this();
+  const std::shared_ptr<LongPoll> keep = shared_from_this();
   // It may be what calls this.
   const std::unique_ptr<Wait> place = std::move(wait_);
   facts_.loop->post([keep, mark = std::move(mark), result = std::move(result)]() mutable {
@@ -151,7 +151,7 @@ void LatePoll::end(Result<std::string> result, TurnWork::Mark mark) {
 }
 
 /// The caller's loop lets go of it.
-void LatePoll::leave() {
+void LongPoll::leave() {
   facts_.streams->executor().post([self = shared_from_this()] {
     self->is_over_ = true;
     self->wait_ = nullptr;

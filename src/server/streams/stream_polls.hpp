@@ -22,7 +22,7 @@ bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll);
 /// A poll that is not answered at once: its answer is made in a turn of the stream's loop that has
 /// work left, when its caller has room, and that again and again until there are chunks or its time
 /// is over. Keeps itself until it is answered or the caller leaves.
-class LatePoll final : public std::enable_shared_from_this<LatePoll> {
+class LongPoll final : public std::enable_shared_from_this<LongPoll> {
  public:
   struct Facts {
     RunPoll poll;
@@ -36,10 +36,10 @@ class LatePoll final : public std::enable_shared_from_this<LatePoll> {
     std::shared_ptr<const void> mark;  // held while it waits
   };
 
-  explicit LatePoll(Facts facts);
-  ~LatePoll();
-  LatePoll(const LatePoll&) = delete;
-  LatePoll& operator=(const LatePoll&) = delete;
+  explicit LongPoll(Facts facts);
+  ~LongPoll();
+  LongPoll(const LongPoll&) = delete;
+  LongPoll& operator=(const LongPoll&) = delete;
 
   /// Begins, on the caller's loop.
   void start();

@@ -7,9 +7,9 @@
 #include "core/client.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/streams/collected_run.hpp"
 #include "server/streams/remote_subscription.hpp"
 #include "server/streams/stream_polls.hpp"
-#include "server/streams/whole_run.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -186,7 +186,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     return true;
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
-  if (target == loop_ && streams().work().has_left() && caller.has_room()) {
+  if (target == loop_ && streams().work().has_left() && caller.has_capacity()) {
     const Result<std::shared_ptr<ChunkStream>> stream =
         begin_poll(streams(), *poll, caller.principal().id);
     if (!stream) {
@@ -206,7 +206,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     append_error(out, message.id, channel.error());
     return true;
   }
-  std::make_shared<LatePoll>(LatePoll::Facts{.poll = *std::move(poll),
+  std::make_shared<LongPoll>(LongPoll::Facts{.poll = *std::move(poll),
                                              .principal = caller.principal().id,
                                              .loop = &executor(),
                                              .work = &streams().work(),
@@ -241,9 +241,9 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     append_error(out, message.id, channel.error());
     return true;
   }
-  std::shared_ptr<WholeRun> run =
+  std::shared_ptr<CollectedRun> run =
       collect_stream(streams(), std::move(*stream), respond_through(*channel, message));
-  (*channel)->on_close([run = std::move(run)](Departure) mutable { run = nullptr; });
+  (*channel)->on_close([run = std::move(run)](DisconnectReason) mutable { run = nullptr; });
   return false;
 }
 
@@ -361,7 +361,7 @@ bool StreamService::list(const Message& message, Caller& caller, std::string& ou
   gathering->parts.resize(shards_.size());
   gathering->missing = shards_.size();
   gathering->respond = respond_through(*channel, message);
-  (*channel)->when_room(
+  (*channel)->when_writable(
       [this, gathering, client = client_of(caller.principal().id),
        principal = caller.principal().id] { list_all(gathering, client, principal); });
   return false;

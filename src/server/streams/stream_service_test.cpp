@@ -362,12 +362,12 @@ TEST_P(SubscribeTest, ASlowReaderHoldsUpTheProducer) {
   bench.run_all();
   // What is on its way between loops is bounded too.
   EXPECT_LT(written->text.size(), std::size_t{200} << 10U);
-  EXPECT_EQ(producer.rooms, 0);
+  EXPECT_EQ(producer.writable_calls, 0);
   written->credit = 1U << 30U;
   subscription->resume();
   bench.run_all();
   EXPECT_GE(written->text.size(), appended * 1000);
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
   stream->set_producer(nullptr);
   stream->finish();
   bench.run_all();

@@ -233,7 +233,7 @@ TEST_F(TaskExtensionTest, WhoListensHearsOfItsTasks) {
                                  R"("io.modelcontextprotocol/subscriptionId":1},"taskId":")" +
                                  id + R"(","status":"working")"));
   written.clear();
-  caller.channel().room = false;
+  caller.channel().writable = false;
   bench.calls[0]->emit("progress");
   ask_for_name();
   bench.calls[0]->ask({{"n", "elicitation/create", {{"message", "?"}}}},

@@ -43,10 +43,10 @@ class ResultWaiter final : public TaskObserver,
 
   void on_task_message(const std::string& message) override {
     // A client that does not keep up misses some of them.
-    if (self_ != nullptr && room_) room_ = call_->send(message);
+    if (self_ != nullptr && writable_) writable_ = call_->send(message);
   }
 
-  void on_room() override { room_ = true; }
+  void on_writable() override { writable_ = true; }
   void on_cancel() override {
     const std::shared_ptr<ResultWaiter> keep = std::move(self_);
     // Somebody else may ask, now or later.
@@ -73,7 +73,7 @@ class ResultWaiter final : public TaskObserver,
   std::shared_ptr<const TaskQuestion> question_;  // what the client is being asked
   PendingRequest::Withdraw withdraw_;             // takes it back
   std::shared_ptr<ResultWaiter> self_;
-  bool room_ = true;
+  bool writable_ = true;
 };
 
 }  // namespace

@@ -45,8 +45,8 @@ Error tasks_extension_missing() {
       R"({"requiredCapabilities":{"extensions":{")" + std::string(kTasksExtension) + R"(":{}}}})"};
 }
 
-TaskService::TaskService(RefPtr<LoopOffer> offer, Calls& calls, TaskStore& tasks)
-    : offer_(std::move(offer)), calls_(&calls), streams_(&calls.streams()), tasks_(&tasks) {}
+TaskService::TaskService(RefPtr<LoopCatalog> catalog, Calls& calls, TaskStore& tasks)
+    : catalog_(std::move(catalog)), calls_(&calls), streams_(&calls.streams()), tasks_(&tasks) {}
 
 Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
                                    const RequestContext& context,
@@ -54,7 +54,7 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
   const bool needed = tool.task_support == TaskSupport::required;
   const bool possible = tool.task_support != TaskSupport::forbidden;
   const TaskPlan directly;
-  if (!offer_->has_tasks()) return directly;
+  if (!catalog_->has_tasks()) return directly;
   switch (context.revision->tasks) {
     case TaskModel::none:
       break;
@@ -73,7 +73,7 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
         if (needed) return std::unexpected(tasks_extension_missing());
         return directly;
       }
-      if (!needed && !tasks_->has_room(principal)) return directly;
+      if (!needed && !tasks_->has_capacity(principal)) return directly;
       return TaskPlan{.when = tool.asks_first ? TaskPlan::When::later : TaskPlan::When::now};
   }
   if (!needed) return directly;
@@ -107,10 +107,10 @@ std::shared_ptr<PendingRequest> TaskService::request_of(Origin origin,
   return calls_->open_task({.id = std::string(TaskRecord::kRequestId),
                             .context = std::move(origin.context),
                             .tool = origin.tool,
-                            .place = CallPlace(std::move(origin.principal)),
+                            .permit = CallPermit(std::move(origin.principal)),
                             .memory = std::move(origin.memory),
                             .task = task},
-                           origin.offer);
+                           origin.catalog);
 }
 
 Result<std::shared_ptr<TaskRecord>> TaskService::begin(Origin origin,
@@ -130,7 +130,7 @@ void TaskService::append_created(std::string& out, const RequestId& id,
                                  const TaskRecord& task) const {
   std::string members;
   task.append_state(members);
-  offer_->results().append_created_task(out, id, task.revision(), members, task.meta());
+  catalog_->results().append_created_task(out, id, task.revision(), members, task.meta());
 }
 
 void TaskService::let_begin(PendingRequest& call) {
@@ -138,7 +138,7 @@ void TaskService::let_begin(PendingRequest& call) {
     Origin origin{.context = copy_of(asking->context()),
                   .session = nullptr,
                   .principal = asking->principal(),
-                  .offer = asking->offer(),
+                  .catalog = asking->catalog(),
                   .tool = asking->tool()};
     const Result<std::shared_ptr<TaskRecord>> task = create(origin, {});
     if (!task) return std::unexpected(task.error());
@@ -154,7 +154,7 @@ void TaskService::let_begin(PendingRequest& call) {
 bool TaskService::serves(std::string_view method, const Revision& revision,
                          const Caller& caller) const {
   const auto* const found = std::ranges::find(kTaskMethods, method, &TaskMethod::name);
-  if (found == kTaskMethods.end() || !offer_->has_tasks()) return false;
+  if (found == kTaskMethods.end() || !catalog_->has_tasks()) return false;
   if (method == "tasks/list" && !caller.principal().isolated) return false;
   return (revision.tasks == TaskModel::requested && found->requested) ||
          (revision.tasks == TaskModel::extension && found->extension);
@@ -201,7 +201,7 @@ Result<bool> TaskService::handle(const Message& message, RequestContext context,
     }
   }
   if (!members) return std::unexpected(members.error());
-  offer_->results().append(out, message.id, revision, *members);
+  catalog_->results().append(out, message.id, revision, *members);
   return true;
 }
 
@@ -212,13 +212,14 @@ Result<std::string> TaskService::list(const json::object& params, const std::str
   const std::string purpose = std::string(kCursorPurpose) + principal;
   std::uint64_t after = 0;
   if (*cursor) {
-    const std::optional<std::string> position = offer_->results().sealer().open(**cursor, purpose);
+    const std::optional<std::string> position =
+        catalog_->results().sealer().open(**cursor, purpose);
     if (!position) {
       return fail(kInvalidParams, "Invalid params: cursor is not one that this list has given");
     }
     std::from_chars(position->data(), position->data() + position->size(), after);
   }
-  const auto page_size = std::clamp<std::size_t>(offer_->definition().page_size, 1, kMaxPage);
+  const auto page_size = std::clamp<std::size_t>(catalog_->definition().page_size, 1, kMaxPage);
   std::vector<std::shared_ptr<TaskRecord>> tasks =
       tasks_->list(principal, revision, after, page_size + 1);
   const bool more = tasks.size() > page_size;
@@ -234,7 +235,7 @@ Result<std::string> TaskService::list(const json::object& params, const std::str
   if (more) {
     out.append(R"(,"nextCursor":)");
     append_json_string(
-        out, offer_->results().sealer().seal(std::to_string(tasks.back()->number()), purpose));
+        out, catalog_->results().sealer().seal(std::to_string(tasks.back()->number()), purpose));
   }
   return out;
 }
@@ -260,7 +261,7 @@ Result<bool> TaskService::result(const Message& message, RequestContext context,
   }
   const Result<std::shared_ptr<PendingRequest>> call =
       calls_->open({.id = message.id, .context = std::move(context), .session = std::move(session)},
-                   caller, offer_);
+                   caller, catalog_);
   if (!call) return std::unexpected(call.error());
   if (Result<void> waits = await_task_result(*call, task); !waits) (*call)->fail(waits.error());
   return false;

@@ -39,10 +39,10 @@ struct TaskPlan {
 /// (2025-11-25, Tasks; SEP-2663). Belongs to its loop.
 class TaskService {
  public:
-  TaskService(RefPtr<LoopOffer> offer, Calls& calls, TaskStore& tasks);
+  TaskService(RefPtr<LoopCatalog> catalog, Calls& calls, TaskStore& tasks);
 
   /// Calls that come from now on are of `offer`.
-  void take(RefPtr<LoopOffer> offer) { offer_ = std::move(offer); }
+  void take(RefPtr<LoopCatalog> catalog) { catalog_ = std::move(catalog); }
 
   /// What becomes of a call of `tool` with `params`. One that needs no task is no task while
   /// `principal` has as many as it may. Errors: -32601 for a tool that must or must
@@ -63,7 +63,7 @@ class TaskService {
     RequestContext context;
     std::shared_ptr<Session> session;  // or null
     Principal principal;
-    RefPtr<LoopOffer> offer = {};
+    RefPtr<LoopCatalog> catalog = {};
     const CompiledTool* tool = nullptr;  // of the offer, or null
     MemoryHold memory = MemoryHold();    // of what is kept of the request
   };
@@ -107,7 +107,7 @@ class TaskService {
   std::shared_ptr<PendingRequest> request_of(Origin origin,
                                              const std::shared_ptr<TaskRecord>& task);
 
-  RefPtr<LoopOffer> offer_;
+  RefPtr<LoopCatalog> catalog_;
   Calls* calls_;
   StreamService* streams_;
   TaskStore* tasks_;

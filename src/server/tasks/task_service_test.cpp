@@ -245,21 +245,21 @@ TEST_F(TaskServiceTest, ATaskWaitsUntilWhatItSaysHasGone) {
   const std::string text(40'000, 'x');
   EXPECT_TRUE(call->emit(text));
   EXPECT_FALSE(call->emit(text));
-  EXPECT_EQ(producer.rooms, 0);
+  EXPECT_EQ(producer.writable_calls, 0);
   bench.run_all();
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
   EXPECT_EQ(told.size(), 2U);
   // One that does not wait is not heard until it does.
   for (int i = 0; i < 100; ++i) call->emit(text);
   bench.run_all();
-  EXPECT_EQ(producer.rooms, 2);
+  EXPECT_EQ(producer.writable_calls, 2);
   EXPECT_EQ(told.size(), 9U);
   EXPECT_TRUE(call->emit("heard"));
   // However long a message is, it is heard if there was room.
   EXPECT_FALSE(call->emit(std::string(1'000'000, 'x')));
   bench.run_all();
   EXPECT_EQ(told.size(), 11U);
-  EXPECT_EQ(producer.rooms, 3);
+  EXPECT_EQ(producer.writable_calls, 3);
   call->set_producer(nullptr);
   call->complete({.text = "done"});
   bench.run_all();
@@ -302,7 +302,7 @@ TEST_F(TaskServiceTest, AQuestionIsAskedAgainWhenItsReaderHasGone) {
   ask_for_name();
   EXPECT_THAT(caller.channels[0]->written, HasSubstr("elicitation/create"));
   EXPECT_EQ(caller.channels[1]->written, "");
-  caller.channels[0]->close(Departure::cancelled);
+  caller.channels[0]->close(DisconnectReason::cancelled);
   bench.run_all();
   EXPECT_THAT(caller.channels[1]->written, HasSubstr("elicitation/create"));
   bench.send(R"({"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}})", caller);
@@ -582,7 +582,7 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   ServerBench bench(2);
   bench.definition.tools[1].task_support = TaskSupport::optional;
   bench.serve();
-  Dispatcher elsewhere(bench.offer, *bench.services[1], bench.quota, *bench.changes, *bench.tasks,
+  Dispatcher elsewhere(bench.catalog, *bench.services[1], bench.quota, *bench.changes, *bench.tasks,
                        bench.long_messages, bench.checks);
   RecordingCaller caller;
   const auto ask_elsewhere = [&](std::string_view method, const std::string& params) {

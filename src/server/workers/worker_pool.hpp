@@ -52,7 +52,7 @@ class WorkerPool {
   struct Client {
     std::map<JobId, Waiting> waiting;
     std::size_t running = 0;
-    RankPlace rank;  // by those that wait
+    RankKey rank;  // by those that wait
   };
   using Clients = std::map<std::string, Client, std::less<>>;
 

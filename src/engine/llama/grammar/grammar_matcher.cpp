@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-using PlaceKind = Grammar::Element::Kind;
+using MatchedKind = Grammar::Element::Kind;
 
 std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint64_t>(a) << 32U | b;
@@ -19,7 +19,7 @@ GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar, const Mat
   forget_all();
   ++closure_;
   for (const std::uint32_t first : grammar_->alternatives(grammar_->root())) {
-    reach(place(first, 0));
+    reach(position(first, 0));
   }
   start_ = close();
 }
@@ -30,12 +30,12 @@ GrammarMatcher::State GrammarMatcher::next(State from, char32_t c) {
   const auto [way, added] = ways_.try_emplace(key, kNowhere);
   if (!added) return way->second;
   ++closure_;
-  const Places& places = *sets_[from];
-  work_ += places.size();
-  for (const std::uint32_t at : places) {
-    const Place here = places_[at];
+  const Positions& positions = *sets_[from];
+  work_ += positions.size();
+  for (const std::uint32_t at : positions) {
+    const Position here = positions_[at];
     if (at == 0 || !grammar_->takes(here.element, c, c)) continue;
-    reach(place(here.element + 1, here.parent));
+    reach(position(here.element + 1, here.parent));
   }
   const State to = close();
   ways_[key] = to;
@@ -43,13 +43,13 @@ GrammarMatcher::State GrammarMatcher::next(State from, char32_t c) {
 }
 
 bool GrammarMatcher::may_end(State state) const {
-  const Places& places = *sets_[state];
-  return !places.empty() && places.front() == 0;
+  const Positions& positions = *sets_[state];
+  return !positions.empty() && positions.front() == 0;
 }
 
 bool GrammarMatcher::may_follow(State state, char32_t low, char32_t high) const {
   return std::ranges::any_of(*sets_[state], [&](std::uint32_t at) {
-    return at != 0 && grammar_->takes(places_[at].element, low, high);
+    return at != 0 && grammar_->takes(positions_[at].element, low, high);
   });
 }
 
@@ -57,8 +57,8 @@ GrammarMatcher::State GrammarMatcher::begin_token(State state) {
   work_ = 0;
   if (state == kNowhere || kept() <= limits_.kept) return state;
   // What `state` needs, with new numbers: a parent always has a smaller one than its child.
-  const std::vector<Place> old = std::move(places_);
-  const Places members = *sets_[state];
+  const std::vector<Position> old = std::move(positions_);
+  const Positions members = *sets_[state];
   std::vector<bool> needed(old.size());
   for (std::uint32_t at : members) {
     for (; at != 0 && !needed[at]; at = old[at].parent) needed[at] = true;
@@ -66,38 +66,38 @@ GrammarMatcher::State GrammarMatcher::begin_token(State state) {
   forget_all();
   std::vector<std::uint32_t> renamed(old.size());
   for (std::uint32_t at = 1; at < old.size(); ++at) {
-    if (needed[at]) renamed[at] = place(old[at].element, renamed[old[at].parent]);
+    if (needed[at]) renamed[at] = position(old[at].element, renamed[old[at].parent]);
   }
-  Places places;
-  for (const std::uint32_t at : members) places.push_back(renamed[at]);
-  return state_of(std::move(places));
+  Positions positions;
+  for (const std::uint32_t at : members) positions.push_back(renamed[at]);
+  return state_of(std::move(positions));
 }
 
-std::uint32_t GrammarMatcher::place(std::uint32_t element, std::uint32_t parent) {
-  const auto [at, added] =
-      numbers_.try_emplace(pair_key(element, parent), static_cast<std::uint32_t>(places_.size()));
+std::uint32_t GrammarMatcher::position(std::uint32_t element, std::uint32_t parent) {
+  const auto [at, added] = numbers_.try_emplace(pair_key(element, parent),
+                                                static_cast<std::uint32_t>(positions_.size()));
   if (added) {
-    places_.push_back({.element = element, .parent = parent});
+    positions_.push_back({.element = element, .parent = parent});
     reached_.push_back(0);
   }
   return at->second;
 }
 
-void GrammarMatcher::reach(std::uint32_t place) {
-  if (reached_[place] == closure_) return;
-  reached_[place] = closure_;
-  todo_.push_back(place);
+void GrammarMatcher::reach(std::uint32_t position) {
+  if (reached_[position] == closure_) return;
+  reached_[position] = closure_;
+  todo_.push_back(position);
 }
 
 /// The state of all places where a character is taken, or the text may end, that can be reached
 /// from those to do. What stands last in its sequence returns where that does, so that neither a
 /// repetition nor a rule that begins with itself and ends there goes deeper.
 GrammarMatcher::State GrammarMatcher::close() {
-  Places found;
+  Positions found;
   while (!todo_.empty()) {
     const std::uint32_t at = todo_.back();
     todo_.pop_back();
-    if (++work_ > limits_.work || found.size() > limits_.places) exhausted_ = true;
+    if (++work_ > limits_.work || found.size() > limits_.positions) exhausted_ = true;
     if (exhausted_) {
       todo_.clear();
       return kNowhere;
@@ -106,18 +106,18 @@ GrammarMatcher::State GrammarMatcher::close() {
       found.push_back(0);
       continue;
     }
-    const Place here = places_[at];
+    const Position here = positions_[at];
     const Grammar::Element& element = grammar_->element(here.element);
-    if (element.kind == PlaceKind::end) {
+    if (element.kind == MatchedKind::end) {
       reach(here.parent);
-    } else if (element.kind == PlaceKind::rule) {
+    } else if (element.kind == MatchedKind::rule) {
       const std::uint32_t behind = here.element + 1;
-      const std::uint32_t parent = grammar_->element(behind).kind == PlaceKind::end
+      const std::uint32_t parent = grammar_->element(behind).kind == MatchedKind::end
                                        ? here.parent
-                                       : place(behind, here.parent);
+                                       : position(behind, here.parent);
       for (const std::uint32_t first : grammar_->alternatives(element.value)) {
         ++work_;
-        reach(place(first, parent));
+        reach(position(first, parent));
       }
     } else {
       found.push_back(at);
@@ -126,11 +126,12 @@ GrammarMatcher::State GrammarMatcher::close() {
   return state_of(std::move(found));
 }
 
-GrammarMatcher::State GrammarMatcher::state_of(Places places) {
-  if (places.empty()) return kNowhere;
-  std::ranges::sort(places);
-  const std::size_t size = places.size();
-  const auto [at, added] = states_.try_emplace(std::move(places), static_cast<State>(sets_.size()));
+GrammarMatcher::State GrammarMatcher::state_of(Positions positions) {
+  if (positions.empty()) return kNowhere;
+  std::ranges::sort(positions);
+  const std::size_t size = positions.size();
+  const auto [at, added] =
+      states_.try_emplace(std::move(positions), static_cast<State>(sets_.size()));
   if (added) {
     sets_.push_back(&at->first);
     members_ += size;
@@ -139,8 +140,8 @@ GrammarMatcher::State GrammarMatcher::state_of(Places places) {
 }
 
 void GrammarMatcher::forget_all() {
-  static const Places kNone;
-  places_.assign(1, Place{});
+  static const Positions kNone;
+  positions_.assign(1, Position{});
   reached_.assign(1, 0);
   numbers_.clear();
   states_.clear();
@@ -151,7 +152,7 @@ void GrammarMatcher::forget_all() {
 }
 
 std::size_t GrammarMatcher::kept() const {
-  return places_.size() + members_ + ways_.size();
+  return positions_.size() + members_ + ways_.size();
 }
 
 }  // namespace sluice

@@ -13,9 +13,9 @@ namespace sluice {
 
 /// What following a grammar may cost. Work is counted in steps of some tens of nanoseconds.
 struct MatcherLimits {
-  std::size_t work = 200'000;   // for one token of the model
-  std::size_t places = 20'000;  // at which the text may be in the grammar at once
-  std::size_t kept = 50'000;    // entries of the memory between two tokens
+  std::size_t work = 200'000;      // for one token of the model
+  std::size_t positions = 20'000;  // at which the text may be in the grammar at once
+  std::size_t kept = 50'000;       // entries of the memory between two tokens
 };
 
 /// Follows a text through a grammar, one code point after the other. A state is the set of all
@@ -47,27 +47,27 @@ class GrammarMatcher {
   State begin_token(State state);
 
  private:
-  /// An element, and the place to return to behind its sequence. Place 0 is the end of the root.
-  struct Place {
+  /// An element, and the place to return to behind its sequence. Position 0 is the end of the root.
+  struct Position {
     std::uint32_t element = 0;
     std::uint32_t parent = 0;
   };
-  using Places = std::vector<std::uint32_t>;  // sorted
+  using Positions = std::vector<std::uint32_t>;  // sorted
 
-  std::uint32_t place(std::uint32_t element, std::uint32_t parent);
-  void reach(std::uint32_t place);
+  std::uint32_t position(std::uint32_t element, std::uint32_t parent);
+  void reach(std::uint32_t position);
   State close();
-  State state_of(Places places);
+  State state_of(Positions positions);
   void forget_all();
   [[nodiscard]] std::size_t kept() const;
 
   const std::shared_ptr<const Grammar> grammar_;
   const MatcherLimits limits_;
-  std::vector<Place> places_;
+  std::vector<Position> positions_;
   std::vector<std::uint32_t> reached_;  // by place: the closure that has seen it last
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // of places
-  std::map<Places, State> states_;
-  std::vector<const Places*> sets_;  // by state
+  std::map<Positions, State> states_;
+  std::vector<const Positions*> sets_;  // by state
   std::unordered_map<std::uint64_t, State> ways_;
   std::size_t members_ = 0;  // of all sets
   std::vector<std::uint32_t> todo_;

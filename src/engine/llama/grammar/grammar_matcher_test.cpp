@@ -112,7 +112,7 @@ TEST(GrammarMatcher, ForgetsWhatItNoLongerNeeds) {
   for (std::size_t i = 0; i < 2000; ++i)
     text += "{\"a\":[" + std::string(i % 7, '[') + std::string(i % 7, ']') + "]},";
   text += "1]";
-  EXPECT_TRUE(accepts(kJson, text, {.work = 1000, .places = 100, .kept = 300}));
+  EXPECT_TRUE(accepts(kJson, text, {.work = 1000, .positions = 100, .kept = 300}));
 }
 
 }  // namespace

@@ -19,15 +19,15 @@ namespace sluice {
 template <class T>
 class AdmissionQueue {
  public:
-  struct Place {
+  struct Position {
     std::string client = {};
     int priority = 0;
     std::uint64_t arrival = 0;  // unique
   };
 
-  void push(const Place& place, T item) {
-    const auto [lane, added] = lanes_.try_emplace(place.client, Lane{.turn = now_, .items = {}});
-    lane->second.items.emplace(order_of(place), std::move(item));
+  void push(const Position& position, T item) {
+    const auto [lane, added] = lanes_.try_emplace(position.client, Lane{.turn = now_, .items = {}});
+    lane->second.items.emplace(order_of(position), std::move(item));
     ++size_;
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -95,7 +95,7 @@ class AdmissionQueue {
     Items items;
   };
 
-  static Order order_of(const Place& place) { return {-place.priority, place.arrival}; }
+  static Order order_of(const Position& position) { return {-position.priority, position.arrival}; }
   /// Lanes are served in this order.
   static std::pair<std::uint64_t, std::uint64_t> head(
       const std::pair<const std::string, Lane>& lane) {

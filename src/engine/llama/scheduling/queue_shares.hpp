@@ -19,13 +19,13 @@ namespace sluice {
 class QueueShares : public std::enable_shared_from_this<QueueShares> {
  public:
   /// Counts until it is destroyed.
-  class Place {
+  class Ticket {
    public:
-    Place(std::shared_ptr<QueueShares> shares, std::string client)
+    Ticket(std::shared_ptr<QueueShares> shares, std::string client)
         : shares_(std::move(shares)), client_(std::move(client)) {}
-    ~Place() { shares_->give_back(client_); }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    ~Ticket() { shares_->give_back(client_); }
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
 
    private:
     const std::shared_ptr<QueueShares> shares_;
@@ -37,7 +37,7 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
       : all_(all), least_(std::min(least, all - 1)) {}
 
   /// Errors: kBusy when all places are taken, or the share of `client`.
-  Result<std::unique_ptr<Place>> take(const std::string& client) {
+  Result<std::unique_ptr<Ticket>> take(const std::string& client) {
     const std::lock_guard lock(mutex_);
     if (taken_ >= all_) return fail(kBusy, "the model's queue is full; try again later");
     std::uint32_t& own = own_[client];
@@ -48,7 +48,7 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
     }
     ++own;
     ++taken_;
-    return std::make_unique<Place>(shared_from_this(), client);
+    return std::make_unique<Ticket>(shared_from_this(), client);
   }
 
  private:

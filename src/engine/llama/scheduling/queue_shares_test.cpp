@@ -7,9 +7,9 @@
 namespace sluice {
 namespace {
 
-using Places = std::vector<std::unique_ptr<QueueShares::Place>>;
+using Tickets = std::vector<std::unique_ptr<QueueShares::Ticket>>;
 
-std::size_t take_all(QueueShares& shares, const std::string& principal, Places& places) {
+std::size_t take_all(QueueShares& shares, const std::string& principal, Tickets& places) {
   std::size_t taken = 0;
   for (auto place = shares.take(principal); place; place = shares.take(principal)) {
     places.push_back(std::move(*place));
@@ -20,8 +20,8 @@ std::size_t take_all(QueueShares& shares, const std::string& principal, Places& 
 
 TEST(QueueShares, NobodyCanTakeAllPlaces) {
   const auto shares = std::make_shared<QueueShares>(256, 4);
-  Places first;
-  Places others;
+  Tickets first;
+  Tickets others;
   EXPECT_EQ(take_all(*shares, "first", first), 128U);
   EXPECT_EQ(take_all(*shares, "second", others), 64U);
   EXPECT_EQ(take_all(*shares, "third", others), 32U);
@@ -32,7 +32,7 @@ TEST(QueueShares, NobodyCanTakeAllPlaces) {
 TEST(QueueShares, TheLeastLeavesAPlaceForAnother) {
   for (const std::uint32_t all : {2U, 5U}) {
     const auto shares = std::make_shared<QueueShares>(all, all);
-    Places places;
+    Tickets places;
     EXPECT_EQ(take_all(*shares, "a", places), all - 1);
     EXPECT_EQ(take_all(*shares, "b", places), 1U);
   }
@@ -40,7 +40,7 @@ TEST(QueueShares, TheLeastLeavesAPlaceForAnother) {
 
 TEST(QueueShares, TheLeastIsForEverybodyUntilAllIsTaken) {
   const auto shares = std::make_shared<QueueShares>(10, 4);
-  Places places;
+  Tickets places;
   EXPECT_EQ(take_all(*shares, "a", places), 5U);
   EXPECT_EQ(take_all(*shares, "b", places), 4U);
   const auto refused = shares->take("b");

@@ -67,11 +67,11 @@ class EndpointTest : public ServerTest {
       results = std::make_unique<ResultWriter>(definition);
       const std::vector<StreamShard> shards{{.executor = &loop, .streams = &manager}};
       sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
-      changes = std::make_unique<Changes>(*sessions, shards);
+      changes = std::make_unique<ChangeNotifier>(*sessions, shards);
       tasks = std::make_unique<TaskStore>(TaskLimits{}, loop.clock(), *changes);
-      const RefPtr offer(new LoopOffer(Offer::make(definition).value(), *results));
-      service =
-          std::make_unique<Service>(offer, *policy, *sessions, quota, *changes, *tasks, shards, 0);
+      const RefPtr catalog(new LoopCatalog(Catalog::make(definition).value(), *results));
+      service = std::make_unique<Service>(catalog, *policy, *sessions, quota, *changes, *tasks,
+                                          shards, 0);
       HttpEndpoint::Options endpoint_options;
       endpoint_options.metrics = [] { return std::string("a_metric 1\n"); };
       endpoint_options.sse_sessions = std::make_shared<SseSessions>(*sessions);
@@ -157,7 +157,7 @@ class EndpointTest : public ServerTest {
   AccessPolicy::Options access;
   SessionLimits session_limits;
   std::unique_ptr<SessionRegistry> sessions;
-  std::unique_ptr<Changes> changes;
+  std::unique_ptr<ChangeNotifier> changes;
   std::unique_ptr<TaskStore> tasks;
   std::string not_ready;
   std::unique_ptr<AccessPolicy> policy;

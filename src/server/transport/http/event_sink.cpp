@@ -46,15 +46,15 @@ void EventSink::open(std::unique_ptr<Subscription> subscription, std::shared_ptr
 }
 
 bool EventSink::write(std::string_view block) {
-  const bool room = exchange_->write(block);
+  const bool writable = exchange_->write(block);
   exchange_->flush();
-  return room;
+  return writable;
 }
 
 bool EventSink::write(const Bytes& block) {
-  const bool room = exchange_->write(ChunkBlock::from_framed(block));
+  const bool writable = exchange_->write(ChunkBlock::from_framed(block));
   exchange_->flush();
-  return room;
+  return writable;
 }
 
 void EventSink::finish() {

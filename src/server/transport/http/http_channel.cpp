@@ -20,7 +20,7 @@ Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& sessi
 }
 
 void HttpChannel::cancel() {
-  if (CloseTask task = std::exchange(close_task_, {})) task(Departure::cancelled);
+  if (CloseTask task = std::exchange(close_task_, {})) task(DisconnectReason::cancelled);
   exchange_->on_close({});
   start();
   exchange_->finish();
@@ -59,9 +59,9 @@ void HttpChannel::start() {
 
 bool HttpChannel::write(std::string_view block) {
   start();
-  const bool room = exchange_->write(block);
+  const bool writable = exchange_->write(block);
   exchange_->flush();
-  return room;
+  return writable;
 }
 
 void HttpChannel::finish() {
@@ -93,7 +93,7 @@ void HttpChannel::on_close(CloseTask task) {
   exchange_->on_close([self = shared_from_this()] {
     // Whoever goes on without this channel may be cancelled under the same id.
     self->leave_session();
-    if (CloseTask closed = std::exchange(self->close_task_, {})) closed(Departure::gone);
+    if (CloseTask closed = std::exchange(self->close_task_, {})) closed(DisconnectReason::gone);
   });
 }
 

@@ -29,10 +29,11 @@ Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
 }
 
 /// The caller of one POST for later.
-class KeptHttpCaller final : public Caller, public std::enable_shared_from_this<KeptHttpCaller> {
+class RetainedHttpCaller final : public Caller,
+                                 public std::enable_shared_from_this<RetainedHttpCaller> {
  public:
-  KeptHttpCaller(const HttpRequest& request, const Service& service, Principal principal,
-                 std::shared_ptr<HttpChannel> channel)
+  RetainedHttpCaller(const HttpRequest& request, const Service& service, Principal principal,
+                     std::shared_ptr<HttpChannel> channel)
       : head_(request),
         service_(&service),
         principal_(std::move(principal)),
@@ -52,10 +53,10 @@ class KeptHttpCaller final : public Caller, public std::enable_shared_from_this<
     if (*begun != nullptr) channel_->set_session_id((*begun)->id());
     return {};
   }
-  KeptCaller keep() override { return {shared_from_this(), &headers_}; }
+  RetainedCaller keep() override { return {shared_from_this(), &headers_}; }
 
  private:
-  KeptHead head_;
+  RequestHeadCopy head_;
   RequestFields fields_{head_.get()};
   MirroredHeaders headers_ = mirrored_headers(head_.get(), fields_);
   const Service* service_;
@@ -107,8 +108,8 @@ class HttpCaller final : public Caller {
     return {};
   }
 
-  KeptCaller keep() override {
-    auto kept = std::make_shared<KeptHttpCaller>(*request_, *service_, principal(), channel_);
+  RetainedCaller keep() override {
+    auto kept = std::make_shared<RetainedHttpCaller>(*request_, *service_, principal(), channel_);
     const MirroredHeaders* const headers = &kept->headers();
     return {std::move(kept), headers};
   }

@@ -28,7 +28,7 @@ MirroredHeaders mirrored_headers(const HttpRequest& request, const RequestFields
   return headers;
 }
 
-KeptHead::KeptHead(const HttpRequest& request) {
+RequestHeadCopy::RequestHeadCopy(const HttpRequest& request) {
   std::size_t size = 0;
   for (const HeaderField& field : request.headers) size += field.name.size() + field.value.size();
   text_.reserve(size);

@@ -23,12 +23,12 @@ class RequestFields final : public HeaderSource {
 MirroredHeaders mirrored_headers(const HttpRequest& request, const RequestFields& all);
 
 /// A request's header fields for longer than the request is there. Of the rest it has nothing.
-class KeptHead {
+class RequestHeadCopy {
  public:
-  explicit KeptHead(const HttpRequest& request);
-  KeptHead(const KeptHead&) = delete;
-  KeptHead& operator=(const KeptHead&) = delete;
-  ~KeptHead() = default;
+  explicit RequestHeadCopy(const HttpRequest& request);
+  RequestHeadCopy(const RequestHeadCopy&) = delete;
+  RequestHeadCopy& operator=(const RequestHeadCopy&) = delete;
+  ~RequestHeadCopy() = default;
 
   [[nodiscard]] const HttpRequest& get() const { return head_; }
 

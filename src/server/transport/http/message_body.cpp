@@ -60,7 +60,7 @@ void MessageBody::go_on() {
 bool MessageBody::handle_lines() {
   waiting_ = false;
   for (std::size_t taken = 0; exchange_->is_open(); ++taken) {
-    if (long_ != nullptr || reply_->open_channels() >= kMaxOpen || !reply_->has_room()) {
+    if (long_ != nullptr || reply_->open_channels() >= kMaxOpen || !reply_->has_capacity()) {
       waiting_ = true;
       return false;
     }
@@ -121,7 +121,7 @@ Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId&
   return reply_->open(id, session_);
 }
 
-KeptCaller MessageBody::keep() {
+RetainedCaller MessageBody::keep() {
   return {std::shared_ptr<Caller>(shared_from_this(), this), &headers_};
 }
 

@@ -47,7 +47,7 @@ class MessageBody final : public BodyHandler,
   Result<std::shared_ptr<Session>> session() override;
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override;
-  KeptCaller keep() override;
+  RetainedCaller keep() override;
 
   /// Handles the lines that are there. False: what is unanswered has to be answered, or read,
   /// first.
@@ -62,7 +62,7 @@ class MessageBody final : public BodyHandler,
   Principal principal_;
   HttpChannel::Format format_;
   std::size_t max_line_;
-  KeptHead head_;
+  RequestHeadCopy head_;
   RequestFields fields_{head_.get()};
   MirroredHeaders headers_;
   std::shared_ptr<Session> session_;  // of the message that is handled

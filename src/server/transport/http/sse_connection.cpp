@@ -57,9 +57,9 @@ void SseConnection::flush() {
 
 bool SseConnection::push_framed(std::string_view messages) {
   const std::shared_ptr<SseConnection> keep = shared_from_this();
-  const bool room = exchange_->write(messages);
+  const bool writable = exchange_->write(messages);
   exchange_->flush();
-  return room;
+  return writable;
 }
 
 void SseConnection::close() {

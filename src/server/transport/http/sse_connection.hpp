@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "net/http/http_exchange.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 #include "server/transport/http/sse_sessions.hpp"
 #include "server/transport/message/message_connection.hpp"
 

@@ -31,7 +31,7 @@ class SseSessions {
   };
 
   /// A session's entry; leaving the scope removes it.
-  class Entry final : private SessionRegistry::Place {
+  class Entry final : private SessionRegistry::Reservation {
    public:
     Entry(SseSessions& sessions, std::string id, std::string principal, Route route)
         : sessions_(&sessions),

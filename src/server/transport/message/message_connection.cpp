@@ -9,7 +9,7 @@
 #include "protocol/chunk_json.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/dispatch/batch.hpp"
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -82,7 +82,7 @@ class MessageConnection::Channel final : public ReplyChannel {
   [[nodiscard]] bool can_stream() const override { return true; }
   void on_close(CloseTask task) override { close_task_ = std::move(task); }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
-  void when_room(Executor::Task answer) override {
+  void when_writable(Executor::Task answer) override {
     if (connection_ == nullptr) return;
     long_answer_ = std::move(answer);
     connection_->add_long_answer(*this);
@@ -95,11 +95,11 @@ class MessageConnection::Channel final : public ReplyChannel {
   }
 
   /// The caller went away or cancelled. One that has cancelled still hears what goes with that.
-  void close(Departure departure) {
+  void close(DisconnectReason reason) {
     if (connection_ != nullptr) connection_->remove_long_answer(*this);
     const Executor::Task unmade = std::exchange(long_answer_, {});
-    if (departure == Departure::gone) connection_ = nullptr;
-    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
+    if (reason == DisconnectReason::gone) connection_ = nullptr;
+    if (CloseTask task = std::exchange(close_task_, {})) task(reason);
     connection_ = nullptr;
   }
   void drain() {
@@ -348,7 +348,7 @@ void MessageConnection::on_close() {
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
   for (const auto& [id, weak] : pending) {
-    if (const auto channel = weak.lock()) channel->close(Departure::gone);
+    if (const auto channel = weak.lock()) channel->close(DisconnectReason::gone);
   }
 }
 
@@ -481,9 +481,9 @@ bool MessageConnection::push(std::string_view messages) {
 }
 
 bool MessageConnection::push(const Bytes& messages) {
-  const bool room = send_framed(messages);
+  const bool writable = send_framed(messages);
   if (output_ != nullptr && subscriptions_.size() == 1) output_->flush();
-  return room;
+  return writable;
 }
 
 /// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
@@ -652,7 +652,7 @@ void MessageConnection::cancel_request(const Message& message) {
   }
   const std::shared_ptr<Channel> channel = found->second.lock();
   forget(*id);
-  if (channel != nullptr) channel->close(Departure::cancelled);
+  if (channel != nullptr) channel->close(DisconnectReason::cancelled);
 }
 
 }  // namespace sluice

@@ -80,12 +80,12 @@ class MessageConnection final : public Caller,
   [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
-  [[nodiscard]] bool has_room() const override { return !blocked_; }
+  [[nodiscard]] bool has_capacity() const override { return !blocked_; }
   Result<void> begin_session(const Revision& revision,
                              const ClientCapabilities& capabilities) override;
   bool serve(const Message& message, Caller& asker, std::string& out) override;
   void add_listener(std::weak_ptr<ChangeListener> listener) override;
-  KeptCaller keep() override { return {shared_from_this(), nullptr}; }
+  RetainedCaller keep() override { return {shared_from_this(), nullptr}; }
 
  private:
   class Agreement;

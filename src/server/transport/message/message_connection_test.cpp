@@ -17,13 +17,13 @@ struct RecordingOutput final : MessageOutput {
   bool send(std::string_view message) override { return send_framed(message); }
   bool send_framed(std::string_view block) override {
     messages.emplace_back(block);
-    return room;
+    return writable;
   }
   bool send_framed(const Bytes& block) override { return send_framed(block.view()); }
   void flush() override {}
   bool push_framed(std::string_view block) override { return send_framed(block); }
   std::vector<std::string> messages;
-  bool room = true;
+  bool writable = true;
 };
 
 class MessageConnectionTest : public testing::Test {
@@ -37,7 +37,7 @@ class MessageConnectionTest : public testing::Test {
 
   ServerBench bench;
   const AccessPolicy access{{}};
-  Service service{bench.offer,
+  Service service{bench.catalog,
                   access,
                   bench.sessions,
                   bench.quota,
@@ -72,7 +72,7 @@ TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileCallsAreUnderWay) {
     co_await request.next();
   });
   bench.serve();
-  service.dispatcher.take(bench.offer);
+  service.dispatcher.take(bench.catalog);
   const auto begin = [&] {
     say(initialize);
     bench.executors[0].advance(std::chrono::seconds(1));
@@ -141,7 +141,7 @@ TEST_F(MessageConnectionTest, PollsWaitForRoom) {
   };
   TurnWork& work = bench.managers[0]->work();
   work.worked(TurnWork::kTurn);
-  output.room = false;
+  output.writable = false;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(say(poll(i)));
   EXPECT_EQ(service.streams.waiting_answers(), 3U);
   bench.run_all();
@@ -156,7 +156,7 @@ TEST_F(MessageConnectionTest, PollsWaitForRoom) {
 
   // One that is cancelled leaves its place to the next.
   say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})");
-  output.room = true;
+  output.writable = true;
   connection->on_drain();
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 3U);
@@ -176,7 +176,7 @@ TEST_F(MessageConnectionTest, PollsThatWaitForChunksAreAnsweredAsThereIsRoom) {
     bench.run_all();
   }
   EXPECT_EQ(service.streams.waiting_answers(), kPolls);
-  output.room = false;
+  output.writable = false;
   stream->append(ChunkKind::text, std::string(200'000, 'x'));
   bench.run_all();
   EXPECT_EQ(output.messages.size(), 1U) << "the rest waits, and is not there yet";
@@ -185,7 +185,7 @@ TEST_F(MessageConnectionTest, PollsThatWaitForChunksAreAnsweredAsThereIsRoom) {
     bench.run_all();
     EXPECT_EQ(output.messages.size(), drains);
   }
-  output.room = true;
+  output.writable = true;
   connection->on_drain();
   bench.run_all();
   EXPECT_EQ(output.messages.size(), kPolls);
@@ -251,7 +251,7 @@ TEST_F(MessageConnectionTest, APollThatWaitsForChunksHoldsUpNoOther) {
 TEST_F(MessageConnectionTest, TheAnswerToABatchWaitsForRoom) {
   say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
       R"({"protocolVersion":"2025-03-26","capabilities":{}}})");
-  output.room = false;
+  output.writable = false;
   say(ping("2"));
   bench.managers[0]->work().worked(TurnWork::kTurn);
   EXPECT_FALSE(say("[" + ping("3") + "]"));
@@ -273,7 +273,7 @@ TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
     bench.run_all();
   };
   output.messages.clear();
-  output.room = false;
+  output.writable = false;
   tell("", "the last that fits");
   tell("", "missed");
   tell("task", "old");
@@ -306,7 +306,7 @@ TEST_F(MessageConnectionTest, MiddlewareStandsAroundWhatItServesItself) {
     heard.push_back(request.method() + " " + std::to_string(end.error.value_or(0)));
   });
   bench.serve();
-  service.dispatcher.take(bench.offer);
+  service.dispatcher.take(bench.catalog);
   for (const bool waiting : {false, true}) {
     waits = waiting;
     for (const bool refusing : {true, false}) {
@@ -347,7 +347,7 @@ TEST_F(MessageConnectionTest, WhatComesBehindAnInitializeWaitsForItsSession) {
     co_await request.next();
   });
   bench.serve();
-  service.dispatcher.take(bench.offer);
+  service.dispatcher.take(bench.catalog);
   static constexpr const char* kInitialize =
       R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
       R"({"protocolVersion":"2024-11-05","capabilities":{}}})";

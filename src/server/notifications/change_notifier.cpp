@@ -1,4 +1,4 @@
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -76,9 +76,9 @@ void append(ChunkStream& stream, const std::string& message) {
 }  // namespace
 
 /// Thread-safe.
-class Changes::Loop {
+class ChangeNotifier::Loop {
  public:
-  Loop(const Changes& all, StreamShard shard) : all_(&all), shard_(shard) {}
+  Loop(const ChangeNotifier& all, StreamShard shard) : all_(&all), shard_(shard) {}
 
   [[nodiscard]] bool runs_on(const Executor& loop) const { return shard_.executor == &loop; }
 
@@ -179,7 +179,7 @@ class Changes::Loop {
     return stream ? *stream : nullptr;
   }
 
-  const Changes* all_;
+  const ChangeNotifier* all_;
   StreamShard shard_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;
@@ -188,19 +188,19 @@ class Changes::Loop {
   bool is_posted_ = false;     // the task that tells the next of them
 };
 
-Changes::Changes(SessionRegistry& sessions, const std::vector<StreamShard>& shards)
+ChangeNotifier::ChangeNotifier(SessionRegistry& sessions, const std::vector<StreamShard>& shards)
     : sessions_(&sessions) {
   for (const StreamShard& shard : shards) loops_.push_back(std::make_unique<Loop>(*this, shard));
 }
 
-Changes::~Changes() = default;
+ChangeNotifier::~ChangeNotifier() = default;
 
-void Changes::add(Executor& loop, std::weak_ptr<ChangeListener> listener) {
+void ChangeNotifier::add(Executor& loop, std::weak_ptr<ChangeListener> listener) {
   const auto runs_there = [&](const auto& each) { return each->runs_on(loop); };
   (*std::ranges::find_if(loops_, runs_there))->add(std::move(listener));
 }
 
-void Changes::publish(const Change& change) {
+void ChangeNotifier::publish(const Change& change) {
   for (const auto& loop : loops_) loop->tell_listeners(change);
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
     if (!wants(*session, change)) continue;
@@ -208,15 +208,15 @@ void Changes::publish(const Change& change) {
   }
 }
 
-void Changes::send(const std::shared_ptr<Session>& session, const std::string& state_of,
-                   const std::shared_ptr<const std::string>& message) {
+void ChangeNotifier::send(const std::shared_ptr<Session>& session, const std::string& state_of,
+                          const std::shared_ptr<const std::string>& message) {
   if (session->send(state_of, message)) return;
   Loop* const loop = loop_of(*session);
   if (loop == nullptr) return;
   loop->with_stream_of(session, [message](ChunkStream& stream) { append(stream, *message); });
 }
 
-void Changes::close() {
+void ChangeNotifier::close() {
   for (const auto& loop : loops_) loop->close();
   for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
     Loop* const loop = loop_of(*session);
@@ -230,7 +230,7 @@ void Changes::close() {
   }
 }
 
-Changes::Loop* Changes::loop_of(const Session& session) const {
+ChangeNotifier::Loop* ChangeNotifier::loop_of(const Session& session) const {
   const std::optional<StreamId> id = session.standalone_stream();
   if (!id) return nullptr;
   return loops_[StreamManager::loop_of(*id, loops_.size())].get();

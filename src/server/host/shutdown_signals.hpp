@@ -9,13 +9,13 @@ namespace sluice {
 /// What ends a server: SIGINT, SIGTERM and SIGHUP, and the end of standard input. While one lives,
 /// the signals are blocked in the thread that made it and those that it starts; then that thread
 /// has them as before. SIGHUP is left alone where it is ignored, as under nohup.
-class Endings {
+class ShutdownSignals {
  public:
-  Endings();
+  ShutdownSignals();
   /// On the thread that made it.
-  ~Endings();
-  Endings(const Endings&) = delete;
-  Endings& operator=(const Endings&) = delete;
+  ~ShutdownSignals();
+  ShutdownSignals(const ShutdownSignals&) = delete;
+  ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
   /// Thread-safe.
   void input_ended() const;

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "net/lines/line_session.hpp"
+#include "net/lines/line_protocol.hpp"
 #include "server/dispatch/service.hpp"
 
 namespace sluice {
@@ -10,12 +10,12 @@ namespace sluice {
 /// The same JSON-RPC over lines, one message a line, and streams pushed as they grow: what stdio
 /// and Unix domain sockets carry (2026-07-28, stdio). The caller's principal is the system's user.
 /// Belongs to its loop.
-class LineEndpoint final : public LineService {
+class StdioEndpoint final : public LineService {
  public:
   /// `service` outlives the endpoint. `max_line`: as the sessions', for the error that names it.
-  LineEndpoint(Service& service, std::size_t max_line) : service_(&service), max_line_(max_line) {}
+  StdioEndpoint(Service& service, std::size_t max_line) : service_(&service), max_line_(max_line) {}
 
-  std::unique_ptr<LineHandler> open(LineSessionPtr session, uid_t user) override;
+  std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) override;
 
  private:
   Service* service_;

@@ -1,4 +1,4 @@
-#include "server/host/endings.hpp"
+#include "server/host/shutdown_signals.hpp"
 
 #include <csignal>
 #include <gtest/gtest.h>
@@ -14,41 +14,41 @@ bool is_blocked(int signal) {
   return sigismember(&now, signal) == 1;
 }
 
-TEST(Endings, AreSignalsWhichArriveAsBeforeAfterwards) {
+TEST(ShutdownSignals, AreSignalsWhichArriveAsBeforeAfterwards) {
   std::thread([] {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       ASSERT_FALSE(is_blocked(signal));
       {
-        const Endings endings;
+        const ShutdownSignals signals;
         EXPECT_TRUE(is_blocked(signal));
-        EXPECT_FALSE(endings.take_signal());
+        EXPECT_FALSE(signals.take_signal());
         pthread_kill(pthread_self(), signal);
-        endings.wait();
-        EXPECT_FALSE(endings.take_signal());
+        signals.wait();
+        EXPECT_FALSE(signals.take_signal());
       }
       EXPECT_FALSE(is_blocked(signal));
     }
   }).join();
 }
 
-TEST(Endings, LeaveAHangupAloneThatIsIgnored) {
+TEST(ShutdownSignals, LeaveAHangupAloneThatIsIgnored) {
   struct sigaction ignore{};
   struct sigaction before{};
   ignore.sa_handler = SIG_IGN;
   ASSERT_EQ(::sigaction(SIGHUP, &ignore, &before), 0);
   std::thread([] {
-    const Endings endings;
+    const ShutdownSignals signals;
     EXPECT_FALSE(is_blocked(SIGHUP));
     EXPECT_TRUE(is_blocked(SIGTERM));
   }).join();
   ::sigaction(SIGHUP, &before, nullptr);
 }
 
-TEST(Endings, AreTheEndOfTheInput) {
+TEST(ShutdownSignals, AreTheEndOfTheInput) {
   std::thread([] {
-    const Endings endings;
-    endings.input_ended();
-    endings.wait();
+    const ShutdownSignals signals;
+    signals.input_ended();
+    signals.wait();
   }).join();
 }
 

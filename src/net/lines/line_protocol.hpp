@@ -32,7 +32,7 @@ class LineHandler {
  public:
   virtual ~LineHandler() = default;
   /// One line without its end, not empty, valid during the call. False: taken, but no more before
-  /// LineSession::resume_input().
+  /// LineProtocol::resume_input().
   virtual bool on_line(std::string_view line) = 0;
   /// A line was longer than it may be; its bytes are gone.
   virtual void on_long_line() = 0;
@@ -50,7 +50,7 @@ class LineService;
 /// One connection of lines, as a state machine: what its peer has sent goes to the handler as long
 /// as the peer takes the answers, and what is sent waits in a bounded queue. Only on its loop's
 /// thread; after the connection has closed every call does nothing.
-class LineSession final : public RefCounted, private ConnectionProtocol {
+class LineProtocol final : public RefCounted, private ConnectionProtocol {
  public:
   /// Lets `service` serve `connection`, which starts with it. `options` outlive the connection.
   static void begin(Connection& connection, LineService& service, uid_t user,
@@ -73,7 +73,7 @@ class LineSession final : public RefCounted, private ConnectionProtocol {
   [[nodiscard]] std::size_t queued_bytes() const;
 
  private:
-  LineSession(Connection& connection, const LineOptions& options);
+  LineProtocol(Connection& connection, const LineOptions& options);
 
   bool on_input(InputBuffer& input) override;
   [[nodiscard]] bool holds_input() const override { return has_lines_; }
@@ -104,14 +104,14 @@ class LineSession final : public RefCounted, private ConnectionProtocol {
   bool input_ended_ = false;
   bool end_told_ = false;
 };
-using LineSessionPtr = RefPtr<LineSession>;
+using LineProtocolPtr = RefPtr<LineProtocol>;
 
 /// What serves connections of lines, on one loop.
 class LineService {
  public:
   virtual ~LineService() = default;
   /// A connection of the system's user `user` has begun.
-  virtual std::unique_ptr<LineHandler> open(LineSessionPtr session, uid_t user) = 0;
+  virtual std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) = 0;
 };
 
 }  // namespace sluice

@@ -1,60 +1,60 @@
-#include "net/lines/line_session.hpp"
+#include "net/lines/line_protocol.hpp"
 
 #include <utility>
 
 namespace sluice {
 
-LineSession::LineSession(Connection& connection, const LineOptions& options)
+LineProtocol::LineProtocol(Connection& connection, const LineOptions& options)
     : connection_(&connection), options_(&options), reader_(options.max_line) {}
 
-void LineSession::begin(Connection& connection, LineService& service, uid_t user,
-                        const LineOptions& options) {
-  const LineSessionPtr session(new LineSession(connection, options));
+void LineProtocol::begin(Connection& connection, LineService& service, uid_t user,
+                         const LineOptions& options) {
+  const LineProtocolPtr session(new LineProtocol(connection, options));
   session->handler_ = service.open(session, user);
   session->add_reference();
   connection.start(ConnectionProtocolPtr(session.get()));
 }
 
-void LineSession::charge_to(std::shared_ptr<MemoryShare> client) {
+void LineProtocol::charge_to(std::shared_ptr<MemoryShare> client) {
   if (connection_ != nullptr) connection_->charge_to(std::move(client));
 }
 
-bool LineSession::send(std::string_view lines) {
+bool LineProtocol::send(std::string_view lines) {
   if (!is_open() || !connection_->may_send()) return true;
   connection_->output().append(lines);
   return connection_->added();
 }
 
-bool LineSession::send(const Bytes& lines) {
+bool LineProtocol::send(const Bytes& lines) {
   if (!is_open() || !connection_->may_send()) return true;
   connection_->queue(lines, 0, lines.size());
   return connection_->added();
 }
 
-void LineSession::flush() {
+void LineProtocol::flush() {
   if (connection_) connection_->flush();
 }
 
-void LineSession::resume_input() {
+void LineProtocol::resume_input() {
   input_paused_ = false;
   if (connection_) connection_->resume_later();
 }
 
-void LineSession::close() {
+void LineProtocol::close() {
   if (connection_) connection_->close_after_flush();
 }
 
-std::size_t LineSession::queued_bytes() const {
+std::size_t LineProtocol::queued_bytes() const {
   return connection_ ? connection_->queued_bytes() : 0;
 }
 
 // --- input -------------------------------------------------------------------------------------
 
-bool LineSession::wants_input(const InputBuffer& /*input*/) const {
+bool LineProtocol::wants_input(const InputBuffer& /*input*/) const {
   return !input_ended_ && !input_paused_ && !connection_->is_output_full();
 }
 
-bool LineSession::on_input(InputBuffer& input) {
+bool LineProtocol::on_input(InputBuffer& input) {
   if (end_told_) {
     input.clear();
     return false;
@@ -80,7 +80,7 @@ bool LineSession::on_input(InputBuffer& input) {
 }
 
 /// Hands out the next line. False if there is none.
-bool LineSession::take_line() {
+bool LineProtocol::take_line() {
   const LineReader::Next next = reader_.next();
   if (next.kind == LineReader::Next::Kind::none) return false;
   line_at_ = {};
@@ -94,11 +94,11 @@ bool LineSession::take_line() {
   return true;
 }
 
-void LineSession::on_no_memory() {
+void LineProtocol::on_no_memory() {
   connection_->give_up();
 }
 
-void LineSession::on_input_end() {
+void LineProtocol::on_input_end() {
   if (!std::exchange(input_ended_, true)) {
     // What is left is a line even without an end.
     reader_.end();
@@ -110,7 +110,7 @@ void LineSession::on_input_end() {
   }
 }
 
-void LineSession::tell_end() {
+void LineProtocol::tell_end() {
   if (std::exchange(end_told_, true)) return;
   if (connection_->is_output_lost()) {
     connection_->give_up();
@@ -121,11 +121,11 @@ void LineSession::tell_end() {
 
 // --- life --------------------------------------------------------------------------------------
 
-void LineSession::on_drain() {
+void LineProtocol::on_drain() {
   handler_->on_drain();
 }
 
-void LineSession::on_tick(TimePoint now) {
+void LineProtocol::on_tick(TimePoint now) {
   const auto is_late = [now](TimePoint since, Duration timeout) {
     return timeout != Duration{} && now - since >= timeout;
   };
@@ -142,7 +142,7 @@ void LineSession::on_tick(TimePoint now) {
   }
 }
 
-void LineSession::on_shutdown() {
+void LineProtocol::on_shutdown() {
   if (end_told_) return;
   reader_.clear();
   has_lines_ = false;
@@ -151,7 +151,7 @@ void LineSession::on_shutdown() {
   tell_end();
 }
 
-void LineSession::on_end() {
+void LineProtocol::on_end() {
   hold_.release();
   connection_ = nullptr;
   if (const std::unique_ptr<LineHandler> handler = std::move(handler_)) handler->on_close();

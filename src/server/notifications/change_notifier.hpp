@@ -61,11 +61,11 @@ class ChangeListener {
 
 /// Tells clients of changes: sessions over HTTP on their standalone streams, others as listeners.
 /// Thread-safe; shared by all loops.
-class Changes {
+class ChangeNotifier {
  public:
   /// `sessions` outlives this, which outlives what the loops of `shards` run.
-  Changes(SessionRegistry& sessions, const std::vector<StreamShard>& shards);
-  ~Changes();
+  ChangeNotifier(SessionRegistry& sessions, const std::vector<StreamShard>& shards);
+  ~ChangeNotifier();
 
   /// `loop` is that of a shard.
   void add(Executor& loop, std::weak_ptr<ChangeListener> listener);

@@ -1,4 +1,4 @@
-#include "server/host/endings.hpp"
+#include "server/host/shutdown_signals.hpp"
 
 #include <array>
 #include <cstdint>
@@ -19,7 +19,7 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-Endings::Endings() : input_ended_(::eventfd(0, EFD_CLOEXEC)) {
+ShutdownSignals::ShutdownSignals() : input_ended_(::eventfd(0, EFD_CLOEXEC)) {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGTERM);
@@ -28,16 +28,16 @@ Endings::Endings() : input_ended_(::eventfd(0, EFD_CLOEXEC)) {
   signal_ = Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC));
 }
 
-Endings::~Endings() {
+ShutdownSignals::~ShutdownSignals() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void Endings::input_ended() const {
+void ShutdownSignals::input_ended() const {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(input_ended_.get(), &one, sizeof one);
 }
 
-void Endings::wait() const {
+void ShutdownSignals::wait() const {
   std::array<pollfd, 2> either{{{.fd = signal_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = input_ended_.get(), .events = POLLIN, .revents = 0}}};
   while (::poll(either.data(), either.size(), -1) < 0) {
@@ -45,7 +45,7 @@ void Endings::wait() const {
   static_cast<void>(take_signal());
 }
 
-bool Endings::take_signal() const {
+bool ShutdownSignals::take_signal() const {
   const timespec now{};
   return sigtimedwait(&signals_, nullptr, &now) > 0;
 }

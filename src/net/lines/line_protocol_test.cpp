@@ -1,4 +1,4 @@
-#include "net/lines/line_session.hpp"
+#include "net/lines/line_protocol.hpp"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -14,15 +14,15 @@ namespace sluice {
 namespace {
 
 /// Keeps what happens on a connection; answers each line with itself.
-class LineSessionTest : public ::testing::Test, protected LineService {
+class LineProtocolTest : public ::testing::Test, protected LineService {
  protected:
   class Handler final : public LineHandler {
    public:
-    Handler(LineSessionTest& test, LineSessionPtr session)
+    Handler(LineProtocolTest& test, LineProtocolPtr session)
         : test_(&test), session_(std::move(session)) {}
     bool on_line(std::string_view line) override {
       test_->events.emplace_back(line);
-      if (test_->echo) test_->room = session_->send(std::string(line) + "\n");
+      if (test_->echo) test_->writable = session_->send(std::string(line) + "\n");
       return !test_->pauses;
     }
     void on_long_line() override { test_->events.emplace_back("long"); }
@@ -34,11 +34,11 @@ class LineSessionTest : public ::testing::Test, protected LineService {
     void on_close() override { test_->events.emplace_back("close"); }
 
    private:
-    LineSessionTest* test_;
-    LineSessionPtr session_;
+    LineProtocolTest* test_;
+    LineProtocolPtr session_;
   };
 
-  LineSessionTest() {
+  LineProtocolTest() {
     options.max_line = 20;
     options.output.high_water = 20;
     options.output.low_water = 10;
@@ -49,10 +49,10 @@ class LineSessionTest : public ::testing::Test, protected LineService {
 
   void connect() {
     peer = RefPtr(new MemoryConnection(worker, options.output));
-    LineSession::begin(*peer, *this, 1000, options);
+    LineProtocol::begin(*peer, *this, 1000, options);
     EXPECT_EQ(opened_by, 1000U);
   }
-  std::unique_ptr<LineHandler> open(LineSessionPtr session, uid_t user) override {
+  std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) override {
     opened_by = user;
     opened = session;
     return std::make_unique<Handler>(*this, std::move(session));
@@ -65,16 +65,16 @@ class LineSessionTest : public ::testing::Test, protected LineService {
   ConnectionWorker worker{executor, nullptr, {}};
   LineOptions options;
   RefPtr<MemoryConnection> peer;
-  LineSessionPtr opened;
+  LineProtocolPtr opened;
   uid_t opened_by = 0;
   Events events;
   bool echo = true;
   bool closes = true;
   bool pauses = false;
-  bool room = true;
+  bool writable = true;
 };
 
-TEST_F(LineSessionTest, AnswersLines) {
+TEST_F(LineProtocolTest, AnswersLines) {
   EXPECT_TRUE(peer->write("a\nb"));
   EXPECT_EQ(peer->take(), "a\n");
   peer->write("\n");
@@ -82,7 +82,7 @@ TEST_F(LineSessionTest, AnswersLines) {
   EXPECT_EQ(take_events(), (Events{"a", "b"}));
 }
 
-TEST_F(LineSessionTest, AHandlerMayTakeItsTimeForALine) {
+TEST_F(LineProtocolTest, AHandlerMayTakeItsTimeForALine) {
   pauses = true;
   peer->write("a\nb\nc");
   peer->end();
@@ -99,16 +99,16 @@ TEST_F(LineSessionTest, AHandlerMayTakeItsTimeForALine) {
   EXPECT_EQ(take_events(), (Events{"end"}));
 }
 
-TEST_F(LineSessionTest, ALongLineIsOneEvent) {
+TEST_F(LineProtocolTest, ALongLineIsOneEvent) {
   peer->write(std::string(100, 'x'));
   peer->write(std::string(100, 'x') + "\nc\n");
   EXPECT_EQ(take_events(), (Events{"long", "c"}));
 }
 
-TEST_F(LineSessionTest, HandsOutNothingWhileThePeerDoesNotRead) {
+TEST_F(LineProtocolTest, HandsOutNothingWhileThePeerDoesNotRead) {
   EXPECT_FALSE(peer->write("0123456789\n0123456789\nc\nd\n"));
   EXPECT_EQ(take_events(), (Events{"0123456789", "0123456789"}));
-  EXPECT_FALSE(room);
+  EXPECT_FALSE(writable);
   EXPECT_FALSE(peer->write("e\n"));
   EXPECT_TRUE(take_events().empty());
   EXPECT_EQ(peer->take(), "0123456789\n0123456789\n");
@@ -118,7 +118,7 @@ TEST_F(LineSessionTest, HandsOutNothingWhileThePeerDoesNotRead) {
   EXPECT_EQ(peer->take(), "c\nd\ne\n");
 }
 
-TEST_F(LineSessionTest, AMessageMayBeLongerThanTheQueueButWhatFollowsItMayNot) {
+TEST_F(LineProtocolTest, AMessageMayBeLongerThanTheQueueButWhatFollowsItMayNot) {
   EXPECT_FALSE(opened->send(std::string(1000, 'x')));
   EXPECT_TRUE(peer->is_open());
   opened->send(std::string(40, 'y'));
@@ -134,7 +134,7 @@ TEST_F(LineSessionTest, AMessageMayBeLongerThanTheQueueButWhatFollowsItMayNot) {
   EXPECT_EQ(peer->take(), "");
 }
 
-TEST_F(LineSessionTest, SharedAndCopiedBytesKeepTheirOrder) {
+TEST_F(LineProtocolTest, SharedAndCopiedBytesKeepTheirOrder) {
   options.output.high_water = options.output.max_queued = 10000;
   opened->send("a");
   opened->send(Bytes(std::string(2000, 'b')));
@@ -142,7 +142,7 @@ TEST_F(LineSessionTest, SharedAndCopiedBytesKeepTheirOrder) {
   EXPECT_EQ(peer->take(), "a" + std::string(2000, 'b') + "c");
 }
 
-TEST_F(LineSessionTest, EndsWhenItsLastWordsHaveLeft) {
+TEST_F(LineProtocolTest, EndsWhenItsLastWordsHaveLeft) {
   peer->write("a\nb");
   peer->end();
   executor.run();
@@ -154,7 +154,7 @@ TEST_F(LineSessionTest, EndsWhenItsLastWordsHaveLeft) {
   EXPECT_EQ(take_events(), (Events{"close"}));
 }
 
-TEST_F(LineSessionTest, TheEndWaitsForLinesThatWait) {
+TEST_F(LineProtocolTest, TheEndWaitsForLinesThatWait) {
   peer->write("0123456789\n0123456789\nc\n");
   peer->end();
   executor.run();
@@ -164,7 +164,7 @@ TEST_F(LineSessionTest, TheEndWaitsForLinesThatWait) {
   EXPECT_EQ(take_events(), (Events{"drain", "c", "end"}));
 }
 
-TEST_F(LineSessionTest, AnsweringGoesOnBehindTheEnd) {
+TEST_F(LineProtocolTest, AnsweringGoesOnBehindTheEnd) {
   closes = false;
   peer->end();
   executor.run();

@@ -1,9 +1,9 @@
-#include "server/streams/whole_run.hpp"
+#include "server/streams/collected_run.hpp"
 
 #include <utility>
 
 #include "rpc/error_codes.hpp"
-#include "server/streams/kept_text.hpp"
+#include "server/streams/text_accumulator.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -15,9 +15,9 @@ constexpr Duration kMemoryWait = std::chrono::seconds(1);
 
 }  // namespace
 
-class WholeRun final : public Cursor {
+class CollectedRun final : public Cursor {
  public:
-  WholeRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, WholeAnswer respond)
+  CollectedRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, CollectedAnswer respond)
       : Cursor(stream, stream->first()),
         streams_(&streams),
         respond_(std::move(respond)),
@@ -25,7 +25,7 @@ class WholeRun final : public Cursor {
         text_(memory_),
         reasoning_(memory_),
         tool_calls_(memory_) {}
-  ~WholeRun() override { leave(); }
+  ~CollectedRun() override { leave(); }
 
   void start() { on_chunks(); }
 
@@ -38,7 +38,7 @@ class WholeRun final : public Cursor {
       return has_memory;
     });
     if (!has_memory) {
-      answer(std::unexpected(KeptText::no_memory()));
+      answer(std::unexpected(TextAccumulator::no_memory()));
       return;
     }
     if (text_.is_too_long() || reasoning_.is_too_long() || tool_calls_.is_too_long()) {
@@ -61,7 +61,7 @@ class WholeRun final : public Cursor {
   void on_no_memory() {
     timer_ = 0;
     if (stream() == nullptr || !stream()->paused() || !memory_->is_short()) return;
-    answer(std::unexpected(KeptText::no_memory()));
+    answer(std::unexpected(TextAccumulator::no_memory()));
   }
 
   void on_dropped(const Error& error) override { answer(std::unexpected(error)); }
@@ -97,14 +97,15 @@ class WholeRun final : public Cursor {
   }
 
   void answer(Result<std::string> outcome) {
-    WholeAnswer respond = std::exchange(respond_, nullptr);
+    CollectedAnswer respond = std::exchange(respond_, nullptr);
     leave();
     if (respond) respond(std::move(outcome));
   }
 
   void leave() {
     // At once, for others of its client may wait for the memory.
-    for (KeptText* text : {&text_, &reasoning_, &tool_calls_}) *text = KeptText(nullptr);
+    for (TextAccumulator* text : {&text_, &reasoning_, &tool_calls_})
+      *text = TextAccumulator(nullptr);
     if (timer_ != 0) streams_->executor().cancel(std::exchange(timer_, 0));
     if (stream() != nullptr) {
       respond_ = nullptr;
@@ -114,18 +115,19 @@ class WholeRun final : public Cursor {
   }
 
   StreamManager* streams_;
-  WholeAnswer respond_;
+  CollectedAnswer respond_;
   std::shared_ptr<MemoryShare> memory_;
   Executor::TimerId timer_ = 0;  // while it waits for memory
   // Escaped, as the chunks are.
-  KeptText text_;
-  KeptText reasoning_;
-  KeptText tool_calls_;
+  TextAccumulator text_;
+  TextAccumulator reasoning_;
+  TextAccumulator tool_calls_;
 };
 
-std::shared_ptr<WholeRun> collect_stream(StreamManager& streams,
-                                         std::shared_ptr<ChunkStream> stream, WholeAnswer respond) {
-  auto run = std::make_shared<WholeRun>(streams, std::move(stream), std::move(respond));
+std::shared_ptr<CollectedRun> collect_stream(StreamManager& streams,
+                                             std::shared_ptr<ChunkStream> stream,
+                                             CollectedAnswer respond) {
+  auto run = std::make_shared<CollectedRun>(streams, std::move(stream), std::move(respond));
   // The caller takes the handle before an answer can come.
   streams.executor().post([weak = std::weak_ptr(run)] {
     if (const auto waiting = weak.lock()) waiting->start();

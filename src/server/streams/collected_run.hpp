@@ -10,9 +10,10 @@ namespace sluice {
 
 /// Collects a stream's text until its end, then calls `respond` with the result of a `run` that
 /// does not stream, and forgets the stream. Destroying the handle before cancels the stream.
-class WholeRun;
-using WholeAnswer = std::move_only_function<void(Result<std::string>)>;
-std::shared_ptr<WholeRun> collect_stream(StreamManager& streams,
-                                         std::shared_ptr<ChunkStream> stream, WholeAnswer respond);
+class CollectedRun;
+using CollectedAnswer = std::move_only_function<void(Result<std::string>)>;
+std::shared_ptr<CollectedRun> collect_stream(StreamManager& streams,
+                                             std::shared_ptr<ChunkStream> stream,
+                                             CollectedAnswer respond);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-#include "server/transport/message/line_endpoint.hpp"
+#include "server/transport/message/stdio_endpoint.hpp"
 
 #include <string>
 #include <utility>
@@ -17,7 +17,7 @@ const PushedChunkEncoder& line_encoder() {
 /// One stream of lines as a connection of messages.
 class LineMessages final : public LineHandler, public MessageOutput {
  public:
-  LineMessages(std::shared_ptr<MessageConnection> connection, LineSessionPtr session,
+  LineMessages(std::shared_ptr<MessageConnection> connection, LineProtocolPtr session,
                std::size_t max_line)
       : connection_(std::move(connection)), session_(std::move(session)), max_line_(max_line) {
     connection_->attach(*this);
@@ -50,21 +50,21 @@ class LineMessages final : public LineHandler, public MessageOutput {
   bool send_framed(const Bytes& messages) override { return session_->send(messages); }
   void flush() override { session_->flush(); }
   bool push_framed(std::string_view messages) override {
-    const LineSessionPtr session = session_;
-    const bool room = session->send(messages);
+    const LineProtocolPtr session = session_;
+    const bool writable = session->send(messages);
     session->flush();
-    return room;
+    return writable;
   }
 
  private:
   std::shared_ptr<MessageConnection> connection_;
-  LineSessionPtr session_;
+  LineProtocolPtr session_;
   std::size_t max_line_;
 };
 
 }  // namespace
 
-std::unique_ptr<LineHandler> LineEndpoint::open(LineSessionPtr session, uid_t user) {
+std::unique_ptr<LineHandler> StdioEndpoint::open(LineProtocolPtr session, uid_t user) {
   Principal principal{.id = "uid:" + std::to_string(user)};
   session->charge_to(service_->memory_of(principal.id));
   auto connection =

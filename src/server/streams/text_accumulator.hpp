@@ -13,10 +13,10 @@ namespace sluice {
 
 /// What a call has said and its result repeats: kept until then, on its client's memory. Not
 /// thread-safe.
-class KeptText {
+class TextAccumulator {
  public:
   /// Without `memory` only kMost is a limit.
-  explicit KeptText(std::shared_ptr<MemoryShare> memory) : memory_(std::move(memory)) {}
+  explicit TextAccumulator(std::shared_ptr<MemoryShare> memory) : memory_(std::move(memory)) {}
 
   /// False: there is no memory for it, and the call is to fail with no_memory(). Nothing is kept of
   /// a text that would be longer than kMost.

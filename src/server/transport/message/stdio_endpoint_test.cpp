@@ -1,4 +1,4 @@
-#include "server/transport/message/line_endpoint.hpp"
+#include "server/transport/message/stdio_endpoint.hpp"
 
 #include <algorithm>
 #include <gmock/gmock.h>
@@ -22,19 +22,19 @@ using ::testing::StartsWith;
 const json::value kNoFields = {{"type", "object"}, {"properties", json::object()}};
 
 /// A service over connections in memory.
-class LineEndpointTest : public ::testing::Test {
+class StdioEndpointTest : public ::testing::Test {
  protected:
-  LineEndpointTest() {
+  StdioEndpointTest() {
     options.max_line = 1000;
     bench.definition.tools[1].task_support = TaskSupport::optional;
     bench.definition.resources.push_back(resource_at("test://a"));
     bench.serve();
-    service.emplace(bench.offer, access, sessions, bench.quota, *bench.changes, *bench.tasks,
+    service.emplace(bench.catalog, access, sessions, bench.quota, *bench.changes, *bench.tasks,
                     std::vector<StreamShard>{{&bench.executors[0], bench.managers[0].get()}}, 0);
     endpoint.emplace(*service, options.max_line);
     peer = connect(1000);
   }
-  ~LineEndpointTest() override {
+  ~StdioEndpointTest() override {
     for (const RefPtr<MemoryConnection>& one : peers) one->tear_down();
     bench.calls.clear();
     bench.run_all();
@@ -42,7 +42,7 @@ class LineEndpointTest : public ::testing::Test {
 
   RefPtr<MemoryConnection> connect(uid_t user) {
     peers.emplace_back(new MemoryConnection(worker, options.output));
-    LineSession::begin(*peers.back(), *endpoint, user, options);
+    LineProtocol::begin(*peers.back(), *endpoint, user, options);
     return peers.back();
   }
   /// What answers `line`, all of it.
@@ -82,19 +82,19 @@ class LineEndpointTest : public ::testing::Test {
   SessionRegistry sessions{{}, clock};
   LineOptions options;
   std::optional<Service> service;
-  std::optional<LineEndpoint> endpoint;
+  std::optional<StdioEndpoint> endpoint;
   std::vector<RefPtr<MemoryConnection>> peers;
   RefPtr<MemoryConnection> peer;
 };
 
-TEST_F(LineEndpointTest, AnswersEachLineWithALine) {
+TEST_F(StdioEndpointTest, AnswersEachLineWithALine) {
   EXPECT_EQ(ask(*peer, request("1", "ping") + "\n\r\n" + request("2", "ping") + "\r"),
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
             "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
   EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","method":"notifications/initialized"})"), "");
 }
 
-TEST_F(LineEndpointTest, RefusesWhatIsNoMessage) {
+TEST_F(StdioEndpointTest, RefusesWhatIsNoMessage) {
   EXPECT_THAT(ask(*peer, "{"), HasSubstr(R"("code":-32700)"));
   EXPECT_THAT(ask(*peer, "{\"\xFF\":1}"), HasSubstr(R"("code":-32700)"));
   EXPECT_THAT(ask(*peer, "[]"), HasSubstr(R"("code":-32600)"));
@@ -104,7 +104,7 @@ TEST_F(LineEndpointTest, RefusesWhatIsNoMessage) {
   EXPECT_THAT(ask(*peer, request("1", "ping")), HasSubstr(R"("result":{})"));
 }
 
-TEST_F(LineEndpointTest, TheRevisionOfInitializeHoldsForItsConnection) {
+TEST_F(StdioEndpointTest, TheRevisionOfInitializeHoldsForItsConnection) {
   // Its progress notifications have no message before 2025-03-26.
   const std::string call =
       request("2", "tools/call", R"("name":"later","_meta":{"progressToken":"p"})");
@@ -128,7 +128,7 @@ TEST_F(LineEndpointTest, TheRevisionOfInitializeHoldsForItsConnection) {
       HasSubstr(R"("resultType":"complete")"));
 }
 
-TEST_F(LineEndpointTest, ABatchIsAnsweredWithOneLineInItsRevision) {
+TEST_F(StdioEndpointTest, ABatchIsAnsweredWithOneLineInItsRevision) {
   const std::string batch = "[" + request("7", "ping") + "," +
                             request("8", "tools/call", R"("name":"later")") + "," +
                             request("9", "run", R"("stream":true)") + "]";
@@ -156,7 +156,7 @@ TEST_F(LineEndpointTest, ABatchIsAnsweredWithOneLineInItsRevision) {
   EXPECT_TRUE(bench.calls.back()->over());
 }
 
-TEST_F(LineEndpointTest, ProgressComesBeforeTheResult) {
+TEST_F(StdioEndpointTest, ProgressComesBeforeTheResult) {
   ask(*peer, request("1", "tools/call", R"("name":"later","_meta":{"progressToken":7})"));
   bench.calls[0]->emit("a");
   bench.calls[0]->complete({.text = "done"});
@@ -168,7 +168,7 @@ TEST_F(LineEndpointTest, ProgressComesBeforeTheResult) {
   EXPECT_THAT(out, EndsWith("\n"));
 }
 
-TEST_F(LineEndpointTest, TheConnectionIsTheSession) {
+TEST_F(StdioEndpointTest, TheConnectionIsTheSession) {
   ask(*peer, request("1", "initialize",
                      R"("protocolVersion":"2025-06-18","capabilities":{"elicitation":{}})"));
   bench.changes->publish({Change::Kind::resource, "test://a"});
@@ -205,7 +205,7 @@ TEST_F(LineEndpointTest, TheConnectionIsTheSession) {
   EXPECT_EQ(heard, R"({"action":"cancel"})");
 }
 
-TEST_F(LineEndpointTest, ATaskSpeaksOnItsConnectionAndSurvivesIt) {
+TEST_F(StdioEndpointTest, ATaskSpeaksOnItsConnectionAndSurvivesIt) {
   ask(*peer, request("1", "initialize",
                      R"("protocolVersion":"2025-11-25","capabilities":{"elicitation":{}})"));
   const std::string created =
@@ -241,7 +241,7 @@ TEST_F(LineEndpointTest, ATaskSpeaksOnItsConnectionAndSurvivesIt) {
               HasSubstr("Task not found"));
 }
 
-TEST_F(LineEndpointTest, PushesAStreamBehindItsReply) {
+TEST_F(StdioEndpointTest, PushesAStreamBehindItsReply) {
   EXPECT_THAT(ask(*peer, request("1", "run", R"("stream":true)")),
               EndsWith("\"status\":\"streaming_started\"}}\n"));
   bench.runs[0]->append(ChunkKind::text, "a");
@@ -250,7 +250,7 @@ TEST_F(LineEndpointTest, PushesAStreamBehindItsReply) {
                               R"(,"seq":0,"delta":"a","end":false}})" + "\n");
 }
 
-TEST_F(LineEndpointTest, HoldsToTheWindowAndGoesOnElsewhere) {
+TEST_F(StdioEndpointTest, HoldsToTheWindowAndGoesOnElsewhere) {
   ask(*peer, request("1", "run", R"("stream":true,"window":2)"));
   for (int i = 0; i < 4; ++i) bench.runs[0]->append(ChunkKind::text, "x");
   bench.run_all();
@@ -265,7 +265,7 @@ TEST_F(LineEndpointTest, HoldsToTheWindowAndGoesOnElsewhere) {
                              HasSubstr(R"("seq":3)")));
 }
 
-TEST_F(LineEndpointTest, NotificationsOfStreamMethodsAct) {
+TEST_F(StdioEndpointTest, NotificationsOfStreamMethodsAct) {
   const auto notify = [&](std::string_view method, std::string_view more = "") {
     return ask(*peer, R"({"jsonrpc":"2.0","method":")" + std::string(method) + R"(","params":{)" +
                           stream_member() + std::string(more) + "}}");
@@ -288,7 +288,7 @@ TEST_F(LineEndpointTest, NotificationsOfStreamMethodsAct) {
   EXPECT_EQ(notify("is_running"), "");
 }
 
-TEST_F(LineEndpointTest, AStreamIsItsUsersOnly) {
+TEST_F(StdioEndpointTest, AStreamIsItsUsersOnly) {
   ask(*peer, request("1", "run", R"("stream":true)"));
   EXPECT_THAT(ask(*connect(65534), request("2", "run", stream_member() + R"(,"from_seq":0)")),
               HasSubstr(R"("code":-32001)"));
@@ -296,7 +296,7 @@ TEST_F(LineEndpointTest, AStreamIsItsUsersOnly) {
               HasSubstr(R"("status":"running")"));
 }
 
-TEST_F(LineEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
+TEST_F(StdioEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
   options.output.high_water = 2000;
   options.output.low_water = 500;
   ask(*peer, request("1", "run", R"("stream":true)"));
@@ -317,7 +317,7 @@ TEST_F(LineEndpointTest, ASlowReaderPausesItsStreamNotItsProducersMemory) {
   EXPECT_THAT(all, EndsWith("\"end\":true}}\n"));
 }
 
-TEST_F(LineEndpointTest, WhatABusyReaderMissedItHearsOnce) {
+TEST_F(StdioEndpointTest, WhatABusyReaderMissedItHearsOnce) {
   options.output.high_water = 2000;
   options.output.low_water = 500;
   peer = connect(1000);
@@ -340,7 +340,7 @@ TEST_F(LineEndpointTest, WhatABusyReaderMissedItHearsOnce) {
   EXPECT_EQ(said.find(kChanged, at + 1), std::string::npos);
 }
 
-TEST_F(LineEndpointTest, WhatATaskAsksABusyReaderItHearsWhenItReads) {
+TEST_F(StdioEndpointTest, WhatATaskAsksABusyReaderItHearsWhenItReads) {
   options.output.high_water = 2000;
   options.output.low_water = 500;
   peer = connect(1000);
@@ -384,7 +384,7 @@ TEST_F(LineEndpointTest, WhatATaskAsksABusyReaderItHearsWhenItReads) {
   EXPECT_EQ(said.find("elicitation/create", at + 1), std::string::npos);
 }
 
-TEST_F(LineEndpointTest, RequestsAreCancelledByTheirIdsAndByTheEnd) {
+TEST_F(StdioEndpointTest, RequestsAreCancelledByTheirIdsAndByTheEnd) {
   ask(*peer, request("12345678901234567890123", "tools/call", R"("name":"later")"));
   EXPECT_EQ(ask(*peer, R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
                        R"("params":{"requestId":12345678901234567890123}})"),
@@ -395,7 +395,7 @@ TEST_F(LineEndpointTest, RequestsAreCancelledByTheirIdsAndByTheEnd) {
   EXPECT_TRUE(bench.calls[1]->over());
 }
 
-TEST_F(LineEndpointTest, AtTheEndOfTheInputWhatIsUnderWayIsAnsweredFirst) {
+TEST_F(StdioEndpointTest, AtTheEndOfTheInputWhatIsUnderWayIsAnsweredFirst) {
   ask(*peer, request("1", "tools/call", R"("name":"later")"));
   ask(*peer, request("2", "run", R"("stream":true)"));
   peer->end();
@@ -412,7 +412,7 @@ TEST_F(LineEndpointTest, AtTheEndOfTheInputWhatIsUnderWayIsAnsweredFirst) {
   EXPECT_TRUE(peer->is_over());
 }
 
-TEST_F(LineEndpointTest, WhatListensEndsWithTheInput) {
+TEST_F(StdioEndpointTest, WhatListensEndsWithTheInput) {
   ask(*peer, request("1", "subscriptions/listen",
                      R"("notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":)"
                      R"("2026-07-28","io.modelcontextprotocol/clientCapabilities":{}})"));
@@ -422,14 +422,14 @@ TEST_F(LineEndpointTest, WhatListensEndsWithTheInput) {
   EXPECT_TRUE(peer->is_over());
 }
 
-TEST_F(LineEndpointTest, AnIdleConnectionEndsWithItsInput) {
+TEST_F(StdioEndpointTest, AnIdleConnectionEndsWithItsInput) {
   ask(*peer, request("1", "ping"));
   peer->end();
   bench.run_all();
   EXPECT_TRUE(peer->is_over());
 }
 
-TEST_F(LineEndpointTest, RequestsWaitInTheMiddleware) {
+TEST_F(StdioEndpointTest, RequestsWaitInTheMiddleware) {
   std::vector<std::string> ends;
   bench.definition.middleware.push_back([&](Request& request) -> Task<> {
     const RequestEnd end = co_await request.next();
@@ -441,7 +441,7 @@ TEST_F(LineEndpointTest, RequestsWaitInTheMiddleware) {
     co_await request.next();
   });
   bench.serve();
-  service->dispatcher.take(bench.offer);
+  service->dispatcher.take(bench.catalog);
   EXPECT_EQ(ask(*peer, request("1", "ping") + "\n" + request("2", "streams") + "\n" +
                            request("3", "ping") + "\n" +
                            R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"

@@ -8,27 +8,27 @@
 namespace sluice {
 
 /// Whose a call is, and its place among the calls of that client; leaving the scope gives it back.
-class CallPlace {
+class CallPermit {
  public:
-  CallPlace() = default;
+  CallPermit() = default;
   /// Of a call that is bounded elsewhere.
-  explicit CallPlace(Principal principal) : principal_(std::move(principal)) {}
+  explicit CallPermit(Principal principal) : principal_(std::move(principal)) {}
   /// Empty if the client has as many as it may. `quota` outlives the place.
-  static CallPlace take(ClientQuota& quota, const Principal& principal) {
-    CallPlace place;
-    if (!quota.try_acquire(principal.id)) return place;
-    place.quota_ = &quota;
-    place.principal_ = principal;
-    return place;
+  static CallPermit take(ClientQuota& quota, const Principal& principal) {
+    CallPermit permit;
+    if (!quota.try_acquire(principal.id)) return permit;
+    permit.quota_ = &quota;
+    permit.principal_ = principal;
+    return permit;
   }
-  CallPlace(CallPlace&& other) noexcept
+  CallPermit(CallPermit&& other) noexcept
       : quota_(std::exchange(other.quota_, nullptr)), principal_(std::move(other.principal_)) {}
-  CallPlace& operator=(CallPlace&& other) noexcept {
+  CallPermit& operator=(CallPermit&& other) noexcept {
     std::swap(quota_, other.quota_);
     std::swap(principal_, other.principal_);
     return *this;
   }
-  ~CallPlace() { leave(); }
+  ~CallPermit() { leave(); }
 
   [[nodiscard]] const Principal& principal() const { return principal_; }
   /// Whether it was taken and not left.

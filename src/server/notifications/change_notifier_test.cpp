@@ -1,4 +1,4 @@
-#include "server/notifications/changes.hpp"
+#include "server/notifications/change_notifier.hpp"
 
 #include <functional>
 #include <gmock/gmock.h>

@@ -15,17 +15,17 @@ namespace sluice {
 
 /// One version of what a server offers, and what is made of it once. Immutable, shared by all
 /// loops; what changes while the server is served is another one.
-class Offer {
+class Catalog {
  public:
   /// The Error is that of ToolSchemas::compile().
-  static Result<std::shared_ptr<const Offer>> make(ServerDefinition definition);
+  static Result<std::shared_ptr<const Catalog>> make(ServerDefinition definition);
 
-  explicit Offer(ServerDefinition definition)
+  explicit Catalog(ServerDefinition definition)
       : definition_(std::move(definition)),
         lists_(definition_),
         has_tasks_(definition_.has_tasks()) {}
-  Offer(const Offer&) = delete;
-  Offer& operator=(const Offer&) = delete;
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
 
   [[nodiscard]] const ServerDefinition& definition() const { return definition_; }
   [[nodiscard]] const FeatureLists& lists() const { return lists_; }
@@ -42,20 +42,20 @@ class Offer {
 
 /// An offer as the requests of one loop hold it: what they refer to stays until the last of them is
 /// over, and they share no counter with other loops.
-class LoopOffer final : public RefCounted {
+class LoopCatalog final : public RefCounted {
  public:
   /// `results` outlives it.
-  LoopOffer(std::shared_ptr<const Offer> offer, const ResultWriter& results)
-      : offer_(std::move(offer)), results_(&results) {}
+  LoopCatalog(std::shared_ptr<const Catalog> catalog, const ResultWriter& results)
+      : catalog_(std::move(catalog)), results_(&results) {}
 
-  [[nodiscard]] const ServerDefinition& definition() const { return offer_->definition(); }
-  [[nodiscard]] const FeatureLists& lists() const { return offer_->lists(); }
-  [[nodiscard]] const ToolSchemas& schemas() const { return offer_->schemas(); }
-  [[nodiscard]] bool has_tasks() const { return offer_->has_tasks(); }
+  [[nodiscard]] const ServerDefinition& definition() const { return catalog_->definition(); }
+  [[nodiscard]] const FeatureLists& lists() const { return catalog_->lists(); }
+  [[nodiscard]] const ToolSchemas& schemas() const { return catalog_->schemas(); }
+  [[nodiscard]] bool has_tasks() const { return catalog_->has_tasks(); }
   [[nodiscard]] const ResultWriter& results() const { return *results_; }
 
  private:
-  std::shared_ptr<const Offer> offer_;
+  std::shared_ptr<const Catalog> catalog_;
   const ResultWriter* results_;
 };
 

@@ -1,4 +1,4 @@
-#include "server/streams/kept_text.hpp"
+#include "server/streams/text_accumulator.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-bool KeptText::append(std::string_view text) {
+bool TextAccumulator::append(std::string_view text) {
   if (is_too_long_) return true;
   const std::size_t size = text_.size() + text.size();
   if (size > kMost) {
@@ -24,7 +24,7 @@ bool KeptText::append(std::string_view text) {
   return true;
 }
 
-Error KeptText::no_memory() {
+Error TextAccumulator::no_memory() {
   return {kLimitReached,
           "Your streams hold as much memory as they may, and there is none for the whole text of "
           "this call's result; read or abort some, ask for less, or raise streams.max_total_bytes",
