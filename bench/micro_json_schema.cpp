@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <string_view>
 
-#include "core/json_schema.hpp"
+#include "json_schema/json_schema.hpp"
 
 namespace sluice {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/http_parser.hpp"
+#include "net/http/http_parser.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice {

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
 #include "core/manual_executor.hpp"
+#include "json/json.hpp"
 #include "protocol/chunk_json.hpp"
-#include "server/framing.hpp"
+#include "server/channel/framing.hpp"
 #include "stream/push_cursor.hpp"
 #include "stream/stream_manager.hpp"
 

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <vector>
 
-#include "core/json.hpp"
 #include "core/manual_executor.hpp"
+#include "json/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "stream/push_cursor.hpp"
 #include "stream/stream_manager.hpp"

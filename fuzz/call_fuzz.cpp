@@ -19,18 +19,18 @@
 #include <vector>
 
 #include "choices.hpp"
-#include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manual_executor.hpp"
+#include "json/json.hpp"
 #include "require.hpp"
-#include "server/changes.hpp"
-#include "server/dispatcher.hpp"
-#include "server/long_messages.hpp"
-#include "server/message_events.hpp"
-#include "server/pending_request.hpp"
-#include "server/session_registry.hpp"
-#include "server/stream_service.hpp"
-#include "server/task_store.hpp"
+#include "server/calls/pending_request.hpp"
+#include "server/calls/task_store.hpp"
+#include "server/dispatch/dispatcher.hpp"
+#include "server/notifications/change_notifier.hpp"
+#include "server/notifications/message_events.hpp"
+#include "server/sessions/session_registry.hpp"
+#include "server/streams/stream_service.hpp"
+#include "server/workers/long_messages.hpp"
 
 namespace {
 
@@ -67,7 +67,7 @@ class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_th
   [[nodiscard]] bool can_stream() const override { return streams_; }
   void on_close(CloseTask task) override {
     const CloseTask old = std::exchange(close_task_, done_ ? CloseTask() : std::move(task));
-    if (vanished_ && close_task_) close(Departure::gone);
+    if (vanished_ && close_task_) close(DisconnectReason::gone);
   }
   void on_drain(Executor::Task task) override {
     const Executor::Task old =
@@ -75,13 +75,13 @@ class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_th
   }
 
   void make_cancellable(std::unique_ptr<Session::Call> entry) { entry_ = std::move(entry); }
-  void close(Departure departure) {
+  void close(DisconnectReason reason) {
     const std::shared_ptr<FuzzChannel> keep = shared_from_this();
     if (done_) return;
-    if (departure == Departure::cancelled) asked_->given_up = true;
-    if (departure == Departure::gone) entry_ = nullptr;
-    if (departure == Departure::gone) gone_ = true;
-    if (CloseTask task = std::exchange(close_task_, {})) task(departure);
+    if (reason == DisconnectReason::cancelled) asked_->given_up = true;
+    if (reason == DisconnectReason::gone) entry_ = nullptr;
+    if (reason == DisconnectReason::gone) gone_ = true;
+    if (CloseTask task = std::exchange(close_task_, {})) task(reason);
     gone_ = true;
     end();
   }
@@ -90,10 +90,10 @@ class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_th
     vanished_ = true;
     gone_ = true;
   }
-  void set_room(bool room) {
-    room_ = room;
+  void set_writable(bool writable) {
+    writable_ = writable;
     const std::shared_ptr<FuzzChannel> keep = shared_from_this();
-    if (room && drain_task_) {
+    if (writable && drain_task_) {
       Executor::Task task = std::exchange(drain_task_, {});
       task();
       if (!drain_task_ && !done_) drain_task_ = std::move(task);
@@ -114,7 +114,7 @@ class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_th
   Client* client_;
   std::shared_ptr<Asked> asked_;
   bool streams_;
-  bool room_ = true;
+  bool writable_ = true;
   bool done_ = false;
   bool gone_ = false;
   bool vanished_ = false;
@@ -136,7 +136,7 @@ class Client final : public Caller {
     if (session_ != nullptr) {
       Result<std::unique_ptr<Session::Call>> entry =
           Session::add_call(session_, current->id, *loop_, [weak = std::weak_ptr(channel)] {
-            if (const auto open = weak.lock()) open->close(Departure::cancelled);
+            if (const auto open = weak.lock()) open->close(DisconnectReason::cancelled);
           });
       if (!entry) return std::unexpected(entry.error());
       channel->make_cancellable(std::move(*entry));
@@ -149,7 +149,9 @@ class Client final : public Caller {
                              const ClientCapabilities& /*capabilities*/) override {
     return fail(-32600, "there is one");
   }
-  KeptCaller keep() override { return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)}; }
+  RetainedCaller keep() override {
+    return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)};
+  }
 
   /// Takes events for `asked`.
   void take(Asked& asked, std::string_view block) {
@@ -216,7 +218,7 @@ void FuzzChannel::reply(int /*http_status*/, std::string_view message) {
 bool FuzzChannel::write(std::string_view block) {
   require(!done_ || gone_);
   if (!gone_) client_->take(*asked_, block);
-  return room_;
+  return writable_;
 }
 
 /// Who answers a call.
@@ -224,7 +226,7 @@ struct Handler final : StreamProducer {
   ~Handler() override {
     if (call != nullptr) call->set_producer(nullptr);
   }
-  void on_room() override { require(cancels == 0); }
+  void on_writable() override { require(cancels == 0); }
   void on_cancel() override { require(++cancels == 1); }
 
   std::shared_ptr<PendingRequest> call;
@@ -276,7 +278,7 @@ class World {
                               },
                               [this](Request& request) { return wander(request); }};
     results_.emplace(definition_);
-    offer_ = RefPtr(new LoopOffer(Offer::make(definition_).value(), *results_));
+    offer_ = RefPtr(new LoopCatalog(Catalog::make(definition_).value(), *results_));
     const std::vector<StreamShard> shards{{&executor_, &manager_}};
     service_.emplace(offer_->definition(), shards, 0);
     changes_.emplace(registry_, shards);
@@ -297,7 +299,7 @@ class World {
     // What waits in the middleware goes on.
     executor_.advance(10s);
     for (Client& client : clients_) {
-      for (const auto& channel : client.channels) channel->set_room(true);
+      for (const auto& channel : client.channels) channel->set_writable(true);
     }
     for (const auto& handler : handlers_) {
       if (choices_.below(2) == 0) handler->call->complete({.text = "at last"});
@@ -308,7 +310,7 @@ class World {
     tasks_->end_all({kBusy, "over", {}});
     executor_.run();
     for (Client& client : clients_) {
-      for (const auto& channel : client.channels) channel->set_room(true);
+      for (const auto& channel : client.channels) channel->set_writable(true);
     }
     // So does what waits there behind the end.
     executor_.advance(10s);
@@ -321,7 +323,7 @@ class World {
     require(begun_ == heard_);
     readers_.clear();
     for (Client& client : clients_) {
-      for (const auto& channel : client.channels) channel->close(Departure::gone);
+      for (const auto& channel : client.channels) channel->close(DisconnectReason::gone);
     }
     executor_.advance(std::chrono::hours(1));
     require(manager_.counters().open == 0);
@@ -424,7 +426,8 @@ class World {
       client.take_message(*asked, out);
       // What is refused has run nothing.
       require(started == started_);
-      if (client.channels.size() > opened) client.channels.back()->close(Departure::cancelled);
+      if (client.channels.size() > opened)
+        client.channels.back()->close(DisconnectReason::cancelled);
     } else {
       require(client.channels.size() == opened + 1);
     }
@@ -547,7 +550,7 @@ class World {
     const bool returns = client.session_ == resumable_;
     switch (choices_.below(4)) {
       case 0:
-        leaving->close(Departure::cancelled);
+        leaving->close(DisconnectReason::cancelled);
         break;
       case 1:
         if (client.session_ != nullptr) client.session_->cancel_call(leaving->asked().id);
@@ -559,7 +562,7 @@ class World {
         break;
       default:
         if (!returns || !leaving->asked().answers) leaving->asked().given_up = true;
-        leaving->close(Departure::gone);
+        leaving->close(DisconnectReason::gone);
     }
   }
 
@@ -592,7 +595,7 @@ class World {
     Client& client = clients_[choices_.below(clients_.size())];
     if (auto* const channel = choices_.pick(client.channels)) {
       const std::shared_ptr<FuzzChannel> reading = *channel;
-      reading->set_room(choices_.below(2) == 0);
+      reading->set_writable(choices_.below(2) == 0);
     }
   }
 
@@ -642,10 +645,10 @@ class World {
   ClientQuota quota_{12};
   ServerDefinition definition_;
   std::optional<ResultWriter> results_;
-  RefPtr<LoopOffer> offer_;
+  RefPtr<LoopCatalog> offer_;
   SessionRegistry registry_{{}, executor_.clock()};
   std::optional<StreamService> service_;
-  std::optional<Changes> changes_;
+  std::optional<ChangeNotifier> changes_;
   std::optional<TaskStore> tasks_;
   LongMessages long_messages_{executor_, nullptr, nullptr};
   LongMessages checks_{executor_, nullptr, nullptr};

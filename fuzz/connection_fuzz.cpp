@@ -20,12 +20,12 @@
 #include "choices.hpp"
 #include "core/log.hpp"
 #include "core/manual_executor.hpp"
-#include "net/compression.hpp"
-#include "net/http_worker.hpp"
-#include "net/line_session.hpp"
-#include "net/memory_connection.hpp"
-#include "net/server_http.hpp"
-#include "net/websocket.hpp"
+#include "net/connection/memory_connection.hpp"
+#include "net/http/compression.hpp"
+#include "net/lines/line_protocol.hpp"
+#include "net/server/http_worker.hpp"
+#include "net/server/server_http.hpp"
+#include "net/websocket/websocket.hpp"
 #include "require.hpp"
 
 namespace {
@@ -234,7 +234,7 @@ class World final : private HttpHandler, private LineService {
   };
   class Lines final : public LineHandler {
    public:
-    Lines(World& world, LineSessionPtr session) : world_(&world), session_(std::move(session)) {
+    Lines(World& world, LineProtocolPtr session) : world_(&world), session_(std::move(session)) {
       ++world.handlers_;
     }
     ~Lines() override {
@@ -258,7 +258,7 @@ class World final : private HttpHandler, private LineService {
 
    private:
     World* world_;
-    LineSessionPtr session_;
+    LineProtocolPtr session_;
     bool closed_ = false;
   };
 
@@ -274,7 +274,7 @@ class World final : private HttpHandler, private LineService {
     if (peer.is_http) {
       ServerHttp::begin(*peer.connection, worker);
     } else {
-      LineSession::begin(*peer.connection, *this, 0, lines_);
+      LineProtocol::begin(*peer.connection, *this, 0, lines_);
     }
     allocations_left = failing;
   }
@@ -395,7 +395,7 @@ class World final : private HttpHandler, private LineService {
                                         Executor::Task ready) override {
     return std::make_unique<Prepared>(*this, std::move(body), std::move(ready));
   }
-  std::unique_ptr<LineHandler> open(LineSessionPtr session, uid_t /*user*/) override {
+  std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t /*user*/) override {
     sessions_.push_back(session);
     return std::make_unique<Lines>(*this, std::move(session));
   }
@@ -451,16 +451,16 @@ class World final : private HttpHandler, private LineService {
       if (text.size() > 4000) socket->close(1000, "enough");
     }
     std::erase_if(sockets_, [](const WebSocketSessionPtr& socket) { return !socket->is_open(); });
-    for (const LineSessionPtr& session : sessions_) session->send(text);
+    for (const LineProtocolPtr& session : sessions_) session->send(text);
     resume_all();
-    std::erase_if(sessions_, [](const LineSessionPtr& session) { return !session->is_open(); });
+    std::erase_if(sessions_, [](const LineProtocolPtr& session) { return !session->is_open(); });
   }
 
   /// Whether handlers take what comes, but need time for it.
   [[nodiscard]] bool is_slow() const { return mode_ % 4 == 3; }
   void resume_all() {
     for (const WebSocketSessionPtr& socket : sockets_) socket->resume_input();
-    for (const LineSessionPtr& session : sessions_) session->resume_input();
+    for (const LineProtocolPtr& session : sessions_) session->resume_input();
     for (Prepared* const prepared : std::exchange(prepared_, {})) prepared->make_ready();
   }
   void run() {
@@ -510,7 +510,7 @@ class World final : private HttpHandler, private LineService {
   Peer peers_[kPeers];
   std::vector<Held> exchanges_;
   std::vector<WebSocketSessionPtr> sockets_;
-  std::vector<LineSessionPtr> sessions_;
+  std::vector<LineProtocolPtr> sessions_;
   std::vector<Prepared*> prepared_;
   std::size_t handlers_ = 0;
   std::size_t drains_ = 0;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/utf8.hpp"
-#include "protocol/frontmatter.hpp"
+#include "core/text/utf8.hpp"
+#include "protocol/syntax/frontmatter.hpp"
 #include "require.hpp"
 
 using namespace sluice;

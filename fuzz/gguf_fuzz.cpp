@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "engine/llama/gguf_check.hpp"
+#include "engine/llama/model/gguf_check.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::istringstream file(std::string(reinterpret_cast<const char*>(data), size));

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "engine/llama/grammar.hpp"
-#include "engine/llama/grammar_matcher.hpp"
+#include "engine/llama/grammar/grammar.hpp"
+#include "engine/llama/grammar/grammar_matcher.hpp"
 
 namespace {
 
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto grammar = sluice::Grammar::parse(input.substr(line + 1));
   if (!grammar) return 0;
   sluice::GrammarMatcher matcher(std::make_shared<const sluice::Grammar>(std::move(*grammar)),
-                                 {.work = 20'000, .places = 2000, .kept = 500});
+                                 {.work = 20'000, .positions = 2000, .kept = 500});
   auto state = matcher.start();
   for (const char c : input.substr(0, std::min(line, kMostCharacters))) {
     if (matcher.exhausted()) return 0;

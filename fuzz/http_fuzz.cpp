@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "net/http_parser.hpp"
+#include "net/http/http_parser.hpp"
 #include "require.hpp"
 
 namespace {

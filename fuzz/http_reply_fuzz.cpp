@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "net/http_reply_parser.hpp"
+#include "net/http/http_reply_parser.hpp"
 #include "require.hpp"
 
 namespace {

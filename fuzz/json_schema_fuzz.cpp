@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/json_schema.hpp"
-#include "core/utf8.hpp"
+#include "core/text/utf8.hpp"
+#include "json_schema/json_schema.hpp"
 #include "require.hpp"
 
 namespace {

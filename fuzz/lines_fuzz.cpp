@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/line_reader.hpp"
+#include "net/lines/line_reader.hpp"
 #include "require.hpp"
 
 namespace {

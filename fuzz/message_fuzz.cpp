@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/utf8.hpp"
+#include "core/text/utf8.hpp"
 #include "require.hpp"
 #include "rpc/error_codes.hpp"
 #include "rpc/message.hpp"

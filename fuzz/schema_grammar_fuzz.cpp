@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
-#include "engine/llama/grammar.hpp"
-#include "engine/llama/llama_log.hpp"
-#include "engine/llama/schema_bounds.hpp"
-#include "engine/llama/schema_grammar.hpp"
+#include "engine/llama/grammar/grammar.hpp"
+#include "engine/llama/grammar/schema_bounds.hpp"
+#include "engine/llama/grammar/schema_grammar.hpp"
+#include "engine/llama/model/llama_log.hpp"
+#include "json/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   sluice::initialize_llama();

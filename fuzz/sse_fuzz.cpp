@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "net/sse.hpp"
+#include "net/http/sse.hpp"
 #include "require.hpp"
 
 namespace {

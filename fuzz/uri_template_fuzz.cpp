@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/utf8.hpp"
-#include "protocol/uri_template.hpp"
+#include "core/text/utf8.hpp"
+#include "protocol/syntax/uri_template.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sluice;

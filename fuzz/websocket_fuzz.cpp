@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/utf8.hpp"
-#include "net/websocket.hpp"
+#include "core/text/utf8.hpp"
+#include "net/websocket/websocket.hpp"
 #include "require.hpp"
 
 namespace {

@@ -4,7 +4,8 @@
 #include <openssl/evp.h>
 #include <stdexcept>
 
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
+#include "core/text/text.hpp"
 
 namespace sluice {
 namespace {
@@ -39,9 +40,7 @@ const std::string* ApiKeys::name_of_authorization(std::string_view value) const 
   static constexpr std::string_view kScheme = "bearer ";
   if (value.size() <= kScheme.size()) return nullptr;
   for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = value[i];
-    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (lower != kScheme[i]) return nullptr;
+    if (to_lower(value[i]) != kScheme[i]) return nullptr;
   }
   value.remove_prefix(kScheme.size());
   while (value.starts_with(' ')) value.remove_prefix(1);

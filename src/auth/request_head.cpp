@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "auth/trusted_proxies.hpp"
-#include "net/http_types.hpp"
+#include "net/http/http_types.hpp"
 #include "sluice/authenticator.hpp"
 
 namespace sluice {

@@ -6,16 +6,12 @@
 #include <ranges>
 #include <utility>
 
+#include "core/text/text.hpp"
+
 namespace sluice {
 namespace {
 
 constexpr std::size_t kV4Prefix = 96;  // bits before an IPv4 address that is mapped into IPv6
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 /// "192.0.2.1", "192.0.2.1:80", "2001:db8::1" or "[2001:db8::1]:80".
 std::optional<PeerAddress> parse_node(std::string_view text) {
@@ -48,7 +44,7 @@ std::size_t find_last(std::string_view text, char separator) {
 /// Takes what stands behind the last `separator` from `text`.
 std::string_view take_last(std::string_view& text, char separator) {
   const std::size_t at = find_last(text, separator);
-  const std::string_view last = trimmed(at == text.npos ? text : text.substr(at + 1));
+  const std::string_view last = trim(at == text.npos ? text : text.substr(at + 1));
   text = at == text.npos ? std::string_view() : text.substr(0, at);
   return last;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "net/http_types.hpp"
+#include "net/http/http_types.hpp"
 
 namespace sluice {
 

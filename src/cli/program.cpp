@@ -3,10 +3,10 @@
 #include <exception>
 #include <string>
 
-#include "cli/command.hpp"
-#include "cli/command_line.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/terminal.hpp"
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "core/version.hpp"
 
 namespace sluice {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/exit_code.hpp"
-#include "core/json.hpp"
+#include "cli/options/exit_code.hpp"
 #include "core/version.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {

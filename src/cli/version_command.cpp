@@ -3,12 +3,12 @@
 #include <unistd.h>
 #include <utility>
 
-#include "cli/command.hpp"
-#include "cli/command_line.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/terminal.hpp"
-#include "core/json.hpp"
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "core/version.hpp"
+#include "json/json.hpp"
 #include "protocol/revision.hpp"
 
 namespace sluice {

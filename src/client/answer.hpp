@@ -11,7 +11,7 @@
 #include "client/backoff.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 

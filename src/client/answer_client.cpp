@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "client/answer_connection.hpp"
-#include "net/event_loop.hpp"
-#include "net/http_client.hpp"
+#include "net/client/http_client.hpp"
+#include "net/loop/event_loop.hpp"
 
 namespace sluice {
 

@@ -5,9 +5,9 @@
 
 #include "client/answer.hpp"
 #include "client/server_address.hpp"
-#include "net/event_loop.hpp"
-#include "net/http_client.hpp"
-#include "net/websocket_client.hpp"
+#include "net/client/http_client.hpp"
+#include "net/client/websocket_client.hpp"
+#include "net/loop/event_loop.hpp"
 
 namespace sluice {
 

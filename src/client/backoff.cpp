@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 
 #include "client/answer.hpp"
 #include "client/reply.hpp"
-#include "net/sse.hpp"
+#include "net/http/sse.hpp"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 

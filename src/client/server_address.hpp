@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "net/tls.hpp"
-#include "net/url.hpp"
+#include "net/http/url.hpp"
+#include "net/transport/tls.hpp"
 
 namespace sluice {
 

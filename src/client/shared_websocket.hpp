@@ -9,8 +9,8 @@
 
 #include "client/answer.hpp"
 #include "client/server_address.hpp"
-#include "net/event_loop.hpp"
-#include "net/websocket_client.hpp"
+#include "net/client/websocket_client.hpp"
+#include "net/loop/event_loop.hpp"
 
 namespace sluice {
 

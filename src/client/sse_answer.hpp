@@ -4,7 +4,7 @@
 
 #include "client/reply.hpp"
 #include "client/stream_answer.hpp"
-#include "net/sse.hpp"
+#include "net/http/sse.hpp"
 
 namespace sluice {
 

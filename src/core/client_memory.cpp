@@ -9,34 +9,34 @@
 namespace sluice {
 
 struct ClientMemory::Table {
-  struct Place {
+  struct Share {
     std::weak_ptr<MemoryShare> share;
     /// Shares that refer to this place: while one goes, the client may get another.
     std::size_t entries = 0;
   };
-  using Places = std::map<std::string, Place, std::less<>>;
+  using Shares = std::map<std::string, Share, std::less<>>;
   std::mutex mutex;
-  Places places;
+  Shares shares;
 };
 
 /// A share that leaves the table when it goes.
 class ClientMemory::Entry final : public MemoryShare {
  public:
   /// With the table locked.
-  Entry(MemoryBudget& budget, std::shared_ptr<Table> table, Table::Places::iterator at)
+  Entry(MemoryBudget& budget, std::shared_ptr<Table> table, Table::Shares::iterator at)
       : MemoryShare(budget), table_(std::move(table)), at_(at) {
     ++at_->second.entries;
   }
   ~Entry() {
     const std::lock_guard lock(table_->mutex);
-    if (--at_->second.entries == 0) table_->places.erase(at_);
+    if (--at_->second.entries == 0) table_->shares.erase(at_);
   }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
  private:
   std::shared_ptr<Table> table_;
-  Table::Places::iterator at_;
+  Table::Shares::iterator at_;
 };
 
 ClientMemory::ClientMemory(MemoryBudget& budget)
@@ -45,7 +45,7 @@ ClientMemory::ClientMemory(MemoryBudget& budget)
 std::shared_ptr<MemoryShare> ClientMemory::of(const std::string& principal) {
   std::string client = client_of(principal);
   const std::lock_guard lock(table_->mutex);
-  const auto at = table_->places.try_emplace(std::move(client)).first;
+  const auto at = table_->shares.try_emplace(std::move(client)).first;
   std::shared_ptr<MemoryShare> share = at->second.share.lock();
   if (share == nullptr) {
     share = std::make_shared<Entry>(*budget_, table_, at);

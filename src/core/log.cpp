@@ -13,9 +13,9 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "core/json.hpp"
 #include "core/log_limit.hpp"
-#include "core/utf8.hpp"
+#include "core/text/json_escape.hpp"
+#include "core/text/utf8.hpp"
 
 namespace sluice {
 namespace {

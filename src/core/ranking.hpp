@@ -9,7 +9,7 @@
 namespace sluice {
 
 /// A holder's place in a Ranking.
-struct RankPlace {
+struct RankKey {
   std::size_t has = 0;
   std::uint64_t since = 0;  // which change gave it that
 };

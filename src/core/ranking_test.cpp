@@ -6,7 +6,7 @@ namespace sluice {
 namespace {
 
 struct Client {
-  RankPlace rank;
+  RankKey rank;
 };
 
 TEST(Ranking, NamesWhoHasMostAndOfSeveralWhoHasForLongest) {

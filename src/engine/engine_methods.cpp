@@ -9,9 +9,9 @@
 #include "protocol/parameters.hpp"
 #include "protocol/stream_params.hpp"
 #include "rpc/error_codes.hpp"
-#include "server/kept_text.hpp"
-#include "server/metrics_text.hpp"
-#include "server/pending_request.hpp"
+#include "server/calls/pending_request.hpp"
+#include "server/host/metrics_text.hpp"
+#include "server/streams/text_accumulator.hpp"
 
 namespace sluice {
 namespace {
@@ -110,15 +110,15 @@ class CallGeneration final : public GenerationProducer {
     [[nodiscard]] bool is_too_long() const {
       return text.is_too_long() || reasoning.is_too_long() || tool_calls.is_too_long();
     }
-    KeptText text;
-    KeptText reasoning;
-    KeptText tool_calls;  // JSON, separated by commas
+    TextAccumulator text;
+    TextAccumulator reasoning;
+    TextAccumulator tool_calls;  // JSON, separated by commas
   };
 
   /// False: there is no memory for it, and the call has failed.
-  bool keep(KeptText& to, std::string_view text) {
+  bool keep(TextAccumulator& to, std::string_view text) {
     if (to.append(text)) return true;
-    call_->abandon(KeptText::no_memory());
+    call_->abandon(TextAccumulator::no_memory());
     return false;
   }
 

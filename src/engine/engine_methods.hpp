@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
-#include "server/definition.hpp"
+#include "server/catalog/definition.hpp"
 
 namespace sluice {
 

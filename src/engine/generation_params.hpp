@@ -3,8 +3,8 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
 #include "engine/engine.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/json_schema.hpp"
+#include "json/json.hpp"
+#include "json_schema/json_schema.hpp"
 
 #if SLUICE_WITH_LLAMA
-#include "engine/llama/token_sampler.hpp"
+#include "engine/llama/sampling/token_sampler.hpp"
 #endif
 
 namespace sluice {

@@ -73,7 +73,7 @@ bool GenerationProducer::take(const Delta& delta) {
   return !output_full_;
 }
 
-void GenerationProducer::on_room() {
+void GenerationProducer::on_writable() {
   output_full_ = false;
   if (threaded_.load(std::memory_order_acquire) || completed_.load(std::memory_order_acquire)) {
     schedule();

@@ -20,7 +20,7 @@ class GenerationProducer : public GenerationSink,
   /// Starts generating. Errors as Engine::start.
   Result<void> start(Engine& engine, GenerationRequest request);
 
-  void on_room() override;
+  void on_writable() override;
   void on_cancel() override;
 
   [[nodiscard]] GenerationStatus status() const;
@@ -30,7 +30,7 @@ class GenerationProducer : public GenerationSink,
 
  private:
   // The output. Called on the loop.
-  /// Takes a delta; false: taken, but wait for on_room().
+  /// Takes a delta; false: taken, but wait for on_writable().
   virtual bool append(const Delta& delta) = 0;
   virtual void flush() = 0;
   /// Nothing follows: lets go of all that belongs to the loop, for the engine may be the last to

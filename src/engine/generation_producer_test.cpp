@@ -128,11 +128,11 @@ TEST_F(GenerationProducerTest, CompletedWithoutRoomItEndsAtItsOutputsPace) {
   complete(Completion::Reason::stop);
   for (std::size_t deltas = 3; deltas <= 4; ++deltas) {
     EXPECT_TRUE(seen_.completions.empty());
-    producer_->on_room();
+    producer_->on_writable();
     loop_.run();
     EXPECT_EQ(seen_.deltas, deltas);
   }
-  producer_->on_room();
+  producer_->on_writable();
   loop_.run();
   EXPECT_EQ(seen_.completions.size(), 1U);
 }

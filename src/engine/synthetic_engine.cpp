@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
 #include "core/manual_executor.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {

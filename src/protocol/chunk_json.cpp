@@ -1,6 +1,6 @@
 #include "protocol/chunk_json.hpp"
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "protocol/input_rounds.hpp"
 
 namespace sluice {

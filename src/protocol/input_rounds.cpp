@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/base64.hpp"
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
+#include "core/text/base64.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/crypto/sealer.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
-#include "core/sealer.hpp"
+#include "json/json.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice {

@@ -6,7 +6,8 @@
 #include <cmath>
 #include <system_error>
 
-#include "core/base64.hpp"
+#include "core/text/base64.hpp"
+#include "core/text/text.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -178,14 +179,15 @@ class AnnotationFinder {
     if (where == Where::elsewhere || path_.empty()) {
       return refuse("is only for parameters that `properties` alone lead to");
     }
-    if (!std::ranges::all_of(std::string_view(*name), is_token_character)) {
+    if (!std::ranges::all_of(std::string_view(*name), is_token_char)) {
       return refuse("must have the characters of a header field's name only");
     }
     const std::optional<ParameterHeader::Type> type = type_of(schema);
     if (!type) return refuse("is only for parameters of type string, integer or boolean");
     std::string field = "Mcp-Param-" + std::string(std::string_view(*name));
     const auto same = [&](const ParameterHeader& other) {
-      return std::ranges::equal(field, other.field, {}, lower, lower);
+      return std::ranges::equal(field, other.field,
+                                [](char a, char b) { return to_lower(a) == to_lower(b); });
     };
     if (std::ranges::any_of(found_, same)) {
       return refuse("'" + std::string(std::string_view(*name)) +
@@ -220,14 +222,6 @@ class AnnotationFinder {
     if (name == "integer") return ParameterHeader::Type::integer;
     if (name == "boolean") return ParameterHeader::Type::boolean;
     return {};
-  }
-
-  static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-  /// RFC 9110, section 5.6.2.
-  static bool is_token_character(char c) {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   }
 
   template <std::size_t kCount>

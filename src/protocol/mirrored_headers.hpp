@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/utf8.hpp"
+#include "core/text/utf8.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "rpc/message.hpp"

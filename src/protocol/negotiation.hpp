@@ -10,7 +10,7 @@
 #include "protocol/logging_level.hpp"
 #include "protocol/mirrored_headers.hpp"
 #include "protocol/revision.hpp"
-#include "protocol/trace_context.hpp"
+#include "protocol/syntax/trace_context.hpp"
 #include "rpc/message.hpp"
 
 namespace sluice {

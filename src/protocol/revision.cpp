@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "stream/chunk_log.hpp"
 
 namespace sluice {

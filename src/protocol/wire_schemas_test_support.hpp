@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/json.hpp"
-#include "core/json_schema.hpp"
+#include "json/json.hpp"
+#include "json_schema/json_schema.hpp"
 #include "protocol/revision.hpp"
 
 namespace sluice {

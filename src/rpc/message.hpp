@@ -11,8 +11,8 @@
 #include <boost/json/monotonic_resource.hpp>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
-#include "core/json_parser.hpp"
+#include "json/json.hpp"
+#include "json/parser.hpp"
 
 namespace sluice {
 

@@ -16,7 +16,7 @@ class EndedStreams {
   static StreamLink& link_of(ChunkStream& stream);
   using List = StreamList<&link_of>;
   /// A stream's place.
-  struct Place {
+  struct Position {
     List* list = nullptr;
     StreamLink link;
   };
@@ -34,7 +34,7 @@ class EndedStreams {
     explicit Client(const MemoryShare* its_share) : share(its_share) {}
     const MemoryShare* share;
     std::size_t size = 0;
-    RankPlace rank;
+    RankKey rank;
   };
 
   List read_;

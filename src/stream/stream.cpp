@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "stream/stream_error.hpp"
 #include "stream/stream_manager.hpp"
 
@@ -288,7 +288,7 @@ void ChunkStream::settle() {
   }
   paused_ = false;
   manager_->executor().cancel(std::exchange(stall_timer_, 0));
-  if (producer_ != nullptr) producer_->on_room();
+  if (producer_ != nullptr) producer_->on_writable();
 }
 
 Seq ChunkStream::hold() const {

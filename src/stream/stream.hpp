@@ -42,12 +42,12 @@ enum class StreamState : std::uint8_t { initializing, active, finished, failed }
 std::string_view to_string(StreamState state);
 
 /// Whoever makes a stream's chunks, told when to go on and when to stop. Called on the stream's
-/// loop, on_room() only at the end of its turn: never from within a call to the stream.
+/// loop, on_writable() only at the end of its turn: never from within a call to the stream.
 class StreamProducer {
  public:
   virtual ~StreamProducer() = default;
   /// There is room again after an append() that returned false.
-  virtual void on_room() = 0;
+  virtual void on_writable() = 0;
   /// Nobody wants more: stop. Called at most once; finish() or fail() may still follow.
   virtual void on_cancel() = 0;
 };
@@ -66,9 +66,9 @@ class ChunkEncoder {
 ///
 /// Chunks that every reader has passed stay within `retained_bytes` and half of `max_chunks` until
 /// someone acknowledges them; of a stream that has ended the last one stays too. When what is kept
-/// reaches the limits, append() says so and the producer waits for on_room(), which comes when a
-/// quarter is free. A stream that its manager has removed is ended, has no readers and takes none.
-/// Belongs to the loop of its manager.
+/// reaches the limits, append() says so and the producer waits for on_writable(), which comes when
+/// a quarter is free. A stream that its manager has removed is ended, has no readers and takes
+/// none. Belongs to the loop of its manager.
 class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
  public:
   struct Options {
@@ -95,10 +95,10 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] Executor& executor() const;
 
   /// Appends a chunk of UTF-8 text, or a message in JSON text without line breaks. True: there is
-  /// room for another. False: this one is kept, but the producer must wait for on_room(); it stays
-  /// false until then. Ignored, and false, once the stream has ended. If there is no memory for it
-  /// at all, the stream fails. It lives until append() and flush() return, whoever lets go of it
-  /// meanwhile.
+  /// room for another. False: this one is kept, but the producer must wait for on_writable(); it
+  /// stays false until then. Ignored, and false, once the stream has ended. If there is no memory
+  /// for it at all, the stream fails. It lives until append() and flush() return, whoever lets go
+  /// of it meanwhile.
   bool append(ChunkKind kind, std::string_view text);
   /// Hands everything appended so far to the readers now; otherwise that happens at the end of
   /// the loop's turn.
@@ -207,7 +207,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   struct Ending {
     std::string trailer;
     Error error;
-    EndedStreams::Place place = {};
+    EndedStreams::Position place = {};
   };
 
   struct SharedBlock {

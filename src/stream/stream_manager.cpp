@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/client.hpp"
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {
@@ -258,7 +258,7 @@ void StreamManager::reclaim(std::size_t bytes, const MemoryShare& share) {
     ChunkStream* const stream = (is_any ? yielding_.of_any() : yielding_.of(share)).oldest();
     if (stream == nullptr) return;
     if (stream->evictable()) {
-      bury(*stream, gone());
+      leave_tombstone(*stream, gone());
     } else {
       yields_no_more(*stream);
       stream->log_.release_below(stream->hold());
@@ -309,7 +309,7 @@ void StreamManager::sweep() {
       stream.touch();
     } else {
       ++counters_.expired;
-      bury(stream, expired());
+      leave_tombstone(stream, expired());
     }
   }
   store_.sweep_tombstones(now);
@@ -317,14 +317,14 @@ void StreamManager::sweep() {
   if (store_.size() > 0 || store_.tombstones() > 0) schedule_sweep();
 }
 
-void StreamManager::bury(ChunkStream& stream, const Error& reason) {
+void StreamManager::leave_tombstone(ChunkStream& stream, const Error& reason) {
   const std::shared_ptr<ChunkStream> keep = stream.shared_from_this();
   entomb(stream);
   remove(stream, reason);
 }
 
 void StreamManager::entomb(const ChunkStream& stream) {
-  store_.bury(stream, executor_->clock().now() + limits().tombstone);
+  store_.leave_tombstone(stream, executor_->clock().now() + limits().tombstone);
   counters_.tombstones = store_.tombstones();
 }
 

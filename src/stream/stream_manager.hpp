@@ -166,7 +166,7 @@ class StreamManager {
   [[nodiscard]] std::size_t limited() const { return store_.size() - private_under_way_; }
   /// Removes the ended stream that goes first. False if there is none.
   bool evict_one();
-  void bury(ChunkStream& stream, const Error& reason);
+  void leave_tombstone(ChunkStream& stream, const Error& reason);
   void entomb(const ChunkStream& stream);
   void remove(ChunkStream& stream, const Error& reason);
   // Its two halves: what the manager does, and what readers hear. False: it has been done.

@@ -421,7 +421,7 @@ TEST(StreamMemory, PausesAClientsStreamsWhenItsShareIsShortAndWakesThemByPriorit
   for (int i = 0; i < 4; ++i) {
     streams.push_back(bench.start({.principal = "alice", .priority = i % 2 == 0 ? i : -i}));
     producers.push_back(std::make_unique<CountingProducer>());
-    producers.back()->when_room = [&woken, i] { woken.push_back(i); };
+    producers.back()->when_writable = [&woken, i] { woken.push_back(i); };
     producers.back()->drive(streams.back());
     streams.back()->poll_from(0);
   }
@@ -466,7 +466,7 @@ TEST(StreamMemory, TakesBackWhatIsOnlyRetainedOrHasBeenRead) {
     while (third->append(ChunkKind::text, std::string(500, 't'))) {
     }
   };
-  producer.when_room = produce;
+  producer.when_writable = produce;
   produce();
   EXPECT_TRUE(third->paused());
   EXPECT_LT(third->bytes(), std::size_t{25} << 10U);
@@ -516,11 +516,11 @@ TEST(StreamMemory, AShortageThatAnotherStreamMakesDropsNobodyWhoKeepsUp) {
   bench.executor.advance(minutes(10));
   EXPECT_FALSE(reader.dropped);
   EXPECT_FALSE(stream->ended());
-  EXPECT_EQ(producer.rooms, 0);
+  EXPECT_EQ(producer.writable_calls, 0);
   bench.streams->discard(*hog);
   EXPECT_LT(bench.policy.budget.used(), 4096U) << "at once, whoever still has a handle";
   bench.executor.advance(milliseconds(60));
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
 }
 
 TEST(StreamMemory, AClientThatTakesAllItMayPausesNobodyElse) {
@@ -566,7 +566,7 @@ TEST(StreamMemory, IsAskedForAgainByAStreamThatWasFullFirst) {
   bench.streams->discard(*hog);
   bench.streams->discard(*other);
   bench.executor.advance(milliseconds(100));
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
 }
 
 TEST(StreamMemory, IsAllGivenBack) {
@@ -832,7 +832,7 @@ TEST(StreamStore, TellsWhichIdsAreTaken) {
   store.for_each([&](const ChunkStream&) { ++visited; });
   EXPECT_EQ(visited, 1);
   const TimePoint until = TimePoint{} + seconds(10);
-  store.bury(*stream, until);
+  store.leave_tombstone(*stream, until);
   EXPECT_EQ(store.size(), 0U);
   EXPECT_TRUE(store.contains(id)) << "an id is not used again while it may be asked for";
   EXPECT_EQ(store.find(id, "alice").presence, StreamStore::Presence::expired);

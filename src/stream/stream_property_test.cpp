@@ -71,13 +71,13 @@ class World {
   World(unsigned seed, const StreamBench::Setup& setup)
       : random_(seed), setup_(setup), bench_(setup) {}
 
-  ~World() { producer_.when_room = nullptr; }
+  ~World() { producer_.when_writable = nullptr; }
 
   void run(int steps) {
     stream_ = bench_.start({.principal = "alice", .expects_poller = below(2) == 0});
     poller_.model = &model_;
     producer_.drive(stream_);
-    producer_.when_room = [this] {
+    producer_.when_writable = [this] {
       waiting_ = false;
       if (below(2) == 0) produce(below(20));
     };
@@ -289,7 +289,7 @@ class World {
     }
     // Nothing more is made. A poller is one poll behind, or more if replies are lost; once all has
     // been read, nobody may have been forgotten.
-    producer_.when_room = [this] { waiting_ = false; };
+    producer_.when_writable = [this] { waiting_ = false; };
     read_out();
     if (!stream_->ended()) {
       EXPECT_FALSE(waiting_) << "everyone has read, yet the producer waits";

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 
 namespace sluice {
 namespace {
@@ -67,7 +67,7 @@ void StreamStore::erase(std::string_view id) {
   }
 }
 
-void StreamStore::bury(const ChunkStream& stream, TimePoint until) {
+void StreamStore::leave_tombstone(const ChunkStream& stream, TimePoint until) {
   const StreamId id = stream.id();
   tombstones_.insert_or_assign(id, Tombstone{stream.principal(), until});
   burial_order_.push_back(id);

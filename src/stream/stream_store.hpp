@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "core/clock.hpp"
-#include "core/random.hpp"
+#include "core/crypto/random.hpp"
 #include "stream/stream.hpp"
 #include "stream/stream_id.hpp"
 
@@ -37,7 +37,7 @@ class StreamStore {
   void erase(std::string_view id);
   /// Replaces a stream by a tombstone that lasts until `until`. At most kMaxTombstones: the oldest
   /// goes first.
-  void bury(const ChunkStream& stream, TimePoint until);
+  void leave_tombstone(const ChunkStream& stream, TimePoint until);
   /// Forgets tombstones that are due at `now`.
   void sweep_tombstones(TimePoint now);
 

@@ -172,18 +172,18 @@ TEST(StreamLimit, WakesTheProducerWhenAQuarterIsFreeAtTheEndOfTheTurn) {
   EXPECT_EQ(fill(*stream), 8);
   stream->poll_from(1);
   bench.executor.run();
-  EXPECT_EQ(producer.rooms, 0) << "seven of eight is not room enough";
-  EXPECT_FALSE(stream->append(ChunkKind::text, "x")) << "false until on_room()";
+  EXPECT_EQ(producer.writable_calls, 0) << "seven of eight is not room enough";
+  EXPECT_FALSE(stream->append(ChunkKind::text, "x")) << "false until on_writable()";
   stream->poll_from(3);
-  EXPECT_EQ(producer.rooms, 0) << "never from within a call";
+  EXPECT_EQ(producer.writable_calls, 0) << "never from within a call";
   EXPECT_FALSE(stream->append(ChunkKind::text, "x"));
   stream->poll_from(4);
   bench.executor.run();
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
   EXPECT_FALSE(stream->paused());
   EXPECT_TRUE(stream->append(ChunkKind::text, "x"));
   bench.executor.run();
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
 }
 
 TEST(StreamLimit, TheSmallestLimitsStillMoveOn) {
@@ -201,7 +201,7 @@ TEST(StreamLimit, TheSmallestLimitsStillMoveOn) {
           if (!stream->append(ChunkKind::text, "x")) return;
         }
       };
-      producer.when_room = produce;
+      producer.when_writable = produce;
       produce();
       bench.executor.run();
       EXPECT_EQ(reader.text, std::string(50, 'x')) << chunks << " chunks";
@@ -222,18 +222,18 @@ TEST(StreamLimit, RetainedChunksNeverHoldUpTheProducer) {
   bench.executor.run();
   // It moves one chunk at a time, and the stream must follow.
   for (Seq seq = 1; seq <= 16; ++seq) {
-    EXPECT_EQ(producer.rooms, 0) << seq;
+    EXPECT_EQ(producer.writable_calls, 0) << seq;
     reader.pass(seq);
     bench.executor.run();
   }
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
   EXPECT_FALSE(stream->paused());
   reader.pass(64);
   fill(*stream);
   EXPECT_EQ(stream->first(), 64U);
   reader.pass(stream->next());
   bench.executor.run();
-  EXPECT_EQ(producer.rooms, 2);
+  EXPECT_EQ(producer.writable_calls, 2);
 }
 
 // A reader is past it as soon as it has been written, and may be cut off before it has arrived.
@@ -265,9 +265,9 @@ TEST(StreamLimit, AProducerMayAppendFromOnRoomAndEndThere) {
   CountingProducer producer;
   producer.drive(stream);
   ReadingCursor reader(stream, 0);
-  producer.when_room = [&] {
+  producer.when_writable = [&] {
     stream->append(ChunkKind::text, "y");
-    if (producer.rooms == 3) {
+    if (producer.writable_calls == 3) {
       stream->finish();
     } else {
       fill(*stream);
@@ -275,7 +275,7 @@ TEST(StreamLimit, AProducerMayAppendFromOnRoomAndEndThere) {
   };
   fill(*stream);
   bench.executor.run();
-  EXPECT_EQ(producer.rooms, 3);
+  EXPECT_EQ(producer.writable_calls, 3);
   EXPECT_TRUE(reader.ended);
   EXPECT_EQ(reader.text, "xxxxyxxxyxxxy");
   bench.executor.advance(seconds(61));
@@ -503,14 +503,14 @@ TEST(StreamStall, ASlowCursorLosesTheStreamAndTheOthersGoOn) {
   bench.executor.run();
   bench.executor.advance(seconds(30) - milliseconds(1));
   EXPECT_FALSE(slow.dropped);
-  EXPECT_EQ(producer.rooms, 0);
+  EXPECT_EQ(producer.writable_calls, 0);
   bench.executor.advance(milliseconds(1));
   ASSERT_TRUE(slow.dropped);
   EXPECT_EQ(slow.dropped->code, kStreamInvalidState);
   EXPECT_NE(slow.dropped->message.find("stalled"), std::string::npos);
   EXPECT_EQ(slow.stream(), nullptr);
   EXPECT_FALSE(quick.dropped);
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
   EXPECT_EQ(producer.cancels, 0);
   EXPECT_EQ(bench.streams->counters().stalled_readers, 1U);
   stream->append(ChunkKind::text, "on");
@@ -528,7 +528,7 @@ TEST(StreamStall, ASlowPollerMakesWayForACursor) {
   fill(*stream);
   bench.executor.run();
   bench.executor.advance(seconds(30));
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
   EXPECT_FALSE(quick.dropped);
   // The poller comes back too late: a clear error that says where it may go on.
   const Result<void> gap = stream->check_position(0);
@@ -598,7 +598,7 @@ TEST(StreamStall, AStreamThatItsReadersLeftWaitsForItsExpiry) {
   again.read_all();
   bench.executor.run();
   EXPECT_EQ(again.text, "xxxxxxxx");
-  EXPECT_EQ(producer.rooms, 1);
+  EXPECT_EQ(producer.writable_calls, 1);
 }
 
 TEST(StreamStall, WhoJoinsLateHasTheWholeTime) {

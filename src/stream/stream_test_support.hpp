@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.hpp"
 #include "core/manual_executor.hpp"
+#include "json/json.hpp"
 #include "stream/push_cursor.hpp"
 #include "stream/stream.hpp"
 #include "stream/stream_manager.hpp"
@@ -61,17 +61,17 @@ class CountingProducer final : public StreamProducer {
     streams_.push_back(stream);
   }
 
-  void on_room() override {
-    ++rooms;
-    if (when_room) when_room();
+  void on_writable() override {
+    ++writable_calls;
+    if (when_writable) when_writable();
   }
   void on_cancel() override {
     ++cancels;
     if (when_cancelled) when_cancelled();
   }
-  int rooms = 0;
+  int writable_calls = 0;
   int cancels = 0;
-  std::function<void()> when_room;
+  std::function<void()> when_writable;
   std::function<void()> when_cancelled;
 
  private:

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "link.hpp"
 #include "protocol/revision.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "protocol/revision.hpp"
 
 namespace sluice::matrix {

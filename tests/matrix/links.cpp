@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "link.hpp"
-#include "net/http_reply_parser.hpp"
-#include "net/sse.hpp"
-#include "net/websocket.hpp"
+#include "net/http/http_reply_parser.hpp"
+#include "net/http/sse.hpp"
+#include "net/websocket/websocket.hpp"
 #include "served.hpp"
 
 namespace sluice::matrix {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "auth/api_keys.hpp"
-#include "server/server_host.hpp"
-#include "server/server_state.hpp"
+#include "server/api/server_state.hpp"
+#include "server/host/server_host.hpp"
 
 namespace sluice::matrix {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/file_test_support.hpp"
-#include "net/descriptor.hpp"
+#include "net/loop/descriptor.hpp"
 #include "sluice/server.hpp"
 
 namespace sluice {

@@ -2,7 +2,7 @@
 
 // How the library handles types that it cannot name: one table per type says how to create, read
 // and write a value, and where its members are. Templates only fill in the tables; what is done
-// with them (src/core/coding) is compiled once, and not in every program.
+// with them (src/coding) is compiled once, and not in every program.
 
 #include <atomic>
 #include <cstddef>

@@ -12,15 +12,15 @@
 #include <utility>
 
 #include "core/client.hpp"
-#include "core/json.hpp"
 #include "core/log.hpp"
-#include "engine/llama/llama_log.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/llama_run.hpp"
+#include "engine/llama/model/llama_log.hpp"
 #include "engine/llama/preparation.hpp"
-#include "engine/llama/queue_shares.hpp"
 #include "engine/llama/request_preparer.hpp"
 #include "engine/llama/scheduler.hpp"
+#include "engine/llama/scheduling/queue_shares.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/clock.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/model_fault.hpp"
+#include "engine/llama/model/model_fault.hpp"
 
 namespace sluice {
 

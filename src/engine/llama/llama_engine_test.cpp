@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "core/json.hpp"
 #include "core/manual_executor.hpp"
-#include "core/utf8.hpp"
+#include "core/text/utf8.hpp"
 #include "engine/llama/llama_engine_test_support.hpp"
-#include "engine/llama/test_models.hpp"
+#include "engine/llama/model/test_models.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {

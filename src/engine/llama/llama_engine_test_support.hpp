@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/manual_executor.hpp"
-#include "core/utf8.hpp"
+#include "core/text/utf8.hpp"
 #include "engine/llama/llama_engine.hpp"
 
 namespace sluice::test {

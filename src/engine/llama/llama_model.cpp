@@ -15,11 +15,11 @@
 
 #include <ggml-backend.h>
 
-#include "core/json.hpp"
 #include "core/log.hpp"
-#include "engine/llama/cpu_check.hpp"
-#include "engine/llama/gguf_check.hpp"
-#include "engine/llama/llama_log.hpp"
+#include "engine/llama/model/cpu_check.hpp"
+#include "engine/llama/model/gguf_check.hpp"
+#include "engine/llama/model/llama_log.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 namespace {

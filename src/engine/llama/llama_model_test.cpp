@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "engine/llama/test_models.hpp"
+#include "engine/llama/model/test_models.hpp"
 
 namespace sluice {
 namespace {

@@ -9,12 +9,12 @@
 
 #include "core/clock.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/admission_queue.hpp"
-#include "engine/llama/answer_reader.hpp"
-#include "engine/llama/delivery.hpp"
-#include "engine/llama/queue_shares.hpp"
+#include "engine/llama/answer/answer_reader.hpp"
+#include "engine/llama/answer/delivery.hpp"
 #include "engine/llama/request_preparer.hpp"
-#include "engine/llama/token_sampler.hpp"
+#include "engine/llama/sampling/token_sampler.hpp"
+#include "engine/llama/scheduling/admission_queue.hpp"
+#include "engine/llama/scheduling/queue_shares.hpp"
 
 namespace sluice {
 
@@ -36,12 +36,12 @@ struct LlamaRun {
   std::atomic<std::uint32_t> completion_tokens = 0;
   Delivery delivery;
 
-  std::unique_ptr<QueueShares::Place> share;  // until its sink has had the last call
-  std::optional<GenerationRequest> request;   // until it is prepared
-  std::optional<PreparedRequest> prepared;    // until it is first admitted
-  std::optional<Error> fault;                 // why it could not be prepared
-  std::string principal;                      // whom what it leaves in its slot belongs to
-  AdmissionQueue<RunPtr>::Place place;
+  std::unique_ptr<QueueShares::Ticket> share;  // until its sink has had the last call
+  std::optional<GenerationRequest> request;    // until it is prepared
+  std::optional<PreparedRequest> prepared;     // until it is first admitted
+  std::optional<Error> fault;                  // why it could not be prepared
+  std::string principal;                       // whom what it leaves in its slot belongs to
+  AdmissionQueue<RunPtr>::Position place;
   TimePoint started;
 
   // From the first admission on.

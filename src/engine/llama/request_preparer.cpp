@@ -10,15 +10,15 @@
 #include <memory>
 #include <utility>
 
-#include "core/json.hpp"
 #include "core/log.hpp"
-#include "core/utf8.hpp"
-#include "engine/llama/followable_schema.hpp"
-#include "engine/llama/grammar.hpp"
-#include "engine/llama/llama_log.hpp"
-#include "engine/llama/schema_bounds.hpp"
-#include "engine/llama/schema_grammar.hpp"
-#include "engine/llama/token_sampler.hpp"
+#include "core/text/utf8.hpp"
+#include "engine/llama/grammar/followable_schema.hpp"
+#include "engine/llama/grammar/grammar.hpp"
+#include "engine/llama/grammar/schema_bounds.hpp"
+#include "engine/llama/grammar/schema_grammar.hpp"
+#include "engine/llama/model/llama_log.hpp"
+#include "engine/llama/sampling/token_sampler.hpp"
+#include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

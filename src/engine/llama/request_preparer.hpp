@@ -11,10 +11,10 @@
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
-#include "engine/llama/answer_reader.hpp"
-#include "engine/llama/chat_format.hpp"
-#include "engine/llama/token_constraint.hpp"
-#include "engine/llama/token_pieces.hpp"
+#include "engine/llama/answer/answer_reader.hpp"
+#include "engine/llama/model/chat_format.hpp"
+#include "engine/llama/model/token_pieces.hpp"
+#include "engine/llama/sampling/token_constraint.hpp"
 
 namespace sluice {
 

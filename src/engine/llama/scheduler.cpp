@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/log.hpp"
-#include "engine/llama/llama_log.hpp"
-#include "engine/llama/slot_chooser.hpp"
+#include "engine/llama/model/llama_log.hpp"
+#include "engine/llama/scheduling/slot_chooser.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {

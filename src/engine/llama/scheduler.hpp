@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/clock.hpp"
-#include "engine/llama/admission_queue.hpp"
 #include "engine/llama/llama_model.hpp"
 #include "engine/llama/llama_run.hpp"
-#include "engine/llama/prefill_budget.hpp"
+#include "engine/llama/scheduling/admission_queue.hpp"
+#include "engine/llama/scheduling/prefill_budget.hpp"
 
 namespace sluice {
 

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/trusted_proxies.hpp"
+#include "net/http/http_types.hpp"
+#include "sluice/authenticator.hpp"
+
+namespace sluice {
+
+/// Whether `host`, a name or an address without brackets, is this machine to itself alone:
+/// "localhost", what ends in ".localhost", 127.0.0.0/8 and ::1.
+bool is_loopback_host(std::string_view host);
+
+/// Who may talk to the server: which Host names it answers to and which pages may call it (against
+/// DNS rebinding and cross-site requests; 2026-07-28, Streamable HTTP, Security), and who asks.
+/// Immutable, shared by all loops.
+class AccessPolicy {
+ public:
+  struct Options {
+    std::shared_ptr<Authenticator> authenticator;  // null: everybody may call
+    std::vector<std::string> allowed_origins;      // "https://example.com"; "*": every page
+    std::vector<std::string> allowed_hosts;        // names and addresses without port; "*": all
+    TrustedProxies proxies;
+  };
+  explicit AccessPolicy(Options options);
+
+  /// Whether the request is addressed to this server: by localhost, a loopback address, one of the
+  /// machine's own addresses, or an allowed host. A rebound DNS name is none of them.
+  [[nodiscard]] bool host_allowed(std::string_view host_header) const;
+
+  /// Whether a page of `origin` may call: pages of this server itself, of this machine, and of
+  /// allowed origins. Requests without Origin do not come from a page.
+  [[nodiscard]] bool origin_allowed(std::string_view origin, std::string_view host_header,
+                                    bool tls) const;
+
+  /// Whether the address is that of a proxy that is believed when it says for whom it asks.
+  [[nodiscard]] bool trusts_proxy(const PeerAddress& peer) const { return proxies_.trusts(peer); }
+
+  /// Whether requests of one connection may be of several clients.
+  [[nodiscard]] bool has_shared_connections() const {
+    return authenticates() || proxies_.has_any();
+  }
+
+  /// Whether it depends on authenticate() who may call, and as whom; else on nothing, and callers
+  /// are who principal_by_address() says.
+  [[nodiscard]] bool authenticates() const { return authenticator_ != nullptr; }
+  /// Who makes the request, or why it is refused; never throws what the authenticator does.
+  [[nodiscard]] std::expected<Principal, Refusal> authenticate(const HttpRequest& request) const;
+  /// The address that the request comes from, which trusted proxies tell for others.
+  [[nodiscard]] std::string address(const HttpRequest& request) const;
+  /// That address as a principal, which is not isolated: several may have it.
+  [[nodiscard]] Principal principal_by_address(const HttpRequest& request) const;
+
+ private:
+  std::shared_ptr<Authenticator> authenticator_;
+  std::vector<std::string> origins_;
+  std::vector<std::string> hosts_;
+  TrustedProxies proxies_;
+};
+
+}  // namespace sluice

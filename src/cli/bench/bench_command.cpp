@@ -1,0 +1,245 @@
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include "cli/bench/bench_load.hpp"
+#include "cli/bench/bench_results.hpp"
+#include "cli/bench/bench_transport.hpp"
+#include "cli/options/client_options.hpp"
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/config_value.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/serve/machine.hpp"
+#include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+namespace {
+
+struct BenchArguments {
+  ClientOptions client;
+  std::string mode = "sse";
+  std::uint32_t streams = 64;
+  std::uint32_t connections = 0;
+  double rate = 0;
+  std::string duration = "10s";
+  std::int64_t count = 100;
+  std::int64_t interval_us = 0;
+  std::string prompt = "Count from one to ten.";
+  std::optional<std::int64_t> max_tokens;
+  bool as_json = false;
+  bool quiet = false;
+};
+
+constexpr const char* kBenchExamples =
+    "Examples:\n"
+    "  sluice serve --engine synthetic --streams-per-client 100000 --calls-per-client 100000 &\n"
+    "  sluice bench --mode sse --streams 64 --count 1000 --interval-us -1\n"
+    "  sluice bench --mode ws --streams 200 --connections 20 --count 500 --interval-us 20000\n"
+    "  sluice bench --mode call --streams 64 --rate 5000    # a call is due every 200 us\n"
+    "  sluice bench --url http://host:8080 --streams 4 --prompt \"Tell me a story\" --json\n"
+    "\n"
+    "Latency counts from when a stream or call was due, so a server that falls behind cannot\n"
+    "hide it. Added latency, from the making of a chunk to its reading, needs the synthetic\n"
+    "engine on this machine.\n";
+
+constexpr const char* kDefaultUrl = "http://127.0.0.1:8080";
+constexpr std::uint32_t kMaxStreams = 100'000;
+/// If so many units fail before the first succeeds, the rest will too.
+constexpr std::uint64_t kHopeless = 100;
+
+struct BenchSetup {
+  ServerAddress address;
+  BenchSubject subject;
+  BenchPlan plan;
+  BenchRequest request;
+};
+
+bool is_loopback(const Url& url) {
+  return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
+}
+
+Result<BenchRequest> make_request(const BenchArguments& arguments) {
+  BenchRequest request;
+  if (arguments.mode == "call") {
+    request.via = AnswerVia::mcp;
+    request.tool = "echo";
+    request.params = {{"text", arguments.prompt}};
+    return request;
+  }
+  const auto via = parse_answer_via(arguments.mode);
+  if (!via || *via == AnswerVia::mcp) {
+    return fail(kExitUsage, "--mode: \"" + arguments.mode + "\": give poll, sse, ws or call");
+  }
+  request.via = *via;
+  request.params = {{"prompt", arguments.prompt},
+                    {"count", arguments.count},
+                    {"interval_us", arguments.interval_us}};
+  if (arguments.max_tokens) request.params["max_tokens"] = *arguments.max_tokens;
+  return request;
+}
+
+Result<BenchSetup> set_up(BenchArguments arguments) {
+  complete_from_environment(arguments.client);
+  if (arguments.client.url.empty()) arguments.client.url = kDefaultUrl;
+  auto address = server_address(arguments.client);
+  if (!address) return std::unexpected(std::move(address.error()));
+  auto request = make_request(arguments);
+  if (!request) return std::unexpected(std::move(request.error()));
+  const auto duration = parse_duration(arguments.duration);
+  if (!duration || *duration <= Duration::zero()) {
+    return fail(kExitUsage, "--duration: \"" + arguments.duration + "\": give a time such as 10s");
+  }
+  if (arguments.streams < 1 || arguments.streams > kMaxStreams) {
+    return fail(kExitUsage, "--streams: give a number from 1 to 100000");
+  }
+  if (!(arguments.rate >= 0 && std::isfinite(arguments.rate))) {
+    return fail(kExitUsage, "--rate: give a number of starts a second; 0 is as fast as possible");
+  }
+  const std::uint32_t connections =
+      arguments.connections == 0 ? arguments.streams : arguments.connections;
+  if (connections > arguments.streams ||
+      (connections < arguments.streams && request->via != AnswerVia::ws)) {
+    return fail(kExitUsage,
+                "--connections: streams share connections in mode ws only; there may be fewer "
+                "connections than streams, else as many");
+  }
+  BenchSetup setup{
+      .address = *std::move(address), .subject = {}, .plan = {}, .request = *std::move(request)};
+  setup.subject = {.url = arguments.client.url,
+                   .mode = arguments.mode,
+                   .streams = arguments.streams,
+                   .connections = connections,
+                   .rate = arguments.rate};
+  setup.plan.slots = arguments.streams;
+  setup.plan.rate = arguments.rate;
+  setup.plan.duration = *duration;
+  setup.plan.clock_is_shared = is_loopback(setup.address.base);
+  return setup;
+}
+
+/// A load test under way, with its progress on the terminal and an eye on Ctrl-C.
+class BenchRun {
+ public:
+  BenchRun(const BenchSetup& setup, bool shows_progress)
+      : setup_(&setup),
+        shows_progress_(shows_progress),
+        transport_(loop_, setup.address, setup.request, setup.plan.slots,
+                   setup.subject.connections),
+        load_(loop_, setup.plan,
+              [this](std::uint32_t slot, AnswerSink& sink) { transport_.begin(slot, sink); }) {}
+
+  /// Returns when it is over.
+  const BenchResults& run() {
+    loop_.post([this] {
+      load_.start([this] { end(); });
+      watch();
+    });
+    loop_.run();
+    if (shows_progress_) write_all(STDERR_FILENO, "\r\x1b[K");
+    return load_.results();
+  }
+
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+  /// Nothing but failures.
+  [[nodiscard]] bool hopeless() const { return hopeless_; }
+
+ private:
+  void watch() {
+    constexpr Duration kTick = std::chrono::milliseconds(100);
+    constexpr int kTicksPerLine = 10;
+    if (ended_) return;
+    const BenchResults& results = load_.results();
+    interrupted_ = interrupts_.take();
+    hopeless_ = results.completed == 0 && results.failed >= kHopeless;
+    if (interrupted_ || hopeless_) {
+      load_.stop();
+      return;
+    }
+    if (shows_progress_ && ++ticks_ % kTicksPerLine == 0) {
+      write_all(STDERR_FILENO, "\r\x1b[K" + progress_line(setup_->subject, results));
+    }
+    loop_.schedule_at(loop_.clock().now() + kTick, [this] { watch(); });
+  }
+
+  void end() {
+    // Time for the last aborts to leave.
+    constexpr Duration kFarewell = std::chrono::milliseconds(100);
+    ended_ = true;
+    transport_.cancel_all();
+    loop_.schedule_at(loop_.clock().now() + kFarewell, [this] { loop_.stop(); });
+  }
+
+  const BenchSetup* setup_;
+  bool shows_progress_;
+  Interrupts interrupts_;
+  EventLoop loop_;
+  BenchTransport transport_;
+  BenchLoad load_;
+  int ticks_ = 0;
+  bool interrupted_ = false;
+  bool hopeless_ = false;
+  bool ended_ = false;
+};
+
+int run_bench(const BenchArguments& arguments) {
+  const auto setup = set_up(arguments);
+  if (!setup) {
+    complain(setup.error().message);
+    return setup.error().code;
+  }
+  const std::uint64_t files = files_for_connections(setup->subject.connections);
+  if (raise_open_files(files) < files) {
+    complain("fewer files may be open than --connections needs; see sluice doctor");
+    return kExitFailure;
+  }
+  BenchRun run(*setup, is_terminal(STDERR_FILENO) && !arguments.quiet);
+  const BenchResults& results = run.run();
+  const std::string report = arguments.as_json ? json_report(setup->subject, results)
+                                               : text_report(setup->subject, results);
+  if (!write_all(STDOUT_FILENO, report)) return kExitFailure;
+  if (run.interrupted()) return kExitInterrupted;
+  if (results.completed == 0 && results.unreachable > 0) {
+    complain("cannot reach the server at " + setup->subject.url);
+    return kExitUnreachable;
+  }
+  return results.failed == 0 && results.completed > 0 ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+void add_bench_command(CommandLine& program) {
+  const auto arguments = std::make_shared<BenchArguments>();
+  Subcommand command =
+      program.add_subcommand("bench", "Load a server with streams or calls, and measure it",
+                             kBenchExamples, [arguments] { return run_bench(*arguments); });
+  const auto add = [&](const char* name, OptionTarget target, const char* operand, const char* text,
+                       bool shows_default = true) {
+    command.add_option(
+        name, target,
+        {.text = text, .operand = operand, .group = "Load", .shows_default = shows_default});
+  };
+  add("--mode", &arguments->mode, "MODE", "poll, sse, ws (streams), or call (the tool echo)");
+  add("--streams", &arguments->streams, "N", "Streams or calls under way at the same time");
+  add("--connections", &arguments->connections, "N",
+      "Connections they share, in mode ws; default as many", false);
+  add("--rate", &arguments->rate, "R",
+      "Starts due a second, whatever becomes of the ones before; 0: when a place is free");
+  add("--duration", &arguments->duration, "TIME", "How long to start new ones");
+  add("--count", &arguments->count, "N", "Chunks of a stream, from the synthetic engine");
+  add("--interval-us", &arguments->interval_us, "US",
+      "Between chunks; 0: none, -1: none, and each is sent by itself");
+  add("--prompt", &arguments->prompt, "TEXT", "What a model is asked, or a call echoes");
+  add("--max-tokens", &arguments->max_tokens, "N", "The longest answer of a model", false);
+  add_client_options(command, arguments->client);
+  command.add_flag("--json", arguments->as_json, {.text = "Print the results as JSON"});
+  command.add_flag("-q,--quiet", arguments->quiet, {.text = "Show no progress"});
+}
+
+}  // namespace sluice

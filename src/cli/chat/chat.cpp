@@ -1,0 +1,259 @@
+#include "cli/chat/chat.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <poll.h>
+#include <unistd.h>
+#include <utility>
+#include <variant>
+
+#include "cli/chat/answer_queue.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/line_editor.hpp"
+#include "cli/terminal/terminal.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kHelp =
+    "  /reset       start over\n"
+    "  /help        show this\n"
+    "  /quit        leave (as do Ctrl-D, and Ctrl-C on an empty line)\n"
+    "  Ctrl-C       stop the answer; a second one leaves\n"
+    "  \\            at the end of a line: the question goes on in the next one\n";
+
+/// How long a stopped answer may take to end before its end is not waited for.
+constexpr auto kStopPatience = std::chrono::seconds(5);
+
+int exit_code_of(const AnswerEnd& end) {
+  switch (end.outcome) {
+    case AnswerEnd::Outcome::complete:
+      return kExitOk;
+    case AnswerEnd::Outcome::cancelled:
+      return kExitInterrupted;
+    case AnswerEnd::Outcome::unreachable:
+      return kExitUnreachable;
+    case AnswerEnd::Outcome::failed:
+      break;
+  }
+  return kExitFailure;
+}
+
+std::string explain(const AnswerEnd& end) {
+  std::string message = end.error.message;
+  if (end.outcome == AnswerEnd::Outcome::unreachable) {
+    message = "cannot reach the server: " + message;
+  } else if (end.error.code == 401 || message.find("API key") != std::string::npos) {
+    message += " (give a key with --key or SLUICE_KEY)";
+  }
+  return message;
+}
+
+}  // namespace
+
+/// Shows an answer as it comes.
+class Chat::View {
+ public:
+  enum class Mode : std::uint8_t { terminal, plain, silent };
+  explicit View(Mode mode) : mode_(mode), style_(Style::of(STDOUT_FILENO)) {}
+
+  void show(AnswerDelta::Kind kind, const std::string& text) {
+    if (mode_ == Mode::silent) return;
+    if (mode_ == Mode::plain) {
+      // A script gets the answer, the whole answer and nothing but the answer.
+      if (kind == AnswerDelta::Kind::text) put(text);
+      return;
+    }
+    if (kind != kind_ && !line_start_) put("\n");
+    kind_ = kind;
+    std::string out;
+    if (kind == AnswerDelta::Kind::text) {
+      out = printable(text);
+    } else {
+      out.append(style_.dim()).append(printable(text)).append(style_.reset());
+    }
+    put(out);
+    if (!text.empty()) line_start_ = text.back() == '\n';
+  }
+
+  /// Puts the cursor at the beginning of a line.
+  void end_line() {
+    if (mode_ == Mode::silent || line_start_) return;
+    put("\n");
+    line_start_ = true;
+  }
+
+  [[nodiscard]] bool reader_gone() const { return gone_; }
+
+ private:
+  void put(std::string_view text) {
+    if (mode_ == Mode::plain && !text.empty()) line_start_ = text.back() == '\n';
+    if (!gone_ && !write_all(STDOUT_FILENO, text)) gone_ = true;
+  }
+
+  Mode mode_;
+  Style style_;
+  AnswerDelta::Kind kind_ = AnswerDelta::Kind::text;
+  bool line_start_ = true;
+  bool gone_ = false;
+};
+
+Chat::Chat(AnswerClient& client, Interrupts& interrupts, Conversation conversation,
+           ChatOptions options)
+    : client_(&client),
+      interrupts_(&interrupts),
+      conversation_(std::move(conversation)),
+      options_(options) {}
+
+Chat::Answer Chat::ask(const std::string& question, View& view) {
+  conversation_.ask(question);
+  AnswerQueue queue;
+  AnswerRequest request;
+  request.params = conversation_.params();
+  Answer answer{.text = {},
+                .reasoning = {},
+                .end = {},
+                .stats = AnswerStats(std::chrono::steady_clock::now()),
+                .gave_up = false};
+  const auto pending = client_->ask(options_.via, std::move(request), queue);
+  std::optional<TimePoint> stop_by;
+  const auto stop = [&] {
+    pending->cancel();
+    stop_by = std::chrono::steady_clock::now() + kStopPatience;
+  };
+  for (bool ended = false; !ended;) {
+    std::array<pollfd, 2> waits{{{queue.fd(), POLLIN, 0}, {interrupts_->fd(), POLLIN, 0}}};
+    constexpr int kTickMs = 200;
+    if (::poll(waits.data(), waits.size(), stop_by ? kTickMs : -1) < 0 && errno != EINTR) break;
+    if (interrupts_->take() || (view.reader_gone() && !stop_by)) {
+      if (stop_by || Interrupts::terminating()) {
+        answer.gave_up = true;
+        break;
+      }
+      stop();
+    }
+    if (stop_by && std::chrono::steady_clock::now() > *stop_by) break;
+    while (auto event = queue.take()) {
+      if (const auto* text = std::get_if<AnswerQueue::Text>(&*event)) {
+        answer.stats.on_delta(text->at);
+        if (text->kind == AnswerDelta::Kind::text) answer.text += text->text;
+        if (text->kind == AnswerDelta::Kind::reasoning) answer.reasoning += text->text;
+        view.show(text->kind, text->text);
+      } else if (const auto* retry = std::get_if<AnswerQueue::Retry>(&*event)) {
+        complain("connection lost (" + retry->why.message + "), trying again");
+      } else {
+        answer.end = std::get<AnswerEnd>(*event);
+        ended = true;
+        break;
+      }
+    }
+  }
+  queue.abandon();
+  if (stop_by) answer.end.outcome = AnswerEnd::Outcome::cancelled;
+  answer.stats.on_end(std::chrono::steady_clock::now(), answer.end);
+  conversation_.answer(answer.text);
+  return answer;
+}
+
+int Chat::once(const std::string& question) {
+  using Mode = View::Mode;
+  View view(options_.as_json ? Mode::silent
+                             : (is_terminal(STDOUT_FILENO) ? Mode::terminal : Mode::plain));
+  const Answer answer = ask(question, view);
+  if (options_.as_json) return finish_json(answer);
+  view.end_line();
+  const bool failed = answer.end.outcome == AnswerEnd::Outcome::failed ||
+                      answer.end.outcome == AnswerEnd::Outcome::unreachable;
+  if (failed) complain(explain(answer.end));
+  if (!options_.quiet && !failed) {
+    const Style style = Style::of(STDERR_FILENO);
+    std::string line(style.dim());
+    line.append("[").append(answer.stats.summary()).append("]").append(style.reset());
+    line.push_back('\n');
+    write_all(STDERR_FILENO, line);
+  }
+  if (view.reader_gone()) return kExitFailure;
+  return exit_code_of(answer.end);
+}
+
+int Chat::finish_json(const Answer& answer) {
+  json::object out{{"text", answer.text}};
+  if (!answer.reasoning.empty()) out["reasoning"] = answer.reasoning;
+  for (auto& [key, value] : answer.stats.to_object()) out[key] = value;
+  const int code = exit_code_of(answer.end);
+  if (code == kExitFailure || code == kExitUnreachable) {
+    out["error"] = {{"code", answer.end.error.code}, {"message", answer.end.error.message}};
+  }
+  return write_all(STDOUT_FILENO, to_json(out) + "\n") ? code : kExitFailure;
+}
+
+std::optional<std::string> Chat::read_question(LineEditor& editor) {
+  const Style style = Style::of(STDOUT_FILENO);
+  std::string question;
+  for (;;) {
+    std::string line;
+    const auto result =
+        editor.read(question.empty() ? "> " : "| ", std::string(style.cyan()), line);
+    if (result == LineEditor::Result::end_of_input) {
+      write_all(STDOUT_FILENO, "\n");
+      return std::nullopt;
+    }
+    if (result == LineEditor::Result::interrupted) {
+      write_all(STDOUT_FILENO, "\n");
+      if ((line.empty() && question.empty()) || Interrupts::terminating()) return std::nullopt;
+      question.clear();
+      continue;
+    }
+    if (line.empty() && question.empty()) continue;
+    if (!line.empty()) editor.remember(line);
+    if (line.ends_with('\\')) {
+      line.back() = '\n';
+      question += line;
+      continue;
+    }
+    return question + line;
+  }
+}
+
+bool Chat::command(const std::string& line) {
+  if (line == "/quit" || line == "/exit") return false;
+  if (line == "/reset") {
+    conversation_.reset();
+    write_all(STDOUT_FILENO, "Started over.\n");
+  } else {
+    if (line != "/help") write_all(STDOUT_FILENO, "There is no " + printable(line) + ".\n");
+    write_all(STDOUT_FILENO, kHelp);
+  }
+  return true;
+}
+
+int Chat::interact() {
+  LineEditor editor(*interrupts_, default_history_file());
+  const Style style = Style::of(STDOUT_FILENO);
+  write_all(STDOUT_FILENO, std::string(style.dim()) + "/help for help, Ctrl-D to leave" +
+                               std::string(style.reset()) + "\n");
+  while (const auto question = read_question(editor)) {
+    if (question->starts_with('/')) {
+      if (!command(*question)) return kExitOk;
+      continue;
+    }
+    View view(View::Mode::terminal);
+    const Answer answer = ask(*question, view);
+    view.end_line();
+    if (answer.gave_up) return kExitInterrupted;
+    if (view.reader_gone()) return kExitFailure;
+    if (answer.end.outcome == AnswerEnd::Outcome::failed ||
+        answer.end.outcome == AnswerEnd::Outcome::unreachable) {
+      complain(explain(answer.end));
+    } else if (!options_.quiet) {
+      write_all(STDOUT_FILENO, std::string(style.dim()) + "[" + answer.stats.summary() + "]" +
+                                   std::string(style.reset()) + "\n");
+    }
+  }
+  return kExitOk;
+}
+
+}  // namespace sluice

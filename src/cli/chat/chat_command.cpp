@@ -1,0 +1,275 @@
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <poll.h>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "cli/chat/chat.hpp"
+#include "cli/options/client_options.hpp"
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/config_file.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/process_environment.hpp"
+#include "cli/options/serve_config.hpp"
+#include "cli/serve/engine_factory.hpp"
+#include "cli/serve/serve.hpp"
+#include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "core/log.hpp"
+
+namespace sluice {
+namespace {
+
+struct ChatArguments {
+  ClientOptions client;
+  std::string via = "sse";
+  std::string system;
+  std::vector<std::string> prompt;
+  bool quiet = false;
+  bool as_json = false;
+
+  std::optional<double> temperature;
+  std::optional<int> top_k;
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> repeat_penalty;
+  std::optional<std::int64_t> seed;
+  std::optional<int> max_tokens;
+  std::vector<std::string> stop;
+  std::string schema_file;
+  std::string grammar_file;
+  std::vector<std::string> parameters;
+
+  SettingValues engine;
+  std::string config_file;
+};
+
+constexpr const char* kChatExamples =
+    "Examples:\n"
+    "  sluice chat                                      # talk to the tiny built-in model\n"
+    "  sluice chat --model model.gguf                   # start a model here and talk to it\n"
+    "  sluice chat --url http://127.0.0.1:8080          # talk to a running server\n"
+    "  sluice chat --via ws \"Why is the sky blue?\"      # one answer over WebSocket\n"
+    "  git diff | sluice chat --system \"Write a commit message\" > message\n"
+    "  sluice chat --json --temperature 0 \"2+2?\" | jq -r .text\n"
+    "\n"
+    "On a terminal: Ctrl-C stops the answer, a second one leaves; history is kept in\n"
+    "$XDG_STATE_HOME/sluice. Without a terminal the prompt comes from the arguments or from\n"
+    "standard input (a prompt of - waits for it however long it takes), the answer goes to\n"
+    "standard output and figures to standard error.\n";
+
+constexpr const char* kDefaultPrompt = "Introduce yourself in one sentence.";
+constexpr std::size_t kMaxPrompt = std::size_t{4} << 20U;
+
+Result<std::string> read_file(const std::string& path) {
+  constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
+  return read_small_file(path, kMaxFile);
+}
+
+/// The parameters that the flags give.
+Result<json::object> request_params(const ChatArguments& arguments) {
+  json::object params;
+  const auto put = [&params](std::string_view name, const auto& value) {
+    if (value) params[name] = *value;
+  };
+  put("temperature", arguments.temperature);
+  put("top_k", arguments.top_k);
+  put("top_p", arguments.top_p);
+  put("min_p", arguments.min_p);
+  put("repeat_penalty", arguments.repeat_penalty);
+  put("seed", arguments.seed);
+  put("max_tokens", arguments.max_tokens);
+  if (!arguments.stop.empty()) {
+    params["stop"] = json::array(arguments.stop.begin(), arguments.stop.end());
+  }
+  if (!arguments.schema_file.empty()) {
+    const auto text = read_file(arguments.schema_file);
+    if (!text) return std::unexpected(text.error());
+    auto schema = parse_json(*text);
+    if (!schema) {
+      return fail(kExitUsage, "--schema: " + arguments.schema_file + ": " + schema.error().message);
+    }
+    params["json_schema"] = *std::move(schema);
+  }
+  if (!arguments.grammar_file.empty()) {
+    const auto text = read_file(arguments.grammar_file);
+    if (!text) return std::unexpected(text.error());
+    params["grammar"] = *text;
+  }
+  for (const std::string& parameter : arguments.parameters) {
+    const auto equals = parameter.find('=');
+    auto value = parse_json(parameter.substr(std::min(equals, parameter.size() - 1) + 1));
+    if (equals == std::string::npos || equals == 0 || !value) {
+      return fail(kExitUsage, "--param: \"" + parameter + "\": give NAME=JSON, such as priority=5");
+    }
+    params[parameter.substr(0, equals)] = *std::move(value);
+  }
+  return params;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out.append(out.empty() ? "" : " ").append(word);
+  return out;
+}
+
+/// Whether standard input has something to say within `milliseconds`.
+bool input_comes(int milliseconds) {
+  pollfd wait{STDIN_FILENO, POLLIN, 0};
+  return ::poll(&wait, 1, milliseconds) > 0;
+}
+
+Result<std::string> read_standard_input() {
+  std::string text;
+  std::string piece(std::size_t{64} << 10U, '\0');
+  for (;;) {
+    const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) return fail(kExitInterrupted, "interrupted");
+    if (got <= 0) break;
+    text.append(piece, 0, static_cast<std::size_t>(got));
+    if (text.size() > kMaxPrompt) return fail(kExitUsage, "the prompt is larger than 4 MiB");
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+/// What to ask when it is one question only; nothing for a conversation on a terminal.
+Result<std::optional<std::string>> single_question(const ChatArguments& arguments) {
+  const std::string words = joined(arguments.prompt);
+  if (!words.empty() && words != "-") return words;
+  const bool typed = is_terminal(STDIN_FILENO);
+  if (words.empty() && typed) {
+    if (is_terminal(STDOUT_FILENO) && !arguments.as_json) return std::nullopt;
+    return kDefaultPrompt;
+  }
+  // An inherited pipe that nobody writes to must not hold a script up forever.
+  constexpr int kPatienceMs = 1000;
+  if (words.empty() && !input_comes(kPatienceMs)) return kDefaultPrompt;
+  auto text = read_standard_input();
+  if (!text) return std::unexpected(text.error());
+  if (text->empty()) return kDefaultPrompt;
+  return *std::move(text);
+}
+
+/// A server of our own on a free port of this machine, for one user.
+Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arguments) {
+  auto loaded = load_serve_config(process_sources(arguments.engine, arguments.config_file));
+  if (!loaded) return std::unexpected(loaded.error());
+  ServeConfig& config = loaded->config;
+  config.tcp = true;
+  config.stdio = false;
+  config.unix_path.clear();
+  config.host = "127.0.0.1";
+  config.port = 0;
+  config.threads = 1;
+  config.tls_certificate.clear();
+  config.tls_key.clear();
+  config.access = {};
+  config.shutdown_deadline = std::chrono::milliseconds(100);
+  const bool built_in = runs_built_in_model(config);
+  if (!arguments.quiet && (built_in || is_terminal(STDERR_FILENO))) {
+    const Style style = Style::of(STDERR_FILENO);
+    write_all(STDERR_FILENO,
+              std::string(style.dim()) +
+                  (built_in ? "The tiny built-in model answers; --model FILE.gguf for a real one."
+                            : "Loading the model...") +
+                  std::string(style.reset()) + "\n");
+  }
+  return LocalServer::start(config);
+}
+
+int complain_and_return(const Error& error) {
+  complain(error.message);
+  return error.code;
+}
+
+int run_chat(ChatArguments& arguments) {
+  const auto via = parse_answer_via(arguments.via);
+  if (!via) {
+    return complain_and_return(
+        {kExitUsage, "--via: \"" + arguments.via + "\": give poll, sse, ws or mcp"});
+  }
+  if (!arguments.client.url.empty() && !arguments.engine.empty()) {
+    return complain_and_return(
+        {kExitUsage, "--url and options of the model do not go together: the server has its own"});
+  }
+  const bool local = !arguments.engine.empty();
+  complete_from_environment(arguments.client);
+  auto params = request_params(arguments);
+  if (!params) return complain_and_return(params.error());
+  auto question = single_question(arguments);
+  if (!question) return complain_and_return(question.error());
+
+  set_logging(LogLevel::error, LogFormat::text, Style::of(STDERR_FILENO).coloured());
+  std::unique_ptr<LocalServer> server;
+  if (local || arguments.client.url.empty()) {
+    auto started = start_local_server(arguments);
+    if (!started) return complain_and_return(started.error());
+    server = *std::move(started);
+    arguments.client.url = server->url();
+    arguments.client.key.clear();
+  }
+  auto address = server_address(arguments.client);
+  if (!address) return complain_and_return(address.error());
+  AnswerClient client(*std::move(address));
+  Interrupts interrupts;  // only now: until here Ctrl-C ends the program by itself
+  Chat chat(client, interrupts, Conversation(arguments.system, *std::move(params)),
+            {.via = *via, .quiet = arguments.quiet, .as_json = arguments.as_json});
+  return *question ? chat.once(**question) : chat.interact();
+}
+
+void add_sampling_options(Subcommand& command, ChatArguments& arguments) {
+  const auto add = [&](const char* name, OptionTarget target, const char* operand,
+                       const char* text) {
+    command.add_option(name, target, {.text = text, .operand = operand, .group = "Answer"});
+  };
+  const auto add_list = [&](const char* name, std::vector<std::string>& values, const char* operand,
+                            const char* text) {
+    command.add_repeatable(name, Keep::all,
+                           [&values](const std::vector<std::string>& given) { values = given; },
+                           {.text = text, .operand = operand, .group = "Answer"});
+  };
+  add("--system", &arguments.system, "TEXT", "What the model is told before the conversation");
+  add("--temperature", &arguments.temperature, "X", "0 always takes the likeliest token");
+  add("--top-k", &arguments.top_k, "N", "Choose among the N likeliest tokens; 0: all");
+  add("--top-p", &arguments.top_p, "X",
+      "Choose among the likeliest tokens that make up this share");
+  add("--min-p", &arguments.min_p, "X", "Leave out tokens less likely than this share of the best");
+  add("--repeat-penalty", &arguments.repeat_penalty, "X", "Above 1: repeat less");
+  add("--seed", &arguments.seed, "N", "The same seed gives the same answer");
+  add("--max-tokens", &arguments.max_tokens, "N", "The longest answer");
+  add_list("--stop", arguments.stop, "TEXT", "End the answer before this text; may be repeated");
+  add("--schema", &arguments.schema_file, "FILE", "The answer must satisfy this JSON Schema");
+  add("--grammar", &arguments.grammar_file, "FILE", "The answer must satisfy this grammar (GBNF)");
+  add_list("--param", arguments.parameters, "NAME=JSON",
+           "Any other parameter of run, such as priority=5; may be repeated");
+}
+
+}  // namespace
+
+void add_chat_command(CommandLine& program) {
+  const auto arguments = std::make_shared<ChatArguments>();
+  Subcommand command =
+      program.add_subcommand("chat", "Talk to a model, of a server or started right here",
+                             kChatExamples, [arguments] { return run_chat(*arguments); });
+  command.add_option("prompt", &arguments->prompt,
+                     {.text = "Ask this and leave; - reads standard input", .operand = "PROMPT"});
+  command.add_option("--via", &arguments->via,
+                     {.text = "How the answer travels: poll, sse, ws or mcp",
+                      .operand = "WAY",
+                      .group = "Connection",
+                      .shows_default = true});
+  add_client_options(command, arguments->client);
+  add_sampling_options(command, *arguments);
+  command.add_flag("--json", arguments->as_json, {.text = "Print one JSON object instead of text"});
+  command.add_flag("-q,--quiet", arguments->quiet, {.text = "Print no figures after the answer"});
+  add_engine_options(command, arguments->engine);
+  command.add_option("--config", &arguments->config_file,
+                     {.text = "Settings file for the model", .operand = "FILE", .group = "Engine"});
+}
+
+}  // namespace sluice

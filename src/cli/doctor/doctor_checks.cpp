@@ -1,0 +1,147 @@
+#include "cli/doctor/doctor_checks.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "auth/access_policy.hpp"
+
+namespace sluice {
+namespace {
+
+using Status = Check::Status;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+std::string gibibytes(std::uint64_t bytes) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f GiB", static_cast<double>(bytes) / kGiB);
+  return text.data();
+}
+
+}  // namespace
+
+void check_machine(Checks& out, const MachineFacts& machine, const ServeConfig& config) {
+  std::string cpu = std::to_string(machine.cores) + (machine.cores == 1 ? " core" : " cores");
+  if (!machine.cpu.empty()) cpu += ", " + machine.cpu;
+  for (const std::string& feature : machine.features) cpu += ", " + feature;
+  if (machine.features.empty()) {
+    out.push_back({Status::warn, "cpu", cpu + ", no vector instructions that speed a model up",
+                   "Expect few tokens a second; a machine with AVX2 or NEON is many times faster"});
+  } else {
+    out.push_back({Status::ok, "cpu", cpu, ""});
+  }
+
+  const std::string memory =
+      gibibytes(machine.memory_available) + " of " + gibibytes(machine.memory_total) + " available";
+  if (config.streams.max_total_bytes > machine.memory_available / 2) {
+    out.push_back({Status::warn, "memory",
+                   memory + "; streams alone may take " + gibibytes(config.streams.max_total_bytes),
+                   "Lower --max-total-bytes, or free some memory"});
+  } else {
+    out.push_back({Status::ok, "memory", memory, ""});
+  }
+}
+
+void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& config) {
+  const std::uint64_t needed = files_for_connections(config.http.max_connections);
+  const std::string files = std::to_string(machine.open_files_soft) + " (up to " +
+                            std::to_string(machine.open_files_hard) + ")";
+  if (machine.open_files_hard < needed) {
+    out.push_back({Status::fail, "open files",
+                   files + ", but --max-connections " +
+                       std::to_string(config.http.max_connections) + " needs " +
+                       std::to_string(needed),
+                   "Lower --max-connections, or raise the limit: `ulimit -Hn " +
+                       std::to_string(needed) + "` as root, LimitNOFILE= in a systemd unit"});
+  } else {
+    out.push_back({Status::ok, "open files",
+                   files + (machine.open_files_soft < needed
+                                ? "; the server raises it to " + std::to_string(needed)
+                                : ""),
+                   ""});
+  }
+
+  constexpr std::uint64_t kGoodBacklog = 1024;
+  const std::string backlog = std::to_string(machine.somaxconn) + " connections may wait";
+  if (machine.somaxconn != 0 && machine.somaxconn < kGoodBacklog) {
+    out.push_back({Status::warn, "backlog", backlog,
+                   "Bursts of connections may be refused: sysctl -w net.core.somaxconn=4096"});
+  } else {
+    out.push_back({Status::ok, "backlog", backlog, ""});
+  }
+}
+
+void check_port(Checks& out, const ServeConfig& config) {
+  const std::string port = std::to_string(config.port);
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(config.host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0) {
+    out.push_back({Status::fail, "address", config.host + ": " + ::gai_strerror(error),
+                   "Give an address of this machine with --host, such as 127.0.0.1"});
+    return;
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+  const int fd = ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
+  const int yes = 1;
+  int failed = fd < 0 ? errno : 0;
+  if (failed == 0) {
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(fd, found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd, 1) != 0) failed = errno;
+    ::close(fd);
+  }
+  const std::string subject = "port";
+  const std::string where = config.host + " port " + port;
+  if (failed == 0) {
+    out.push_back({Status::ok, subject, where + " is free", ""});
+  } else if (failed == EADDRINUSE) {
+    out.push_back({Status::fail, subject, where + " is taken",
+                   "Give another --port (0 takes any), or stop what listens there: ss -ltnp "
+                   "'sport = :" +
+                       port + "'"});
+  } else if (failed == EACCES) {
+    out.push_back({Status::fail, subject, where + " is reserved for root",
+                   "Give a --port above 1023, or allow it: setcap cap_net_bind_service=+ep on the "
+                   "program"});
+  } else {
+    out.push_back({Status::fail, subject, where + ": " + std::strerror(failed),
+                   "Give an address of this machine with --host, such as 127.0.0.1"});
+  }
+}
+
+void check_access(Checks& out, const ServeConfig& config) {
+  const auto keys = config.access.api_keys.size();
+  const std::string who = keys == 0 ? "no API keys" : std::to_string(keys) + " API keys";
+  struct stat info{};
+  if (!config.access.api_key_file.empty() &&
+      ::stat(config.access.api_key_file.c_str(), &info) == 0 && (info.st_mode & 077U) != 0) {
+    out.push_back({Status::warn, "access", config.access.api_key_file + " can be read by others",
+                   "chmod 600 " + config.access.api_key_file});
+    return;
+  }
+  if (!is_loopback_host(config.host) && keys == 0) {
+    out.push_back({Status::warn, "access",
+                   who + ", and " + config.host + " can be reached from elsewhere",
+                   "Give --api-key-file, or listen on 127.0.0.1"});
+    return;
+  }
+  if (!is_loopback_host(config.host) && config.tls_certificate.empty()) {
+    out.push_back({Status::warn, "access", who + ", sent in the clear without TLS",
+                   "Give --tls-cert and --tls-key, or put a TLS proxy in front"});
+    return;
+  }
+  out.push_back({Status::ok, "access",
+                 who + (is_loopback_host(config.host) ? ", reachable from this machine only" : ""),
+                 ""});
+}
+
+}  // namespace sluice

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include "cli/doctor/doctor_checks.hpp"
+#include "cli/doctor/doctor_report.hpp"
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/process_environment.hpp"
+#include "cli/options/serve_config.hpp"
+#include "cli/serve/engine_factory.hpp"
+#include "cli/serve/machine.hpp"
+#include "cli/terminal/terminal.hpp"
+
+namespace sluice {
+namespace {
+
+struct DoctorArguments {
+  SettingValues flags;
+  std::string file;
+  bool as_json = false;
+};
+
+constexpr const char* kDoctorExamples =
+    "Examples:\n"
+    "  sluice doctor                          # as `sluice serve` would start\n"
+    "  sluice doctor --model model.gguf --port 80\n"
+    "  sluice doctor --json | jq '.checks[] | select(.status != \"ok\")'\n"
+    "\nEnds with 1 if a check fails; warnings do not count.\n";
+
+/// The checks, in the order in which a server would trip over them.
+Checks examine(const DoctorArguments& arguments) {
+  Checks checks;
+  auto loaded = load_serve_config(process_sources(arguments.flags, arguments.file));
+  if (loaded) {
+    const auto count = loaded->origins.size();
+    checks.push_back({Check::Status::ok, "settings",
+                      std::to_string(count) + " given, the rest at their defaults", ""});
+  } else {
+    // The other checks are still worth something with the defaults.
+    checks.push_back({Check::Status::fail, "settings", loaded.error().message,
+                      "Correct it; sluice serve --example-config explains every setting"});
+    loaded = LoadedConfig();
+  }
+  ServeConfig& config = loaded->config;
+  const bool built_in = runs_built_in_model(config);
+  if (built_in) config.engine.model = built_in_model();
+  const MachineFacts machine = read_machine();
+  check_machine(checks, machine, config);
+  check_limits(checks, machine, config);
+  check_model(checks, machine, config);
+  if (built_in && checks.back().status == Check::Status::ok) {
+    checks.back().finding += ": the tiny built-in model; --model FILE takes a real one";
+  }
+  check_port(checks, config);
+  check_tls(checks, config, std::chrono::system_clock::now());
+  check_access(checks, config);
+  return checks;
+}
+
+int run_doctor(const DoctorArguments& arguments) {
+  const Checks checks = examine(arguments);
+  const std::string report =
+      arguments.as_json ? json_report(checks) : text_report(checks, Style::of(STDOUT_FILENO));
+  const bool written = write_all(STDOUT_FILENO, report);
+  return written && !any_failed(checks) ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+void add_doctor_command(CommandLine& program) {
+  const auto arguments = std::make_shared<DoctorArguments>();
+  Subcommand command = program.add_subcommand(
+      "doctor", "Check machine, model, port, TLS files and limits, and say how to fix each",
+      kDoctorExamples, [arguments] { return run_doctor(*arguments); });
+  command.add_flag("--json", arguments->as_json, {.text = "Print the checks as JSON"});
+  command.add_option("--config", &arguments->file,
+                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one",
+                      .operand = "FILE"});
+  add_serve_options(command, arguments->flags);
+}
+
+}  // namespace sluice

@@ -1,0 +1,38 @@
+#include "cli/options/client_options.hpp"
+
+#include "cli/options/command_line.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/process_environment.hpp"
+
+namespace sluice {
+
+void add_client_options(Subcommand& command, ClientOptions& options) {
+  const std::string group = "Connection";
+  command.add_option("--url", &options.url,
+                     {.text = "The server, such as http://127.0.0.1:8080. SLUICE_URL",
+                      .operand = "URL",
+                      .group = group});
+  command.add_option("--key", &options.key,
+                     {.text = "API key. SLUICE_KEY; other users of this machine can see flags",
+                      .operand = "KEY",
+                      .group = group});
+  command.add_option(
+      "--ca", &options.ca_file,
+      {.text = "Trust certificates signed by these (PEM)", .operand = "FILE", .group = group});
+  command.add_flag("--insecure", options.insecure,
+                   {.text = "Trust any certificate, for tests on this machine", .group = group});
+}
+
+void complete_from_environment(ClientOptions& options) {
+  if (options.url.empty()) options.url = environment("SLUICE_URL").value_or("");
+  if (options.key.empty()) options.key = environment("SLUICE_KEY").value_or("");
+}
+
+Result<ServerAddress> server_address(const ClientOptions& options) {
+  auto address = make_server_address(options.url, options.key,
+                                     {.ca_file = options.ca_file, .insecure = options.insecure});
+  if (!address) return fail(kExitUsage, "--url: " + address.error().message);
+  return address;
+}
+
+}  // namespace sluice

@@ -1,0 +1,112 @@
+#include "cli/options/config_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <toml++/toml.h>
+
+#include "cli/options/exit_code.hpp"
+
+namespace sluice {
+namespace {
+
+std::string origin_of(std::string_view name, const toml::source_region& source) {
+  return std::string(name) + ":" + std::to_string(source.begin.line);
+}
+
+std::optional<std::string> scalar_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* number = node.as_floating_point()) return std::to_string(number->get());
+  return std::nullopt;
+}
+
+Result<FileValue> to_value(const toml::node& node, std::string_view name, const std::string& key) {
+  FileValue value;
+  value.origin = origin_of(name, node.source());
+  const auto unsupported = [&] {
+    return fail(kExitUsage,
+                value.origin + ": " + key + ": give a string, a number or an array of strings");
+  };
+  if (const auto* array = node.as_array()) {
+    value.is_list = true;
+    for (const toml::node& element : *array) {
+      auto text = scalar_text(element);
+      if (!text) return unsupported();
+      value.values.push_back(*std::move(text));
+    }
+    return value;
+  }
+  auto text = scalar_text(node);
+  if (!text) return unsupported();
+  value.values.push_back(*std::move(text));
+  return value;
+}
+
+Result<void> add_table(FileValues& out, const toml::table& table, std::string_view name,
+                       const std::string& prefix) {
+  for (const auto& [toml_key, node] : table) {
+    const std::string key = prefix + std::string(toml_key.str());
+    if (const auto* inner = node.as_table(); inner != nullptr && prefix.empty()) {
+      if (auto added = add_table(out, *inner, name, key + "."); !added) return added;
+      continue;
+    }
+    auto value = to_value(node, name, key);
+    if (!value) return std::unexpected(std::move(value.error()));
+    out.emplace(key, *std::move(value));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<FileValues> parse_config_text(std::string_view text, std::string_view name) {
+  // Each dot of a key is a table within a table, and toml++ takes them down recursively.
+  constexpr std::ptrdiff_t kMaxDots = 10'000;
+  if (std::ranges::count(text, '.') > kMaxDots) {
+    return fail(kExitUsage,
+                std::string(name) + ": more than " + std::to_string(kMaxDots) + " dots");
+  }
+  try {
+    const toml::table table = toml::parse(text, name);
+    FileValues out;
+    if (auto added = add_table(out, table, name, ""); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+    return out;
+  } catch (const toml::parse_error& error) {
+    return fail(kExitUsage,
+                origin_of(name, error.source()) + ": " + std::string(error.description()));
+  }
+}
+
+Result<FileValues> read_config_file(const std::string& path) {
+  constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
+  auto text = read_small_file(path, kMaxFile);
+  if (!text) return std::unexpected(std::move(text.error()));
+  return parse_config_text(*text, path);
+}
+
+Result<std::string> read_small_file(const std::string& path, std::size_t limit) {
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "re"));
+  if (!file) return fail(kExitUsage, path + ": " + std::strerror(errno));
+  std::string text(limit + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return fail(kExitUsage, path + ": " + std::strerror(errno));
+  if (text.size() > limit) {
+    return fail(kExitUsage, path + ": larger than " + std::to_string(limit) + " bytes");
+  }
+  return text;
+}
+
+}  // namespace sluice

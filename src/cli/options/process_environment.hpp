@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/options/serve_config.hpp"
+
+namespace sluice {
+
+/// The value of an environment variable; an empty one counts as not set.
+std::optional<std::string> environment(const std::string& name);
+
+/// The configuration's sources as this process has them; `file` may be empty.
+ConfigSources process_sources(SettingValues flags, const std::string& file);
+
+}  // namespace sluice

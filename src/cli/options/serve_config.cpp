@@ -1,0 +1,312 @@
+#include "cli/options/serve_config.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "cli/options/command_line.hpp"
+#include "cli/options/config_file.hpp"
+#include "cli/options/config_value.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/serve_settings.hpp"
+#include "core/text/text.hpp"
+#include "json/json.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kDefaultFile = "sluice.toml";
+
+/// What was given, for an error message.
+std::string quoted(const Setting& setting, const std::vector<std::string>& values) {
+  if (setting.secret) return "a value";
+  std::string out;
+  for (const std::string& value : values)
+    out.append(out.empty() ? "\"" : ", \"").append(value + '"');
+  return out.empty() ? "nothing" : out;
+}
+
+Result<void> store(LoadedConfig& loaded, const Setting& setting,
+                   const std::vector<std::string>& values, const std::string& where,
+                   std::string origin) {
+  const bool single = setting.kind != Setting::Kind::list;
+  if ((single && values.size() != 1) || !setting.store(loaded.config, values)) {
+    return fail(kExitUsage, where + ": " + quoted(setting, values) + " is not allowed here; give " +
+                                setting.allowed);
+  }
+  loaded.origins.insert_or_assign(std::string(setting.key), std::move(origin));
+  return {};
+}
+
+std::string known_keys(std::string_view key) {
+  const auto dot = key.find('.');
+  const std::string_view section = dot == std::string_view::npos ? "" : key.substr(0, dot);
+  std::string keys;
+  std::string sections;
+  std::set<std::string_view> seen;
+  for (const Setting& setting : serve_settings()) {
+    const std::string_view own = section_of(setting);
+    if (!own.empty() && seen.insert(own).second) {
+      sections.append(" [").append(own).append("]");
+    }
+    if (own != section) continue;
+    keys.append(keys.empty() ? "" : ", ");
+    keys.append(setting.key.substr(own.empty() ? 0 : own.size() + 1));
+  }
+  if (keys.empty()) return "the sections are" + sections;
+  if (section.empty()) return "above the sections" + sections + " there may be: " + keys;
+  return "[" + std::string(section) + "] has: " + keys;
+}
+
+Result<void> load_file(LoadedConfig& loaded, const std::string& path) {
+  auto values = read_config_file(path);
+  if (!values) return std::unexpected(std::move(values.error()));
+  for (auto& [key, value] : *values) {
+    const Setting* setting = find_setting(key);
+    if (setting == nullptr) {
+      return fail(kExitUsage, value.origin + ": unknown key \"" + key + "\"; " + known_keys(key));
+    }
+    if (value.is_list != (setting->kind == Setting::Kind::list)) {
+      return fail(kExitUsage, value.origin + ": " + key + ": give " +
+                                  (value.is_list ? "one value, " : "an array of ") +
+                                  setting->allowed);
+    }
+    if (auto stored =
+            store(loaded, *setting, value.values, value.origin + ": " + key, value.origin);
+        !stored) {
+      return stored;
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (;;) {
+    const auto comma = text.find(',', begin);
+    parts.push_back(text.substr(begin, comma - begin));
+    if (comma == std::string::npos) return parts;
+    begin = comma + 1;
+  }
+}
+
+Result<void> load_environment(LoadedConfig& loaded, const ConfigSources& sources) {
+  for (const Setting& setting : serve_settings()) {
+    const std::string name = environment_name(setting);
+    const auto value = sources.environment(name);
+    if (!value || value->empty()) continue;
+    const auto values =
+        setting.kind == Setting::Kind::list ? split_list(*value) : std::vector<std::string>{*value};
+    if (auto stored = store(loaded, setting, values, name, name); !stored) return stored;
+  }
+  return {};
+}
+
+Result<void> load_flags(LoadedConfig& loaded, const ConfigSources& sources) {
+  for (const auto& [key, values] : sources.flags) {
+    const Setting* setting = find_setting(key);
+    if (setting == nullptr) return fail(kExitUsage, "unknown setting \"" + key + "\"");
+    const std::string flag(setting->flag);
+    if (auto stored = store(loaded, *setting, values, flag, flag); !stored) return stored;
+  }
+  return {};
+}
+
+/// Runs `load`, one source, and works out whether it wants a port.
+template <class Load>
+Result<void> load_source(LoadedConfig& loaded, Load load) {
+  std::map<std::string, std::string, std::less<>> before = std::exchange(loaded.origins, {});
+  Result<void> done = load();
+  const auto sets = [&](std::string_view key) { return loaded.origins.contains(key); };
+  if (sets("host") || sets("port")) {
+    loaded.config.tcp = true;
+  } else if (sets("unix") || sets("stdio")) {
+    loaded.config.tcp = loaded.config.unix_path.empty() && !loaded.config.stdio;
+  }
+  loaded.origins.merge(before);
+  return done;
+}
+
+/// Adds the keys of the file to those given directly.
+Result<void> load_api_key_file(ServeConfig::Access& access) {
+  if (access.api_key_file.empty()) return {};
+  constexpr std::size_t kMaxFile = std::size_t{4} << 20U;
+  const auto text = read_small_file(access.api_key_file, kMaxFile);
+  if (!text) return std::unexpected(text.error());
+  std::set<std::string> names;
+  for (const ApiKey& key : access.api_keys) names.insert(key.name);
+  const std::size_t given_directly = access.api_keys.size();
+  std::string_view rest = *text;
+  for (int line_number = 1; !rest.empty(); ++line_number) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = trim(rest.substr(0, end), " \t\r");
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.empty() || line.front() == '#') continue;
+    auto key = parse_api_key(line);
+    if (!key || !names.insert(key->name).second) {
+      return fail(kExitUsage, access.api_key_file + ":" + std::to_string(line_number) + ": give " +
+                                  find_setting("access.api_keys")->allowed);
+    }
+    access.api_keys.push_back(*std::move(key));
+  }
+  // Whoever names a file wants keys to be asked for; without any, everybody may call.
+  if (access.api_keys.size() == given_directly) {
+    return fail(kExitUsage, access.api_key_file + ": there is no key in this file; give " +
+                                find_setting("access.api_keys")->allowed);
+  }
+  return {};
+}
+
+Result<void> check_together(const ServeConfig& config) {
+  if (config.tls_certificate.empty() != config.tls_key.empty()) {
+    return fail(kExitUsage, "--tls-cert and --tls-key: give both or neither");
+  }
+  if (config.streams.max_bytes > config.streams.max_total_bytes) {
+    return fail(kExitUsage, "--max-stream-bytes: " + format_size(config.streams.max_bytes) +
+                                " is more than --max-total-bytes, " +
+                                format_size(config.streams.max_total_bytes));
+  }
+  // A buffer that grows has up to twice the size of what is in it.
+  if (config.http.max_body > config.http.max_total_buffers / 2) {
+    return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
+                                " is more than half of --max-total-buffers, " +
+                                format_size(config.http.max_total_buffers));
+  }
+  return {};
+}
+
+void append_toml_string(std::string& out, std::string_view text) {
+  append_json_string(out, text);  // TOML's basic strings take JSON's escapes
+}
+
+/// The part of a setting after "key = ".
+void append_value(std::string& out, const Setting& setting,
+                  const std::vector<std::string>& values) {
+  switch (setting.kind) {
+    case Setting::Kind::number:
+    case Setting::Kind::flag:
+      out.append(values.front());
+      return;
+    case Setting::Kind::text:
+      append_toml_string(out, values.empty() ? std::string_view() : values.front());
+      return;
+    case Setting::Kind::list:
+      out.push_back('[');
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (i > 0) out.append(", ");
+        append_toml_string(out, values[i]);
+      }
+      out.push_back(']');
+      return;
+  }
+}
+
+/// Calls `each` for every setting, after writing the header of its section.
+template <class Each>
+std::string by_section(Each&& each) {
+  std::string out;
+  std::string_view section;
+  for (const Setting& setting : serve_settings()) {
+    if (const std::string_view own = section_of(setting); own != section) {
+      section = own;
+      out.append("\n[").append(section).append("]\n");
+    }
+    each(out, setting, setting.key.substr(section.empty() ? 0 : section.size() + 1));
+  }
+  return out;
+}
+
+std::string group_name(std::string_view section) {
+  if (section.empty()) return "Server";
+  std::string name(section);
+  name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
+  return name;
+}
+
+std::string default_text(const Setting& setting) {
+  std::string out;
+  for (const std::string& value : setting.show(ServeConfig{})) {
+    out.append(out.empty() ? "" : ",").append(value);
+  }
+  return out;
+}
+
+void add_options(Subcommand& command, SettingValues& flags,
+                 std::optional<std::string_view> section) {
+  for (const Setting& setting : serve_settings()) {
+    if (section && section_of(setting) != *section) continue;
+    OptionHelp help{.text = std::string(setting.help),
+                    .operand = std::string(setting.operand),
+                    .group = group_name(section_of(setting))};
+    help.text.append(". ").append(environment_name(setting));
+    if (const std::string value = default_text(setting); !value.empty()) {
+      help.text.append(", default ").append(value);
+    }
+    const auto receive = [&flags, &setting](const std::vector<std::string>& values) {
+      flags.insert_or_assign(std::string(setting.key), values);
+    };
+    const std::string name(setting.flag);
+    if (setting.kind == Setting::Kind::flag) {
+      command.add_flag(name, [receive](bool on) { receive({on ? "true" : "false"}); }, help);
+    } else {
+      command.add_repeatable(name, setting.kind == Setting::Kind::list ? Keep::all : Keep::last,
+                             receive, help);
+    }
+  }
+}
+
+}  // namespace
+
+Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
+  LoadedConfig loaded;
+  std::error_code ignored;
+  std::optional<std::string> file = sources.file;
+  if (!file) file = sources.environment("SLUICE_CONFIG");
+  if (!file && std::filesystem::exists(kDefaultFile, ignored)) file = kDefaultFile;
+
+  Result<void> step;
+  if (file && !file->empty()) step = load_source(loaded, [&] { return load_file(loaded, *file); });
+  if (step) step = load_source(loaded, [&] { return load_environment(loaded, sources); });
+  if (step) step = load_source(loaded, [&] { return load_flags(loaded, sources); });
+  if (step) step = load_api_key_file(loaded.config.access);
+  if (step) step = check_together(loaded.config);
+  if (!step) return std::unexpected(std::move(step.error()));
+  return loaded;
+}
+
+void add_serve_options(Subcommand& command, SettingValues& flags) {
+  add_options(command, flags, std::nullopt);
+}
+
+void add_engine_options(Subcommand& command, SettingValues& flags) {
+  add_options(command, flags, "engine");
+}
+
+std::string print_config(const LoadedConfig& loaded) {
+  return by_section([&](std::string& out, const Setting& setting, std::string_view name) {
+    out.append(name).append(" = ");
+    append_value(out, setting, setting.show(loaded.config));
+    const auto origin = loaded.origins.find(setting.key);
+    if (origin != loaded.origins.end()) out.append("  # ").append(origin->second);
+    out.push_back('\n');
+  });
+}
+
+std::string example_config() {
+  return "# Settings of `sluice serve`, each at its default. Read from ./sluice.toml, or from the "
+         "file\n# given with --config. A flag or a SLUICE_* variable, named behind each setting, "
+         "wins over it.\n\n" +
+         by_section([](std::string& out, const Setting& setting, std::string_view name) {
+           out.append("# ").append(setting.help).append(".\n# (").append(setting.flag);
+           out.append(", ").append(environment_name(setting)).append(")\n# ");
+           out.append(name).append(" = ");
+           append_value(out, setting, setting.show(ServeConfig{}));
+           out.append("\n");
+         });
+}
+
+}  // namespace sluice

@@ -1,0 +1,358 @@
+#include "cli/options/serve_config.hpp"
+
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <sstream>
+
+#include "cli/options/command_line.hpp"
+#include "cli/options/config_file.hpp"
+#include "cli/options/config_value.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/serve_settings.hpp"
+#include "core/file_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ConfigFile : public test::TemporaryFile {
+ public:
+  explicit ConfigFile(std::string_view content) : TemporaryFile("sluice.toml", content) {}
+};
+
+using Environment = std::map<std::string, std::string>;
+
+ConfigSources sources(SettingValues flags, Environment environment, std::string file) {
+  ConfigSources out;
+  out.flags = std::move(flags);
+  out.environment = [environment = std::move(environment)](
+                        const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    return found->second;
+  };
+  out.file = std::move(file);  // empty: none, not even ./sluice.toml
+  return out;
+}
+
+std::string error_of(const ConfigSources& from) {
+  const auto loaded = load_serve_config(from);
+  if (loaded) return "no error";
+  EXPECT_EQ(loaded.error().code, kExitUsage);
+  return loaded.error().message;
+}
+
+/// What the flags of `serve` come to.
+SettingValues flags_of(std::vector<const char*> arguments) {
+  SettingValues flags;
+  CommandLine program({.name = "sluice", .description = "", .version = "", .footer = ""});
+  Subcommand command = program.add_subcommand("serve", "", "", [] { return kExitOk; });
+  add_serve_options(command, flags);
+  arguments.insert(arguments.begin(), {"sluice", "serve"});
+  EXPECT_EQ(program.run(static_cast<int>(arguments.size()), arguments.data()), kExitOk);
+  return flags;
+}
+
+TEST(ConfigValue, ReadsDurations) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(parse_duration("500ms"), Duration(500ms));
+  EXPECT_EQ(parse_duration("30s"), Duration(30s));
+  EXPECT_EQ(parse_duration("1h30m"), Duration(90min));
+  EXPECT_EQ(parse_duration("7us"), Duration(7us));
+  EXPECT_EQ(parse_duration("0"), Duration(0));
+  for (const auto* bad : {"", "5", "s", "5 s", "-5s", "1.5s", "5d", "5s3", "99999999999999999999h",
+                          "9999999999999999h"}) {
+    EXPECT_EQ(parse_duration(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(ConfigValue, ReadsSizes) {
+  EXPECT_EQ(parse_size("4096"), 4096U);
+  EXPECT_EQ(parse_size("4KiB"), 4096U);
+  EXPECT_EQ(parse_size("4MiB"), 4U << 20U);
+  EXPECT_EQ(parse_size("1GiB"), 1U << 30U);
+  EXPECT_EQ(parse_size("3MB"), 3'000'000U);
+  for (const auto* bad : {"", "MiB", "-1", "1.5MiB", "4mib", "4 MiB", "99999999999999999999",
+                          "99999999999999999GiB"}) {
+    EXPECT_EQ(parse_size(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(ConfigValue, WritesWhatItReads) {
+  for (const auto* text : {"0", "1ms", "1m30s", "168h", "1s1us"}) {
+    EXPECT_EQ(format_duration(*parse_duration(text)), text);
+  }
+  for (const auto* text : {"0", "1", "1000", "1KiB", "1025", "3MiB", "2GiB"}) {
+    EXPECT_EQ(format_size(*parse_size(text)), text);
+  }
+}
+
+TEST(ServeConfig, FlagsWinOverEnvironmentOverFileOverDefaults) {
+  const ConfigFile file(R"(
+port = 1001
+host = "::1"
+[streams]
+expiry = "1m"
+max_chunks = 11
+)");
+  const Environment environment{{"SLUICE_PORT", "1002"}, {"SLUICE_HOST", "10.0.0.1"}};
+  const auto loaded = load_serve_config(sources({{"port", {"1003"}}}, environment, file.path()));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->config.port, 1003);
+  EXPECT_EQ(loaded->config.host, "10.0.0.1");
+  EXPECT_EQ(loaded->config.streams.expiry, Duration(std::chrono::minutes(1)));
+  EXPECT_EQ(loaded->config.streams.max_chunks, 11U);
+  EXPECT_EQ(loaded->config.streams.tombstone, ServeConfig{}.streams.tombstone);
+
+  EXPECT_EQ(loaded->origins.at("port"), "--port");
+  EXPECT_EQ(loaded->origins.at("host"), "SLUICE_HOST");
+  EXPECT_EQ(loaded->origins.at("streams.expiry"), file.path() + ":5");
+  EXPECT_FALSE(loaded->origins.contains("streams.tombstone"));
+}
+
+TEST(ServeConfig, TheEnvironmentCanNameTheFile) {
+  const ConfigFile file("port = 1001\n");
+  ConfigSources from = sources({}, {{"SLUICE_CONFIG", file.path()}}, "");
+  from.file.reset();
+  const auto loaded = load_serve_config(from);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->config.port, 1001);
+}
+
+TEST(ServeConfig, AnEmptyVariableIsAnUnsetOne) {
+  const auto loaded = load_serve_config(sources({}, {{"SLUICE_PORT", ""}}, ""));
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->config.port, 8080);
+}
+
+TEST(ServeConfig, AnUnknownKeyIsAnErrorThatNamesTheLineAndTheKnownOnes) {
+  const ConfigFile file("port = 1\n[streams]\nmax_chunk = 5\n");
+  EXPECT_THAT(error_of(sources({}, {}, file.path())),
+              AllOf(HasSubstr("sluice.toml:3: unknown key \"streams.max_chunk\""),
+                    HasSubstr("[streams] has: max_chunks, max_bytes")));
+
+  const ConfigFile section("[stream]\nmax_chunks = 5\n");
+  EXPECT_THAT(
+      error_of(sources({}, {}, section.path())),
+      AllOf(HasSubstr("sluice.toml:2: unknown key \"stream.max_chunks\""), HasSubstr("[streams]")));
+
+  const ConfigFile deep("[streams.more]\nmax_chunks = 5\n");
+  EXPECT_THAT(error_of(sources({}, {}, deep.path())), HasSubstr("streams.more"));
+}
+
+TEST(ServeConfig, ABadValueIsAnErrorThatNamesItsPlaceAndWhatIsAllowed) {
+  const ConfigFile file("[log]\n\nlevel = \"loud\"\n");
+  EXPECT_THAT(error_of(sources({}, {}, file.path())),
+              AllOf(HasSubstr("sluice.toml:3: log.level: \"loud\""),
+                    HasSubstr("debug, info, warning, error or off")));
+  EXPECT_THAT(error_of(sources({}, {{"SLUICE_PORT", "65536"}}, "")),
+              AllOf(HasSubstr("SLUICE_PORT: \"65536\""), HasSubstr("from 0 to 65535")));
+  EXPECT_THAT(error_of(sources({{"streams.expiry", {"soon"}}}, {}, "")),
+              AllOf(HasSubstr("--stream-expiry: \"soon\""), HasSubstr("30s")));
+}
+
+TEST(ServeConfig, RefusesWrongTypesInTheFile) {
+  for (const auto* text :
+       {"port = [1]\n", "port = 1979-05-27\n", "host = {a = 1}\n", "port = 1.5\n",
+        "[access]\nallowed_origins = \"*\"\n", "[access]\nallowed_origins = [[\"*\"]]\n"}) {
+    const ConfigFile file(text);
+    EXPECT_THAT(error_of(sources({}, {}, file.path())), HasSubstr("sluice.toml:")) << text;
+  }
+}
+
+TEST(ServeConfig, ASyntaxErrorNamesTheLine) {
+  const ConfigFile file("port = 1\nhost = \n");
+  EXPECT_THAT(error_of(sources({}, {}, file.path())), HasSubstr("sluice.toml:2: "));
+}
+
+TEST(ServeConfig, AMissingFileIsAnError) {
+  EXPECT_THAT(error_of(sources({}, {}, "/nonexistent/sluice.toml")),
+              AllOf(HasSubstr("/nonexistent/sluice.toml"), HasSubstr("No such file")));
+}
+
+TEST(ServeConfig, TlsNeedsBothFiles) {
+  EXPECT_THAT(error_of(sources({{"tls_certificate", {"a.pem"}}}, {}, "")), HasSubstr("both"));
+}
+
+TEST(ServeConfig, OneStreamCannotBeAllowedMoreThanAllTogether) {
+  EXPECT_THAT(error_of(sources({{"streams.max_total_bytes", {"512KiB"}}}, {}, "")),
+              HasSubstr("--max-stream-bytes"));
+}
+
+TEST(ServeConfig, KeysComeFromListsAndFilesAndAreNeverShown) {
+  const ConfigFile keys("# team\ncarol=0123456789abcdefCC  \r\n\n");
+  const auto loaded = load_serve_config(
+      sources({},
+              {{"SLUICE_API_KEY", "alice=0123456789abcdefAA,bob=0123456789abcdefBB"},
+               {"SLUICE_API_KEY_FILE", keys.path()}},
+              ""));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto& all = loaded->config.access.api_keys;
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].name, "bob");
+  EXPECT_EQ(all[2].name, "carol");
+  EXPECT_EQ(all[2].key, "0123456789abcdefCC");
+  EXPECT_THAT(print_config(*loaded),
+              AllOf(HasSubstr("\"bob=<redacted>\""), Not(HasSubstr("0123456789abcdef"))));
+}
+
+TEST(ServeConfig, ABadKeyIsRefusedWithoutShowingIt) {
+  EXPECT_THAT(error_of(sources({{"access.api_keys", {"alice=tooshort"}}}, {}, "")),
+              AllOf(HasSubstr("--api-key"), Not(HasSubstr("tooshort"))));
+  EXPECT_THAT(error_of(sources(
+                  {{"access.api_keys", {"a=0123456789abcdef1", "a=0123456789abcdef2"}}}, {}, "")),
+              HasSubstr("used once"));
+  const ConfigFile keys("a=0123456789abcdef1\nb tooshort\n");
+  EXPECT_THAT(error_of(sources({{"access.api_key_file", {keys.path()}}}, {}, "")),
+              AllOf(HasSubstr("sluice.toml:2: "), Not(HasSubstr("tooshort"))));
+}
+
+TEST(ServeConfig, AFileWithoutAKeyIsRefused) {
+  for (const std::string_view text : {"", "# alice=0123456789abcdefAA\n", " \r\n\n"}) {
+    const ConfigFile keys(text);
+    EXPECT_THAT(error_of(sources({{"access.api_key_file", {keys.path()}}}, {}, "")),
+                HasSubstr("no key in this file"));
+    EXPECT_THAT(error_of(sources({{"access.api_keys", {"a=0123456789abcdef1"}},
+                                  {"access.api_key_file", {keys.path()}}},
+                                 {}, "")),
+                HasSubstr("no key in this file"));
+  }
+}
+
+TEST(ServeConfig, AKeyOfManyTablesIsRefused) {
+  std::string text = "a";
+  for (int i = 0; i < 200'000; ++i) text.append(".a");
+  const auto values = parse_config_text(text + " = 1", "deep");
+  ASSERT_FALSE(values);
+  EXPECT_EQ(values.error().code, kExitUsage);
+  EXPECT_THAT(values.error().message, HasSubstr("deep: more than"));
+}
+
+TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
+  const auto loaded =
+      load_serve_config(sources({{"host", {"a\"b\\c"}},
+                                 {"access.allowed_origins", {"https://a", "https://b"}},
+                                 {"streams.expiry", {"1m30s"}},
+                                 {"engine.gpu_layers", {"-1"}}},
+                                {}, ""));
+  ASSERT_TRUE(loaded);
+  // Texts that are not set print as "", which nobody may give: drop them as a reader would.
+  std::string printed;
+  std::istringstream lines(print_config(*loaded));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.ends_with("= \"\"")) printed += line + "\n";
+  }
+  const ConfigFile file(printed);
+  const auto again = load_serve_config(sources({}, {}, file.path()));
+  ASSERT_TRUE(again) << again.error().message;
+  for (const Setting& setting : serve_settings()) {
+    EXPECT_EQ(setting.show(again->config), setting.show(loaded->config)) << setting.key;
+  }
+}
+
+TEST(ServeConfig, APortIsOpenedBesideStdioAndASocketOnlyIfItIsAskedFor) {
+  const ConfigFile port_in_file("port = 1001\n");
+  const ConfigFile both_in_file("port = 1001\nunix = \"/run/s\"\n");
+  const ConfigFile socket_in_file("unix = \"/run/s\"\n");
+  const auto opens = [](const ConfigSources& from) {
+    const auto loaded = load_serve_config(from);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return loaded->config.tcp;
+  };
+  const SettingValues stdio{{"stdio", {"true"}}};
+  EXPECT_TRUE(opens(sources({}, {}, "")));
+  EXPECT_FALSE(opens(sources(stdio, {}, "")));
+  EXPECT_FALSE(opens(sources({{"unix", {"/run/s"}}}, {}, "")));
+  EXPECT_TRUE(opens(sources({{"stdio", {"true"}}, {"port", {"0"}}}, {}, "")));
+  EXPECT_TRUE(opens(sources({{"unix", {"/run/s"}}, {"host", {"::1"}}}, {}, "")));
+  EXPECT_FALSE(opens(sources({}, {{"SLUICE_STDIO", "true"}}, "")));
+  // What a file says for another start does not count against a flag, nor a flag against a file.
+  EXPECT_FALSE(opens(sources(stdio, {}, port_in_file.path())));
+  EXPECT_FALSE(opens(sources(stdio, {{"SLUICE_PORT", "1"}}, "")));
+  EXPECT_TRUE(opens(sources({}, {}, both_in_file.path())));
+  EXPECT_FALSE(opens(sources({}, {}, socket_in_file.path())));
+  EXPECT_TRUE(opens(sources({{"port", {"0"}}}, {}, socket_in_file.path())));
+  EXPECT_TRUE(opens(sources({{"stdio", {"false"}}}, {}, "")));
+}
+
+TEST(ServeConfig, ReadsTheModeOfASocket) {
+  const auto mode = [](std::string text) {
+    return load_serve_config(sources({{"unix_mode", {std::move(text)}}}, {}, ""));
+  };
+  EXPECT_EQ(mode("0660")->config.unix_mode, 0660U);
+  EXPECT_EQ(mode("600")->config.unix_mode, 0600U);
+  for (const auto* bad : {"", "66", "1660", "0680", "rw", "06600"}) {
+    EXPECT_FALSE(mode(bad)) << bad;
+  }
+}
+
+TEST(ServeConfig, TheExampleInTheDocumentationIsCurrent) {
+  const std::string path = SLUICE_SOURCE_DIR "/docs/sluice.toml";
+  std::ifstream file(path);
+  std::stringstream content;
+  content << file.rdbuf();
+  EXPECT_EQ(content.str(), example_config()) << "write it anew: sluice serve --example-config";
+}
+
+TEST(ServeConfig, TheExampleIsValidOnceUncommented) {
+  std::string text;
+  std::istringstream lines(example_config());
+  for (std::string line; std::getline(lines, line);) {
+    const bool setting = line.starts_with("# ") && line.find(" = ") != std::string::npos &&
+                         !line.ends_with("= \"\"");
+    text += (setting ? line.substr(2) : line) + "\n";
+  }
+  const auto values = parse_config_text(text, "example");
+  ASSERT_TRUE(values) << values.error().message;
+  for (const auto& [key, value] : *values) {
+    const Setting* setting = find_setting(key);
+    ASSERT_NE(setting, nullptr) << key;
+    ServeConfig config;
+    EXPECT_TRUE(setting->store(config, value.values)) << key;
+  }
+  EXPECT_GT(values->size(), 30U);
+}
+
+TEST(ServeConfig, EverySettingIsAFlag) {
+  for (const Setting& setting : serve_settings()) {
+    const std::string flag(setting.flag);
+    const SettingValues flags = setting.kind == Setting::Kind::flag ? flags_of({flag.c_str()})
+                                                                    : flags_of({flag.c_str(), "1"});
+    EXPECT_EQ(flags.size(), 1U) << flag;
+    EXPECT_TRUE(flags.contains(setting.key)) << flag;
+  }
+  const SettingValues flags = flags_of({"--port", "1", "--port", "2", "--api-key", "a=b",
+                                        "--api-key", "c=d", "--gpu-layers", "-1", "--stdio"});
+  EXPECT_THAT(flags.at("port"), ElementsAre("2"));
+  EXPECT_THAT(flags.at("access.api_keys"), ElementsAre("a=b", "c=d"));
+  EXPECT_THAT(flags.at("engine.gpu_layers"), ElementsAre("-1"));
+  EXPECT_THAT(flags.at("stdio"), ElementsAre("true"));
+  EXPECT_EQ(flags.size(), 4U);
+  EXPECT_THAT(flags_of({"--stdio=false"}).at("stdio"), ElementsAre("false"));
+}
+
+TEST(ServeConfig, KeysAndFlagsAreUniqueAndDefaultsAllowed) {
+  std::set<std::string_view> keys;
+  std::set<std::string_view> flags;
+  for (const Setting& setting : serve_settings()) {
+    EXPECT_TRUE(keys.insert(setting.key).second) << setting.key;
+    EXPECT_TRUE(flags.insert(setting.flag).second) << setting.flag;
+    // Storing one setting's default must not change another's.
+    const auto shown = setting.show(ServeConfig{});
+    if (shown.empty()) continue;
+    ServeConfig config;
+    EXPECT_TRUE(setting.store(config, shown)) << setting.key;
+    for (const Setting& other : serve_settings()) {
+      EXPECT_EQ(other.show(config), other.show(ServeConfig{})) << other.key;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice

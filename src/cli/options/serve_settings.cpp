@@ -1,0 +1,444 @@
+#include "cli/options/serve_settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <utility>
+
+#include "cli/options/config_value.hpp"
+#include "json/json.hpp"
+
+namespace sluice {
+namespace {
+
+using Values = std::vector<std::string>;
+
+/// Where a setting lives; called with ServeConfig& and const ServeConfig&.
+#define SLUICE_AT(path) [](auto& config) -> auto& { return config.path; }
+
+Setting base(std::string_view key, std::string_view flag, std::string_view operand,
+             std::string_view help, std::string allowed, Setting::Kind kind) {
+  return {.key = key,
+          .flag = flag,
+          .operand = operand,
+          .help = help,
+          .allowed = std::move(allowed),
+          .kind = kind,
+          .secret = false,
+          .store = {},
+          .show = {}};
+}
+
+template <class At>
+Setting number(std::string_view key, std::string_view flag, std::int64_t min, std::int64_t max,
+               std::string_view help, At at) {
+  Setting setting = base(key, flag, "N", help,
+                         "a number from " + std::to_string(min) + " to " + std::to_string(max),
+                         Setting::Kind::number);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    const auto value = parse_integer(values.front());
+    if (!value || *value < min || *value > max) return false;
+    at(config) = static_cast<std::remove_cvref_t<decltype(at(config))>>(*value);
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values { return {std::to_string(at(config))}; };
+  return setting;
+}
+
+template <class At>
+Setting size(std::string_view key, std::string_view flag, std::size_t min, std::string_view help,
+             At at) {
+  constexpr std::size_t kMax = std::size_t{1} << 40U;
+  Setting setting = base(key, flag, "SIZE", help,
+                         "a size of at least " + format_size(min) + ", such as 64KiB or 4MiB",
+                         Setting::Kind::text);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    const auto value = parse_size(values.front());
+    if (!value || *value < min || *value > kMax) return false;
+    at(config) = *value;
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values { return {format_size(at(config))}; };
+  return setting;
+}
+
+template <class At>
+Setting duration(std::string_view key, std::string_view flag, std::string_view help, At at) {
+  constexpr Duration kMin = std::chrono::milliseconds(1);
+  constexpr Duration kMax = std::chrono::hours(24 * 7);
+  Setting setting = base(key, flag, "TIME", help,
+                         "a time from 1ms to 168h, such as 500ms, 30s or 5m", Setting::Kind::text);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    const auto value = parse_duration(values.front());
+    if (!value || *value < kMin || *value > kMax) return false;
+    at(config) = *value;
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values { return {format_duration(at(config))}; };
+  return setting;
+}
+
+template <class At>
+Setting text(std::string_view key, std::string_view flag, std::string_view operand,
+             std::string_view help, std::string_view allowed, At at) {
+  Setting setting = base(key, flag, operand, help, std::string(allowed), Setting::Kind::text);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    constexpr std::size_t kMaxLength = 4096;
+    const std::string& value = values.front();
+    if (value.empty() || value.size() > kMaxLength) return false;
+    at(config) = value;
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values {
+    return at(config).empty() ? Values{} : Values{at(config)};
+  };
+  return setting;
+}
+
+template <class At>
+Setting yes_or_no(std::string_view key, std::string_view flag, std::string_view help, At at) {
+  Setting setting = base(key, flag, "", help, "true or false", Setting::Kind::flag);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    if (values.front() != "true" && values.front() != "false") return false;
+    at(config) = values.front() == "true";
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values {
+    return {at(config) ? "true" : "false"};
+  };
+  return setting;
+}
+
+/// Permissions of a file, in octal digits as for chmod.
+template <class At>
+Setting mode(std::string_view key, std::string_view flag, std::string_view help, At at) {
+  static constexpr std::size_t kDigits = 4;
+  Setting setting = base(key, flag, "MODE", help, "three or four octal digits, such as 0660",
+                         Setting::Kind::text);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    const std::string& text = values.front();
+    if ((text.size() != kDigits || text.front() != '0') && text.size() != kDigits - 1) return false;
+    std::uint32_t value = 0;
+    for (const char digit : text) {
+      if (digit < '0' || digit > '7') return false;
+      value = value * 8 + static_cast<std::uint32_t>(digit - '0');
+    }
+    at(config) = value;
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values {
+    std::string text(kDigits, '0');
+    std::uint32_t value = at(config);
+    for (std::size_t i = kDigits; i-- > 0; value /= 8) text[i] = static_cast<char>('0' + value % 8);
+    return {text};
+  };
+  return setting;
+}
+
+template <class Enum, std::size_t N, class At>
+Setting choice(std::string_view key, std::string_view flag, std::string_view operand,
+               std::string_view help, const std::array<std::pair<std::string_view, Enum>, N>& names,
+               At at) {
+  std::string allowed;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (i > 0) allowed.append(i + 1 == N ? " or " : ", ");
+    allowed.append(names[i].first);
+  }
+  Setting setting = base(key, flag, operand, help, std::move(allowed), Setting::Kind::text);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    for (const auto& [name, value] : names) {
+      if (name != values.front()) continue;
+      at(config) = value;
+      return true;
+    }
+    return false;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values {
+    for (const auto& [name, value] : names) {
+      if (value == at(config)) return {std::string(name)};
+    }
+    return {};
+  };
+  return setting;
+}
+
+template <class At>
+Setting names(std::string_view key, std::string_view flag, std::string_view operand,
+              std::string_view help, std::string_view allowed, At at) {
+  Setting setting = base(key, flag, operand, help, std::string(allowed), Setting::Kind::list);
+  setting.store = [=](ServeConfig& config, const Values& values) {
+    constexpr std::size_t kMaxEntries = 256;
+    const auto bad = [](const std::string& value) {
+      return value.empty() || value.size() > 256 ||
+             value.find_first_of(" \t\r\n,") != std::string::npos;
+    };
+    if (values.size() > kMaxEntries || std::ranges::any_of(values, bad)) return false;
+    at(config) = values;
+    return true;
+  };
+  setting.show = [=](const ServeConfig& config) -> Values { return at(config); };
+  return setting;
+}
+
+Setting api_keys() {
+  Setting setting =
+      base("access.api_keys", "--api-key", "NAME=KEY",
+           "Who may call; once for each key. Other users of this machine can see flags: "
+           "prefer --api-key-file",
+           "NAME=KEY with a name of [A-Za-z0-9_.-], used once, and a key of 16 to 256 visible "
+           "ASCII characters without a comma",
+           Setting::Kind::list);
+  setting.secret = true;
+  setting.store = [](ServeConfig& config, const Values& values) {
+    constexpr std::size_t kMaxKeys = 10000;
+    std::vector<ApiKey> keys;
+    for (const std::string& value : values) {
+      auto key = parse_api_key(value);
+      const auto same_name = [&](const ApiKey& other) { return other.name == key->name; };
+      if (!key || keys.size() == kMaxKeys || std::ranges::any_of(keys, same_name)) return false;
+      keys.push_back(*std::move(key));
+    }
+    config.access.api_keys = std::move(keys);
+    return true;
+  };
+  setting.show = [](const ServeConfig& config) {
+    Values shown;
+    for (const ApiKey& key : config.access.api_keys) shown.push_back(key.name + "=<redacted>");
+    return shown;
+  };
+  return setting;
+}
+
+constexpr std::array<std::pair<std::string_view, EngineKind>, 2> kEngines = {
+    {{"llama", EngineKind::llama}, {"synthetic", EngineKind::synthetic}}};
+constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels = {
+    {{"debug", LogLevel::debug},
+     {"info", LogLevel::info},
+     {"warning", LogLevel::warning},
+     {"error", LogLevel::error},
+     {"off", LogLevel::off}}};
+constexpr std::array<std::pair<std::string_view, TrustedProxies::Field>, 2> kForwardedFields = {
+    {{"X-Forwarded-For", TrustedProxies::Field::x_forwarded_for},
+     {"Forwarded", TrustedProxies::Field::forwarded}}};
+constexpr std::array<std::pair<std::string_view, LogFormat>, 2> kFormats = {
+    {{"text", LogFormat::text}, {"json", LogFormat::json}}};
+
+std::vector<Setting> make_settings() {
+  constexpr std::int64_t kMany = 1'000'000'000;
+  std::vector<Setting> all;
+  const auto add = [&](Setting setting) { all.push_back(std::move(setting)); };
+
+  add(text("host", "--host", "ADDRESS", "Address to listen on", "an IP address or a host name",
+           SLUICE_AT(host)));
+  add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free one",
+             SLUICE_AT(port)));
+  add(yes_or_no("stdio", "--stdio",
+                "Serve the program that started this one, over standard input and output; no port "
+                "is opened unless --host or --port is given too",
+                SLUICE_AT(stdio)));
+  add(text("unix", "--unix", "PATH",
+           "Listen on a Unix domain socket; no port is opened unless --host or --port is given too",
+           "a path of at most 107 bytes", SLUICE_AT(unix_path)));
+  add(mode("unix_mode", "--unix-mode", "Who may connect to the socket, as for chmod",
+           SLUICE_AT(unix_mode)));
+  add(number("threads", "--threads", 0, 1024, "Event loops; 0 makes one for each core",
+             SLUICE_AT(threads)));
+  add(text("tls_certificate", "--tls-cert", "FILE", "Serve TLS with this certificate chain (PEM)",
+           "a file", SLUICE_AT(tls_certificate)));
+  add(text("tls_key", "--tls-key", "FILE", "The certificate's private key (PEM)", "a file",
+           SLUICE_AT(tls_key)));
+  add(duration("shutdown_deadline", "--shutdown-deadline",
+               "How long streams may go on after the first SIGTERM or Ctrl-C",
+               SLUICE_AT(shutdown_deadline)));
+  add(size(
+      "compression_threshold", "--compression-threshold", 0,
+      "Replies from this size on are compressed for clients that ask for it; 0 compresses none",
+      SLUICE_AT(compression_threshold)));
+
+  add(choice(
+      "engine.kind", "--engine", "NAME",
+      "What answers: llama runs a GGUF model, synthetic emits numbered chunks for load tests",
+      kEngines, SLUICE_AT(engine.kind)));
+  add(text("engine.model", "--model", "FILE",
+           "GGUF file of the model; without it, a tiny built-in one runs", "a file",
+           SLUICE_AT(engine.model)));
+  add(number("engine.slots", "--slots", 1, 256, "Answers generated at the same time",
+             SLUICE_AT(engine.slots)));
+  add(number(
+      "engine.context", "--context", 0, kMany,
+      "Tokens that one conversation may have; 0 takes what the model was trained for, or what "
+      "fits into memory",
+      SLUICE_AT(engine.context)));
+  add(number("engine.threads", "--model-threads", 0, 1024,
+             "Threads that compute the model; 0 takes one for each core, and one for a tiny model",
+             SLUICE_AT(engine.threads)));
+  add(text("engine.backend", "--backend", "NAME",
+           "Where the model runs: auto, cpu, or the name of a device",
+           "auto, cpu, or the name of a device", SLUICE_AT(engine.backend)));
+  add(number("engine.gpu_layers", "--gpu-layers", -1, 10000,
+             "Layers of the model on the GPU; -1 puts all there that fit",
+             SLUICE_AT(engine.gpu_layers)));
+  add(number("engine.queue", "--queue", 1, 1'000'000,
+             "Requests that may wait for a slot; one client may take half of the free places",
+             SLUICE_AT(engine.queue)));
+  add(yes_or_no("engine.share_prefixes", "--share-prefixes",
+                "Reuse what one client's prompt left in the model for another's that begins alike; "
+                "then clients can learn what others asked",
+                SLUICE_AT(engine.share_prefixes)));
+
+  add(number("streams.max_chunks", "--max-chunks", 1, kMany,
+             "Chunks kept of one stream until its readers have them",
+             SLUICE_AT(streams.max_chunks)));
+  add(size("streams.max_bytes", "--max-stream-bytes", 1024,
+           "Text kept of one stream until its readers have it", SLUICE_AT(streams.max_bytes)));
+  add(size("streams.max_total_bytes", "--max-total-bytes", 1024, "Memory of all streams together",
+           SLUICE_AT(streams.max_total_bytes)));
+  add(size("streams.retained_bytes", "--retained-bytes", 0,
+           "Text of one stream kept for a reader that resumes, once every reader had it",
+           SLUICE_AT(streams.retained_bytes)));
+  add(number("streams.per_client", "--streams-per-client", 1, 1'000'000,
+             "Streams that one client may have open", SLUICE_AT(streams.per_client)));
+  add(duration("streams.expiry", "--stream-expiry", "A stream nobody asked for this long is gone",
+               SLUICE_AT(streams.expiry)));
+  add(duration("streams.tombstone", "--stream-tombstone",
+               "How long a gone stream answers \"expired\" rather than \"not found\"",
+               SLUICE_AT(streams.tombstone)));
+  add(duration("streams.stall_limit", "--stall-limit",
+               "A reader that holds a full stream up this long loses it",
+               SLUICE_AT(streams.stall_limit)));
+
+  add(number("calls.per_client", "--calls-per-client", 1, 1'000'000,
+             "Calls of tools, and other requests answered later, that one client may have open",
+             SLUICE_AT(calls.per_client)));
+
+  add(number("sessions.max", "--max-sessions", 0, 10'000'000,
+             "Sessions of MCP clients before 2026-07-28; 0 serves each request by itself",
+             SLUICE_AT(sessions.max)));
+  add(number("sessions.per_client", "--sessions-per-client", 1, 10'000'000,
+             "Sessions that one client may have", SLUICE_AT(sessions.per_client)));
+  add(duration("sessions.expiry", "--session-expiry", "A session nobody uses for this long ends",
+               SLUICE_AT(sessions.expiry)));
+  add(duration("sessions.resume_window", "--resume-window",
+               "How long a call of a session goes on whose client is gone, for it to come back",
+               SLUICE_AT(sessions.resume_window)));
+
+  add(number("tasks.max", "--max-tasks", 1, 10'000'000, "Tasks held, ended ones included",
+             SLUICE_AT(tasks.max)));
+  add(number("tasks.per_client", "--tasks-per-client", 1, 10'000'000,
+             "Tasks that one client may have, ended ones included", SLUICE_AT(tasks.per_client)));
+  add(duration("tasks.ttl", "--task-ttl",
+               "How long a task and its result are kept whose client does not say",
+               SLUICE_AT(tasks.ttl)));
+  add(duration("tasks.max_ttl", "--max-task-ttl", "The longest that a client may ask for",
+               SLUICE_AT(tasks.max_ttl)));
+  add(duration("tasks.poll_interval", "--task-poll-interval",
+               "How often clients are told to look at a task", SLUICE_AT(tasks.poll_interval)));
+  add(size("tasks.max_result", "--max-task-result", 1024, "Result of one task",
+           SLUICE_AT(tasks.max_result)));
+  add(size("tasks.max_total_results", "--max-task-results", 1024,
+           "Memory of the results of all tasks", SLUICE_AT(tasks.max_total_results)));
+
+  add(number("http.max_connections", "--max-connections", 1, 10'000'000,
+             "Connections open at the same time", SLUICE_AT(http.max_connections)));
+  add(number("http.max_connections_per_client", "--max-connections-per-client", 0, 10'000'000,
+             "Of them, those of one address, which is no loopback address or trusted proxy; 0: a "
+             "quarter",
+             SLUICE_AT(http.max_connections_per_client)));
+  add(size("http.max_body", "--max-body", 1024,
+           "Largest request body, also once decompressed; at most 1GiB", SLUICE_AT(http.max_body)));
+  add(size("http.max_header", "--max-header", 1024, "Largest request head",
+           SLUICE_AT(http.max_header)));
+  add(size("http.max_total_buffers", "--max-total-buffers", 1024,
+           "Memory of what has been received in part or waits to be sent, on all connections; one "
+           "client may hold as much as is free",
+           SLUICE_AT(http.max_total_buffers)));
+  add(duration("http.request_timeout", "--request-timeout",
+               "Time for a request to arrive, from its first byte to its last",
+               SLUICE_AT(http.request_timeout)));
+  add(duration("http.keep_alive", "--keep-alive", "Connections idle for this long are closed",
+               SLUICE_AT(http.keep_alive)));
+  add(duration("http.write_stall", "--write-stall",
+               "Connections that take no bytes for this long are closed",
+               SLUICE_AT(http.write_stall)));
+  add(duration(
+      "http.event_keep_alive", "--event-keep-alive",
+      "An event stream that is silent gets a comment this often, a WebSocket a ping half as "
+      "often",
+      SLUICE_AT(http.event_keep_alive)));
+
+  add(api_keys());
+  add(text("access.api_key_file", "--api-key-file", "FILE",
+           "More keys, one NAME=KEY on a line; # starts a comment", "a file",
+           SLUICE_AT(access.api_key_file)));
+  add(names("access.allowed_origins", "--allow-origin", "ORIGIN",
+            "Web pages that may call, such as https://example.org; * allows all. Pages of this "
+            "machine always may",
+            "origins such as https://example.org, or *", SLUICE_AT(access.allowed_origins)));
+  add(names(
+      "access.allowed_hosts", "--allow-host", "HOST",
+      "Names and addresses under which the server may be called; * allows all. Loopback names "
+      "and the machine's own addresses always are",
+      "host names, or *", SLUICE_AT(access.allowed_hosts)));
+  add(names("access.trusted_proxies", "--trusted-proxy", "ADDRESS",
+            "Proxies that are believed when they say for whom they ask; a prefix such as "
+            "10.0.0.0/8 names many. Without keys, each of their clients then counts for itself",
+            "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
+  add(choice("access.forwarded_field", "--forwarded-field", "FIELD",
+             "The header field in which trusted proxies say it", kForwardedFields,
+             SLUICE_AT(access.forwarded_field)));
+
+  add(choice("log.level", "--log-level", "LEVEL", "What is logged to standard error", kLevels,
+             SLUICE_AT(log.level)));
+  add(choice("log.format", "--log-format", "FORMAT", "Text for people, JSON for programs", kFormats,
+             SLUICE_AT(log.format)));
+  return all;
+}
+
+#undef SLUICE_AT
+
+}  // namespace
+
+std::span<const Setting> serve_settings() {
+  static const std::vector<Setting> all = make_settings();
+  return all;
+}
+
+const Setting* find_setting(std::string_view key) {
+  const auto all = serve_settings();
+  const auto found = std::ranges::find(all, key, &Setting::key);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string environment_name(const Setting& setting) {
+  std::string name = "SLUICE_";
+  for (const char c : setting.flag.substr(2)) {
+    name.push_back(c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c))));
+  }
+  return name;
+}
+
+std::string_view section_of(const Setting& setting) {
+  const auto dot = setting.key.find('.');
+  return dot == std::string_view::npos ? std::string_view() : setting.key.substr(0, dot);
+}
+
+std::optional<ApiKey> parse_api_key(std::string_view text) {
+  constexpr std::string_view kNameCharacters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  const std::string_view name = text.substr(0, equals);
+  const std::string_view key = text.substr(equals + 1);
+  if (name.empty() || name.size() > 64 ||
+      name.find_first_not_of(kNameCharacters) != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto visible = [](char c) { return c > ' ' && c < '\x7f' && c != ','; };
+  if (key.size() < 16 || key.size() > 256 || !std::ranges::all_of(key, visible)) {
+    return std::nullopt;
+  }
+  return ApiKey{.name = std::string(name), .key = std::string(key)};
+}
+
+}  // namespace sluice

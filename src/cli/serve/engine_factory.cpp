@@ -1,0 +1,108 @@
+#include "cli/serve/engine_factory.hpp"
+
+#include <array>
+#include <filesystem>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include "cli/options/exit_code.hpp"
+#include "core/log.hpp"
+#include "engine/synthetic_engine.hpp"
+
+#if SLUICE_WITH_LLAMA
+#include "engine/llama/llama_engine.hpp"
+#endif
+
+namespace sluice {
+namespace {
+
+EngineHandle synthetic_engine() {
+  EngineHandle handle;
+  handle.engine = std::make_unique<SyntheticEngine>();
+  handle.not_ready = [] { return std::string(); };
+  handle.wait_ready = [](Duration) { return Result<bool>(true); };
+  return handle;
+}
+
+#if SLUICE_WITH_LLAMA
+void log_model_state(const ModelState& state) {
+  switch (state.phase) {
+    case ModelState::Phase::loading:
+      log_debug("loading the model", {{"progress", static_cast<double>(state.progress)}});
+      break;
+    case ModelState::Phase::ready:
+      log_debug("the model is ready");
+      break;
+    case ModelState::Phase::failed:
+      break;  // whoever waits for it says so
+  }
+}
+
+Result<EngineHandle> llama_engine(const ServeConfig& config) {
+  LlamaOptions options;
+  options.model_path = config.engine.model.empty() ? built_in_model() : config.engine.model;
+  if (options.model_path.empty()) {
+    return fail(kExitUsage, "No model: give one with --model FILE.gguf, or use --engine synthetic");
+  }
+  options.slots = config.engine.slots;
+  options.context_tokens = config.engine.context;
+  options.threads = config.engine.threads;
+  options.backend = config.engine.backend;
+  options.gpu_layers = config.engine.gpu_layers;
+  options.max_queue = config.engine.queue;
+  options.share_prefixes = config.engine.share_prefixes;
+  options.on_model_state = log_model_state;
+  std::unique_ptr<LlamaEngine> engine = make_llama_engine(std::move(options));
+  LlamaEngine* const llama = engine.get();
+  EngineHandle handle;
+  handle.engine = std::move(engine);
+  handle.not_ready = [llama]() -> std::string {
+    const ModelState state = llama->model_state();
+    switch (state.phase) {
+      case ModelState::Phase::ready:
+        return {};
+      case ModelState::Phase::failed:
+        return state.message;
+      case ModelState::Phase::loading:
+        break;
+    }
+    return "loading the model, " + std::to_string(static_cast<int>(state.progress * 100)) + " %";
+  };
+  handle.wait_ready = [llama](Duration at_most) -> Result<bool> {
+    const ModelState state = llama->wait_until_loaded(at_most);
+    if (state.phase != ModelState::Phase::failed) return state.phase == ModelState::Phase::ready;
+    return fail(kExitFailure, state.message.empty() ? "The model was not loaded" : state.message);
+  };
+  return handle;
+}
+#endif
+
+}  // namespace
+
+std::string built_in_model() {
+  std::array<char, 4096> self{};
+  const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
+  if (length <= 0) return {};
+  // bin/sluice has its models in share/sluice, in the build tree as after installation.
+  const std::filesystem::path share =
+      std::filesystem::path(self.data()).parent_path().parent_path() / "share" / "sluice";
+  std::error_code error;
+  const std::filesystem::path model = share / "sluice-tiny.gguf";
+  return std::filesystem::exists(model, error) ? model.string() : std::string();
+}
+
+bool runs_built_in_model(const ServeConfig& config) {
+  return config.engine.kind == EngineKind::llama && config.engine.model.empty();
+}
+
+Result<EngineHandle> make_engine(const ServeConfig& config) {
+  if (config.engine.kind == EngineKind::synthetic) return synthetic_engine();
+#if SLUICE_WITH_LLAMA
+  return llama_engine(config);
+#else
+  return fail(kExitUsage, "This program was built without llama.cpp; use --engine synthetic");
+#endif
+}
+
+}  // namespace sluice

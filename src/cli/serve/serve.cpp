@@ -1,0 +1,246 @@
+#include "cli/serve/serve.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "auth/api_keys.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/serve/engine_factory.hpp"
+#include "core/log.hpp"
+#include "core/version.hpp"
+#include "engine/engine_methods.hpp"
+#include "net/transport/descriptor_io.hpp"
+#include "server/host/server_host.hpp"
+#include "server/host/shutdown_signals.hpp"
+
+namespace sluice {
+namespace {
+
+/// How often whoever waits for the model looks whether to stop.
+constexpr Duration kReadyCheck = std::chrono::milliseconds(100);
+
+ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsContext> tls) {
+  ServerHostOptions options;
+  options.tcp = config.tcp;
+  options.host = config.host;
+  options.port = config.port;
+  options.unix_path = config.unix_path;
+  options.unix_mode = config.unix_mode;
+  options.end_timeout = config.shutdown_deadline;
+  options.threads = config.threads;
+  options.tls = std::move(tls);
+  options.limits.max_chunks = config.streams.max_chunks;
+  options.limits.max_bytes = config.streams.max_bytes;
+  options.limits.expiry = config.streams.expiry;
+  options.limits.tombstone = config.streams.tombstone;
+  options.limits.retained_bytes = config.streams.retained_bytes;
+  options.limits.stall = config.streams.stall_limit;
+  options.stream_memory = config.streams.max_total_bytes;
+  options.streams_per_client = config.streams.per_client;
+  options.calls_per_client = config.calls.per_client;
+  options.sessions.max_sessions = config.sessions.max;
+  options.sessions.per_client = config.sessions.per_client;
+  options.sessions.expiry = config.sessions.expiry;
+  options.sessions.resume_window = config.sessions.resume_window;
+  const auto milliseconds = [](Duration duration) {
+    return std::chrono::ceil<std::chrono::milliseconds>(duration);
+  };
+  options.tasks = {.max_tasks = config.tasks.max,
+                   .per_client = config.tasks.per_client,
+                   .ttl = milliseconds(config.tasks.ttl),
+                   .max_ttl = milliseconds(config.tasks.max_ttl),
+                   .poll_interval = milliseconds(config.tasks.poll_interval),
+                   .max_result = config.tasks.max_result,
+                   .result_memory = config.tasks.max_total_results};
+  options.max_message = config.http.max_body;
+  options.http.max_header_bytes = config.http.max_header;
+  options.connection_memory = config.http.max_total_buffers;
+  options.http.max_connections = config.http.max_connections;
+  options.http.max_connections_per_client = config.http.max_connections_per_client;
+  options.http.gzip_threshold = config.compression_threshold;
+  options.http.request_timeout = config.http.request_timeout;
+  options.http.idle_timeout = config.http.keep_alive;
+  options.http.output.stall_timeout = config.http.write_stall;
+  options.http.event_keep_alive = config.http.event_keep_alive;
+  if (config.http.event_keep_alive != Duration{}) {
+    options.http.ping_interval = 2 * config.http.event_keep_alive;
+  }
+  if (!config.access.api_keys.empty()) {
+    std::vector<std::pair<std::string, std::string>> keys;
+    for (const ApiKey& key : config.access.api_keys) keys.emplace_back(key.name, key.key);
+    options.access.authenticator = std::make_shared<ApiKeys>(keys);
+  }
+  options.access.allowed_origins = config.access.allowed_origins;
+  options.access.allowed_hosts = config.access.allowed_hosts;
+  return options;
+}
+
+/// A model and the server in front of it.
+class RunningServer final : public LocalServer {
+ public:
+  static Result<std::unique_ptr<RunningServer>> start(const ServeConfig& config) {
+    std::shared_ptr<TlsContext> tls;
+    if (!config.tls_certificate.empty()) {
+      Result<std::shared_ptr<TlsContext>> context =
+          TlsContext::server(config.tls_certificate, config.tls_key);
+      if (!context) return fail(kExitUsage, context.error().message);
+      tls = std::move(*context);
+    }
+    Result<TrustedProxies> proxies =
+        TrustedProxies::make(config.access.trusted_proxies, config.access.forwarded_field);
+    if (!proxies) return fail(kExitUsage, "access.trusted_proxies: " + proxies.error().message);
+    Result<EngineHandle> engine = make_engine(config);
+    if (!engine) return std::unexpected(std::move(engine.error()));
+
+    std::unique_ptr<RunningServer> server(new RunningServer(config, std::move(*engine)));
+    ServerHostOptions options = host_options(config, std::move(tls));
+    options.access.proxies = *std::move(proxies);
+    Result<std::unique_ptr<ServerHost>> host =
+        ServerHost::start(server->definition_, std::move(options));
+    if (!host) return fail(kExitFailure, host.error().message);
+    server->host_ = std::move(*host);
+    return server;
+  }
+
+  ~RunningServer() override {
+    RunningServer::stop();
+    engine_.engine->shutdown();
+    host_ = nullptr;
+  }
+
+  [[nodiscard]] std::string url() const override {
+    const bool v6 = config_.host.find(':') != std::string::npos;
+    return (config_.tls_certificate.empty() ? "http://" : "https://") +
+           (v6 ? "[" + config_.host + "]" : config_.host) + ":" + std::to_string(host_->port());
+  }
+  void stop() override { stop({}); }
+  void stop(const std::function<bool()>& hurry) {
+    if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry);
+  }
+  void serve_lines(StandardStreams streams, Executor::Task ended) {
+    host_->serve_lines(std::move(streams.input), std::move(streams.output), std::move(ended));
+  }
+
+  [[nodiscard]] Result<bool> wait_ready(Duration at_most) const {
+    return engine_.wait_ready(at_most);
+  }
+  [[nodiscard]] std::string not_ready() const { return engine_.not_ready(); }
+  [[nodiscard]] EngineInfo engine_info() const { return engine_.engine->info(); }
+
+ private:
+  RunningServer(const ServeConfig& config, EngineHandle engine)
+      : config_(config), engine_(std::move(engine)) {
+    definition_.name = "sluice";
+    definition_.version = kVersion;
+    add_engine_methods(definition_, *engine_.engine);
+    if (config.engine.kind == EngineKind::synthetic) {
+      add_load_test_tools(definition_, *engine_.engine);
+    }
+    definition_.not_ready = engine_.not_ready;
+  }
+
+  ServeConfig config_;
+  EngineHandle engine_;
+  ServerDefinition definition_;
+  std::unique_ptr<ServerHost> host_;
+};
+
+/// With stdio, standard output belongs to the protocol; then what is served is only logged.
+void print_places(const RunningServer& server, const ServeConfig& config) {
+  if (config.stdio) {
+    if (config.tcp) log_info("serving", {{"mcp", std::string_view(server.url() + "/mcp")}});
+    if (!config.unix_path.empty()) {
+      log_info("serving", {{"unix_socket", std::string_view(config.unix_path)}});
+    }
+    return;
+  }
+  if (config.tcp) {
+    const std::string url = server.url();
+    const std::string ws = "ws" + url.substr(4);
+    std::printf("MCP          %s/mcp\n", url.c_str());
+    std::printf("WebSocket    %s/ws\n", ws.c_str());
+    std::printf("health       %s/healthz  %s/readyz  %s/metrics\n", url.c_str(), url.c_str(),
+                url.c_str());
+    std::printf("try          sluice chat --url %s \"Hello\"\n", url.c_str());
+  }
+  if (!config.unix_path.empty()) std::printf("Unix socket  %s\n", config.unix_path.c_str());
+  if (config.engine.kind == EngineKind::synthetic) {
+    std::printf("engine       synthetic: numbered chunks for load tests, no model\n");
+  } else if (runs_built_in_model(config)) {
+    std::printf(
+        "model        the tiny built-in one; sluice serve --model FILE.gguf for a real one\n");
+  } else {
+    std::printf("model        %s\n", config.engine.model.c_str());
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalServer>> LocalServer::start(const ServeConfig& config) {
+  Result<std::unique_ptr<RunningServer>> server = RunningServer::start(config);
+  if (!server) return std::unexpected(std::move(server.error()));
+  Result<bool> ready = false;
+  while (ready && !*ready) ready = (*server)->wait_ready(kReadyCheck);
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  return std::unique_ptr<LocalServer>(std::move(*server));
+}
+
+int serve(const ServeConfig& config) {
+  StandardStreams streams;
+  if (config.stdio) {
+    Result<StandardStreams> taken = take_standard_streams();
+    if (!taken) {
+      log_error(taken.error().message);
+      return kExitFailure;
+    }
+    streams = std::move(*taken);
+  }
+  // After that, so that a closed stream's number is not given to anything else before.
+  const ShutdownSignals signals;
+  Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
+  if (!started) {
+    log_error(started.error().message);
+    return started.error().code;
+  }
+  RunningServer& server = **started;
+  print_places(server, config);
+  // The server listens while the model loads, so that /readyz can tell how far it is.
+  for (bool is_ready = false; !is_ready;) {
+    if (signals.take_signal()) {
+      log_info("stopped before the model was loaded");
+      return kExitOk;
+    }
+    const Result<bool> ready = server.wait_ready(kReadyCheck);
+    if (!ready) {
+      log_error(ready.error().message);
+      return kExitFailure;
+    }
+    is_ready = *ready;
+  }
+  const EngineInfo info = server.engine_info();
+  log_info("ready", {{"engine", std::string_view(info.engine)},
+                     {"model", std::string_view(info.model)},
+                     {"slots", static_cast<std::int64_t>(info.slots)},
+                     {"context", static_cast<std::int64_t>(info.context_tokens)}});
+  // Whoever asks on standard input waits for the model, rather than be told to come back.
+  if (config.stdio) {
+    server.serve_lines(std::move(streams), [&signals] { signals.input_ended(); });
+  }
+  signals.wait();
+  // Where nobody else is served, the one client has ended its input or told us to go.
+  const bool serves_others = config.tcp || !config.unix_path.empty();
+  log_info(serves_others ? "shutting down; once more ends at once" : "shutting down");
+  server.stop([&] { return !serves_others || signals.take_signal(); });
+  log_info("stopped");
+  return kExitOk;
+}
+
+}  // namespace sluice

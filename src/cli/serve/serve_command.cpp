@@ -1,0 +1,79 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+#include "cli/options/command.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/exit_code.hpp"
+#include "cli/options/process_environment.hpp"
+#include "cli/options/serve_config.hpp"
+#include "cli/serve/machine.hpp"
+#include "cli/serve/serve.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "core/log.hpp"
+
+namespace sluice {
+namespace {
+
+struct ServeArguments {
+  SettingValues flags;
+  std::string file;
+  bool print_config = false;
+  bool example_config = false;
+};
+
+constexpr const char* kServeExamples =
+    "Examples:\n"
+    "  sluice serve                                       # the tiny built-in model\n"
+    "  sluice serve --model model.gguf\n"
+    "  sluice serve --model model.gguf --host 0.0.0.0 --api-key-file keys --tls-cert chain.pem "
+    "--tls-key key.pem\n"
+    "  sluice serve --engine synthetic --port 9000        # a load test without a model\n"
+    "  sluice serve --stdio --model model.gguf             # for a program that starts its "
+    "servers\n"
+    "  sluice serve --unix /run/user/1000/sluice.sock --model model.gguf\n"
+    "  SLUICE_PORT=9000 sluice serve --print-config       # what would be used, and why\n"
+    "  sluice serve --example-config > sluice.toml\n";
+
+int run_serve(const ServeArguments& arguments) {
+  if (arguments.example_config) {
+    return write_all(STDOUT_FILENO, example_config()) ? kExitOk : kExitFailure;
+  }
+  auto loaded = load_serve_config(process_sources(arguments.flags, arguments.file));
+  if (!loaded) {
+    complain(loaded.error().message);
+    return loaded.error().code;
+  }
+  if (arguments.print_config) {
+    return write_all(STDOUT_FILENO, print_config(*loaded)) ? kExitOk : kExitFailure;
+  }
+  const ServeConfig& config = loaded->config;
+  set_logging(config.log.level, config.log.format, Style::of(STDERR_FILENO).coloured());
+  const std::uint64_t files = files_for_connections(config.http.max_connections);
+  if (const std::uint64_t got = raise_open_files(files); got < files) {
+    log_warning("Fewer files may be open than there may be connections; see sluice doctor",
+                {{"open_files", static_cast<std::int64_t>(got)},
+                 {"max_connections", static_cast<std::int64_t>(config.http.max_connections)}});
+  }
+  return serve(config);
+}
+
+}  // namespace
+
+void add_serve_command(CommandLine& program) {
+  const auto arguments = std::make_shared<ServeArguments>();
+  Subcommand command =
+      program.add_subcommand("serve", "Serve a model, or numbers for load tests", kServeExamples,
+                             [arguments] { return run_serve(*arguments); });
+  command.add_option("--config", &arguments->file,
+                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one",
+                      .operand = "FILE"});
+  command.add_flag("--print-config", arguments->print_config,
+                   {.text = "Print the settings that would be used, and where each comes from"});
+  command.add_flag("--example-config", arguments->example_config,
+                   {.text = "Print a sluice.toml with every setting explained"});
+  add_serve_options(command, arguments->flags);
+}
+
+}  // namespace sluice

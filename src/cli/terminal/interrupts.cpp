@@ -1,0 +1,74 @@
+#include "cli/terminal/interrupts.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace sluice {
+namespace {
+
+// Signal handlers reach nothing but globals.
+std::atomic<int> wake_fd = -1;
+std::atomic<bool> term_seen = false;
+std::atomic<bool> cont_seen = false;
+
+void on_interrupt(int signal) {
+  const int saved = errno;
+  if (signal == SIGTERM) term_seen = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_fd, &one, sizeof one);
+  errno = saved;
+}
+
+/// Its main effect is to interrupt poll().
+void on_nudge(int signal) {
+  if (signal == SIGCONT) cont_seen = true;
+}
+
+struct sigaction install(int signal, void (*handler)(int)) {
+  struct sigaction action{};
+  struct sigaction old{};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, &old);
+  return old;
+}
+
+}  // namespace
+
+Interrupts::Interrupts() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  wake_fd = fd_;
+  term_seen = false;
+  old_int_ = install(SIGINT, on_interrupt);
+  old_term_ = install(SIGTERM, on_interrupt);
+  old_winch_ = install(SIGWINCH, on_nudge);
+  old_cont_ = install(SIGCONT, on_nudge);
+}
+
+Interrupts::~Interrupts() {
+  ::sigaction(SIGINT, &old_int_, nullptr);
+  ::sigaction(SIGTERM, &old_term_, nullptr);
+  ::sigaction(SIGWINCH, &old_winch_, nullptr);
+  ::sigaction(SIGCONT, &old_cont_, nullptr);
+  wake_fd = -1;
+  ::close(fd_);
+}
+
+bool Interrupts::take() {
+  std::uint64_t count = 0;
+  return ::read(fd_, &count, sizeof count) == sizeof count;
+}
+
+bool Interrupts::take_continued() {
+  return cont_seen.exchange(false);
+}
+
+bool Interrupts::terminating() {
+  return term_seen;
+}
+
+}  // namespace sluice

@@ -1,0 +1,161 @@
+#include "cli/terminal/line_editor.hpp"
+
+#include <array>
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <cstring>
+#include <cwchar>
+#include <filesystem>
+#include <histedit.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "cli/options/process_environment.hpp"
+#include "cli/terminal/interrupts.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr int kHistoryLines = 1000;
+/// Marks the parts of a prompt that take no room on the screen.
+constexpr char kInvisible = '\1';
+
+}  // namespace
+
+struct LineEditor::State {
+  Interrupts* interrupts;
+  std::string history_file;
+  std::string prompt;
+  EditLine* editor = nullptr;
+  History* history = nullptr;
+  bool interrupted = false;
+
+  static State& of(EditLine* editor) {
+    void* data = nullptr;
+    el_get(editor, EL_CLIENTDATA, &data);
+    return *static_cast<State*>(data);
+  }
+
+  static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
+
+  /// libedit's source of characters: waits for standard input and for interrupts.
+  static int next_character(EditLine* editor, wchar_t* out) {
+    State& self = of(editor);
+    std::mbstate_t partial{};
+    for (;;) {
+      std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {self.interrupts->fd(), POLLIN, 0}}};
+      if (::poll(waits.data(), waits.size(), -1) < 0) {
+        if (errno != EINTR) return -1;
+        el_resize(editor);
+        if (Interrupts::take_continued()) {
+          // Stopped and going on: the shell had the terminal meanwhile.
+          el_set(editor, EL_PREP_TERM, 1);
+          el_set(editor, EL_REFRESH);
+        }
+        waits[0].revents = 0;
+        waits[1].revents = POLLIN;
+      }
+      if (waits[1].revents != 0 && self.interrupts->take()) {
+        self.interrupted = true;
+        return -1;
+      }
+      if (waits[0].revents == 0) continue;
+      char byte = 0;
+      const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
+      if (got == 0) return 0;
+      if (got < 0) {
+        if (errno == EINTR || errno == EAGAIN) continue;
+        return -1;
+      }
+      const std::size_t used = std::mbrtowc(out, &byte, 1, &partial);
+      if (used == static_cast<std::size_t>(-2)) continue;  // more bytes to come
+      if (used != static_cast<std::size_t>(-1)) return 1;
+      partial = {};  // not UTF-8: skipped
+    }
+  }
+};
+
+LineEditor::LineEditor(Interrupts& interrupts, std::string history_file)
+    : state_(std::make_unique<State>()) {
+  std::setlocale(LC_CTYPE, "");
+  if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
+  state_->interrupts = &interrupts;
+  state_->history_file = std::move(history_file);
+  state_->editor = el_init("sluice", stdin, stdout, stderr);
+  state_->history = history_init();
+  if (state_->editor == nullptr || state_->history == nullptr) {
+    throw std::system_error(ENOMEM, std::generic_category(), "libedit");
+  }
+  HistEvent event;
+  history(state_->history, &event, H_SETSIZE, kHistoryLines);
+  history(state_->history, &event, H_SETUNIQUE, 1);
+  if (!state_->history_file.empty()) {
+    history(state_->history, &event, H_LOAD, state_->history_file.c_str());
+  }
+  EditLine* editor = state_->editor;
+  el_set(editor, EL_CLIENTDATA, state_.get());
+  el_set(editor, EL_PROMPT_ESC, &State::show_prompt, kInvisible);
+  el_set(editor, EL_EDITOR, "emacs");
+  el_set(editor, EL_HIST, history, state_->history);
+  el_set(editor, EL_GETCFN, &State::next_character);
+  el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  el_source(editor, nullptr);
+}
+
+LineEditor::~LineEditor() {
+  el_end(state_->editor);
+  history_end(state_->history);
+}
+
+LineEditor::Result LineEditor::read(const std::string& prompt, const std::string& colour,
+                                    std::string& line) {
+  state_->prompt = prompt;
+  if (!colour.empty()) {
+    // libedit shows an invisible part only with a character behind it.
+    const std::string mark(1, kInvisible);
+    const std::size_t most = prompt.empty() ? 0 : prompt.size() - 1;
+    state_->prompt = mark + colour + mark + prompt.substr(0, most) + mark + "\x1b[0m" + mark +
+                     prompt.substr(most);
+  }
+  state_->interrupted = false;
+  // libedit prepares the terminal only after it has shown the prompt. What is typed in between, as
+  // an end of input, would mean something else.
+  el_set(state_->editor, EL_PREP_TERM, 1);
+  int count = 0;
+  const char* text = el_gets(state_->editor, &count);
+  line.clear();
+  if (text == nullptr || count <= 0) {
+    if (!state_->interrupted) return Result::end_of_input;
+    const LineInfo* typed = el_line(state_->editor);
+    line.assign(typed->buffer, typed->lastchar);
+    el_reset(state_->editor);
+    return Result::interrupted;
+  }
+  line.assign(text, static_cast<std::size_t>(count));
+  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
+  return Result::line;
+}
+
+void LineEditor::remember(const std::string& line) {
+  HistEvent event;
+  history(state_->history, &event, H_ENTER, line.c_str());
+  if (state_->history_file.empty()) return;
+  std::error_code failed;
+  const auto folder = std::filesystem::path(state_->history_file).parent_path();
+  if (std::filesystem::create_directories(folder, failed)) {
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, failed);
+  }
+  // A history that cannot be written is not worth a word in the middle of a conversation.
+  history(state_->history, &event, H_SAVE, state_->history_file.c_str());
+}
+
+std::string default_history_file() {
+  if (const auto state = environment("XDG_STATE_HOME")) return *state + "/sluice/chat_history";
+  if (const auto home = environment("HOME")) return *home + "/.local/state/sluice/chat_history";
+  return {};
+}
+
+}  // namespace sluice

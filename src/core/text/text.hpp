@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+// ASCII text, whatever the locale says.
+
+namespace sluice {
+
+constexpr bool is_ascii(char c) {
+  return static_cast<unsigned char>(c) < 0x80;
+}
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+constexpr char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+inline std::string to_lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = to_lower(c);
+  return out;
+}
+
+/// What tokens are made of (RFC 9110, section 5.6.2), by the character.
+inline constexpr std::array<bool, 256> kTokenChars = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~0123456789"
+                                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+    table[static_cast<unsigned char>(c)] = true;
+  }
+  return table;
+}();
+constexpr bool is_token_char(char c) {
+  return kTokenChars[static_cast<unsigned char>(c)];
+}
+
+/// `text` without the spaces and tabs at both ends (OWS, RFC 9110 section 5.6.3). What is left,
+/// even nothing, is a part of `text`.
+constexpr std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// The same with other characters than space and tab.
+constexpr std::string_view trim(std::string_view text, std::string_view blanks) {
+  while (!text.empty() && blanks.contains(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blanks.contains(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// Makes room in `text`, which is to become `size` bytes in pieces, so that no late piece moves all
+/// that is there. A promise counts up to 16 times what has come.
+inline void make_room(std::string& text, std::size_t size) {
+  if (text.capacity() < size && text.size() >= size / 16) text.reserve(size);
+}
+
+}  // namespace sluice

@@ -1,0 +1,95 @@
+#include "engine/llama/answer/answer_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include "engine/llama/answer/answer_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using test::read_answer;
+
+/// "R:why;T:text;C:call" - a format that a parser must understand.
+class ToyParser final : public AnswerParser {
+ public:
+  std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) override {
+    ParsedAnswer answer;
+    std::string_view rest = raw;
+    while (!rest.empty()) {
+      const auto end = rest.find(';');
+      const std::string_view part = rest.substr(0, end);
+      if (part.starts_with("R:")) answer.reasoning += part.substr(2);
+      if (part.starts_with("T:")) answer.text += part.substr(2);
+      if (part.starts_with("C:") && (whole || end != std::string_view::npos)) {
+        answer.tool_calls.emplace_back(part.substr(2));
+      }
+      if (part.starts_with("X")) return std::nullopt;
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+    return answer;
+  }
+};
+
+TEST(AnswerReader, JoinsBytesIntoCharacters) {
+  EXPECT_EQ(read_answer({}, {"a\xF0\x9F", "\x98\x80", "b"}).text, "a😀b");
+  EXPECT_EQ(read_answer({}, {"a\xF0\x9F"}).text, "a\uFFFD");
+}
+
+TEST(AnswerReader, AStopStringEndsTheTextAcrossTokens) {
+  const auto result = read_answer({.stops = {"END"}}, {"one ", "E", "N", "Dtwo"});
+  EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(result.text, "one ");
+}
+
+TEST(AnswerReader, WhatWasHeldComesOutAtTheEnd) {
+  const auto result = read_answer({.stops = {"END"}}, {"one ", "EN"});
+  EXPECT_FALSE(result.stopped);
+  EXPECT_EQ(result.text, "one EN");
+}
+
+TEST(AnswerReader, AStopStringDoesNotEndTheReasoning) {
+  const auto result = read_answer({.stops = {"\n\n"}}, {"<think>a\n\nb</think>", "c\n", "\nd"});
+  EXPECT_EQ(result.reasoning, "a\n\nb");
+  EXPECT_EQ(result.text, "c");
+  EXPECT_TRUE(result.stopped);
+}
+
+TEST(AnswerReader, ARawStopEndsAnything) {
+  const auto result = read_answer({.raw_stops = {"<|eot|>"}}, {"<think>a<|e", "ot|>b"});
+  EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(result.reasoning, "a");
+  EXPECT_EQ(result.text, "");
+}
+
+TEST(AnswerReader, FollowsAParserAsItsTextGrows) {
+  const auto result = read_answer({.parser = std::make_unique<ToyParser>()},
+                                  {"R:w", "hy;T", ":he", "llo;C:{\"name\":1};C:2"});
+  EXPECT_EQ(result.reasoning, "why");
+  EXPECT_EQ(result.text, "hello");
+  EXPECT_EQ(result.calls, (std::vector<std::string>{"{\"name\":1}", "2"}));
+  EXPECT_TRUE(result.has_calls);
+}
+
+TEST(AnswerReader, ATruncatedAnswerHasNoToolCalls) {
+  const auto result =
+      read_answer({.parser = std::make_unique<ToyParser>()}, {"T:hello;C:{\"na"}, false);
+  EXPECT_EQ(result.text, "hello");
+  EXPECT_TRUE(result.calls.empty());
+  EXPECT_FALSE(result.has_calls);
+}
+
+TEST(AnswerReader, StopStringsHoldInParsedTextToo) {
+  const auto result = read_answer({.stops = {"lo"}, .parser = std::make_unique<ToyParser>()},
+                                  {"T:hel", "lo w", "orld"});
+  EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(result.text, "hel");
+}
+
+TEST(AnswerReader, KeepsWhatCameBeforeTheFormatBroke) {
+  const auto result = read_answer({.parser = std::make_unique<ToyParser>()}, {"T:ok;", "X"});
+  EXPECT_EQ(result.text, "ok");
+  EXPECT_FALSE(result.has_calls);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/llama/answer/answer_reader.hpp"
+
+namespace sluice::test {
+
+/// What an AnswerReader made of an answer.
+struct ReadAnswer {
+  std::string text;
+  std::string reasoning;
+  std::vector<std::string> calls;
+  bool stopped = false;
+  bool has_calls = false;
+};
+
+/// Reads an answer that comes in `pieces`; `whole` says whether the model ended it.
+inline ReadAnswer read_answer(AnswerReader::Options options, const std::vector<std::string>& pieces,
+                              bool whole = true) {
+  AnswerReader reader(std::move(options));
+  std::vector<Delta> out;
+  ReadAnswer result;
+  for (const std::string& piece : pieces) {
+    result.stopped = reader.push(piece, out);
+    if (result.stopped) break;
+  }
+  result.has_calls = reader.finish(whole, out);
+  for (const Delta& delta : out) {
+    EXPECT_FALSE(delta.text.empty());
+    if (delta.kind == Delta::Kind::text) result.text += delta.text;
+    if (delta.kind == Delta::Kind::reasoning) result.reasoning += delta.text;
+    if (delta.kind == Delta::Kind::tool_call) result.calls.push_back(delta.text);
+  }
+  return result;
+}
+
+}  // namespace sluice::test

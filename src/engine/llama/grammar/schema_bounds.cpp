@@ -1,0 +1,184 @@
+#include "engine/llama/grammar/schema_bounds.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <unordered_set>
+
+#include "engine/llama/grammar/schema_reference.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMaxName = 256;           // bytes of a property's name or a reference
+constexpr std::size_t kMaxHops = 32;            // from reference to reference
+constexpr std::size_t kMaxRecursion = 4096;     // references times nesting
+constexpr std::size_t kMaxUnionSteps = 50'000;  // through unions and the references in them
+constexpr double kNodeCost = 16;
+constexpr double kOptionalCost = 0.04;  // times the third power of how many there are
+
+class SchemaBounds {
+ public:
+  SchemaBounds(const json::value& root, std::string_view what) : root_(root), what_(what) {}
+
+  Result<void> check(double& budget) {
+    budget_ = budget;
+    count(root_);
+    const double cost = cost_of(root_, 0, 0);
+    if (error_.empty() && deepest_ * references_.size() > kMaxRecursion) {
+      error_ = "its references and its nesting are too deep; write out what is used once";
+    }
+    if (error_.empty() && cost > budget) {
+      error_ = "it is too large; use fewer optional properties, lists of types and references";
+    }
+    for (const json::value* const start : unions_) {
+      std::unordered_set<const json::value*> open;
+      std::size_t steps = 0;
+      walk_unions(*start, open, steps);
+      if (!error_.empty()) break;
+    }
+    budget -= cost;
+    if (error_.empty()) return {};
+    return fail(kInvalidParams, std::string(what_) + " cannot be followed: " + error_);
+  }
+
+ private:
+  void count(const json::value& value) {
+    ++nodes_;
+    if (const json::object* const object = value.if_object()) {
+      for (const auto& [name, member] : *object) count(member);
+    } else if (const json::array* const array = value.if_array()) {
+      for (const json::value& element : *array) count(element);
+    }
+  }
+
+  /// What converting `value` takes, `path` being the length of the name it gets.
+  double cost_of(const json::value& value, std::size_t path, std::size_t depth) {
+    deepest_ = std::max(deepest_, depth);
+    double cost = kNodeCost + static_cast<double>(path);
+    if (const json::array* const array = value.if_array()) {
+      for (const json::value& element : *array) cost += cost_of(element, path + 4, depth + 1);
+      return cost;
+    }
+    const json::object* const object = value.if_object();
+    if (object == nullptr) return cost;
+    for (const auto& [name, member] : *object) {
+      cost += look_at(*object, name, member);
+      cost += cost_of(member, path + name.size() + 1, depth + 1);
+      if (!error_.empty() || cost > budget_) return cost;
+    }
+    const json::value* const type = object->if_contains("type");
+    const bool several = type != nullptr && type->is_array();
+    return several ? cost * static_cast<double>(std::max<std::size_t>(1, type->get_array().size()))
+                   : cost;
+  }
+
+  /// What `member` of `object` takes beside its own parts.
+  double look_at(const json::object& object, std::string_view name, const json::value& member) {
+    if (name.size() > kMaxName) {
+      refuse("the name of a property is longer than 256 bytes");
+    }
+    // Rules of the same name are told apart by trying one number after the other.
+    const bool odd = std::ranges::any_of(name, [](char c) {
+      return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-');
+    });
+    double cost = odd ? static_cast<double>(++odd_names_) : 0;
+    if (name == "$ref" && member.is_string()) {
+      look_at_reference(member.get_string());
+    } else if (name == "pattern" && member.is_string()) {
+      cost += static_cast<double>(nodes_);  // all that there is, is copied
+    } else if (name == "properties" && member.is_object()) {
+      const json::value* const required = object.if_contains("required");
+      const std::size_t all = member.get_object().size() + 1;
+      const std::size_t fixed =
+          required == nullptr || !required->is_array() ? 0 : required->get_array().size();
+      const auto optional = static_cast<double>(all - std::min(all - 1, fixed));
+      cost += kOptionalCost * optional * optional * optional;
+    } else if (name == "allOf" && member.is_array()) {
+      cost += static_cast<double>(member.get_array().size()) * static_cast<double>(nodes_);
+    }
+    if ((name == "allOf" || name == "anyOf" || name == "oneOf") && member.is_array()) {
+      unions_.insert(&member);
+    }
+    return cost;
+  }
+
+  void look_at_reference(std::string_view reference) {
+    if (reference.size() > kMaxName) {
+      refuse("a $ref is longer than 256 bytes");
+      return;
+    }
+    references_.insert(std::string(reference));
+    const json::value* target = resolve_reference(root_, reference);
+    for (std::size_t hops = 0; target != nullptr; ++hops) {
+      if (hops == kMaxHops) {
+        refuse("the $ref \"" + std::string(reference) +
+               "\" leads to others without an end; let it lead to a schema");
+        return;
+      }
+      target = next_of(*target);
+    }
+  }
+
+  /// Where the reference that `value` consists of leads; null if it is none.
+  [[nodiscard]] const json::value* next_of(const json::value& value) const {
+    const json::object* const object = value.if_object();
+    const json::value* const reference = object == nullptr ? nullptr : object->if_contains("$ref");
+    return reference == nullptr || !reference->is_string()
+               ? nullptr
+               : resolve_reference(root_, reference->get_string());
+  }
+
+  /// Takes every way through a union and the references in it, as llama.cpp does to learn the
+  /// types.
+  void walk_unions(const json::value& value, std::unordered_set<const json::value*>& open,
+                   std::size_t& steps) {
+    if (++steps > kMaxUnionSteps || open.size() > kMaxRecursion / 16) {
+      refuse("its unions lead into each other in too many ways; list the alternatives once");
+    }
+    if (!error_.empty()) return;
+    if (const json::array* const array = value.if_array()) {
+      for (const json::value& element : *array) walk_unions(element, open, steps);
+      return;
+    }
+    const json::object* const object = value.if_object();
+    if (object == nullptr) return;
+    if (const json::value* const target = next_of(value)) {
+      if (!open.insert(target).second) return;
+      walk_unions(*target, open, steps);
+      open.erase(target);
+      return;
+    }
+    for (const std::string_view key : {"allOf", "anyOf", "oneOf"}) {
+      if (const json::value* const member = object->if_contains(key)) {
+        walk_unions(*member, open, steps);
+      }
+    }
+  }
+
+  void refuse(std::string why) {
+    if (error_.empty()) error_ = std::move(why);
+  }
+
+  const json::value& root_;
+  const std::string_view what_;
+  double budget_ = 0;
+  std::size_t nodes_ = 0;
+  std::size_t deepest_ = 0;
+  std::size_t odd_names_ = 0;
+  std::set<std::string> references_;
+  std::unordered_set<const json::value*> unions_;
+  std::string error_;
+};
+
+}  // namespace
+
+Result<void> check_schema_bounds(const json::value& schema, std::string_view what, double& budget) {
+  return SchemaBounds(schema, what).check(budget);
+}
+
+}  // namespace sluice

@@ -1,0 +1,224 @@
+#include "engine/llama/model/chat_format.hpp"
+
+#include <common/common.h>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <common/chat-auto-parser.h>
+
+#include "core/log.hpp"
+#include "engine/llama/grammar/followable_schema.hpp"
+#include "engine/llama/grammar/schema_bounds.hpp"
+#include "json/json.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMaxTools = 128;
+constexpr std::size_t kMaxToolName = 256;
+constexpr std::size_t kLargeTemplate = 4096;  // bytes
+
+std::string text_at(const json::object& object, std::string_view key) {
+  const json::value* const value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
+}
+
+/// Tools as the template wants them, from OpenAI's or MCP's form.
+Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
+  auto parsed = parse_json(text);
+  if (!parsed) {
+    return fail(kInvalidParams, "tools is not JSON: " + parsed.error().message);
+  }
+  if (!parsed->is_array()) return fail(kInvalidParams, "tools must be an array of definitions");
+  if (parsed->as_array().size() > kMaxTools) {
+    return fail(kInvalidParams, "tools may have at most 128 definitions");
+  }
+  std::vector<common_chat_tool> tools;
+  double budget = kSchemaBudget;
+  for (const json::value& element : parsed->as_array()) {
+    if (!element.is_object()) return fail(kInvalidParams, "each of tools must be an object");
+    const json::object* definition = &element.as_object();
+    if (const json::value* const function = definition->if_contains("function");
+        function != nullptr && function->is_object()) {
+      definition = &function->as_object();
+    }
+    common_chat_tool tool;
+    tool.name = text_at(*definition, "name");
+    tool.description = text_at(*definition, "description");
+    if (tool.name.empty() || tool.name.size() > kMaxToolName) {
+      return fail(kInvalidParams, "each of tools must have a name of at most 256 bytes");
+    }
+    for (const std::string_view key : {"parameters", "inputSchema"}) {
+      const json::value* const schema = definition->if_contains(key);
+      if (schema == nullptr || !schema->is_object()) continue;
+      if (auto bounded = check_schema_bounds(*schema, "the tool \"" + tool.name + "\"", budget);
+          !bounded) {
+        return std::unexpected(std::move(bounded).error());
+      }
+      tool.parameters = to_json(followable_schema(*schema, Inexpressible::passed_over).value());
+    }
+    if (tool.parameters.empty()) tool.parameters = R"({"type":"object","properties":{}})";
+    tools.push_back(std::move(tool));
+  }
+  return tools;
+}
+
+/// Reads an answer with the parser that llama.cpp made for the template.
+class TemplateParser final : public AnswerParser {
+ public:
+  explicit TemplateParser(const common_chat_params& params) : params_(params) {
+    params_.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
+    if (!params.parser.empty()) params_.parser.load(params.parser);
+  }
+
+  std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) override try {
+    common_chat_msg message = common_chat_parse(raw, !whole, params_);
+    ParsedAnswer answer;
+    answer.reasoning = std::move(message.reasoning_content);
+    answer.text = std::move(message.content);
+    if (!whole) return answer;
+    for (const common_chat_tool_call& call : message.tool_calls) {
+      const auto arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments);
+      if (!arguments) return std::nullopt;
+      std::string text = R"({"name":)";
+      append_json_string(text, call.name);
+      text += R"(,"arguments":)";
+      append_json(text, *arguments);
+      text += '}';
+      answer.tool_calls.push_back(std::move(text));
+    }
+    return answer;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+
+ private:
+  common_chat_parser_params params_;
+};
+
+/// Whether `prompt` ends inside the reasoning.
+bool leaves_open(const std::string& prompt, const ReasoningMarks& marks) {
+  if (marks.start.empty()) return false;
+  const auto start = prompt.rfind(marks.start);
+  if (start == std::string::npos) return false;
+  for (const std::string& end : marks.ends) {
+    if (!end.empty() && prompt.find(end, start) != std::string::npos) return false;
+  }
+  return true;
+}
+
+common_chat_msg chat_message(std::string role, std::string content) {
+  common_chat_msg message;
+  message.role = std::move(role);
+  message.content = std::move(content);
+  return message;
+}
+
+}  // namespace
+
+ChatFormat::ChatFormat(const llama_model* model) {
+  try {
+    templates_ = common_chat_templates_init(model, "");
+    explicit_ = common_chat_templates_was_explicit(templates_.get());
+  } catch (const std::exception& error) {
+    log_warning("the model's chat template cannot be used; ChatML is used instead",
+                {{"error", std::string_view(error.what())}});
+    templates_ = common_chat_templates_init(model, "chatml");
+  }
+  large_ = std::string_view(common_chat_templates_source(templates_.get())).size() > kLargeTemplate;
+  try {
+    learn_marks(model);
+  } catch (const std::exception& error) {
+    log_warning("the model's chat template does not say how it marks reasoning",
+                {{"error", std::string_view(error.what())}});
+  }
+}
+
+/// Asks llama.cpp once how the template marks what, instead of at every request.
+void ChatFormat::learn_marks(const llama_model* model) {
+  common_chat_templates_inputs inputs;
+  inputs.messages = {chat_message("user", "Hello")};
+  inputs.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
+  const common_chat_params params = common_chat_templates_apply(templates_.get(), inputs);
+  if (params.supports_thinking && !params.thinking_start_tag.empty() &&
+      !params.thinking_end_tags.empty()) {
+    marks_ = {.start = params.thinking_start_tag, .ends = params.thinking_end_tags};
+  }
+  stops_ = params.additional_stops;
+  visible_tokens_ = params.preserved_tokens;
+  visible_tokens_.push_back(marks_.start);
+  visible_tokens_.insert(visible_tokens_.end(), marks_.ends.begin(), marks_.ends.end());
+
+  const std::string source = common_chat_templates_source(templates_.get());
+  const llama_vocab* const vocab = llama_model_get_vocab(model);
+  const auto piece = [&](llama_token token) {
+    return token == LLAMA_TOKEN_NULL ? std::string() : common_token_to_piece(vocab, token, true);
+  };
+  const common_chat_template parsed(source, piece(llama_vocab_bos(vocab)),
+                                    piece(llama_vocab_eos(vocab)));
+  autoparser::generation_params generation;
+  generation.messages = common_json::array();
+  generation.tools = common_json::array();
+  generation.add_generation_prompt = true;
+  needs_parser_ =
+      common_chat_try_specialized_template(parsed, parsed.source(), generation).has_value();
+}
+
+Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
+  const bool constrained = !request.json_schema.empty() || !request.grammar.empty();
+  common_chat_templates_inputs inputs;
+  for (const ChatMessage& message : request.messages) {
+    inputs.messages.push_back(chat_message(message.role, message.content));
+  }
+  if (request.messages.empty()) inputs.messages.push_back(chat_message("user", request.prompt));
+  if (!request.tools.empty()) {
+    auto tools = parse_tools(request.tools);
+    if (!tools) return std::unexpected(std::move(tools).error());
+    inputs.tools = std::move(*tools);
+  }
+  if (constrained && !inputs.tools.empty()) {
+    return fail(kInvalidParams, "tools cannot go together with json_schema or grammar");
+  }
+  const bool parser = !constrained && (needs_parser_ || !inputs.tools.empty());
+  inputs.enable_thinking = !constrained;
+  inputs.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
+  inputs.parallel_tool_calls = true;
+  inputs.force_pure_content = !parser;
+
+  common_chat_params params;
+  try {
+    const std::lock_guard lock(mutex_);
+    params = common_chat_templates_apply(templates_.get(), inputs);
+  } catch (const std::exception& error) {
+    log_debug("a chat template refused a request", {{"error", std::string_view(error.what())}});
+    return fail(kInvalidParams,
+                "the model's chat template refuses these messages: check their roles and order");
+  }
+
+  ChatPrompt prompt;
+  prompt.text = std::move(params.prompt);
+  prompt.visible_tokens = visible_tokens_;
+  prompt.reader.raw_stops = stops_;
+  if (parser) {
+    prompt.reader.raw_stops = params.additional_stops;
+    prompt.reader.parser = std::make_unique<TemplateParser>(params);
+    prompt.visible_tokens.insert(prompt.visible_tokens.end(), params.preserved_tokens.begin(),
+                                 params.preserved_tokens.end());
+    if (!params.grammar.empty()) {
+      prompt.tool_grammar = std::move(params.grammar);
+      prompt.grammar_lazy = params.grammar_lazy;
+      prompt.grammar_triggers = std::move(params.grammar_triggers);
+      prompt.generation_prompt = params.generation_prompt;
+    }
+  } else if (constrained) {
+    prompt.reader.marks = {.start = "", .ends = {}};
+  } else {
+    prompt.reader.marks = marks_;
+    prompt.reader.reasoning_open = leaves_open(params.generation_prompt, marks_);
+  }
+  return prompt;
+}
+
+}  // namespace sluice

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <common/chat.h>
+#include <cstdint>
+#include <llama.h>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+#include "engine/llama/answer/answer_reader.hpp"
+
+namespace sluice {
+
+/// A request as the model reads it, and how to read what the model answers.
+struct ChatPrompt {
+  std::string text;
+  AnswerReader::Options reader;
+  std::vector<std::string> visible_tokens;  // control tokens that belong to the answer's format
+  std::string tool_grammar;                 // GBNF that tool calls fit, or empty
+  bool grammar_lazy = false;                // it holds from the first of its triggers on
+  std::vector<common_grammar_trigger> grammar_triggers;
+  std::string generation_prompt;  // the beginning of the answer, at the end of `text`
+};
+
+/// A model's chat template. Thread-safe.
+class ChatFormat {
+ public:
+  /// Reads the template of `model`, which must outlive this. A template that cannot be used, or a
+  /// model without one, falls back to ChatML for messages; is_explicit() tells.
+  explicit ChatFormat(const llama_model* model);
+
+  /// Whether the model brings a chat template of its own.
+  [[nodiscard]] bool is_explicit() const { return explicit_; }
+
+  /// Whether rendering may take longer than a millisecond.
+  [[nodiscard]] bool is_large() const { return large_; }
+
+  /// Renders `request`: its messages, or its prompt as one user message, with its tools; a schema
+  /// or a grammar is not looked at but turns reasoning off. Errors: -32602 for what the template
+  /// refuses, for tools that are none, and for tools whose parameters cannot be followed.
+  Result<ChatPrompt> render(const GenerationRequest& request) const;
+
+ private:
+  void learn_marks(const llama_model* model);
+
+  mutable std::mutex mutex_;  // the template's interpreter makes no promises about threads
+  common_chat_templates_ptr templates_;
+  bool explicit_ = false;
+  bool large_ = false;
+  bool needs_parser_ = false;  // its format has more than marks around the reasoning
+  ReasoningMarks marks_;
+  std::vector<std::string> stops_;
+  std::vector<std::string> visible_tokens_;
+};
+
+}  // namespace sluice

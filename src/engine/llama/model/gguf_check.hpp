@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+
+#include "core/error.hpp"
+#include "engine/llama/model/model_fault.hpp"
+
+namespace sluice {
+
+struct GgufSummary {
+  std::uint32_t version = 0;
+  std::uint64_t tensors = 0;
+  std::uint64_t tensor_bytes = 0;
+  std::string architecture;
+};
+
+/// Reads the header of a GGUF file (ggml, gguf.h) from its first byte on and checks that it keeps
+/// within the file's `size` bytes and its own rules, and that all of its tensors' data is there:
+/// what llama.cpp would crash on or find out late. Errors carry a ModelFault.
+Result<GgufSummary> check_gguf(std::istream& file, std::uint64_t size);
+
+/// The same for the file at `path`, which must exist and be a regular file.
+Result<GgufSummary> check_gguf_file(const std::string& path);
+
+}  // namespace sluice

@@ -1,0 +1,130 @@
+#include "engine/llama/sampling/token_sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "core/crypto/random.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMaxPenaltyWindow = 65536;
+constexpr float kDefaultTemperature = 0.8F;  // llama.cpp's own
+
+std::uint32_t random_seed() {
+  std::uint32_t seed = 0;
+  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
+  return seed;
+}
+
+Result<void> in_range(float value, float low, float high, std::string_view name,
+                      std::string_view range) {
+  if (std::isfinite(value) && value >= low && value <= high) return {};
+  return fail(kInvalidParams, std::string(name) + " must be from " + std::string(range));
+}
+
+}  // namespace
+
+Result<void> check_sampling(const SamplingParams& params) {
+  for (const Result<void>& checked :
+       {in_range(params.temperature.value_or(0), 0, 100, "temperature", "0 to 100"),
+        in_range(params.top_p, 0, 1, "top_p", "0 to 1"),
+        in_range(params.min_p, 0, 1, "min_p", "0 to 1"),
+        in_range(params.repeat_penalty, 0.01F, 100, "repeat_penalty", "0.01 to 100"),
+        in_range(params.frequency_penalty, -100, 100, "frequency_penalty", "-100 to 100"),
+        in_range(params.presence_penalty, -100, 100, "presence_penalty", "-100 to 100")}) {
+    if (!checked) return checked;
+  }
+  if (params.top_k < 0) return fail(kInvalidParams, "top_k must be at least 0");
+  if (params.penalty_last_n < -1 || params.penalty_last_n > static_cast<int>(kMaxPenaltyWindow)) {
+    return fail(kInvalidParams, "penalty_last_n must be from -1 to 65536");
+  }
+  return {};
+}
+
+TokenSampler::TokenSampler(const llama_vocab* vocab, const SamplingParams& params,
+                           std::unique_ptr<TokenConstraint> constraint,
+                           std::span<const llama_token> prompt, std::uint32_t context_tokens)
+    : constraint_(std::move(constraint)),
+      words_(static_cast<std::size_t>(llama_vocab_n_tokens(vocab))) {
+  auto chain_params = llama_sampler_chain_default_params();
+  chain_params.no_perf = true;
+  chain_.reset(llama_sampler_chain_init(chain_params));
+  const auto add = [this](llama_sampler* sampler) {
+    llama_sampler_chain_add(chain_.get(), sampler);
+  };
+  std::int32_t suppressed_count = 0;
+  const llama_token* const suppressed = llama_vocab_get_suppress_tokens(vocab, &suppressed_count);
+  if (suppressed_count > 0) {
+    std::vector<llama_logit_bias> biases;
+    for (std::int32_t i = 0; i < suppressed_count; ++i) {
+      biases.push_back({.token = suppressed[i], .bias = -std::numeric_limits<float>::infinity()});
+    }
+    add(llama_sampler_init_logit_bias(static_cast<std::int32_t>(words_), suppressed_count,
+                                      biases.data()));
+  }
+  const std::size_t window = std::min<std::size_t>(
+      params.penalty_last_n < 0 ? context_tokens : static_cast<std::size_t>(params.penalty_last_n),
+      kMaxPenaltyWindow);
+  add(llama_sampler_init_penalties(static_cast<std::int32_t>(words_),
+                                   static_cast<std::int32_t>(window), params.repeat_penalty,
+                                   params.frequency_penalty, params.presence_penalty));
+  add(llama_sampler_init_top_k(params.top_k));
+  add(llama_sampler_init_top_p(params.top_p, 0));
+  add(llama_sampler_init_min_p(params.min_p, 0));
+  add(llama_sampler_init_temp(params.temperature.value_or(kDefaultTemperature)));
+  const std::uint32_t seed = params.seed ? *params.seed : random_seed();
+  // llama.cpp takes this one as the wish for a random seed.
+  add(llama_sampler_init_dist(seed == LLAMA_DEFAULT_SEED ? LLAMA_DEFAULT_SEED - 1 : seed));
+  for (const llama_token token : prompt.last(std::min(prompt.size(), window))) {
+    llama_sampler_accept(chain_.get(), token);
+  }
+}
+
+Result<llama_token> TokenSampler::sample(llama_context* context, int index) {
+  const float* const logits = llama_get_logits_ith(context, index);
+  candidates_.resize(words_);
+  for (std::size_t i = 0; i < words_; ++i) {
+    candidates_[i] = {.id = static_cast<llama_token>(i), .logit = logits[i], .p = 0};
+  }
+  llama_token token = choose();
+  if (constraint_ != nullptr) {
+    if (constraint_->binds()) {
+      const auto fits = constraint_->allows(token);
+      if (!fits) return std::unexpected(fits.error());
+      if (!*fits) {
+        // Only now it is worth looking at all.
+        const auto allowed = constraint_->allowed();
+        if (!allowed) return std::unexpected(allowed.error());
+        if (allowed->empty()) {
+          return fail(kInvalidParams, "no token of the model fits the grammar at this point");
+        }
+        candidates_.clear();
+        for (const llama_token word : *allowed) {
+          candidates_.push_back({.id = word, .logit = logits[word], .p = 0});
+        }
+        token = choose();
+      }
+    }
+    if (auto accepted = constraint_->accept(token); !accepted) {
+      return std::unexpected(std::move(accepted).error());
+    }
+  }
+  llama_sampler_accept(chain_.get(), token);
+  return token;
+}
+
+/// Draws one of the candidates.
+llama_token TokenSampler::choose() {
+  llama_token_data_array array{
+      .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};
+  llama_sampler_apply(chain_.get(), &array);
+  if (array.selected < 0) throw std::runtime_error("no token was chosen");
+  return array.data[array.selected].id;
+}
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <llama.h>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+#include "engine/llama/sampling/token_constraint.hpp"
+
+namespace sluice {
+
+/// Errors: -32602 naming the parameter that is out of its range, and the range.
+Result<void> check_sampling(const SamplingParams& params);
+
+/// Chooses the tokens of one answer: penalties, top_k, top_p, min_p, temperature, a draw, and a
+/// grammar that every choice must fit.
+class TokenSampler {
+ public:
+  /// `constraint` may be null; `prompt` is what the penalties see, and `context_tokens` what a
+  /// penalty_last_n of -1 means.
+  TokenSampler(const llama_vocab* vocab, const SamplingParams& params,
+               std::unique_ptr<TokenConstraint> constraint, std::span<const llama_token> prompt,
+               std::uint32_t context_tokens);
+
+  /// Chooses from the logits of output `index` of the last step, and remembers the choice. Errors:
+  /// -32602 if the grammar allows no token of the vocabulary or is too ambiguous.
+  Result<llama_token> sample(llama_context* context, int index);
+
+ private:
+  struct ChainDeleter {
+    void operator()(llama_sampler* chain) const { llama_sampler_free(chain); }
+  };
+
+  llama_token choose();
+
+  std::unique_ptr<llama_sampler, ChainDeleter> chain_;
+  const std::unique_ptr<TokenConstraint> constraint_;
+  const std::size_t words_;
+  std::vector<llama_token_data> candidates_;  // between calls meaningless
+};
+
+}  // namespace sluice

@@ -1,0 +1,67 @@
+#include "engine/llama/scheduling/prefill_budget.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+using Missing = std::vector<std::uint32_t>;
+
+PrefillBudget learned(Duration each, std::uint32_t most = 1024) {
+  PrefillBudget budget(most);
+  budget.observe(100, each * 100);
+  return budget;
+}
+
+TEST(PrefillBudget, BeginsSmall) {
+  EXPECT_THAT(PrefillBudget(1024).share(Missing{500, 10}, 3), ElementsAre(54, 10));
+}
+
+TEST(PrefillBudget, PiecesKeepAStepBesideAnswersShort) {
+  const PrefillBudget budget = learned(500us);
+  EXPECT_THAT(budget.share(Missing{5000, 10}, 3), ElementsAre(390, 10));
+  EXPECT_THAT(budget.share(Missing{30, 5000, 10}, 7), ElementsAre(30, 360, 10));
+  EXPECT_THAT(learned(1us).share(Missing{5000}, 1), ElementsAre(1024));
+}
+
+TEST(PrefillBudget, PiecesAreWorthAStep) {
+  // 100 tokens would take the time that a step should, 500 that which it may.
+  const PrefillBudget budget = learned(2ms);
+  EXPECT_THAT(budget.share(Missing{5000}, 3), ElementsAre(256));
+  EXPECT_THAT(budget.share(Missing{140}, 7), ElementsAre(140));
+  EXPECT_THAT(budget.share(Missing{5000, 140}, 7), ElementsAre(128, 128));
+  EXPECT_THAT(learned(10ms).share(Missing{5000}, 3), ElementsAre(100));
+  EXPECT_THAT(learned(1s).share(Missing{5000}, 1), ElementsAre(16));
+}
+
+TEST(PrefillBudget, WithoutAnswersAStepMayTakeLonger) {
+  EXPECT_THAT(learned(2ms).share(Missing{5000, 10}, 0), ElementsAre(490, 10));
+}
+
+TEST(PrefillBudget, ShortPromptsGoInWholeWhileMoreWaitThanAreAnswered) {
+  const PrefillBudget budget = learned(10ms);
+  const Missing wave(7, 140);
+  EXPECT_THAT(budget.share(wave, 1), ElementsAre(140, 140, 140, 140, 140, 140, 140));
+  EXPECT_THAT(budget.share(Missing{140}, 7), ElementsAre(100));
+  // A long prompt does not profit from those that wait with it, nor do they have to wait for it.
+  EXPECT_THAT(budget.share(Missing{5000, 140, 200}, 3), ElementsAre(50, 140, 200));
+  // A step has a limit.
+  EXPECT_THAT(learned(10ms, 300).share(wave, 1), ElementsAre(140, 140, 0, 0, 0, 0, 0));
+}
+
+TEST(PrefillBudget, FollowsTheMachine) {
+  PrefillBudget budget = learned(1ms);
+  budget.observe(100, 1s);
+  EXPECT_THAT(budget.share(Missing{5000}, 2), ElementsAre(100));
+  budget.observe(8, 10s);  // says nothing about prompts
+  EXPECT_THAT(budget.share(Missing{5000}, 2), ElementsAre(100));
+  for (int i = 0; i < 50; ++i) budget.observe(100, 50ms);
+  EXPECT_THAT(budget.share(Missing{5000}, 2), testing::Each(testing::Gt(350U)));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+
+namespace sluice {
+
+/// Counts the generations that are under way or wait, of each client. All of them are limited, and
+/// nobody can take all places: a client may have as many as are still free, so that half of
+/// them are left for others, a quarter after the second, and so on; and always `least`, but for the
+/// last place of all. Thread-safe.
+class QueueShares : public std::enable_shared_from_this<QueueShares> {
+ public:
+  /// Counts until it is destroyed.
+  class Ticket {
+   public:
+    Ticket(std::shared_ptr<QueueShares> shares, std::string client)
+        : shares_(std::move(shares)), client_(std::move(client)) {}
+    ~Ticket() { shares_->give_back(client_); }
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+
+   private:
+    const std::shared_ptr<QueueShares> shares_;
+    const std::string client_;
+  };
+
+  /// `all` places, at least one; `least` of them for a client whatever the others have.
+  QueueShares(std::uint32_t all, std::uint32_t least)
+      : all_(all), least_(std::min(least, all - 1)) {}
+
+  /// Errors: kBusy when all places are taken, or the share of `client`.
+  Result<std::unique_ptr<Ticket>> take(const std::string& client) {
+    const std::lock_guard lock(mutex_);
+    if (taken_ >= all_) return fail(kBusy, "the model's queue is full; try again later");
+    std::uint32_t& own = own_[client];
+    if (own >= std::max(all_ - taken_, least_)) {
+      return fail(kBusy, "you have " + std::to_string(own) +
+                             " generations under way, which is your share of the model's "
+                             "queue; wait for one to end");
+    }
+    ++own;
+    ++taken_;
+    return std::make_unique<Ticket>(shared_from_this(), client);
+  }
+
+ private:
+  void give_back(const std::string& client) {
+    const std::lock_guard lock(mutex_);
+    const auto own = own_.find(client);
+    if (--own->second == 0) own_.erase(own);
+    --taken_;
+  }
+
+  const std::uint32_t all_;
+  const std::uint32_t least_;
+  std::mutex mutex_;
+  std::uint32_t taken_ = 0;
+  std::map<std::string, std::uint32_t> own_;
+};
+
+}  // namespace sluice

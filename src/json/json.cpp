@@ -1,0 +1,144 @@
+#include "json/json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/string.hpp>
+
+#include "core/text/utf8.hpp"
+#include "json/parser.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr int kParseError = -32700;
+
+/// JSON has no word for infinity or NaN; like JavaScript, null stands for them.
+void append_double(std::string& out, double value) {
+  if (!std::isfinite(value)) {
+    out.append("null");
+    return;
+  }
+  std::array<char, 32> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  out.append(digits.data(), end);
+}
+
+}  // namespace
+
+void append_json(std::string& out, const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      out.append("null");
+      return;
+    case json::kind::bool_:
+      out.append(value.get_bool() ? "true" : "false");
+      return;
+    case json::kind::int64:
+      append_number(out, value.get_int64());
+      return;
+    case json::kind::uint64:
+      append_number(out, value.get_uint64());
+      return;
+    case json::kind::double_:
+      append_double(out, value.get_double());
+      return;
+    case json::kind::string:
+      append_json_string(out, value.get_string());
+      return;
+    case json::kind::array: {
+      char before = '[';
+      for (const json::value& element : value.get_array()) {
+        out.push_back(std::exchange(before, ','));
+        append_json(out, element);
+      }
+      out.append(before == '[' ? "[]" : "]");
+      return;
+    }
+    case json::kind::object: {
+      char before = '{';
+      for (const auto& [key, member] : value.get_object()) {
+        out.push_back(std::exchange(before, ','));
+        append_json_string(out, key);
+        out.push_back(':');
+        append_json(out, member);
+      }
+      out.append(before == '{' ? "{}" : "}");
+      return;
+    }
+  }
+}
+
+std::string to_json(const json::value& value) {
+  std::string out;
+  append_json(out, value);
+  return out;
+}
+
+Result<std::string> one_line_json(std::string_view text) {
+  if (Result<json::value> value = parse_json(text); !value) {
+    return std::unexpected(std::move(value.error()));
+  }
+  std::string line(text);
+  // In JSON text, a line break is white space between tokens.
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
+void append_json_error(std::string& out, const Error& error) {
+  out.append(R"({"code":)");
+  append_number(out, error.code);
+  out.append(R"(,"message":)");
+  append_json_string(out, error.message);
+  if (!error.data.empty()) {
+    out.append(R"(,"data":)");
+    const Result<std::string> data = one_line_json(error.data);
+    out.append(data ? *data : to_json_string(error.data));
+  }
+  out.push_back('}');
+}
+
+bool is_longer_than(const json::value& value, std::size_t bytes) {
+  // A value takes a byte at least; a container two, a comma between any two of its values, and for
+  // each of its names two quotes and a colon.
+  std::size_t least = 0;
+  std::vector<const json::value*> left = {&value};
+  while (!left.empty()) {
+    const json::value& next = *left.back();
+    left.pop_back();
+    least += 1;
+    if (const json::string* text = next.if_string()) {
+      least += 1 + text->size();
+    } else if (const json::array* array = next.if_array()) {
+      least += array->empty() ? 1 : array->size();
+      if (least > bytes) return true;
+      for (const json::value& each : *array) left.push_back(&each);
+    } else if (const json::object* object = next.if_object()) {
+      least += object->empty() ? 1 : 4 * object->size();
+      if (least > bytes) return true;
+      for (const auto& [key, member] : *object) {
+        least += key.size();
+        left.push_back(&member);
+      }
+    }
+    if (least > bytes) return true;
+  }
+  return false;
+}
+
+Result<json::value> parse_json(std::string_view text, json::storage_ptr storage) {
+  std::expected<json::value, JsonSyntaxError> value = JsonParser().parse(text, std::move(storage));
+  if (value) return *std::move(value);
+  return fail(kParseError, "Parse error: " + value.error().reason + " at byte " +
+                               std::to_string(value.error().at) + " of the JSON text");
+}
+
+}  // namespace sluice

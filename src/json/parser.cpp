@@ -1,0 +1,178 @@
+#include "json/parser.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/value_stack.hpp>
+
+#include "core/text/text.hpp"
+
+namespace sluice {
+namespace {
+
+using boost::system::error_code;
+
+/// The double nearest to `text`, a JSON number. Boost.JSON's own `estimate` may be wrong in its
+/// last bits, and is not a number for 0e400; it only says on which side a number is out of range.
+double to_double(std::string_view text, double estimate) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc::result_out_of_range) return value;
+  value = std::abs(estimate) > 1 ? std::numeric_limits<double>::infinity() : 0;
+  return text.starts_with('-') ? -value : value;
+}
+
+/// Builds a value of what the parser finds, which comes whole, for it is given whole texts.
+struct ValueBuilder {
+  // NOLINTBEGIN(readability-identifier-naming): Boost.JSON asks for these names.
+  static constexpr std::size_t max_object_size = json::object::max_size();
+  static constexpr std::size_t max_array_size = json::array::max_size();
+  static constexpr std::size_t max_key_size = json::string::max_size();
+  static constexpr std::size_t max_string_size = json::string::max_size();
+  // NOLINTEND(readability-identifier-naming)
+
+  bool on_document_begin(error_code&) { return true; }
+  bool on_document_end(error_code&) { return true; }
+  bool on_object_begin(error_code&) { return true; }
+  bool on_object_end(std::size_t size, error_code&) {
+    values.push_object(size);
+    return true;
+  }
+  bool on_array_begin(error_code&) { return true; }
+  bool on_array_end(std::size_t size, error_code&) {
+    values.push_array(size);
+    return true;
+  }
+  // Keys and strings with escapes come in parts.
+  bool on_key_part(json::string_view text, std::size_t, error_code&) {
+    values.push_chars(text);
+    return true;
+  }
+  bool on_key(json::string_view text, std::size_t, error_code&) {
+    values.push_key(text);
+    return true;
+  }
+  bool on_string_part(json::string_view text, std::size_t, error_code&) {
+    values.push_chars(text);
+    return true;
+  }
+  bool on_string(json::string_view text, std::size_t, error_code&) {
+    values.push_string(text);
+    return true;
+  }
+  bool on_number_part(json::string_view, error_code&) { return true; }
+  bool on_int64(std::int64_t value, json::string_view text, error_code&) {
+    // No integer is -0.
+    if (value == 0 && text.front() == '-') {
+      values.push_double(-0.0);
+    } else {
+      values.push_int64(value);
+    }
+    return true;
+  }
+  bool on_uint64(std::uint64_t value, json::string_view, error_code&) {
+    values.push_uint64(value);
+    return true;
+  }
+  bool on_double(double estimate, json::string_view text, error_code&) {
+    values.push_double(to_double({text.data(), text.size()}, estimate));
+    return true;
+  }
+  bool on_bool(bool value, error_code&) {
+    values.push_bool(value);
+    return true;
+  }
+  bool on_null(error_code&) {
+    values.push_null();
+    return true;
+  }
+  bool on_comment_part(json::string_view, error_code&) { return true; }
+  bool on_comment(json::string_view, error_code&) { return true; }
+
+  std::array<unsigned char, 2048> first_memory;
+  json::value_stack values{json::storage_ptr(), first_memory.data(), first_memory.size()};
+};
+
+/// `text` with no exponent above 99999999, which its own length cannot make up for, and each byte
+/// where it was. Boost.JSON takes more for an error, though 0e9999999999 is JSON, and 0.
+std::string with_short_exponents(std::string_view text) {
+  static constexpr std::size_t kDigits = 8;
+  std::string out(text);
+  bool in_string = false;
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    const char c = out[at];
+    if (in_string && c == '\\') {
+      ++at;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == 'e' || c == 'E')) {
+      const bool is_signed = at + 1 < out.size() && (out[at + 1] == '-' || out[at + 1] == '+');
+      const std::size_t first =
+          std::min(out.find_first_not_of('0', at + (is_signed ? 2 : 1)), out.size());
+      std::size_t end = first;
+      while (end < out.size() && is_digit(out[end])) ++end;
+      if (end - first <= kDigits) continue;
+      const std::size_t beyond = end - first - kDigits;
+      out.replace(first, beyond, beyond, '0').replace(end - kDigits, kDigits, kDigits, '9');
+    }
+  }
+  return out;
+}
+
+json::parse_options bounded_options() {
+  json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  return options;
+}
+
+}  // namespace
+
+class JsonParser::Impl {
+ public:
+  Impl() : parser_(bounded_options()) {}
+
+  std::expected<json::value, JsonSyntaxError> parse(std::string_view text,
+                                                    json::storage_ptr storage) {
+    error_code error;
+    std::size_t used = write(text, storage, error);
+    if (error == json::error::exponent_overflow) {
+      error = {};
+      used = write(with_short_exponents(text), storage, error);
+    }
+    if (!error && used < text.size()) error = json::error::extra_data;
+    if (error) {
+      // What has been built so far may be in memory that its owner takes back.
+      parser_.handler().values.reset();
+      return std::unexpected(JsonSyntaxError{error.message(), used});
+    }
+    return parser_.handler().values.release();
+  }
+
+ private:
+  /// Returns how much of it has been read.
+  std::size_t write(std::string_view text, json::storage_ptr storage, error_code& error) {
+    parser_.reset();
+    parser_.handler().values.reset(std::move(storage));
+    return parser_.write_some(false, text.data(), text.size(), error);
+  }
+
+  json::basic_parser<ValueBuilder> parser_;
+};
+
+JsonParser::JsonParser() : impl_(std::make_unique<Impl>()) {}
+JsonParser::JsonParser(JsonParser&& other) noexcept = default;
+JsonParser& JsonParser::operator=(JsonParser&& other) noexcept = default;
+JsonParser::~JsonParser() = default;
+
+std::expected<json::value, JsonSyntaxError> JsonParser::parse(std::string_view text,
+                                                              json::storage_ptr storage) {
+  return impl_->parse(text, std::move(storage));
+}
+
+}  // namespace sluice

@@ -1,0 +1,90 @@
+#include "json_schema/formats/ecma.hpp"
+
+#include <array>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+
+#include "json_schema/formats/pattern.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMemory = 1UL << 20U;
+
+bool matches(std::string_view pattern, std::string_view text) {
+  const auto compiled = JsonPattern::compile(pattern, kMemory);
+  EXPECT_TRUE(compiled) << pattern << ": " << (compiled ? "" : compiled.error());
+  return compiled && compiled->matches(text);
+}
+
+std::string refusal(std::string_view pattern) {
+  const auto compiled = JsonPattern::compile(pattern, kMemory);
+  return compiled ? "" : compiled.error();
+}
+
+TEST(JsonPattern, ReadsTheSyntaxOfEcma262) {
+  struct Case {
+    std::string_view pattern;
+    std::string_view matching;
+    std::string_view other;
+  };
+  constexpr auto kCases = std::to_array<Case>({
+      {"b", "abc", "ac"},                         // anywhere in the text
+      {"^a$", "a", "a\n"},                        // the end is the end
+      {"^[^]$", "\n", ""},                        // anything at all
+      {"^.$", "\xC3\xA4", "\n"},                  // a character, not a byte
+      {"^\\d$", "7", "\xD9\xA7"},                 // ASCII digits alone
+      {"^\\s$", "\xC2\xA0", "a"},                 // Unicode's white space
+      {"^\\S$", "a", "\xE2\x80\xA8"},             //
+      {"^\\u{1F600}$", "\xF0\x9F\x98\x80", "a"},  //
+      {"^\\uD83D\\uDE00$", "\xF0\x9F\x98\x80", "a"},
+      {"^\\x41\\cJ\\0$", std::string_view("A\n\0", 3), "A"},
+      {"^\\p{Letter}+$", "\xC3\xA4z", "1"},
+      {"^\\p{Script=Greek}$", "\xCE\xB1", "a"},
+      {"^(?<year>\\d{4})$", "2026", "226"},
+      {"^a{2}$", "aa", "a{2}"},
+      {"^a{,2}$", "a{,2}", "aa"},
+      {"^(?!no)\\w+$", "yes", "none"},
+      {"^\\w+(?<!x)$", "ab", "ax"},
+      {"^[\\-\\]a-c]$", "]", "d"},
+      {"^a{1500}$", "", "a"},
+  });
+  for (const Case& test : kCases) {
+    const std::string many(1500, 'a');
+    EXPECT_TRUE(matches(test.pattern, test.matching.empty() ? many : test.matching))
+        << test.pattern;
+    EXPECT_FALSE(matches(test.pattern, test.other)) << test.pattern;
+  }
+}
+
+TEST(JsonPattern, RefusesWhatIsNoPatternOrTakesMoreThanLinearTime) {
+  for (const std::string_view pattern : {"(",
+                                         ")",
+                                         "[a",
+                                         "[b-a]",
+                                         "a**",
+                                         "*",
+                                         "(?",
+                                         "(?i)a",
+                                         "\\",
+                                         "\\u12",
+                                         "\\u{110000}",
+                                         "\\q",
+                                         "\\p{Nope}",
+                                         "\\p{",
+                                         "a{3,2}",
+                                         "^*",
+                                         "(a)\\1",
+                                         "(?<n>a)\\k<n>",
+                                         "a(?=b)c",
+                                         "x|^(?=a)a",
+                                         "\\cé",
+                                         "a{100000}",
+                                         "(((a{100}){100}){100}){100}"}) {
+    EXPECT_NE(refusal(pattern), "") << pattern;
+  }
+}
+
+}  // namespace
+}  // namespace sluice

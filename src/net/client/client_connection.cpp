@@ -1,0 +1,248 @@
+#include "net/client/client_connection.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <system_error>
+#include <utility>
+
+#include "net/http/status_codes.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMaxEndpoints = 8;
+constexpr std::size_t kReadSize = std::size_t{64} << 10U;
+/// Bytes read before other connections have their turn.
+constexpr std::size_t kReadPerTurn = std::size_t{512} << 10U;
+constexpr std::size_t kKeptOutput = std::size_t{4} << 10U;
+
+}  // namespace
+
+ClientConnection::ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls)
+    : loop_(&loop), url_(url), tls_(url.is_tls() ? std::move(tls) : nullptr) {}
+
+void ClientConnection::connect(Duration timeout) {
+  if (url_.is_tls() && tls_ == nullptr) {
+    fail_later(kBadGateway, "No TLS settings for " + url_.scheme + "://" + url_.authority());
+    return;
+  }
+  deadline_ = loop_->clock().now() + timeout;
+  timer_ = loop_->schedule_at(deadline_, [self = shared_from_this()] {
+    self->timer_ = 0;
+    self->fail_with(kGatewayTimeout,
+                    "Cannot connect to " + self->url_.authority() + ": no answer in time");
+  });
+  endpoints_ = endpoints_of_address(url_.host, url_.port);
+  if (!endpoints_.empty()) {
+    try_next();
+    return;
+  }
+  lookup_.start(*loop_, url_.host, url_.port, [this](Result<Endpoints> found) {
+    const auto self = shared_from_this();
+    if (!found) {
+      fail_with(kBadGateway, "Cannot find " + url_.host + ": " + found.error().message);
+      return;
+    }
+    endpoints_ = *std::move(found);
+    endpoints_.resize(std::min(endpoints_.size(), kMaxEndpoints));
+    try_next();
+  });
+}
+
+void ClientConnection::try_next() {
+  if (next_endpoint_ == endpoints_.size()) {
+    fail_later(kBadGateway, "Cannot connect to " + url_.authority() + ": " + last_error_);
+    return;
+  }
+  const Endpoint& endpoint = endpoints_[next_endpoint_++];
+  const auto* const address = reinterpret_cast<const sockaddr*>(&endpoint.address);
+  socket_ = Descriptor(
+      ::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!socket_ || (::connect(socket_.get(), address, endpoint.size) != 0 && errno != EINPROGRESS)) {
+    give_up_endpoint(errno);
+    return;
+  }
+  // An address that does not answer must not use up the time of those behind it.
+  if (next_endpoint_ < endpoints_.size()) {
+    const TimePoint now = loop_->clock().now();
+    const auto left = static_cast<std::int64_t>(endpoints_.size() - next_endpoint_ + 1);
+    endpoint_timer_ = loop_->schedule_at(now + (deadline_ - now) / left, [this] {
+      const auto self = shared_from_this();
+      endpoint_timer_ = 0;
+      loop_->unwatch(socket_.get(), *this);
+      give_up_endpoint(ETIMEDOUT);
+    });
+  }
+  try {
+    loop_->watch(socket_.get(), *this);
+  } catch (const std::system_error& error) {
+    loop_->cancel(std::exchange(endpoint_timer_, 0));
+    give_up_endpoint(error.code().value());
+  }
+}
+
+void ClientConnection::give_up_endpoint(int error) {
+  socket_.close();
+  last_error_ = error == ETIMEDOUT ? "no answer in time" : std::strerror(error);
+  try_next();
+}
+
+void ClientConnection::on_ready(std::uint32_t events) {
+  const auto self = shared_from_this();
+  if (transport_) {
+    if ((events & EPOLLOUT) != 0) writable_ = true;
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) peer_ended_ = true;
+    pump();
+    return;
+  }
+  loop_->cancel(std::exchange(endpoint_timer_, 0));
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) {
+    loop_->unwatch(socket_.get(), *this);
+    give_up_endpoint(error);
+    return;
+  }
+  peer_ended_ = (events & (EPOLLRDHUP | EPOLLHUP)) != 0;
+  on_connected();
+}
+
+void ClientConnection::on_connected() {
+  const int on = 1;
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  transport_.emplace(socket_.get(), tls_.get(), url_.host);
+  endpoints_ = {};
+  if (!transport_->is_tls()) check_established();
+  pump();
+}
+
+void ClientConnection::check_established() {
+  if (established_ || !transport_->is_established()) return;
+  established_ = true;
+  loop_->cancel(std::exchange(timer_, 0));
+}
+
+void ClientConnection::write(std::string_view bytes) {
+  if (closed_) return;
+  out_.append(bytes);
+  if (transport_) flush();
+}
+
+bool ClientConnection::flush() {
+  while (sent_ < out_.size() && writable_) {
+    const iovec part{.iov_base = out_.data() + sent_, .iov_len = out_.size() - sent_};
+    const IoResult result = transport_->write({&part, 1});
+    switch (result.status) {
+      case IoStatus::ok:
+        sent_ += result.bytes;
+        break;
+      case IoStatus::want_write:
+        writable_ = false;
+        return true;
+      case IoStatus::want_read:
+        // Reading moves the handshake on, and then the output.
+        return true;
+      case IoStatus::closed:
+      case IoStatus::failed:
+        // A reply that is there already explains more than a failure to write.
+        if (!transport_->is_tls()) {
+          sent_ = out_.size();
+          break;
+        }
+        fail_later(kBadGateway, "The connection to " + url_.authority() +
+                                    " failed: " + transport_->failure_reason());
+        return false;
+    }
+  }
+  if (sent_ < out_.size()) return true;
+  sent_ = 0;
+  out_.clear();
+  if (out_.capacity() > kKeptOutput) out_.shrink_to_fit();
+  return true;
+}
+
+void ClientConnection::pump() {
+  const auto self = shared_from_this();
+  read();
+  // What TLS could not send before it had read may go now.
+  if (!closed_ && transport_ && !flush()) return;
+}
+
+void ClientConnection::read() {
+  thread_local const std::unique_ptr<char[]> buffer(new char[kReadSize]);
+  std::size_t total = 0;
+  while (!closed_ && !input_ended_) {
+    if (total >= kReadPerTurn) {
+      // TLS may hold bytes that the socket no longer has: come back whether it is readable or not.
+      loop_->post([self = shared_from_this()] {
+        if (!self->closed_) self->pump();
+      });
+      return;
+    }
+    const IoResult result = transport_->read({buffer.get(), kReadSize});
+    switch (result.status) {
+      case IoStatus::ok:
+        check_established();
+        total += result.bytes;
+        if (owner_ == nullptr) {
+          close();
+          return;
+        }
+        owner_->on_bytes({buffer.get(), result.bytes});
+        // A read that left room has emptied the socket, and the kernel tells when more comes.
+        if (result.bytes < kReadSize && !peer_ended_ && !closed_ && !transport_->is_tls()) return;
+        break;
+      case IoStatus::want_read:
+        check_established();
+        return;
+      case IoStatus::want_write:
+        writable_ = false;
+        return;
+      case IoStatus::closed:
+        input_ended_ = true;
+        if (!established_) {
+          fail_with(kBadGateway, url_.authority() + " closed the connection during the handshake");
+        } else if (owner_ == nullptr) {
+          close();
+        } else {
+          owner_->on_end();
+        }
+        return;
+      case IoStatus::failed:
+        fail_with(kBadGateway, "The connection to " + url_.authority() +
+                                   " failed: " + transport_->failure_reason());
+        return;
+    }
+  }
+}
+
+void ClientConnection::fail_with(int code, const std::string& what) {
+  if (closed_) return;
+  const auto self = shared_from_this();
+  close();
+  if (Owner* const owner = std::exchange(owner_, nullptr)) owner->on_failure({code, what});
+}
+
+void ClientConnection::fail_later(int code, const std::string& what) {
+  loop_->post([self = shared_from_this(), code, what] { self->fail_with(code, what); });
+}
+
+void ClientConnection::close() {
+  if (std::exchange(closed_, true)) return;
+  loop_->cancel(std::exchange(timer_, 0));
+  loop_->cancel(std::exchange(endpoint_timer_, 0));
+  lookup_.forget();
+  if (!socket_) return;
+  loop_->unwatch(socket_.get(), *this);
+  if (transport_) transport_->shutdown_send();
+  socket_.close();
+}
+
+}  // namespace sluice

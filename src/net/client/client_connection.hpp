@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "net/http/url.hpp"
+#include "net/loop/address_lookup.hpp"
+#include "net/loop/descriptor.hpp"
+#include "net/loop/event_loop.hpp"
+#include "net/transport/tls.hpp"
+#include "net/transport/transport.hpp"
+
+namespace sluice {
+
+/// A connection that a client makes: finds the server, connects, speaks TLS, and moves bytes both
+/// ways. Its owner is told of everything, never from within a call to the connection. Belongs to
+/// the loop, which outlives it.
+class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
+                               private EventLoop::Watcher {
+ public:
+  /// Bytes and endings, as they come. Each function may do anything to the connection.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    /// May be written over; valid during the call.
+    virtual void on_bytes(std::span<char> bytes) = 0;
+    /// The server sends nothing more.
+    virtual void on_end() = 0;
+    /// Code 502, or 504 for a timeout. The connection is closed.
+    virtual void on_failure(const Error& error) = 0;
+  };
+
+  ClientConnection(EventLoop& loop, const Url& url, std::shared_ptr<TlsContext> tls);
+  ~ClientConnection() override { close(); }
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
+
+  /// Begins to connect; gives up after `timeout`. Once.
+  void connect(Duration timeout);
+  /// Null: whatever comes closes the connection.
+  void set_owner(Owner* owner) { owner_ = owner; }
+  /// Sends now or as soon as possible, also before the connection is there.
+  void write(std::string_view bytes);
+  /// Bytes that the socket has not taken yet.
+  [[nodiscard]] std::size_t queued_bytes() const { return out_.size() - sent_; }
+  /// Ends it at once; nothing more is heard of it.
+  void close();
+  [[nodiscard]] bool is_open() const { return !closed_; }
+
+ private:
+  void on_ready(std::uint32_t events) override;
+  void try_next();
+  /// The endpoint that is tried does not answer, for the reason that `error` (errno) gives.
+  void give_up_endpoint(int error);
+  void on_connected();
+  void check_established();
+  void pump();
+  void read();
+  /// False if it failed.
+  bool flush();
+  void fail_with(int code, const std::string& what);
+  void fail_later(int code, const std::string& what);
+
+  EventLoop* loop_;
+  Url url_;
+  std::shared_ptr<TlsContext> tls_;
+  Owner* owner_ = nullptr;
+  AddressLookup lookup_;
+  Descriptor socket_;
+  std::optional<Transport> transport_;  // once TCP is connected
+  Endpoints endpoints_;
+  std::size_t next_endpoint_ = 0;
+  std::string last_error_;  // of the endpoints tried
+  std::string out_;
+  std::size_t sent_ = 0;  // of out_
+  TimePoint deadline_{};  // of connecting
+  Executor::TimerId timer_ = 0;
+  Executor::TimerId endpoint_timer_ = 0;
+  bool writable_ = true;      // as far as is known
+  bool peer_ended_ = false;   // the kernel says so, and will not say it again
+  bool input_ended_ = false;  // we have read so
+  bool established_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,300 @@
+#include "net/client/http_client.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "net/client/client_connection.hpp"
+#include "net/http/http_reply_parser.hpp"
+#include "net/http/request_head.hpp"
+#include "net/http/status_codes.hpp"
+
+namespace sluice {
+namespace {
+
+template <class... Names>
+bool is_one_of(std::string_view text, Names... names) {
+  return ((text == names) || ...);
+}
+
+/// Methods that do no harm when they are carried out twice (RFC 9110, section 9.2.2).
+bool is_idempotent(std::string_view method) {
+  return is_one_of(method, "GET", "HEAD", "OPTIONS", "PUT", "DELETE");
+}
+
+std::string origin_of(const Url& url) {
+  return url.scheme + "://" + url.authority();
+}
+
+}  // namespace
+
+std::string_view HttpReplyHead::header(std::string_view name) const {
+  for (const HeaderField& field : headers) {
+    if (equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return {};
+}
+
+/// What a client's calls share. Outlives the client while there are calls.
+struct HttpClient::State : std::enable_shared_from_this<State> {
+  struct Kept {
+    std::string origin;
+    std::shared_ptr<ClientConnection> connection;
+    TimePoint since;
+  };
+
+  State(EventLoop& event_loop, HttpClientOptions client_options)
+      : loop(&event_loop), options(std::move(client_options)) {}
+
+  /// A kept connection to `origin`, or null.
+  std::shared_ptr<ClientConnection> take(const std::string& origin) {
+    // The last one used has the best chance to be alive.
+    for (auto it = kept.rbegin(); it != kept.rend(); ++it) {
+      if (it->origin != origin || !it->connection->is_open()) continue;
+      std::shared_ptr<ClientConnection> connection = std::move(it->connection);
+      kept.erase(std::next(it).base());
+      return connection;
+    }
+    return nullptr;
+  }
+
+  void keep(const std::string& origin, std::shared_ptr<ClientConnection> connection) {
+    if (closed || kept.size() >= options.max_kept) {
+      connection->close();
+      return;
+    }
+    kept.push_back({origin, std::move(connection), loop->clock().now()});
+    arm_sweep();
+  }
+
+  void arm_sweep() {
+    if (sweep_timer != 0 || kept.empty()) return;
+    sweep_timer = loop->schedule_at(kept.front().since + options.keep_idle,
+                                    [state = shared_from_this()] { state->sweep(); });
+  }
+
+  void sweep() {
+    sweep_timer = 0;
+    const TimePoint now = loop->clock().now();
+    std::erase_if(kept, [&](const Kept& entry) {
+      const bool stale = now - entry.since >= options.keep_idle || !entry.connection->is_open();
+      if (stale) entry.connection->close();
+      return stale;
+    });
+    arm_sweep();
+  }
+
+  void close() {
+    closed = true;
+    loop->cancel(std::exchange(sweep_timer, 0));
+    for (const Kept& entry : kept) entry.connection->close();
+    kept.clear();
+    // Each call refers to this state.
+    aside.clear();
+  }
+
+  EventLoop* loop;
+  HttpClientOptions options;
+  std::vector<Kept> kept;  // in the order of their last use
+  std::vector<std::pair<std::uint64_t, Call>> aside;
+  std::uint64_t last_aside = 0;
+  Executor::TimerId sweep_timer = 0;
+  bool closed = false;
+};
+
+/// One request and its reply.
+class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exchange>,
+                                         private ClientConnection::Owner,
+                                         private HttpReplySink {
+ public:
+  Exchange(std::shared_ptr<State> state, HttpReplyCallbacks callbacks)
+      : state_(std::move(state)), callbacks_(std::move(callbacks)) {}
+
+  void start(HttpClientRequest request) {
+    Result<std::string> head = make_request_head(request.method, request.url, request.headers);
+    if (!head) {
+      state_->loop->post(
+          [self = shared_from_this(), error = std::move(head.error())] { self->fail_with(error); });
+      return;
+    }
+    text_ = std::move(*head);
+    if (!request.body.empty() || is_one_of(request.method, "POST", "PUT", "PATCH")) {
+      text_.append("Content-Length: ").append(std::to_string(request.body.size())).append("\r\n");
+    }
+    text_.append("\r\n").append(request.body);
+    head_request_ = request.method == "HEAD";
+    idempotent_ = is_idempotent(request.method);
+    origin_ = origin_of(request.url);
+    url_ = std::move(request.url);
+    connection_ = state_->take(origin_);
+    reused_ = connection_ != nullptr;
+    begin();
+  }
+
+  /// Ends it without another word.
+  void drop() {
+    if (std::exchange(ended_, true)) return;
+    release_timer();
+    if (const auto connection = std::exchange(connection_, nullptr)) {
+      connection->set_owner(nullptr);
+      connection->close();
+    }
+  }
+
+ private:
+  void begin() {
+    const bool connects = connection_ == nullptr;
+    if (connects) {
+      connection_ = std::make_shared<ClientConnection>(*state_->loop, url_, state_->options.tls);
+    }
+    parser_.emplace(static_cast<HttpReplySink&>(*this), state_->options.max_head, head_request_);
+    connection_->set_owner(this);
+    connection_->write(text_);
+    if (connects) connection_->connect(state_->options.connect_timeout);
+    heard_at_ = state_->loop->clock().now();
+    arm_timer();
+  }
+
+  void on_bytes(std::span<char> bytes) override {
+    const auto self = shared_from_this();
+    heard_at_ = state_->loop->clock().now();
+    heard_ = true;
+    const Result<void> fed = parser_->feed({bytes.data(), bytes.size()});
+    if (ended_) return;
+    if (!fed) {
+      fail_with(fed.error());
+    } else if (parser_->done()) {
+      complete(parser_->keep_alive() && parser_->rest().empty());
+    }
+  }
+
+  void on_end() override {
+    const auto self = shared_from_this();
+    if (retry()) return;
+    const Result<void> whole = parser_->end();
+    if (ended_) return;
+    if (whole) {
+      complete(false);
+    } else {
+      fail_with(whole.error());
+    }
+  }
+
+  void on_failure(const Error& error) override {
+    const auto self = shared_from_this();
+    if (!retry()) fail_with(error);
+  }
+
+  bool on_head(int status, std::span<const HeaderField> headers) override {
+    if (status == kSwitchingProtocols) {
+      fail_with({kBadGateway, "The server switched protocols without being asked to"});
+      return false;
+    }
+    if (callbacks_.on_head) callbacks_.on_head({.status = status, .headers = headers});
+    return !ended_;
+  }
+
+  bool on_body(std::string_view bytes) override {
+    if (callbacks_.on_body) callbacks_.on_body(bytes);
+    return !ended_;
+  }
+
+  /// Sends again when a kept connection turns out to have been closed meanwhile.
+  bool retry() {
+    if (!reused_ || heard_ || !idempotent_ || ended_) return false;
+    reused_ = false;
+    release_timer();
+    connection_->set_owner(nullptr);
+    connection_->close();
+    connection_ = nullptr;
+    begin();
+    return true;
+  }
+
+  void complete(bool keep) {
+    ended_ = true;
+    release_timer();
+    std::shared_ptr<ClientConnection> connection = std::exchange(connection_, nullptr);
+    connection->set_owner(nullptr);
+    if (keep) {
+      state_->keep(origin_, std::move(connection));
+    } else {
+      connection->close();
+    }
+    if (callbacks_.on_complete) callbacks_.on_complete();
+  }
+
+  void fail_with(const Error& error) {
+    if (ended_) return;
+    drop();
+    if (callbacks_.on_failure) callbacks_.on_failure(error);
+  }
+
+  void arm_timer() {
+    timer_ = state_->loop->schedule_at(heard_at_ + state_->options.idle_timeout,
+                                       [weak = weak_from_this()] {
+                                         if (const auto self = weak.lock()) self->on_timer();
+                                       });
+  }
+
+  void on_timer() {
+    timer_ = 0;
+    if (ended_) return;
+    if (state_->loop->clock().now() - heard_at_ < state_->options.idle_timeout) {
+      arm_timer();
+    } else {
+      fail_with({kGatewayTimeout, url_.authority() + " sent nothing for too long"});
+    }
+  }
+
+  void release_timer() { state_->loop->cancel(std::exchange(timer_, 0)); }
+
+  std::shared_ptr<State> state_;
+  HttpReplyCallbacks callbacks_;
+  Url url_;
+  std::string origin_;
+  std::string text_;  // the request
+  std::shared_ptr<ClientConnection> connection_;
+  std::optional<HttpReplyParser> parser_;
+  TimePoint heard_at_{};
+  Executor::TimerId timer_ = 0;
+  bool head_request_ = false;
+  bool idempotent_ = false;
+  bool reused_ = false;
+  bool heard_ = false;  // any byte of the reply
+  bool ended_ = false;
+};
+
+void HttpClient::Call::drop() {
+  if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->drop();
+}
+
+HttpClient::HttpClient(EventLoop& loop, HttpClientOptions options)
+    : state_(std::make_shared<State>(loop, std::move(options))) {}
+
+HttpClient::~HttpClient() {
+  state_->close();
+}
+
+HttpClient::Call HttpClient::send(HttpClientRequest request, HttpReplyCallbacks callbacks) {
+  auto exchange = std::make_shared<Call::Exchange>(state_, std::move(callbacks));
+  exchange->start(std::move(request));
+  return Call(std::move(exchange));
+}
+
+void HttpClient::send_aside(HttpClientRequest request) {
+  const std::uint64_t id = ++state_->last_aside;
+  const auto forget = [weak = std::weak_ptr(state_), id] {
+    if (const auto state = weak.lock()) {
+      std::erase_if(state->aside, [id](const auto& entry) { return entry.first == id; });
+    }
+  };
+  HttpReplyCallbacks callbacks;
+  callbacks.on_complete = forget;
+  callbacks.on_failure = [forget](const Error&) { forget(); };
+  if (state_->aside.size() >= kMaxAside) state_->aside.erase(state_->aside.begin());
+  state_->aside.emplace_back(id, send(std::move(request), std::move(callbacks)));
+}
+
+}  // namespace sluice

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "net/http/http_types.hpp"
+#include "net/http/url.hpp"
+#include "net/loop/event_loop.hpp"
+#include "net/transport/tls.hpp"
+
+namespace sluice {
+
+using HttpHeaderList = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpClientRequest {
+  std::string method = "GET";
+  Url url;                      // http or https
+  HttpHeaderList headers = {};  // besides Host, User-Agent, Connection and Content-Length
+  std::string body = {};
+};
+
+/// A reply's status and header fields. Views are valid during the callback.
+struct HttpReplyHead {
+  int status = 0;
+  HeaderFields headers;
+
+  /// The value of the first such field, or an empty view.
+  [[nodiscard]] std::string_view header(std::string_view name) const;
+};
+
+/// What comes of a request: a head, any number of pieces of the body without their transfer coding,
+/// and the end; or a failure at any point. Each may be empty. Called on the client's loop, never
+/// from within send(); they may destroy the call's handle and the client, and send again.
+struct HttpReplyCallbacks {
+  std::function<void(const HttpReplyHead&)> on_head = {};
+  std::function<void(std::string_view)> on_body = {};
+  std::function<void()> on_complete = {};
+  /// Code 400: the request cannot be sent as it is; 502: no connection, a broken one or a broken
+  /// reply; 504: a timeout.
+  std::function<void(const Error&)> on_failure = {};
+};
+
+struct HttpClientOptions {
+  std::shared_ptr<TlsContext> tls = {};                 // a client's, for https
+  Duration connect_timeout = std::chrono::seconds(10);  // name, TCP and TLS together
+  Duration idle_timeout = std::chrono::seconds(90);     // without a byte from the server
+  Duration keep_idle = std::chrono::seconds(4);         // how long an unused connection is kept
+  std::size_t max_kept = 64;                            // unused connections
+  std::size_t max_head = 64U << 10U;                    // bytes of a reply's head
+};
+
+/// An HTTP/1.1 client (RFC 9112) that keeps connections for the next request. Follows no redirects
+/// and keeps no cookies. Belongs to the loop, which outlives it.
+class HttpClient {
+ public:
+  /// A request under way. Destroying it drops the request, and its connection with it.
+  class Call {
+   public:
+    Call() = default;
+    ~Call() { drop(); }
+    Call(Call&& other) noexcept = default;
+    Call& operator=(Call&& other) noexcept {
+      if (this != &other) {
+        drop();
+        exchange_ = std::move(other.exchange_);
+      }
+      return *this;
+    }
+    void drop();
+
+   private:
+    friend class HttpClient;
+    class Exchange;
+    explicit Call(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+    std::shared_ptr<Exchange> exchange_;
+  };
+
+  explicit HttpClient(EventLoop& loop, HttpClientOptions options = {});
+  /// Closes the connections that are kept and drops what was sent aside; calls go on.
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  [[nodiscard]] Call send(HttpClientRequest request, HttpReplyCallbacks callbacks);
+  /// Sends a request whose reply nobody waits for. Of more than kMaxAside under way the oldest is
+  /// dropped.
+  void send_aside(HttpClientRequest request);
+
+  static constexpr std::size_t kMaxAside = 64;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace sluice

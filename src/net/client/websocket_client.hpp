@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "net/client/http_client.hpp"
+#include "net/http/url.hpp"
+#include "net/loop/event_loop.hpp"
+#include "net/transport/tls.hpp"
+#include "net/websocket/websocket.hpp"
+
+namespace sluice {
+
+struct WebSocketClientOptions {
+  std::shared_ptr<TlsContext> tls = {};                 // a client's, for wss and https
+  Duration connect_timeout = std::chrono::seconds(10);  // name, TCP, TLS and the handshake together
+  Duration idle_timeout = std::chrono::seconds(60);     // a ping is sent after half of it
+  std::size_t max_message = 16U << 20U;
+  std::size_t max_queued = 16U << 20U;  // bytes that wait to be sent
+};
+
+/// Called on the loop, never from within the client's functions; they may destroy the client. Each
+/// may be empty.
+struct WebSocketClientCallbacks {
+  std::function<void()> on_open = {};
+  std::function<void(WebSocketOpcode, std::string_view)> on_message = {};
+  /// Once, and the last call. The code is the close code that the server or close() gave, or the
+  /// HTTP status with which the server refused to open (4xx, 5xx); 400: the request cannot be sent
+  /// as it is; 502: no connection or a broken one; 504: a timeout.
+  std::function<void(const Error&)> on_end = {};
+};
+
+/// The client's end of a WebSocket (RFC 6455). Destroying it closes the connection. Belongs to the
+/// loop.
+class WebSocketClient {
+ public:
+  /// Connects to a ws, wss, http or https URL; `headers` are sent besides those of the handshake.
+  WebSocketClient(EventLoop& loop, Url url, HttpHeaderList headers,
+                  WebSocketClientCallbacks callbacks, WebSocketClientOptions options = {});
+  ~WebSocketClient();
+  WebSocketClient(const WebSocketClient&) = delete;
+  WebSocketClient& operator=(const WebSocketClient&) = delete;
+
+  /// False if it is not open, or more than max_queued bytes wait already.
+  bool send_text(std::string_view text);
+  /// Starts the closing handshake; on_end follows when the server has answered, or after a second.
+  void close(int code = 1000, std::string_view reason = {});
+  [[nodiscard]] bool is_open() const;
+
+ private:
+  class Session;
+  std::shared_ptr<Session> session_;
+};
+
+}  // namespace sluice

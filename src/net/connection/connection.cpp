@@ -1,0 +1,484 @@
+#include "net/connection/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLinger = 2s;
+
+}  // namespace
+
+Connection::Connection(ConnectionWorker& worker, const PeerAddress& peer,
+                       const OutputLimits& limits, bool is_tls)
+    : worker_(&worker),
+      output_(limits),
+      active_at_(worker.coarse_now()),
+      progress_at_(active_at_),
+      peer_(peer),
+      is_tls_(is_tls) {}
+
+void Connection::start(ConnectionProtocolPtr protocol) {
+  ServerCounters::add(worker_->counters.connections_total);
+  protocol_ = std::move(protocol);
+  arrive(*worker_);
+}
+
+// --- input -------------------------------------------------------------------------------------
+
+template <class Step>
+void Connection::guarded(const Step& step) noexcept {
+  const RefPtr<Connection> keep(this);
+  try {
+    step();
+  } catch (...) {
+    processing_ = false;
+    give_up();
+    static LogLimit limit;
+    log_exception(limit, "A connection was given up");
+  }
+}
+
+void Connection::on_ready(unsigned readiness) {
+  guarded([this, readiness] { be_ready(readiness); });
+}
+
+void Connection::be_ready(unsigned readiness) {
+  if (!waiting_) worked_ = 0;
+  if ((readiness & (kReadable | kInputEnd | kGone)) != 0) is_readable_ = true;
+  if ((readiness & (kInputEnd | kGone)) != 0) is_at_end_ = true;
+  if ((readiness & kGone) != 0 && (input_ended_ || protocol_->outlives_output())) lose_output();
+  if (writing_ && (readiness & (kWritable | kGone)) != 0) {
+    writing_ = false;
+    flush();
+    notify_drain();
+    // A TLS read may have waited for this.
+    if (is_tls_) is_readable_ = true;
+  }
+  if (is_readable_) read_now();
+}
+
+bool Connection::may_read() const {
+  if (input_ended_ || is_over() || state_ == State::flushing) return false;
+  return state_ == State::lingering || protocol_->wants_input(input_);
+}
+
+bool Connection::may_work() const {
+  return !waiting_ && worked_ < worker_->work().connection && worker_->has_work_left();
+}
+
+void Connection::worked(std::size_t cost) {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  worked_ = static_cast<std::uint32_t>(std::min(worked_ + std::min(cost, kMost), kMost));
+  worker_->worked(cost);
+}
+
+/// Reads what there is.
+void Connection::read_now() {
+  int round = 0;
+  for (; round < kReadsInARow && is_readable_ && may_read(); ++round) {
+    if (!may_work()) {
+      wait_for_turn();
+      break;
+    }
+    const std::span<char> buffer = input_.writable_space(source());
+    if (buffer.empty()) {
+      lose_input();
+      break;
+    }
+    const IoResult result = read_some(buffer);
+    if (result.status == IoStatus::want_read) is_readable_ = false;
+    if (result.bytes > 0) {
+      input_.commit(result.bytes);
+      on_bytes_read(result.bytes);
+    }
+    if (result.status == IoStatus::want_write) {
+      is_readable_ = false;
+      wait_writable();
+    } else if (result.status == IoStatus::closed || result.status == IoStatus::failed) {
+      is_readable_ = false;
+      end_input(result.status == IoStatus::failed);
+    }
+  }
+  if (is_over()) return;
+  settle_input();
+  // A TLS write may have waited for what has just been read.
+  if (is_tls_ && !output_.empty()) flush();
+  if (round == kReadsInARow && is_readable_) resume_later();
+}
+
+void Connection::on_bytes_read(std::size_t bytes) {
+  ServerCounters::add(worker_->counters.bytes_in, bytes);
+  if (state_ != State::lingering) {
+    active_at_ = worker_->coarse_now();
+    process();
+  }
+  if (!is_open()) input_.clear();
+  // They are dealt with first: to keep them for a later turn would take memory.
+  worked(bytes);
+}
+
+bool Connection::has_input() const {
+  return !input_.empty() || protocol_->holds_input();
+}
+
+void Connection::process() {
+  if (std::exchange(processing_, true)) return;
+  while (is_open() && !output_.is_full() && has_input()) {
+    if (!may_work()) {
+      wait_for_turn();
+      break;
+    }
+    if (!protocol_->on_input(input_)) break;
+  }
+  processing_ = false;
+}
+
+void Connection::wait_for_turn() {
+  if (!std::exchange(waiting_, true)) worker_->wait_for_turn(*this);
+}
+
+/// Its turn has come.
+void Connection::go_on() {
+  waiting_ = false;
+  resume_ = true;
+  if (!is_over()) on_turn_end();
+}
+
+/// Keeps what is left of the input, between events.
+void Connection::settle_input() {
+  if (!input_.settle(source())) lose_input();
+  count_memory();
+}
+
+void Connection::lose_input() {
+  protocol_->on_no_memory();
+  input_.clear();
+}
+
+void Connection::end_input(bool has_failed) {
+  input_ended_ = true;
+  if (state_ == State::lingering || (has_failed && !protocol_->outlives_output())) {
+    give_up();
+  } else {
+    // What has come before may not have been looked at.
+    resume_later();
+  }
+}
+
+void Connection::resume_later() {
+  // process() goes on by itself.
+  if (processing_ || is_over() || !(has_input() || is_readable_ || input_ended_)) return;
+  resume_ = true;
+  worker_->loop.at_turn_end(*this);
+}
+
+void Connection::switch_to(ConnectionProtocolPtr protocol) {
+  protocol_before_ = std::exchange(protocol_, std::move(protocol));
+  worker_->loop.at_turn_end(*this);
+}
+
+// --- output ------------------------------------------------------------------------------------
+
+void Connection::on_turn_end() {
+  bool has_moved = false;
+  guarded([&] { has_moved = end_turn(); });
+  // Then it belongs to another loop already.
+  if (!has_moved && state_ == State::doomed) tear_down();
+}
+
+/// True if it goes on with another worker, whose loop may have it by now.
+bool Connection::end_turn() {
+  // Nothing of this connection is on the stack here.
+  protocol_before_ = nullptr;
+  flush();
+  notify_drain();
+  if (next_worker_ != ConnectionWorker::kNone && move()) return true;
+  if (!is_over() && !waiting_ && std::exchange(resume_, false)) {
+    worked_ = 0;
+    process();
+    if (is_readable_) {
+      read_now();
+    } else if (!is_over()) {
+      settle_input();
+    }
+  }
+  if (input_ended_ && is_open() && !waiting_ && !(output_.is_full() && has_input())) {
+    protocol_->on_input_end();
+  }
+  return false;
+}
+
+bool Connection::may_send() {
+  if (is_over() || output_lost_) return false;
+  if (output_.has_capacity()) return true;
+  // What has been added in this turn has not been tried yet.
+  flush();
+  if (!is_over() && !output_.has_capacity()) give_up_unread();
+  return !is_over() && !output_lost_;
+}
+
+void Connection::note_timeout(std::string_view what) {
+  static LogLimit limit;
+  ServerCounters::add(worker_->counters.timeouts);
+  if (const auto left_out = limit.take()) {
+    log_warning("a peer took too long",
+                {{"for", what}, {"peer", peer_.to_string()}, {"left_out", *left_out}});
+  }
+}
+
+void Connection::give_up_unread() {
+  static LogLimit limit;
+  ServerCounters::add(worker_->counters.stalled);
+  if (const auto left_out = limit.take()) {
+    log_warning("a peer does not read what it is sent",
+                {{"peer", peer_.to_string()}, {"left_out", *left_out}});
+  }
+  give_up();
+}
+
+bool Connection::added() {
+  worker_->loop.at_turn_end(*this);
+  return output_.added(source());
+}
+
+void Connection::queue(const Bytes& bytes, std::size_t offset, std::size_t size) {
+  if (size <= kCopiedBlock && !writing_) {
+    output().append(bytes.view().substr(offset, size));
+  } else {
+    output_.share(worker_->buffers, bytes, offset, size);
+  }
+}
+
+Duration Connection::stalled_for() const {
+  return writing_ ? worker_->now() - progress_at_ : Duration{};
+}
+
+void Connection::send_added() {
+  output_.note_message();
+  flush();
+}
+
+void Connection::flush() {
+  if (is_over()) return;
+  output_.drop_unfinished();
+  while (!writing_ && !output_.empty()) {
+    if (!send_some()) break;
+  }
+  if (is_over()) return;
+  output_.added(source());
+  if (!output_.empty()) {
+    if (output_.is_over_share()) give_up_unread();
+    return;
+  }
+  if (output_.is_full()) worker_->loop.at_turn_end(*this);
+  if (state_ == State::flushing) linger();
+}
+
+/// Sends once. False if the peer takes no more.
+bool Connection::send_some() {
+  std::array<iovec, kWritevParts> parts;
+  std::size_t offered = 0;
+  const std::size_t count = output_.gather(parts, offered);
+  const IoResult result = write_some({parts.data(), count});
+  if (result.bytes > 0) {
+    ServerCounters::add(worker_->counters.bytes_out, result.bytes);
+    progress_at_ = worker_->coarse_now();
+    output_.consume(source(), result.bytes);
+  }
+  switch (result.status) {
+    case IoStatus::ok:
+      return true;
+    case IoStatus::want_write:
+      wait_writable();
+      return false;
+    case IoStatus::want_read:
+      return false;  // TLS: on_ready() goes on
+    case IoStatus::closed:
+    case IoStatus::failed:
+      lose_output();
+      return false;
+  }
+  return false;
+}
+
+bool Connection::send_now(std::string_view bytes) {
+  if (!may_send()) return true;
+  // TLS takes bytes that it could not send from the same place again.
+  if (!is_open() || writing_ || !output_.empty() || is_tls_) {
+    output().append(bytes);
+    send_added();
+    return !output_.is_full();
+  }
+  const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  const IoResult result = write_some({&part, 1});
+  if (result.status == IoStatus::failed) {
+    lose_output();
+    return true;
+  }
+  ServerCounters::add(worker_->counters.bytes_out, result.bytes);
+  progress_at_ = worker_->coarse_now();
+  if (result.bytes == bytes.size()) return true;
+  try {
+    output().append(bytes.substr(result.bytes));
+  } catch (const std::bad_alloc&) {
+    // The peer has one half of it.
+    give_up();
+    return true;
+  }
+  if (result.status == IoStatus::want_write) wait_writable();
+  return added();
+}
+
+/// We are told when there is room again.
+void Connection::wait_writable() {
+  if (std::exchange(writing_, true)) return;
+  progress_at_ = worker_->coarse_now();
+  unacknowledged_ = unacknowledged();
+}
+
+/// The peer takes nothing any more.
+void Connection::lose_output() {
+  if (is_over() || output_lost_) return;
+  if (!is_open() || !protocol_->outlives_output()) {
+    give_up();
+    return;
+  }
+  output_lost_ = true;
+  writing_ = false;
+  output_.clear(worker_->buffers);
+  worker_->loop.at_turn_end(*this);
+}
+
+/// Whether the peer has taken nothing for as long as it may. What it takes from a large buffer of
+/// the kernel does not make the socket writable soon.
+bool Connection::is_stalled(TimePoint now) {
+  const Duration timeout = output_.limits().stall_timeout;
+  if (timeout == Duration{} || (!writing_ && state_ != State::flushing)) return false;
+  if (now - progress_at_ < timeout) return false;
+  const std::uint32_t before = std::exchange(unacknowledged_, unacknowledged());
+  if (unacknowledged_ >= before) return true;
+  progress_at_ = now;
+  return false;
+}
+
+void Connection::notify_drain() {
+  if (!is_open() || !output_.is_drained()) return;
+  // Input waits as well while the peer does not read.
+  resume_later();
+  protocol_->on_drain();
+}
+
+void Connection::close_after_flush() {
+  if (!is_open()) return;
+  state_ = State::flushing;
+  flush();
+}
+
+void Connection::linger() {
+  if (!end_output() || input_ended_) {
+    give_up();
+    return;
+  }
+  state_ = State::lingering;
+  active_at_ = worker_->coarse_now();
+  if (is_readable_) resume_later();
+}
+
+// --- life --------------------------------------------------------------------------------------
+
+void Connection::tick(TimePoint now) {
+  if (is_over()) return;
+  if (state_ == State::lingering) {
+    if (now - active_at_ >= kLinger) give_up();
+  } else if (is_stalled(now)) {
+    give_up_unread();
+  } else {
+    guarded([this, now] { protocol_->on_tick(now); });
+  }
+}
+
+void Connection::count_memory() {
+  const bool is_parked = !input_.holds_memory();
+  if (is_parked == counted_parked_) return;
+  counted_parked_ = is_parked;
+  if (is_parked) {
+    ServerCounters::add(worker_->counters.parked);
+  } else {
+    ServerCounters::subtract(worker_->counters.parked);
+  }
+}
+
+void Connection::drain() {
+  if (!is_over()) guarded([this] { protocol_->on_shutdown(); });
+}
+
+void Connection::move_to(std::uint16_t worker) {
+  next_worker_ = worker;
+  worker_->loop.at_turn_end(*this);
+}
+
+/// Only where nothing of this connection is on the stack. False if something has to be done here
+/// first.
+bool Connection::move() {
+  const std::uint16_t worker = std::exchange(next_worker_, ConnectionWorker::kNone);
+  const bool is_free = is_open() && !waiting_ && !input_ended_ && output_.empty() &&
+                       !output_.is_full() && protocol_->is_idle();
+  if (!is_free || worker == worker_->number()) return false;
+  if (std::exchange(counted_parked_, false)) ServerCounters::subtract(worker_->counters.parked);
+  worker_->loop.forget(*this);
+  detach();
+  worker_->give(*this, worker);
+  return true;
+}
+
+/// Joins the connections of `worker`, on its loop.
+void Connection::arrive(ConnectionWorker& worker) {
+  const RefPtr<Connection> keep(this);
+  worker_ = &worker;
+  active_at_ = worker.coarse_now();
+  protocol_->on_worker(worker);
+  worker.add(*this);
+  count_memory();
+  if (!attach()) {
+    give_up();
+    return;
+  }
+  if (worker.draining()) drain();
+  if (!input_.empty() || is_readable_) resume_later();
+}
+
+void Connection::give_up() {
+  if (is_over()) return;
+  state_ = State::doomed;
+  output_.clear(worker_->buffers);
+  worker_->loop.at_turn_end(*this);
+}
+
+void Connection::tear_down() {
+  if (std::exchange(state_, State::closed) == State::closed) return;
+  const RefPtr<Connection> keep(this);
+  if (std::exchange(counted_parked_, false)) ServerCounters::subtract(worker_->counters.parked);
+  worker_->loop.forget(*this);
+  detach();
+  close();
+  output_.clear(worker_->buffers);
+  input_.clear();
+  // Nothing is left to be lost.
+  static_cast<void>(input_.settle(source()));
+  worker_->remove(*this);
+  protocol_before_ = nullptr;
+  const ConnectionProtocolPtr protocol = std::move(protocol_);
+  guarded([&protocol] { protocol->on_end(); });
+}
+
+}  // namespace sluice

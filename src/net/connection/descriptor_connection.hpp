@@ -1,0 +1,56 @@
+#pragma once
+
+#include "net/connection/connection.hpp"
+#include "net/connection/connection_ticket.hpp"
+#include "net/loop/descriptor.hpp"
+#include "net/loop/event_loop.hpp"
+#include "net/transport/descriptor_io.hpp"
+
+namespace sluice {
+
+/// A connection over descriptors of any kind: a Unix socket, or one to read from and one to write
+/// to. What epoll does not know (files, /dev/null) counts as always ready. Its worker has a loop
+/// for sockets.
+class DescriptorConnection final : public Connection {
+ public:
+  /// `limits` outlive the connection. `output` is empty if `input` is a socket for both. `ended`,
+  /// if any, is posted when all is over.
+  DescriptorConnection(ConnectionWorker& worker, const OutputLimits& limits, Descriptor input,
+                       Descriptor output, ConnectionTicket ticket, Executor::Task ended);
+
+ private:
+  /// Tells the connection of one of its descriptors.
+  class Side final : public EventLoop::Watcher {
+   public:
+    Side(DescriptorConnection& connection, bool reads, bool writes)
+        : connection_(&connection), reads_(reads), writes_(writes) {}
+    void on_ready(std::uint32_t events) override { connection_->on_side(events, reads_, writes_); }
+
+   private:
+    DescriptorConnection* connection_;
+    bool reads_;
+    bool writes_;
+  };
+
+  void on_side(std::uint32_t events, bool reads, bool writes);
+  void watch(const Descriptor& descriptor, Side& side);
+  IoResult read_some(std::span<char> buffer) override { return source_.read(buffer); }
+  IoResult write_some(std::span<const iovec> parts) override { return sink_.write(parts); }
+  [[nodiscard]] std::uint32_t unacknowledged() const override { return sink_.unacknowledged(); }
+  /// Whoever reads descriptors loses nothing when they are closed.
+  bool end_output() override { return false; }
+  bool attach() override;
+  void detach() override;
+  void close() override;
+
+  Descriptor in_;
+  Descriptor out_;
+  DescriptorIo source_;
+  DescriptorIo sink_;
+  Side input_side_;
+  Side output_side_;
+  ConnectionTicket ticket_;
+  Executor::Task ended_;
+};
+
+}  // namespace sluice

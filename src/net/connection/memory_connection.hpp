@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "net/connection/connection.hpp"
+
+namespace sluice {
+
+/// A connection within the process, without descriptors: its public members are the peer's end.
+/// Belongs to the worker's loop, as the peer does.
+class MemoryConnection final : public Connection {
+ public:
+  static constexpr std::size_t kAll = ~std::size_t{0};
+
+  /// `limits` outlive the connection.
+  MemoryConnection(ConnectionWorker& worker, const OutputLimits& limits,
+                   const PeerAddress& peer = {})
+      : Connection(worker, peer, limits, false) {}
+
+  /// The peer sends `bytes`. They are handled before it returns, as far as their answers have room;
+  /// false: there is no room, and the rest waits until the peer takes some.
+  bool write(std::string_view bytes);
+  /// The peer sends no more.
+  void end();
+  /// What has been sent to the peer and not been taken, up to `most` bytes.
+  std::string take(std::size_t most = kAll);
+  /// The peer goes: it neither sends nor takes any more.
+  void vanish();
+
+ private:
+  IoResult read_some(std::span<char> buffer) override;
+  IoResult write_some(std::span<const iovec> parts) override;
+  [[nodiscard]] std::uint32_t unacknowledged() const override { return 0; }
+  bool end_output() override { return false; }
+  bool attach() override { return true; }
+  void detach() override {}
+  void close() override {}
+
+  std::string from_peer_;
+  std::string to_peer_;
+  std::size_t room_ = 0;  // bytes that the peer takes
+  bool has_ended_ = false;
+  bool has_gone_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "net/connection/connection.hpp"
+#include "net/connection/connection_ticket.hpp"
+#include "net/loop/descriptor.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+
+/// A connection over an accepted TCP socket, with TLS if a context is given. Its worker has a loop
+/// for sockets.
+class SocketConnection final : public Connection, private EventLoop::Watcher {
+ public:
+  /// `limits` outlive the connection; `tls` is null for a plain one and needed only now.
+  SocketConnection(ConnectionWorker& worker, const OutputLimits& limits, Descriptor socket,
+                   const PeerAddress& peer, TlsContext* tls, ConnectionTicket ticket);
+
+  [[nodiscard]] bool is_established() const override { return transport_.is_established(); }
+
+ private:
+  void on_ready(std::uint32_t events) override;
+  IoResult read_some(std::span<char> buffer) override;
+  IoResult read_tls(std::span<char> buffer);
+  IoResult write_some(std::span<const iovec> parts) override;
+  [[nodiscard]] std::uint32_t unacknowledged() const override {
+    return transport_.unacknowledged();
+  }
+  bool end_output() override;
+  bool attach() override;
+  void detach() override;
+  void close() override;
+
+  [[nodiscard]] bool draw_handshake();
+  void end_handshake();
+
+  Descriptor socket_;
+  std::uint32_t drawn_ = 0;  // bytes, for the handshake under way
+  Transport transport_;
+  ConnectionTicket ticket_;
+};
+
+}  // namespace sluice

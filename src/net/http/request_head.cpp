@@ -1,0 +1,48 @@
+#include "net/http/request_head.hpp"
+
+#include <algorithm>
+
+#include "core/text/text.hpp"
+#include "core/version.hpp"
+
+namespace sluice {
+namespace {
+
+/// A token (RFC 9110, section 5.6.2).
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
+}
+
+bool is_field_value(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7F'; });
+}
+
+bool is_target(std::string_view text) {
+  return text.starts_with('/') &&
+         std::none_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; });
+}
+
+}  // namespace
+
+Result<std::string> make_request_head(
+    std::string_view method, const Url& url,
+    std::span<const std::pair<std::string, std::string>> headers) {
+  if (!is_token(method)) return fail(400, "The request's method is not a token");
+  if (!is_target(url.target)) {
+    return fail(400, "The request's target has characters that must be percent-encoded");
+  }
+  std::string out;
+  out.append(method).append(" ").append(url.target).append(" HTTP/1.1\r\nHost: ");
+  out.append(url.authority()).append("\r\nUser-Agent: sluice/").append(kVersion).append("\r\n");
+  for (const auto& [name, value] : headers) {
+    if (!is_token(name)) return fail(400, "A header field's name is not a token");
+    if (!is_field_value(value)) {
+      return fail(400, "The header field " + name + " has a control character in its value");
+    }
+    out.append(name).append(": ").append(value).append("\r\n");
+  }
+  return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/error.hpp"
+#include "net/http/url.hpp"
+
+namespace sluice {
+
+/// The head of a client's request (RFC 9112) without the empty line that ends it: the request line,
+/// Host, User-Agent and `headers`. Error: 400 if a part would break out of its place.
+Result<std::string> make_request_head(std::string_view method, const Url& url,
+                                      std::span<const std::pair<std::string, std::string>> headers);
+
+}  // namespace sluice

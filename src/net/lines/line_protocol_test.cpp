@@ -1,0 +1,180 @@
+#include "net/lines/line_protocol.hpp"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/manual_executor.hpp"
+#include "net/connection/memory_connection.hpp"
+
+namespace sluice {
+namespace {
+
+/// Keeps what happens on a connection; answers each line with itself.
+class LineProtocolTest : public ::testing::Test, protected LineService {
+ protected:
+  class Handler final : public LineHandler {
+   public:
+    Handler(LineProtocolTest& test, LineProtocolPtr session)
+        : test_(&test), session_(std::move(session)) {}
+    bool on_line(std::string_view line) override {
+      test_->events.emplace_back(line);
+      if (test_->echo) test_->writable = session_->send(std::string(line) + "\n");
+      return !test_->pauses;
+    }
+    void on_long_line() override { test_->events.emplace_back("long"); }
+    void on_drain() override { test_->events.emplace_back("drain"); }
+    void on_input_end() override {
+      test_->events.emplace_back("end");
+      if (test_->closes) session_->close();
+    }
+    void on_close() override { test_->events.emplace_back("close"); }
+
+   private:
+    LineProtocolTest* test_;
+    LineProtocolPtr session_;
+  };
+
+  LineProtocolTest() {
+    options.max_line = 20;
+    options.output.high_water = 20;
+    options.output.low_water = 10;
+    options.output.max_queued = 40;
+    connect();
+  }
+  void TearDown() override { peer->tear_down(); }
+
+  void connect() {
+    peer = RefPtr(new MemoryConnection(worker, options.output));
+    LineProtocol::begin(*peer, *this, 1000, options);
+    EXPECT_EQ(opened_by, 1000U);
+  }
+  std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) override {
+    opened_by = user;
+    opened = session;
+    return std::make_unique<Handler>(*this, std::move(session));
+  }
+  std::vector<std::string> take_events() { return std::exchange(events, {}); }
+
+  using Events = std::vector<std::string>;
+
+  ManualExecutor executor;
+  ConnectionWorker worker{executor, nullptr, {}};
+  LineOptions options;
+  RefPtr<MemoryConnection> peer;
+  LineProtocolPtr opened;
+  uid_t opened_by = 0;
+  Events events;
+  bool echo = true;
+  bool closes = true;
+  bool pauses = false;
+  bool writable = true;
+};
+
+TEST_F(LineProtocolTest, AnswersLines) {
+  EXPECT_TRUE(peer->write("a\nb"));
+  EXPECT_EQ(peer->take(), "a\n");
+  peer->write("\n");
+  EXPECT_EQ(peer->take(), "b\n");
+  EXPECT_EQ(take_events(), (Events{"a", "b"}));
+}
+
+TEST_F(LineProtocolTest, AHandlerMayTakeItsTimeForALine) {
+  pauses = true;
+  peer->write("a\nb\nc");
+  peer->end();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"a"}));
+  opened->resume_input();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"b"}));
+  opened->resume_input();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"c"})) << "the end waits too";
+  opened->resume_input();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"end"}));
+}
+
+TEST_F(LineProtocolTest, ALongLineIsOneEvent) {
+  peer->write(std::string(100, 'x'));
+  peer->write(std::string(100, 'x') + "\nc\n");
+  EXPECT_EQ(take_events(), (Events{"long", "c"}));
+}
+
+TEST_F(LineProtocolTest, HandsOutNothingWhileThePeerDoesNotRead) {
+  EXPECT_FALSE(peer->write("0123456789\n0123456789\nc\nd\n"));
+  EXPECT_EQ(take_events(), (Events{"0123456789", "0123456789"}));
+  EXPECT_FALSE(writable);
+  EXPECT_FALSE(peer->write("e\n"));
+  EXPECT_TRUE(take_events().empty());
+  EXPECT_EQ(peer->take(), "0123456789\n0123456789\n");
+  EXPECT_TRUE(take_events().empty()) << "not within the peer's call";
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"drain", "c", "d", "e"}));
+  EXPECT_EQ(peer->take(), "c\nd\ne\n");
+}
+
+TEST_F(LineProtocolTest, AMessageMayBeLongerThanTheQueueButWhatFollowsItMayNot) {
+  EXPECT_FALSE(opened->send(std::string(1000, 'x')));
+  EXPECT_TRUE(peer->is_open());
+  opened->send(std::string(40, 'y'));
+  EXPECT_TRUE(peer->is_open());
+  opened->send("y");
+  EXPECT_TRUE(peer->is_open());
+  opened->send("y");
+  EXPECT_TRUE(peer->is_over());
+  EXPECT_TRUE(take_events().empty()) << "not within a call to send()";
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"close"}));
+  EXPECT_TRUE(opened->send("z"));
+  EXPECT_EQ(peer->take(), "");
+}
+
+TEST_F(LineProtocolTest, SharedAndCopiedBytesKeepTheirOrder) {
+  options.output.high_water = options.output.max_queued = 10000;
+  opened->send("a");
+  opened->send(Bytes(std::string(2000, 'b')));
+  opened->send(Bytes(std::string("c")));
+  EXPECT_EQ(peer->take(), "a" + std::string(2000, 'b') + "c");
+}
+
+TEST_F(LineProtocolTest, EndsWhenItsLastWordsHaveLeft) {
+  peer->write("a\nb");
+  peer->end();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"a", "b", "end"}));
+  EXPECT_FALSE(peer->is_over());
+  EXPECT_EQ(peer->take(), "a\nb\n");
+  EXPECT_TRUE(peer->is_over());
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"close"}));
+}
+
+TEST_F(LineProtocolTest, TheEndWaitsForLinesThatWait) {
+  peer->write("0123456789\n0123456789\nc\n");
+  peer->end();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"0123456789", "0123456789"}));
+  peer->take();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"drain", "c", "end"}));
+}
+
+TEST_F(LineProtocolTest, AnsweringGoesOnBehindTheEnd) {
+  closes = false;
+  peer->end();
+  executor.run();
+  EXPECT_EQ(take_events(), (Events{"end"}));
+  opened->send("late\n");
+  EXPECT_EQ(peer->take(), "late\n");
+  EXPECT_FALSE(peer->is_over());
+  opened->close();
+  EXPECT_TRUE(peer->is_over());
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,50 @@
+#include "net/lines/line_reader.hpp"
+
+#include <utility>
+
+namespace sluice {
+
+void LineReader::append(std::string_view bytes) {
+  if (begin_ > 0) {
+    buffer_.erase(0, begin_);
+    scanned_ -= begin_;
+    begin_ = 0;
+  }
+  buffer_.append(bytes);
+}
+
+void LineReader::clear() {
+  // A reader that waits for a line holds no memory.
+  std::string().swap(buffer_);
+  begin_ = 0;
+  scanned_ = 0;
+}
+
+LineReader::Next LineReader::next() {
+  while (begin_ < buffer_.size()) {
+    std::size_t end = buffer_.find('\n', scanned_);
+    if (end == std::string::npos && !ended_) {
+      // One more than a line may have: that may be the '\r' of its end.
+      const bool is_too_long = buffer_.size() - begin_ > max_line_ + 1;
+      if (skipping_ || is_too_long) {
+        clear();
+        const bool known = std::exchange(skipping_, true);
+        return {.kind = known ? Next::Kind::none : Next::Kind::too_long};
+      }
+      scanned_ = buffer_.size();
+      return {};
+    }
+    if (end == std::string::npos) end = buffer_.size();
+    std::string_view line = std::string_view(buffer_).substr(begin_, end - begin_);
+    begin_ = end + 1;
+    scanned_ = begin_;
+    if (std::exchange(skipping_, false)) continue;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() > max_line_) return {.kind = Next::Kind::too_long};
+    if (!line.empty()) return {.kind = Next::Kind::line, .line = line};
+  }
+  clear();
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "net/connection/drain_watch.hpp"
+#include "net/lines/line_protocol.hpp"
+#include "net/loop/descriptor.hpp"
+#include "net/loop/event_loop.hpp"
+
+namespace sluice {
+
+struct LineServerOptions {
+  LineOptions lines;                      // of connections to a socket
+  MemoryBudget* memory = nullptr;         // what all buffers draw on; null: there is no limit
+  std::size_t max_connections = 100'000;  // to sockets; beyond: `too_many` and close
+  std::string too_many;                   // a line with its end
+
+  WorkLimits work = {};
+  Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
+  const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
+};
+
+/// What a server has done and holds. Gauges first, then counters from the start.
+struct LineServerStats {
+  std::uint64_t connections = 0;
+  std::uint64_t queued_bytes = 0;
+
+  std::uint64_t connections_total = 0;
+  std::uint64_t connections_rejected = 0;
+  std::uint64_t lines_total = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t stalled = 0;  // connections dropped because their peer did not read
+};
+
+/// A server of connections of lines on one or more event loops. All members but the destructor are
+/// thread-safe. Destroy it after its loops have stopped.
+class LineServer {
+ public:
+  /// services[i] serves what arrives on loops[i], on its thread. Loops and services outlive the
+  /// server.
+  LineServer(const std::vector<EventLoop*>& loops, std::vector<LineService*> services,
+             LineServerOptions options);
+  ~LineServer();
+  LineServer(const LineServer&) = delete;
+  LineServer& operator=(const LineServer&) = delete;
+
+  /// Accepts connections to a Unix domain socket and deals them out to the loops. Errors as
+  /// UnixListener::listen.
+  Result<void> listen(const std::string& path, mode_t mode);
+
+  /// Serves one connection more, of the process's own user: over a pair of descriptors, or over
+  /// `input` alone if `output` is empty. It has no timeouts but that of its end. `ended` runs on
+  /// the first loop when it is over, or is destroyed with it.
+  void adopt(Descriptor input, Descriptor output, Executor::Task ended);
+
+  /// Stops accepting and reading, lets answers in flight finish within `limits`, then drops what
+  /// is left. `done` runs on the first loop when no connection is left. Once.
+  void shutdown(DrainLimits limits, Executor::Task done);
+
+  [[nodiscard]] LineServerStats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <sys/epoll.h>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "core/turn_hooks.hpp"
+#include "net/loop/timer_heap.hpp"
+
+namespace sluice {
+
+/// One thread's event loop over epoll. A turn is: the sockets that are ready, the timers that are
+/// due, the posted tasks, then the turn-end hooks. Everything but post(), stop() and
+/// on_loop_thread() belongs to the thread that calls run(), or to the owner before run().
+class EventLoop final : public Executor {
+ public:
+  EventLoop();
+  ~EventLoop() override;
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  /// Runs until stop(). Call once, from the thread that is to be the loop's.
+  void run();
+  /// Runs what is ready, without waiting; for tests and for loops driven from outside. Returns
+  /// whether anything ran.
+  bool poll();
+  /// Once run() has returned: destroys what was posted and scheduled, and what that posts, without
+  /// running it, while what it refers to is still there.
+  void discard_tasks();
+  /// Makes run() return after the current turn. Thread-safe; may be called before run().
+  void stop();
+
+  /// A burst of posts from other threads wakes the loop once.
+  void post(Task task) override;
+  TimerId schedule_at(TimePoint when, Task task) override {
+    return timers_.add(when, std::move(task));
+  }
+  void cancel(TimerId id) override { timers_.remove(id); }
+  [[nodiscard]] const Clock& clock() const override { return clock_; }
+  [[nodiscard]] bool on_loop_thread() const override;
+
+  /// Who is told that a descriptor is ready.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    /// `events` are epoll's (EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR).
+    virtual void on_ready(std::uint32_t events) = 0;
+  };
+  /// Tells `watcher` of each change of `descriptor` to ready (edge-triggered, epoll(7)): it then
+  /// reads or writes until the kernel has no more. Throws std::system_error if the kernel has no
+  /// room for another.
+  void watch(int descriptor, Watcher& watcher);
+  /// Before the descriptor is closed and the watcher destroyed.
+  void unwatch(int descriptor, Watcher& watcher);
+
+ private:
+  bool run_turn(bool may_wait);
+  bool wait_and_dispatch(bool may_wait);
+  int wait(bool may_wait);
+  /// What a task throws costs that task alone.
+  static void run_task(Task& task);
+  void run_timers();
+  bool run_tasks();
+  void add_hook(TurnHook& hook) override { hooks_.add(hook); }
+  void remove_hook(TurnHook& hook) override { hooks_.remove(hook); }
+  [[nodiscard]] bool has_work() const { return !local_.empty() || !hooks_.empty(); }
+  void wake();
+
+  SteadyClock clock_;
+  int epoll_ = -1;
+  int wake_event_ = -1;
+  std::array<epoll_event, 128> events_;
+  std::size_t event_at_ = 0;     // being dispatched
+  std::size_t event_count_ = 0;  // of this turn
+  bool has_pwait2_ = true;
+
+  std::atomic<std::thread::id> thread_;
+  std::atomic<bool> stopped_ = false;
+
+  std::vector<Task> local_;
+  std::vector<Task> running_;
+  TurnHooks hooks_;
+
+  std::mutex remote_mutex_;
+  std::vector<Task> remote_;  // guarded by remote_mutex_
+  std::vector<Task> remote_running_;
+  std::atomic<bool> has_remote_ = false;
+  std::atomic<bool> asleep_ = false;  // a post must wake the loop
+
+  TimerHeap timers_;
+};
+
+/// Event loops, one per thread. The threads start with start() and end with stop() or the
+/// destructor, which join them.
+class LoopPool {
+ public:
+  /// `count` 0 means one loop per core that this process may use.
+  explicit LoopPool(std::size_t count = 0);
+  ~LoopPool();
+  LoopPool(const LoopPool&) = delete;
+  LoopPool& operator=(const LoopPool&) = delete;
+
+  void start();
+  void stop();
+  /// EventLoop::discard_tasks() of all, after stop().
+  void discard_tasks();
+
+  [[nodiscard]] std::size_t size() const { return loops_.size(); }
+  [[nodiscard]] EventLoop& loop(std::size_t index) { return *loops_[index]; }
+  [[nodiscard]] std::vector<EventLoop*> loops() const;
+
+ private:
+  std::vector<std::unique_ptr<EventLoop>> loops_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sluice

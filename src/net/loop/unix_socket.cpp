@@ -1,0 +1,124 @@
+#include "net/loop/unix_socket.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include "core/log.hpp"
+
+namespace sluice {
+namespace {
+
+/// What the kernel makes of it is bounded by net.core.somaxconn.
+constexpr int kUnixBacklog = 4096;
+
+std::unexpected<Error> cannot_listen(const std::string& path, std::string_view why) {
+  return fail(1, "Cannot listen on " + path + ": " + std::string(why));
+}
+
+/// How long others who start at the same time are waited for, which is far more than they need.
+constexpr auto kLockWait = std::chrono::milliseconds(500);
+constexpr auto kLockRetry = std::chrono::milliseconds(10);
+
+/// Keeps others who start on a path of the same folder waiting, so that no two replace each other's
+/// socket. A folder that cannot be read, or that somebody keeps locked, is not locked: anybody who
+/// may read it could keep us from starting.
+Descriptor lock_folder(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  Descriptor folder(
+      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return folder;
+  const auto give_up = std::chrono::steady_clock::now() + kLockWait;
+  while (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 &&
+         (errno == EWOULDBLOCK || errno == EINTR)) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      log_warning("somebody keeps the folder of the socket locked; going on without",
+                  {{"path", std::string_view(path)}});
+      break;
+    }
+    std::this_thread::sleep_for(kLockRetry);
+  }
+  return folder;
+}
+
+Descriptor new_socket() {
+  return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+/// Whether somebody listens at `address`.
+bool is_alive(const sockaddr_un& address) {
+  const Descriptor probe = new_socket();
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+         errno != ECONNREFUSED;
+}
+
+}  // namespace
+
+UnixListener::UnixListener(std::string path, Descriptor socket)
+    : path_(std::move(path)), socket_(std::move(socket)) {
+  struct stat status{};
+  if (::lstat(path_.c_str(), &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
+}
+
+UnixListener::~UnixListener() {
+  struct stat status{};
+  if (!path_.empty() && ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ &&
+      status.st_ino == inode_) {
+    ::unlink(path_.c_str());
+  }
+}
+
+Result<UnixListener> UnixListener::listen(const std::string& path, mode_t mode) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return cannot_listen(
+        path, "a socket's path has 1 to " + std::to_string(sizeof address.sun_path - 1) + " bytes");
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+
+  const Descriptor lock = lock_folder(path);
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0) {
+    if (!S_ISSOCK(status.st_mode)) {
+      return cannot_listen(path, "something that is no socket is there; choose another path");
+    }
+    if (is_alive(address)) {
+      return cannot_listen(path, "another program listens there; stop it or choose another path");
+    }
+    ::unlink(path.c_str());
+  }
+  Descriptor socket = new_socket();
+  // The path takes the socket's mode, less the umask, from the moment it exists; then all of it.
+  if (!socket || ::fchmod(socket.get(), mode) != 0 ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return cannot_listen(path, std::strerror(errno));
+  }
+  UnixListener listener(path, std::move(socket));
+  if (::chmod(path.c_str(), mode) != 0 || ::listen(listener.socket_.get(), kUnixBacklog) != 0) {
+    return cannot_listen(path, std::strerror(errno));
+  }
+  return listener;
+}
+
+Result<uid_t> peer_user(const Descriptor& socket) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return fail(1, std::strerror(errno));
+  }
+  return credentials.uid;
+}
+
+}  // namespace sluice

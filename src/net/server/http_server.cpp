@@ -1,0 +1,153 @@
+#include "net/server/http_server.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+#include "net/connection/connection_server.hpp"
+#include "net/connection/connection_shares.hpp"
+#include "net/connection/socket_connection.hpp"
+#include "net/loop/acceptor.hpp"
+#include "net/server/http_worker.hpp"
+#include "net/server/server_http.hpp"
+
+namespace sluice {
+namespace {
+
+/// Connections beyond the limit that are told so at a time.
+constexpr std::size_t kTurnedAway = 64;
+constexpr std::string_view kTooMany =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    "Content-Length: 60\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
+    "The server has as many connections as it may; try it again.\n";
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(const std::vector<EventLoop*>& loops, const std::vector<HttpHandler*>& handlers,
+       HttpServerOptions server_options)
+      : memory(HttpServerOptions::kMemory), options(server_options), server(*loops.front()) {
+    if (options.memory == nullptr) options.memory = &memory;
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      server.add_worker(std::make_unique<HttpWorker>(*loops[i], loops[i], *handlers[i], options));
+    }
+  }
+
+  /// On the home loop.
+  void accept_from(Descriptor socket, const std::shared_ptr<TlsContext>& tls) {
+    server.accept_from(std::move(socket),
+                       [this, tls](Descriptor accepted, const PeerAddress& peer) {
+                         take(std::move(accepted), peer, tls);
+                       });
+  }
+
+  /// Deals the connection out to the next worker.
+  void take(Descriptor socket, const PeerAddress& peer, const std::shared_ptr<TlsContext>& tls) {
+    const std::size_t before = server.connections();
+    const ConnectionTicket::Count of_client = connections_of(peer);
+    const bool has_share = of_client == nullptr || of_client->open.load() < share();
+    const bool is_served = before < options.max_connections && has_share;
+    if (!is_served) {
+      static LogLimit limit;
+      rejected.fetch_add(1, std::memory_order_relaxed);
+      if (const auto left_out = limit.take()) {
+        log_warning(
+            "a connection is refused: there are as many as there may be",
+            {{"limit", has_share ? "http.max_connections" : "http.max_connections_per_client"},
+             {"peer", peer.to_string()},
+             {"left_out", *left_out}});
+      }
+    }
+    // Too many even to be told so.
+    if (before >= options.max_connections + kTurnedAway) return;
+    if (!has_share && of_client->open.load() >= share() + kTurnedAway) return;
+    auto& worker = static_cast<HttpWorker&>(server.next_worker());
+    ConnectionTicket ticket(of_client != nullptr ? of_client : server.count());
+    auto serve = [this, &worker, is_served, peer, tls, ticket = std::move(ticket),
+                  socket = std::move(socket)]() mutable {
+      worker.note_time();
+      const RefPtr<Connection> connection(new SocketConnection(
+          worker, options.output, std::move(socket), peer, tls.get(), std::move(ticket)));
+      if (is_served) {
+        ServerHttp::begin(*connection, worker);
+      } else {
+        ServerHttp::reject(*connection, worker, kTooMany);
+      }
+    };
+    if (worker.loop.on_loop_thread()) {
+      serve();
+    } else {
+      worker.loop.post(std::move(serve));
+    }
+  }
+
+  [[nodiscard]] std::size_t share() const {
+    return options.max_connections_per_client != 0
+               ? options.max_connections_per_client
+               : std::max<std::size_t>(options.max_connections / 4, 1);
+  }
+  /// How many connections the peer's address has. Null: it has no share.
+  ConnectionTicket::Count connections_of(const PeerAddress& peer) {
+    const bool stands_for_many = options.stands_for_many && options.stands_for_many(peer);
+    if (peer.is_loopback() || stands_for_many) return nullptr;
+    return shares.of(peer, server.connections());
+  }
+
+  MemoryBudget memory;  // unless the options bring one
+  HttpServerOptions options;
+  ConnectionServer server;
+  std::atomic<std::uint64_t> rejected = 0;
+  ConnectionShares shares{server.count()};  // for the home loop
+};
+
+HttpServer::HttpServer(const std::vector<EventLoop*>& loops,
+                       const std::vector<HttpHandler*>& handlers, HttpServerOptions options)
+    : impl_(std::make_unique<Impl>(loops, handlers, options)) {}
+
+HttpServer::~HttpServer() = default;
+
+Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t port,
+                                         std::shared_ptr<TlsContext> tls) {
+  Result<std::vector<Descriptor>> sockets = listen_on(host, port);
+  if (!sockets) return std::unexpected(std::move(sockets.error()));
+  impl_->server.home().post(
+      [impl = impl_.get(), sockets = std::move(*sockets), tls = std::move(tls)]() mutable {
+        for (Descriptor& socket : sockets) impl->accept_from(std::move(socket), tls);
+      });
+  return port;
+}
+
+void HttpServer::shutdown(DrainLimits limits, Executor::Task done) {
+  impl_->server.shutdown(limits, {}, std::move(done));
+}
+
+HttpServerStats HttpServer::stats() const {
+  HttpServerStats stats;
+  for (std::size_t i = 0; i < impl_->server.workers(); ++i) {
+    const ServerCounters& c = impl_->server.worker(i).counters;
+    const auto get = [](const std::atomic<std::uint64_t>& counter) {
+      return counter.load(std::memory_order_relaxed);
+    };
+    stats.connections += get(c.connections);
+    stats.parked += get(c.parked);
+    stats.websockets += get(c.websockets);
+    stats.streaming_replies += get(c.streaming_replies);
+    stats.queued_bytes += get(c.queued_bytes);
+    stats.connections_total += get(c.connections_total);
+    stats.requests_total += get(c.requests_total);
+    stats.bytes_in += get(c.bytes_in);
+    stats.bytes_out += get(c.bytes_out);
+    stats.timeouts += get(c.timeouts);
+    stats.stalled += get(c.stalled);
+    for (std::size_t k = 0; k < std::size(c.responses); ++k) {
+      stats.responses[k] += get(c.responses[k]);
+    }
+  }
+  stats.connections_rejected = impl_->rejected.load(std::memory_order_relaxed);
+  stats.accept_errors = impl_->server.accept_errors();
+  return stats;
+}
+
+}  // namespace sluice

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/memory_budget.hpp"
+#include "net/connection/connection_worker.hpp"
+#include "net/connection/drain_watch.hpp"
+#include "net/connection/output_stage.hpp"
+#include "net/http/http_date.hpp"
+#include "net/http/http_exchange.hpp"
+#include "net/loop/event_loop.hpp"
+#include "net/transport/tls.hpp"
+
+namespace sluice {
+
+struct HttpServerOptions {
+  static constexpr std::size_t kMemory = std::size_t{256} << 20U;
+
+  std::size_t max_header_bytes = 16U << 10U;   // beyond: 431
+  std::size_t max_headers = 100;               // beyond: 431; at most 250
+  std::size_t max_uri = 8U << 10U;             // beyond: 414
+  std::size_t max_body = 4U << 20U;            // also after decompression; beyond: 413
+  std::size_t max_connections = 100'000;       // over all loops; beyond: 503 and close
+  std::size_t max_connections_per_client = 0;  // of one address; beyond: the same; 0: a quarter
+  /// Addresses that stand for many clients, as a proxy's does, and so have no share. Called on the
+  /// first loop. Loopback addresses have none anyway.
+  std::function<bool(const PeerAddress&)> stands_for_many = {};
+  std::size_t gzip_threshold = 4U << 10U;  // smaller replies are not compressed; 0: none is
+  OutputLimits output;                     // of each connection
+  MemoryBudget* memory = nullptr;          // what all buffers draw on; null: one of kMemory bytes
+
+  Duration request_timeout = std::chrono::seconds(30);  // a request's last byte after its first
+  Duration idle_timeout = std::chrono::seconds(75);     // keep-alive without a request
+  /// An event stream without anything to say gets a comment this often, so that whoever stands in
+  /// between keeps it open, and a peer that is gone is noticed; 0: none.
+  Duration event_keep_alive = std::chrono::seconds(15);
+  /// A reply that may become an event stream does so after this long without a byte either way.
+  Duration event_start = std::chrono::seconds(5);
+  Duration ping_interval = std::chrono::seconds(30);  // WebSocket; two unanswered end it; 0: none
+
+  WorkLimits work = {};
+  Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
+  const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
+  HttpDate::TimeOfDay time_of_day = std::chrono::system_clock::now;  // for Date
+};
+
+/// What a server has done and holds. Gauges first, then counters from the start.
+struct HttpServerStats {
+  std::uint64_t connections = 0;
+  std::uint64_t parked = 0;
+  std::uint64_t websockets = 0;
+  std::uint64_t streaming_replies = 0;
+  std::uint64_t queued_bytes = 0;
+
+  std::uint64_t connections_total = 0;
+  std::uint64_t connections_rejected = 0;
+  std::uint64_t accept_errors = 0;
+  std::uint64_t requests_total = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t responses[5] = {};  // by status class, 1xx to 5xx
+  std::uint64_t timeouts = 0;
+  std::uint64_t stalled = 0;  // connections dropped because their peer did not read
+};
+
+/// An HTTP/1.1 server on one or more event loops: one acceptor deals new connections out to the
+/// loops in turn. listen(), stats() and shutdown() are thread-safe. Destroy it after its loops have
+/// stopped.
+class HttpServer {
+ public:
+  /// handlers[i] answers what arrives on loops[i], on its thread. Loops and handlers outlive the
+  /// server.
+  HttpServer(const std::vector<EventLoop*>& loops, const std::vector<HttpHandler*>& handlers,
+             HttpServerOptions options = {});
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Starts to accept on `host` (an IP address or a name) and `port` (0: any free one), with TLS if
+  /// a context is given. Returns the port, or an error that says what is in the way (port busy,
+  /// no such address, no permission).
+  Result<std::uint16_t> listen(const std::string& host, std::uint16_t port,
+                               std::shared_ptr<TlsContext> tls = nullptr);
+
+  /// Stops accepting, closes idle connections, lets replies in flight finish within `limits`, then
+  /// drops what is left. `done` runs on the first loop when no connection is left. Once.
+  void shutdown(DrainLimits limits, Executor::Task done = {});
+
+  [[nodiscard]] HttpServerStats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,646 @@
+#include "net/server/server_http.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/manual_executor.hpp"
+#include "net/connection/memory_connection.hpp"
+#include "net/http/compression.hpp"
+#include "net/http/http_parser.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+/// HTTP without sockets: each request is answered with its path and body, unless the test holds the
+/// exchanges.
+class ServerHttpTest : public ::testing::Test, protected HttpHandler {
+ protected:
+  using Peer = RefPtr<MemoryConnection>;
+
+  void TearDown() override {
+    held.clear();
+    worker.drop_all();
+    executor.run();
+  }
+  Peer connect() {
+    Peer peer(new MemoryConnection(worker, options.output));
+    ServerHttp::begin(*peer, worker);
+    return peer;
+  }
+  void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
+    asked.emplace_back(request.path);
+    judged_as = request.verdict;
+    if (fails) throw std::runtime_error("in a handler");
+    if (holds) {
+      held.push_back(std::move(exchange));
+    } else {
+      exchange->reply(200, "text/plain",
+                      std::string(request.path) + "=" + std::to_string(request.body.size()));
+    }
+  }
+  /// A body that is ready when the test says so.
+  struct Prepared final : PreparedBody {
+    Prepared(std::string body, Executor::Task task)
+        : text_(std::move(body)), ready(std::move(task)) {}
+    [[nodiscard]] bool is_ready() const override { return is_done; }
+    [[nodiscard]] std::string_view text() const override { return text_; }
+    std::string text_;
+    Executor::Task ready;
+    bool is_done = false;
+  };
+  [[nodiscard]] bool prepares_body(const HttpRequest& /*head*/, std::size_t size) const override {
+    return prepares && size > 0;
+  }
+  std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override {
+    return prepares ? std::make_unique<HeadVerdict>(head.path != "/refused") : nullptr;
+  }
+  std::unique_ptr<PreparedBody> prepare(const HttpRequest& head, std::string body,
+                                        Executor::Task ready) override {
+    prepared_with = head.verdict;
+    auto made = std::make_unique<Prepared>(std::move(body), std::move(ready));
+    prepared = made.get();
+    return made;
+  }
+  static std::string get(std::string_view path, std::string_view version = "1.1") {
+    return "GET " + std::string(path) + " HTTP/" + std::string(version) + "\r\nHost: test\r\n\r\n";
+  }
+  static std::string post(std::string_view path, std::string_view body,
+                          std::string_view fields = "") {
+    return "POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  }
+
+  ManualExecutor executor;
+  HttpServerOptions options;
+  HttpWorker worker{executor, nullptr, *this, options};
+  std::vector<std::string> asked;
+  std::vector<HttpExchangePtr> held;
+  bool holds = false;
+  bool fails = false;
+  bool prepares = false;
+  Prepared* prepared = nullptr;  // the last
+  const HeadVerdict* prepared_with = nullptr;
+  const HeadVerdict* judged_as = nullptr;  // the last that was asked
+};
+
+TEST_F(ServerHttpTest, FindsRequestsHoweverTheyAreCut) {
+  const std::string chunked =
+      "POST /c HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n";
+  const std::string all = get("/a") + post("/b", "12345") + chunked + "\r\n" + get("/d");
+  for (std::size_t piece = 1; piece < all.size(); ++piece) {
+    asked.clear();
+    const Peer peer = connect();
+    std::string replies;
+    for (std::size_t at = 0; at < all.size(); at += piece) {
+      peer->write(std::string_view(all).substr(at, piece));
+      executor.run();
+      replies += peer->take();
+    }
+    ASSERT_THAT(asked, ElementsAre("/a", "/b", "/c", "/d")) << piece;
+    for (const char* reply : {"/a=0", "/b=5", "/c=3", "/d=0"}) {
+      ASSERT_THAT(replies, HasSubstr(reply)) << piece;
+    }
+    peer->tear_down();
+  }
+}
+
+TEST_F(ServerHttpTest, APeerMayTakeItsRepliesByteByByte) {
+  const Peer peer = connect();
+  peer->write(get("/a") + get("/b"));
+  executor.run();
+  std::string replies;
+  for (std::string byte = peer->take(1); !byte.empty(); byte = peer->take(1)) {
+    ASSERT_EQ(byte.size(), 1U);
+    replies += byte;
+    executor.run();
+  }
+  EXPECT_THAT(replies, HasSubstr("/a=0"));
+  EXPECT_THAT(replies, EndsWith("/b=0"));
+}
+
+TEST_F(ServerHttpTest, APeerThatSendsNoMoreStillGetsItsSlowAnswer) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/slow"));
+  peer->end();
+  executor.run();
+  // Shows whether it has gone altogether.
+  EXPECT_EQ(peer->take(), "HTTP/1.1 100 Continue\r\n\r\n");
+  executor.run();
+  ASSERT_TRUE(held.at(0)->is_open());
+  held[0]->reply(200, "text/plain", "at last");
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("at last"));
+  executor.run();
+  EXPECT_TRUE(peer->is_over());
+}
+
+TEST_F(ServerHttpTest, APeerThatSendsNoMoreStillGetsItsEvents) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/events"));
+  executor.run();
+  held.at(0)->start(200, "text/event-stream");
+  peer->end();
+  executor.run();
+  EXPECT_THAT(peer->take(), HasSubstr(": keep-alive\n\n"));
+  held[0]->write(std::string_view("data: 1\n\n"));
+  held[0]->finish();
+  executor.run();
+  EXPECT_THAT(peer->take(), AllOf(HasSubstr("data: 1\n\n"), EndsWith("0\r\n\r\n")));
+}
+
+TEST_F(ServerHttpTest, APeerThatHasGoneIsNoticedThoughNothingIsToBeSaid) {
+  holds = true;
+  bool is_lost = false;
+  const Peer peer = connect();
+  peer->write(get("/slow"));
+  held.at(0)->on_close([&] { is_lost = true; });
+  peer->end();
+  executor.run();
+  EXPECT_FALSE(is_lost);
+  peer->vanish();
+  executor.run();
+  EXPECT_TRUE(is_lost);
+  EXPECT_FALSE(held[0]->is_open());
+}
+
+TEST_F(ServerHttpTest, APeerOfHttp10ThatSendsNoMoreHasGone) {
+  // It knows no 100 (Continue), and a proxy that speaks 1.0 ends a request so.
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/slow", "1.0"));
+  peer->end();
+  executor.run();
+  EXPECT_FALSE(held.at(0)->is_open());
+}
+
+TEST_F(ServerHttpTest, ABodyIsPreparedBeforeItsRequestIsHandled) {
+  const std::string body = std::string(100'000, 'x');
+  std::string packed;
+  gzip(body, packed);
+  const std::string chunked =
+      "POST /chunked HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "186a0\r\n" +
+      body + "\r\n0\r\n\r\n";
+  const std::string requests[] = {post("/plain", body),
+                                  post("/packed", packed, "Content-Encoding: gzip\r\n"), chunked};
+  prepares = true;
+  for (const std::string& request : requests) {
+    for (const char* behind : {"", "GET /next HTTP/1.1\r\nHost: test\r\n\r\n"}) {
+      asked.clear();
+      const Peer peer = connect();
+      peer->write(request + behind);
+      executor.run();
+      ASSERT_TRUE(asked.empty());
+      executor.advance(options.request_timeout + 1s);
+      ASSERT_TRUE(peer->is_open()) << "the peer has done its part";
+      prepared->is_done = true;
+      prepared->ready();
+      executor.run();
+      ASSERT_EQ(asked.size(), *behind == '\0' ? 1U : 2U);
+      EXPECT_THAT(peer->take(), HasSubstr(asked[0] + "=100000"));
+      peer->tear_down();
+    }
+  }
+}
+
+TEST_F(ServerHttpTest, APeerMayEndWhileItsBodyIsPrepared) {
+  prepares = true;
+  const Peer ending = connect();
+  ending->write(post("/a", std::string(100, 'x')));
+  ending->end();
+  executor.run();
+  ASSERT_TRUE(ending->is_open());
+  prepared->is_done = true;
+  prepared->ready();
+  executor.run();
+  EXPECT_THAT(ending->take(), EndsWith("/a=100"));
+}
+
+TEST_F(ServerHttpTest, WhatIsPreparedForAPeerThatIsRefusedGoesAtOnce) {
+  struct Noted final : PreparedBody {
+    explicit Noted(int& count) : left(count) { ++left; }
+    ~Noted() override { --left; }
+    [[nodiscard]] bool is_ready() const override { return false; }
+    [[nodiscard]] std::string_view text() const override { return {}; }
+    int& left;
+  };
+  struct Handler final : HttpHandler {
+    void on_request(const HttpRequest& /*request*/, HttpExchangePtr exchange) override {
+      exchange->reply(200, {}, {});
+    }
+    [[nodiscard]] bool prepares_body(const HttpRequest& /*head*/,
+                                     std::size_t /*size*/) const override {
+      return true;
+    }
+    std::unique_ptr<PreparedBody> prepare(const HttpRequest& /*head*/, std::string /*body*/,
+                                          Executor::Task /*ready*/) override {
+      return std::make_unique<Noted>(left);
+    }
+    int left = 0;
+  };
+  Handler handler;
+  MemoryBudget budget(1);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, handler, options);
+  const Peer peer(new MemoryConnection(bounded, options.output));
+  ServerHttp::begin(*peer, bounded);
+  peer->write(post("/a", "12345"));
+  executor.run();
+  EXPECT_EQ(handler.left, 1);
+  // More than is free for all, while the peer takes nothing.
+  peer->write(std::string(100'000, 'x'));
+  executor.run();
+  EXPECT_EQ(handler.left, 0);
+  EXPECT_THAT(peer->take(), StartsWith("HTTP/1.1 503 "));
+}
+
+TEST_F(ServerHttpTest, ABodyIsPreparedForWhoeverItsHeadSays) {
+  prepares = true;
+  for (const bool is_cut : {false, true}) {
+    const Peer peer = connect();
+    const std::string request = post("/a", "12345");
+    if (is_cut) {
+      peer->write(request.substr(0, request.size() - 1));
+      executor.run();
+    }
+    peer->write(is_cut ? "5" : request);
+    executor.run();
+    ASSERT_NE(prepared, nullptr);
+    EXPECT_NE(prepared_with, nullptr);
+    prepared->is_done = true;
+    prepared->ready();
+    executor.run();
+    EXPECT_THAT(peer->take(), EndsWith("/a=5"));
+    EXPECT_EQ(judged_as, prepared_with);
+    prepared = nullptr;
+    peer->write(post("/refused", "12345"));
+    executor.run();
+    EXPECT_EQ(prepared, nullptr);
+    EXPECT_THAT(peer->take(), EndsWith("/refused=0"));
+  }
+}
+
+TEST_F(ServerHttpTest, ALongBodyTakesAboutAsMuchMemoryAsItIsLong) {
+  const std::string body(std::size_t{1} << 20U, 'b');
+  const std::string all = post("/long", body) + get("/next");
+  MemoryBudget budget(body.size() + 4 * CoarseHold::kStep);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, *this, options);
+  for (const bool is_prepared : {false, true}) {
+    prepares = is_prepared;
+    const Peer peer(new MemoryConnection(bounded, options.output));
+    ServerHttp::begin(*peer, bounded);
+    for (std::size_t at = 0; at < all.size(); at += 7777) {
+      peer->write(std::string_view(all).substr(at, 7777));
+      executor.run();
+    }
+    if (is_prepared) {
+      ASSERT_NE(prepared, nullptr);
+      EXPECT_TRUE(prepared->text() == body);
+      prepared->is_done = true;
+      prepared->ready();
+      executor.run();
+    }
+    const std::string replies = peer->take();
+    EXPECT_THAT(replies, HasSubstr("/long=" + std::to_string(body.size())));
+    EXPECT_THAT(replies, EndsWith("/next=0"));
+    peer->tear_down();
+    EXPECT_EQ(budget.used(), 0U);
+  }
+}
+
+TEST_F(ServerHttpTest, ABodyThatIsCutOffEndsTheConnection) {
+  const Peer peer = connect();
+  peer->write(post("/a", "12345").substr(0, 50));
+  peer->end();
+  executor.run();
+  EXPECT_TRUE(peer->is_over());
+  EXPECT_TRUE(asked.empty());
+}
+
+/// More than any string can hold: to append it fails as without memory.
+const std::string_view kTooMuch("x", std::string::npos / 2);
+
+TEST_F(ServerHttpTest, NothingLeavesOfWhatCannotBeWrittenWhole) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/a"));
+  executor.run();
+  held.at(0)->start(200, "text/plain");
+  held[0]->write(std::string_view("a"));
+  EXPECT_THROW(held[0]->write(kTooMuch), std::exception);
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("\r\n\r\n1\r\na\r\n"));
+  EXPECT_THROW(held[0]->write(kTooMuch), std::exception);
+  held[0]->write(std::string_view("b"));
+  EXPECT_THROW(held[0]->write(kTooMuch), std::exception);
+  held[0]->finish();
+  EXPECT_EQ(peer->take(), "1\r\nb\r\n0\r\n\r\n");
+}
+
+TEST_F(ServerHttpTest, AReplyThatCannotBeWrittenLeavesRoomForAnother) {
+  holds = true;
+  for (const bool is_stream : {false, true}) {
+    const Peer peer = connect();
+    peer->write(get("/a"));
+    executor.run();
+    if (is_stream) {
+      const HeaderField field{"X-Long", kTooMuch};
+      EXPECT_THROW(held.at(0)->start(200, "text/plain", std::span(&field, 1)), std::exception);
+    } else {
+      EXPECT_THROW(held.at(0)->reply(200, "text/plain", kTooMuch), std::exception);
+    }
+    held[0]->reply(500, "text/plain", "no memory");
+    held.clear();
+    EXPECT_THAT(peer->take(), AllOf(StartsWith("HTTP/1.1 500"), EndsWith("\r\n\r\nno memory")));
+    peer->tear_down();
+  }
+}
+
+TEST_F(ServerHttpTest, TellsHeadsAndExpectationsApart) {
+  const Peer peer = connect();
+  const std::string request = post("/a", "body", "Expect: 100-continue\r\n");
+  peer->write(request.substr(0, request.size() - 4));
+  executor.run();
+  EXPECT_EQ(peer->take(), "HTTP/1.1 100 Continue\r\n\r\n");
+  peer->write("body");
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("/a=4"));
+  peer->write("HEAD /b HTTP/1.1\r\nHost: test\r\n\r\n");
+  executor.run();
+  EXPECT_THAT(peer->take(), AllOf(HasSubstr("Content-Length: 4"), EndsWith("\r\n\r\n")));
+}
+
+TEST_F(ServerHttpTest, EachResponseSaysWhenItIsSent) {
+  std::chrono::system_clock::time_point time(784111777s);
+  options.time_of_day = [&time] { return time; };
+  HttpWorker timed(executor, nullptr, *this, options);
+  const auto answer = [&](std::string_view request) {
+    const Peer peer(new MemoryConnection(timed, options.output));
+    ServerHttp::begin(*peer, timed);
+    peer->write(request);
+    executor.run();
+    return peer->take();
+  };
+  for (const std::string& request :
+       {get("/"), get("/", "1.0"), std::string("no request\r\n\r\n")}) {
+    EXPECT_THAT(answer(request), HasSubstr("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+  }
+  time += 3s;
+  EXPECT_THAT(answer(get("/")), HasSubstr(" 08:49:37 GMT\r\n"));
+  executor.advance(3s);
+  EXPECT_THAT(answer(get("/")), HasSubstr(" 08:49:40 GMT\r\n"));
+  timed.drop_all();
+  executor.run();
+}
+
+TEST_F(ServerHttpTest, WhatAHandlerThrowsCostsItsRequest) {
+  fails = true;
+  const Peer peer = connect();
+  peer->write(get("/a") + get("/b"));
+  executor.run();
+  EXPECT_THAT(peer->take(), StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(asked, ElementsAre("/a", "/b"));
+  fails = false;
+  peer->write(get("/c"));
+  executor.run();
+  EXPECT_THAT(peer->take(), EndsWith("/c=0"));
+}
+
+TEST_F(ServerHttpTest, WhatACallbackThrowsCostsItsConnection) {
+  holds = true;
+  const Peer peer = connect();
+  const Peer other = connect();
+  peer->write(get("/a"));
+  other->write(get("/b"));
+  held.at(0)->on_close([] { throw std::runtime_error("in a callback"); });
+  peer->vanish();
+  executor.run();
+  EXPECT_TRUE(peer->is_over());
+  held.at(1)->reply(200, "text/plain", "fine");
+  EXPECT_THAT(other->take(), EndsWith("fine"));
+}
+
+/// Replies that are compressed in parts.
+class LongReplyTest : public ServerHttpTest {
+ protected:
+  /// Counts the turns of the loop.
+  struct Turns final : Executor::TurnHook {
+    explicit Turns(Executor& counted) : loop(&counted) { loop->at_turn_end(*this); }
+    ~Turns() override { loop->forget(*this); }
+    void on_turn_end() override {
+      ++count;
+      if (!done()) loop->at_turn_end(*this);
+    }
+    Executor* loop;
+    int count = 0;
+    std::function<bool()> done;
+  };
+  static std::string get_packed(std::string_view path) {
+    return "GET " + std::string(path) + " HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\n\r\n";
+  }
+  /// The body of the reply at the front of `replies`, which it takes away.
+  static std::string take_body(std::string& replies) {
+    EXPECT_THAT(replies, HasSubstr("Content-Encoding: gzip\r\n"));
+    EXPECT_THAT(replies, HasSubstr("Transfer-Encoding: chunked\r\n"));
+    replies.erase(0, replies.find("\r\n\r\n") + 4);
+    BodyReader reader(std::size_t{64} << 20U);
+    const Result<std::size_t> used = reader.feed(replies);
+    EXPECT_TRUE(used && reader.done());
+    replies.erase(0, used.value_or(0));
+    return decode_content("gzip", reader.body(), std::size_t{64} << 20U).value_or("broken");
+  }
+  std::string take_all(MemoryConnection& peer) {
+    std::string all;
+    std::size_t before = 0;
+    do {
+      before = all.size();
+      executor.run();
+      all += peer.take();
+    } while (all.size() > before);
+    return all;
+  }
+  static std::string numbers(std::size_t size) {
+    std::string text;
+    for (std::uint64_t i = 0; text.size() < size; ++i) text += std::to_string(i * 7919) + ",";
+    return text;
+  }
+};
+
+TEST_F(LongReplyTest, GivesWayToOthersAfterEachPart) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get_packed("/long") + get("/next"));
+  const std::string body = numbers(std::size_t{4} << 20U);
+  std::string replies;
+  Turns turns(executor);
+  turns.done = [&] {
+    replies += peer->take();
+    return asked.size() == 2;
+  };
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  EXPECT_LT(peer->queued_bytes(), 1000U) << "only the head";
+  executor.run();
+  EXPECT_GE(turns.count, static_cast<int>(body.size() / kCompressedAtOnce));
+  ASSERT_EQ(asked.size(), 2U);
+  held.at(0)->reply(200, "text/plain", "short");
+  replies += peer->take();
+  EXPECT_TRUE(take_body(replies) == body);
+  EXPECT_THAT(replies, AllOf(StartsWith("HTTP/1.1 200"), EndsWith("short")));
+}
+
+TEST_F(LongReplyTest, WaitsForAPeerThatDoesNotRead) {
+  options.output.high_water = 1000;
+  options.output.low_water = 100;
+  MemoryBudget budget(std::size_t{16} << 20U);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, *this, options);
+  holds = true;
+  const Peer peer(new MemoryConnection(bounded, options.output));
+  ServerHttp::begin(*peer, bounded);
+  peer->write(get_packed("/long"));
+  const std::string body = numbers(std::size_t{4} << 20U);
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  executor.run();
+  EXPECT_LT(peer->queued_bytes(), kCompressedAtOnce);
+  EXPECT_GT(budget.used(), body.size());
+  std::string replies = take_all(*peer);
+  EXPECT_TRUE(take_body(replies) == body);
+  EXPECT_EQ(budget.used(), 0U);
+
+  peer->write(get_packed("/long"));
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  peer->vanish();
+  executor.run();
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST_F(LongReplyTest, IsSentAsItIsWhereCompressingFindsNoMemory) {
+  MemoryBudget budget(std::size_t{300} << 10U);
+  options.memory = &budget;
+  HttpWorker bounded(executor, nullptr, *this, options);
+  holds = true;
+  const Peer peer(new MemoryConnection(bounded, options.output));
+  ServerHttp::begin(*peer, bounded);
+  peer->write(get_packed("/long"));
+  const std::string body = numbers(kCompressedAtOnce + 1);
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  executor.run();
+  const std::string reply = peer->take();
+  EXPECT_THAT(reply, Not(HasSubstr("Content-Encoding")));
+  EXPECT_TRUE(reply.ends_with(body));
+}
+
+TEST_F(LongReplyTest, ReachesAPeerThatSendsNoMore) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get_packed("/long"));
+  const std::string body = numbers(1'000'000);
+  held.at(0)->reply(200, "text/plain", body);
+  held.clear();
+  peer->end();
+  std::string replies = take_all(*peer);
+  EXPECT_TRUE(take_body(replies) == body);
+  EXPECT_TRUE(peer->is_over());
+}
+
+/// A turn of the loop has room for a few requests only.
+class BusyServerHttpTest : public ServerHttpTest {
+ protected:
+  BusyServerHttpTest() {
+    options.work = {.turn = 8 * kMessageCost, .connection = 4 * kMessageCost};
+  }
+  std::size_t place_of(std::string_view path) const {
+    return static_cast<std::size_t>(std::ranges::find(asked, path) - asked.begin());
+  }
+};
+
+TEST_F(BusyServerHttpTest, ManyRequestsOfOnePeerDoNotKeepAnother) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  const auto join = [&] {
+    Peer peer(new MemoryConnection(busy, options.output));
+    ServerHttp::begin(*peer, busy);
+    return peer;
+  };
+  const Peer loud = join();
+  const Peer quiet = join();
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += get("/loud");
+  loud->write(many);
+  EXPECT_LE(asked.size(), 4U);
+  quiet->write(get("/quiet"));
+  executor.run();
+  EXPECT_EQ(asked.size(), 1001U);
+  EXPECT_LT(place_of("/quiet"), 10U);
+  EXPECT_THAT(quiet->take(), EndsWith("/quiet=0"));
+}
+
+TEST_F(BusyServerHttpTest, EachHasItsTurnWhenThereAreMoreThanOneTurnHasRoomFor) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  std::vector<Peer> peers;
+  for (int i = 0; i < 20; ++i) {
+    peers.emplace_back(new MemoryConnection(busy, options.output));
+    ServerHttp::begin(*peers.back(), busy);
+    std::string many;
+    for (int k = 0; k < 50; ++k) many += get("/" + std::to_string(i));
+    peers.back()->write(many);
+  }
+  executor.run();
+  ASSERT_EQ(asked.size(), 1000U);
+  // All have been served for the first time before any is for the third time.
+  for (int i = 0; i < 20; ++i) EXPECT_LT(place_of("/" + std::to_string(i)), 160U) << i;
+}
+
+TEST_F(BusyServerHttpTest, ABodyCountsAsItComes) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  const Peer heavy(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*heavy, busy);
+  heavy->write(post("/heavy", std::string(1'000'000, 'x')));
+  EXPECT_LE(busy.counters.bytes_in, options.work.turn + BufferPool::kScratchSize);
+  const Peer light(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*light, busy);
+  light->write(get("/light"));
+  executor.run();
+  EXPECT_THAT(asked, ElementsAre("/light", "/heavy"));
+  EXPECT_THAT(heavy->take(), EndsWith("/heavy=1000000"));
+}
+
+TEST_F(BusyServerHttpTest, ABodyThatExpandsGivesWayMeanwhile) {
+  HttpWorker busy(executor, nullptr, *this, options);
+  const Peer heavy(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*heavy, busy);
+  const Peer light(new MemoryConnection(busy, options.output));
+  ServerHttp::begin(*light, busy);
+  std::string bomb;
+  gzip(std::string(4'000'000, ' '), bomb);
+  heavy->write(post("/heavy", bomb, "Content-Encoding: gzip\r\n"));
+  light->write(get("/light"));
+  executor.run();
+  EXPECT_THAT(asked, ElementsAre("/light", "/heavy"));
+  EXPECT_THAT(heavy->take(), EndsWith("/heavy=4000000"));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#include "server/api/server_state.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace sluice::detail {
+
+Result<std::unique_ptr<ServerHost>> ServerState::start(ServerHostOptions options) {
+  const std::lock_guard lock(mutex_);
+  Result<std::unique_ptr<ServerHost>> host = ServerHost::start(definition_, std::move(options));
+  if (host) hosts_.push_back(host->get());
+  return host;
+}
+
+void ServerState::forget(ServerHost& host) {
+  const std::lock_guard lock(mutex_);
+  std::erase(hosts_, &host);
+}
+
+ServerDefinition ServerState::definition() const {
+  const std::lock_guard lock(mutex_);
+  return definition_;
+}
+
+bool ServerState::change(std::optional<Change::Kind> kind,
+                         const std::function<bool(ServerDefinition& definition)>& change) {
+  const std::lock_guard lock(mutex_);
+  if (hosts_.empty()) return change(definition_);
+  ServerDefinition next = definition_;
+  if (!change(next)) return false;
+  for (ServerHost* const host : hosts_) {
+    if (Result<void> replaced = host->replace(next, kind); !replaced) {
+      throw std::invalid_argument(replaced.error().message);
+    }
+  }
+  definition_ = std::move(next);
+  return true;
+}
+
+void ServerState::publish(const Change& change) {
+  const std::lock_guard lock(mutex_);
+  for (ServerHost* const host : hosts_) host->publish(change);
+}
+
+}  // namespace sluice::detail

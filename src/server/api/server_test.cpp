@@ -1,0 +1,801 @@
+// sluice/server.hpp, as a program uses it.
+
+#include "sluice/server.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <thread>
+#include <tuple>
+
+#include "core/text/utf8.hpp"
+#include "json/json.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/api/server_state.hpp"
+#include "server/dispatch/server_test_support.hpp"
+#include "sluice/concurrency.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+struct Add {
+  int a;
+  int b;
+};
+struct Total {
+  int sum = 0;
+};
+struct Name {
+  std::string name;
+};
+enum class Color { red, green };
+struct Form {
+  const std::string name;
+  std::optional<int> age;
+  double size = 1;
+  bool sure = false;
+  Color color = Color::red;
+  std::vector<Color> others;
+};
+struct Nested {
+  Name name;
+};
+struct ManyNames {
+  std::vector<std::string> names;
+};
+static_assert(detail::is_form<Form>());
+static_assert(!detail::is_form<Nested>() && !detail::is_form<ManyNames>());
+static_assert(!detail::is_form<std::string>());
+
+struct Topic {
+  std::string topic;
+  std::optional<std::string> style;
+};
+
+/// A server whose definition a bench serves.
+class PublicServerTest : public testing::Test {
+ protected:
+  void serve() {
+    const ServerDefinition made = server.state()->definition();
+    bench.definition.tools = made.tools;
+    bench.definition.resources = made.resources;
+    bench.definition.resource_templates = made.resource_templates;
+    bench.definition.prompts = made.prompts;
+    bench.definition.middleware = made.middleware;
+    bench.definition.workers = made.workers;
+    bench.definition.logs = true;
+    bench.definition.list_caching = made.list_caching;
+    bench.serve();
+  }
+  static std::string modern(std::string_view capabilities, std::string_view more = {}) {
+    std::string out =
+        R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":7,)"
+        R"("io.modelcontextprotocol/clientCapabilities":)";
+    out.append(capabilities).append("}");
+    if (!more.empty()) out.append(",").append(more);
+    return out;
+  }
+  /// The answer to a call of 2026-07-28 that is answered at once, or what its channel got.
+  json::value call(std::string_view tool, std::string_view arguments,
+                   std::string_view capabilities = "{}", std::string_view more = {}) {
+    std::string members =
+        R"("name":")" + std::string(tool) + R"(","arguments":)" + std::string(arguments);
+    if (!more.empty()) members.append(",").append(more);
+    return answer_of(bench.request("tools/call", modern(capabilities, members), caller));
+  }
+  json::value answer_of(const std::string& now) {
+    bench.run_all();
+    if (!now.empty()) return parse_json(now).value();
+    const RecordingChannel& channel = caller.channel();
+    if (!channel.replies.empty()) return parse_json(channel.replies.back()).value();
+    // The last event is the answer.
+    const std::size_t data = channel.written.rfind("data: ");
+    if (data == std::string::npos) return nullptr;
+    return parse_json(channel.written.substr(data + 6)).value();
+  }
+  static std::string text_of(const json::value& answer) {
+    return std::string(answer.at_pointer("/result/content/0/text").as_string());
+  }
+  std::size_t events() {
+    std::size_t count = 0;
+    const std::string& written = caller.channel().written;
+    for (std::size_t at = 0; (at = written.find("data: ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+
+  Server server{"test", "1"};
+  ServerBench bench;
+  RecordingCaller caller;
+};
+
+TEST_F(PublicServerTest, ATaskDoesNotWaitForTheRoomOfTheCallThatItWas) {
+  bool finished = false;
+  server.tool("first", "",
+              [&](Call& call) -> Task<Total> {
+                while (call.text(std::string(1000, 'x'))) {
+                }
+                call.begin_task();
+                co_await call.room();
+                EXPECT_TRUE(call.text("not sent"));
+                finished = true;
+                co_return Total{};
+              },
+              {.tasks = TaskSupport::required, .asks_first = true});
+  serve();
+  const json::value created =
+      call("first", "{}", R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})");
+  EXPECT_EQ(created.at_pointer("/result/resultType"), "task");
+  EXPECT_TRUE(finished);
+}
+
+TEST_F(PublicServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
+  server.tool("add", "Adds", [](Add in) { return Total{in.a + in.b}; }, {.title = "Sum"});
+  serve();
+  const Tool& tool = *bench.definition.find_tool("add");
+  EXPECT_EQ(parse_json(tool.input_schema).value(), schema_of<Add>());
+  EXPECT_EQ(parse_json(tool.output_schema).value(), schema_of<Total>());
+  EXPECT_EQ(tool.metadata.title, "Sum");
+  const json::value answer = call("add", R"({"a":2,"b":3})");
+  EXPECT_EQ(answer.at_pointer("/result/structuredContent/sum").as_int64(), 5);
+  EXPECT_EQ(text_of(answer), R"({"sum":5})");
+  EXPECT_TRUE(caller.channels.empty()) << "answered at once";
+}
+
+TEST_F(PublicServerTest, HandlersReturnTextContentResultsAndNothing) {
+  server.tool("text", "", [] { return "hello"; });
+  server.tool("number", "", [] { return 7; });
+  server.tool("content", "", [] { return Content::image("x", "image/png"); });
+  server.tool("result", "", [] { return ToolResult{.text = "bad", .is_error = true}; });
+  server.tool("nothing", "", [] {});
+  server.tool("raw", "", [](json::object in) { return json::value(std::move(in)); });
+  serve();
+  EXPECT_EQ(text_of(call("text", "{}")), "hello");
+  EXPECT_EQ(text_of(call("number", "{}")), "7");
+  EXPECT_EQ(call("content", "{}").at_pointer("/result/content/0/mimeType").as_string(),
+            "image/png");
+  EXPECT_TRUE(call("result", "{}").at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(call("nothing", "{}")), "");
+  EXPECT_EQ(call("raw", R"({"x":[1]})").at_pointer("/result/structuredContent/x/0").as_int64(), 1);
+}
+
+TEST_F(PublicServerTest, ArraysAndScalarsAreStructuredWhereTheRevisionHasThem) {
+  server.tool("number", "", [] { return 7; });
+  server.tool("sums", "", [] { return std::vector<Total>{{1}, {2}}; });
+  server.tool("raw", "", [] { return json::value(json::array{"a"}); },
+              {.output_schema = {{"type", "array"}}});
+  serve();
+  EXPECT_EQ(bench.definition.find_tool("number")->output_schema, R"({"type":"integer"})");
+  EXPECT_EQ(parse_json(bench.definition.find_tool("sums")->output_schema).value(),
+            schema_of<std::vector<Total>>());
+  EXPECT_EQ(call("number", "{}").at_pointer("/result/structuredContent").as_int64(), 7);
+  const json::value sums = call("sums", "{}");
+  EXPECT_EQ(sums.at_pointer("/result/structuredContent/1/sum").as_int64(), 2);
+  EXPECT_EQ(text_of(sums), R"([{"sum":1},{"sum":2}])");
+  EXPECT_EQ(call("raw", "{}").at_pointer("/result/structuredContent/0").as_string(), "a");
+  const json::value old =
+      answer_of(bench.request("tools/call", R"("name":"raw","arguments":{})", caller));
+  EXPECT_EQ(text_of(old), R"(["a"])");
+  EXPECT_FALSE(old.at("result").as_object().contains("structuredContent"));
+}
+
+TEST_F(PublicServerTest, AToolWithoutParametersTakesNone) {
+  server.tool("bare", "", [] { return "x"; });
+  server.tool("raw", "", [](const json::object&) { return "x"; });
+  serve();
+  EXPECT_EQ(parse_json(bench.definition.find_tool("bare")->input_schema)
+                .value()
+                .at("additionalProperties"),
+            false);
+  EXPECT_TRUE(call("bare", R"({"a":1})").at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(call("bare", "{}")), "x");
+  EXPECT_EQ(text_of(call("raw", R"({"a":1})")), "x");
+}
+
+TEST_F(PublicServerTest, ResultsAreTheirCallersAndStaleUnlessTheServerSaysMore) {
+  server = Server("test", "1", {.list_caching = {.fresh_for = 2s, .shared = true}});
+  server.resource("test://mine", "mine", [] { return "x"; });
+  server.resource("test://all", "all", [] { return "x"; },
+                  {.caching = {.fresh_for = 5min, .shared = true}});
+  server.resource_template("test://{day}", "days", [](const Variables&) { return "x"; },
+                           {.caching = {.fresh_for = -1s}});
+  serve();
+  const auto caching = [&](std::string_view method, const std::string& params) {
+    const json::value answer = answer_of(bench.request(method, modern("{}", params), caller));
+    const json::object& result = answer.at("result").as_object();
+    return to_json(json::array{result.at("ttlMs"), result.at("cacheScope")});
+  };
+  EXPECT_EQ(caching("resources/list", ""), R"([2000,"public"])");
+  EXPECT_EQ(caching("server/discover", ""), R"([2000,"public"])");
+  EXPECT_EQ(caching("resources/read", R"("uri":"test://mine")"), R"([0,"private"])");
+  EXPECT_EQ(caching("resources/read", R"("uri":"test://all")"), R"([300000,"public"])");
+  EXPECT_EQ(caching("resources/read", R"("uri":"test://monday")"), R"([0,"private"])");
+}
+
+TEST_F(PublicServerTest, ThreeKindsOfFailureAreToldApart) {
+  server.tool("failure", "", []() -> std::string { throw ToolError("no such city"); });
+  server.tool("error", "", []() -> std::string { throw Error{-32050, "try later"}; });
+  server.tool("surprise", "", []() -> std::string { throw std::runtime_error("secret"); });
+  server.tool("late", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(1s);
+    throw std::runtime_error("secret");
+  });
+  serve();
+  const json::value failure = call("failure", "{}");
+  EXPECT_TRUE(failure.at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(failure), "no such city");
+  EXPECT_EQ(call("error", "{}").at_pointer("/error/code").as_int64(), -32050);
+  EXPECT_EQ(call("surprise", "{}").at_pointer("/error/message").as_string(), "Internal error");
+  EXPECT_TRUE(call("late", "{}").is_null());
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(answer_of("").at_pointer("/error/message").as_string(), "Internal error");
+}
+
+TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
+  constexpr const char* kBytes = "caf\xE9 \xFF";
+  constexpr const char* kReadable = "caf\uFFFD \uFFFD";
+  server.tool("text", "\xFF", [=] { return kBytes; });
+  server.tool("value", "", [=] { return json::value{{kBytes, kBytes}}; });
+  server.tool("failure", "", [=]() -> std::string { throw ToolError(kBytes); });
+  server.tool("error", "", [=]() -> std::string {
+    throw Error{.code = 1, .message = kBytes, .data = "not\njson"};
+  });
+  server.tool("lines", "", [] { return ToolResult{.structured = "{\n\"a\":\r\n1}"}; });
+  server.tool("broken", "", [] { return ToolResult{.structured = "{} {}"}; });
+  server.tool("said", "", [=](Call& call) -> Task<std::string> {
+    call.text(kBytes);
+    call.progress(2, 3, kBytes);
+    call.log(LoggingLevel::error, json::value{kBytes}, kBytes);
+    co_await call.sleep(1s);
+    co_return kBytes;
+  });
+  server.resource("note://a", "a",
+                  [] { return ResourceContents{.uri = "note://a", .data = "\xFF", .meta = "1}"}; });
+  serve();
+  EXPECT_EQ(text_of(call("text", "{}")), kReadable);
+  EXPECT_EQ(call("value", "{}").at_pointer("/result/structuredContent").as_object().begin()->key(),
+            kReadable);
+  EXPECT_EQ(text_of(call("failure", "{}")), kReadable);
+  EXPECT_EQ(call("error", "{}").at("error"),
+            (json::value{{"code", 1}, {"message", kReadable}, {"data", "not\njson"}}));
+  EXPECT_EQ(bench.request("tools/call", modern("{}", R"("name":"lines","arguments":{})"), caller)
+                .find_first_of("\r\n"),
+            std::string::npos);
+  EXPECT_EQ(call("broken", "{}").at_pointer("/error/message").as_string(), "Internal error");
+  const json::value read =
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://a")"), caller));
+  EXPECT_EQ(read.at_pointer("/result/contents/0"),
+            (json::value{{"uri", "note://a"}, {"text", "\uFFFD"}}));
+  call("said", "{}", R"({},"io.modelcontextprotocol/logLevel":"debug")");
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(text_of(answer_of("")), kReadable);
+  EXPECT_EQ(events(), 4U);
+  EXPECT_TRUE(is_valid_utf8(caller.channel().written));
+}
+
+TEST_F(PublicServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {
+  server.tool("broken", "", []() -> std::string { throw std::runtime_error("of no use"); });
+  server.tool("late", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(0s);
+    throw std::runtime_error("of no use");
+  });
+  serve();
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 100; ++i) call("broken", "{}");
+  call("late", "{}");
+  bench.executors[0].advance(1s);
+  const std::string logged = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(logged, '\n'), 2) << logged;
+  EXPECT_NE(logged.find("a handler failed tool=broken what=\"of no use\""), std::string::npos);
+  EXPECT_NE(logged.find("a handler failed tool=late what=\"of no use\""), std::string::npos);
+}
+
+TEST_F(PublicServerTest, AStreamShowsWhatItYieldsBeforeItsResult) {
+  server.tool("count", "", [](Add in) -> Stream<Total> {
+    Total total;
+    for (int i = in.a; i <= in.b; ++i) {
+      total.sum += i;
+      co_yield text(std::to_string(i));
+    }
+    co_return total;
+  });
+  serve();
+  const json::value answer = call("count", R"({"a":1,"b":3})");
+  EXPECT_EQ(answer.at_pointer("/result/structuredContent/sum").as_int64(), 6);
+  EXPECT_EQ(events(), 4U);
+  EXPECT_NE(caller.channel().written.find(R"("message":"3")"), std::string::npos);
+}
+
+TEST_F(PublicServerTest, AStreamWaitsForASlowPeerAndGoesOnWhenItReads) {
+  int made = 0;
+  server.tool("many", "", [&made]() -> Stream<Total> {
+    for (; made < 100'000; ++made) co_yield text("a line of some length to fill the buffer");
+    co_return Total{made};
+  });
+  serve();
+  EXPECT_TRUE(bench.request("tools/call", modern("{}", R"("name":"many")"), caller).empty());
+  caller.channel().writable = false;
+  bench.run_all();
+  const int before = made;
+  EXPECT_LT(before, 100'000);
+  for (int i = 0; i < 100'000 && made < 100'000; ++i) {
+    caller.channel().written.clear();
+    caller.channel().drain();
+    bench.run_all();
+  }
+  EXPECT_EQ(answer_of("").at_pointer("/result/structuredContent/sum").as_int64(), 100'000);
+}
+
+TEST_F(PublicServerTest, CancellationDestroysTheCoroutineWhereItWaits) {
+  struct Guard {
+    bool* gone;
+    ~Guard() { *gone = true; }
+  };
+  bool gone = false;
+  std::stop_token token;
+  server.tool("wait", "", [&](Call& call) -> Task<std::string> {
+    const Guard guard{&gone};
+    token = call.stop_token();
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  EXPECT_FALSE(gone);
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(gone);
+  EXPECT_TRUE(token.stop_requested());
+  EXPECT_EQ(bench.executors[0].timers(), 0U);
+}
+
+/// Uses everything of its call when it is destroyed.
+struct LastWords {
+  explicit LastWords(Call& of) : call(&of) {}
+  LastWords(const LastWords&) = delete;
+  LastWords& operator=(const LastWords&) = delete;
+  ~LastWords() {
+    said = true;
+    heard = call->log(LoggingLevel::info, "bye") || call->progress(1) || call->text("bye");
+    call->disconnect(1ms);
+    key = call->idempotency_key();
+    call->begin_task();
+    std::ignore = call->ask({{.method = "roots/list", .key = "a"}});
+    std::ignore = call->sleep(1h);
+    std::ignore = call->room();
+  }
+  Call* call;
+  static inline bool said;
+  static inline bool heard;
+  static inline std::string key;
+};
+
+TEST_F(PublicServerTest, DestructorsOfACoroutineThatIsGivenUpMayUseTheCall) {
+  server = Server("test", "1", {.call_timeout = 5s});
+  std::promise<void> running;
+  std::promise<void> go_on;
+  server.tool("wait", "", [](Call& call) -> Task<std::string> {
+    const LastWords words(call);
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  server.tool("work", "", [&](Call& call) -> Task<std::string> {
+    const LastWords words(call);
+    co_await call.in_background([&] {
+      running.set_value();
+      go_on.get_future().wait();
+    });
+    co_return "never";
+  });
+  const auto is_said = [] { return std::exchange(LastWords::said, false); };
+  serve();
+
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(is_said());
+  EXPECT_FALSE(LastWords::heard);
+  EXPECT_NE(std::exchange(LastWords::key, ""), "");
+
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  bench.executors[0].advance(5s);
+  EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
+  EXPECT_TRUE(is_said());
+
+  call("work", "{}");
+  running.get_future().wait();
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_FALSE(is_said());
+  LastWords::key.clear();
+  go_on.set_value();
+  while (!LastWords::said) bench.run_all();
+  EXPECT_FALSE(LastWords::heard);
+  EXPECT_NE(LastWords::key, "");
+}
+
+TEST_F(PublicServerTest, ADestructorMayEndTheCallThatGoesOnWithoutIt) {
+  // The client is asked by the result, which ends the call while with_timeout() gives its part up.
+  struct Asks {
+    Call* call;
+    ~Asks() { std::ignore = call->ask({{.method = "roots/list", .key = "a"}}); }
+  };
+  server.tool("ask", "", [](Call& call) -> Task<std::string> {
+    co_await with_timeout(1s, [](Call& in) -> Task<> {
+      const Asks asks{&in};
+      co_await in.sleep(1h);
+    }(call));
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("ask", "{}", R"({"roots":{}})").is_null());
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(answer_of("").at_pointer("/result/resultType"), "input_required");
+}
+
+TEST_F(PublicServerTest, ACallThatTakesTooLongFails) {
+  server = Server("test", "1", {.call_timeout = 5s});
+  server.tool("wait", "", [](Call& call) -> Task<std::string> {
+    EXPECT_TRUE(call.deadline().has_value());
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  bench.executors[0].advance(5s);
+  EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
+}
+
+TEST_F(PublicServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
+  int runs = 0;
+  server.tool("greet", "", [&runs](Call& call) -> Task<std::string> {
+    ++runs;
+    const auto answer = co_await call.elicit<Name>("Your name?", "who");
+    co_return answer ? "Hello, " + answer.content->name : "Hello";
+  });
+  serve();
+  constexpr std::string_view kCan = R"({"elicitation":{}})";
+  const json::value asked = call("greet", "{}", kCan);
+  EXPECT_EQ(asked.at_pointer("/result/resultType").as_string(), "input_required");
+  const json::value& question = asked.at_pointer("/result/inputRequests/who");
+  EXPECT_EQ(question.at_pointer("/params/message").as_string(), "Your name?");
+  EXPECT_FALSE(
+      question.at_pointer("/params/requestedSchema").as_object().contains("additionalProperties"));
+  const std::string state =
+      R"("requestState":)" + to_json(asked.at_pointer("/result/requestState"));
+  const json::value told = call(
+      "greet", "{}", kCan,
+      R"("inputResponses":{"who":{"action":"accept","content":{"name":"Ada","age":9}}},)" + state);
+  EXPECT_EQ(text_of(told), "Hello, Ada") << "what was not asked for does no harm";
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(text_of(call("greet", "{}", kCan,
+                         R"("inputResponses":{"who":{"action":"decline"}},)" + state)),
+            "Hello");
+  EXPECT_EQ(call("greet", "{}").at_pointer("/error/code").as_int64(), -32021);
+}
+
+TEST_F(PublicServerTest, ACompletionIsNotAnsweredWithAQuestion) {
+  server.prompt("greet", "", [](const Name& in) { return in.name; });
+  server.completion(PromptRef{"greet"}, "name",
+                    [](const std::string&, Call& call) -> Task<std::vector<std::string>> {
+                      const auto answer = co_await call.elicit<Name>("Your name?");
+                      co_return std::vector{answer.content->name};
+                    });
+  serve();
+  const json::value answer = answer_of(
+      bench.request("completion/complete",
+                    modern(R"({"elicitation":{}})", R"("ref":{"type":"ref/prompt","name":"greet"},)"
+                                                    R"("argument":{"name":"name","value":""})"),
+                    caller));
+  EXPECT_EQ(answer.at_pointer("/error/code").as_int64(), -32600);
+}
+
+TEST_F(PublicServerTest, AllRunsOfOneRequestHaveOneKey) {
+  std::vector<std::string> keys;
+  server.tool("pay", "", [&keys](Call& call) -> Task<std::string> {
+    const std::string& key = call.idempotency_key();
+    keys.push_back(key);
+    const auto answer = co_await call.elicit<Name>("Your name?", "who");
+    co_return answer ? answer.content->name : "nobody";
+  });
+  serve();
+  constexpr std::string_view kCan = R"({"elicitation":{}})";
+  const json::value asked = call("pay", "{}", kCan);
+  const std::string retry = R"("inputResponses":{"who":{"action":"decline"}},"requestState":)" +
+                            to_json(asked.at_pointer("/result/requestState"));
+  call("pay", "{}", kCan, retry);
+  call("pay", "{}", kCan, retry);  // replayed
+  call("pay", "{}", kCan);
+  call("pay", "{}");
+  ASSERT_EQ(keys.size(), 5U);
+  EXPECT_FALSE(keys[0].empty());
+  EXPECT_EQ(keys[1], keys[0]);
+  EXPECT_EQ(keys[2], keys[0]);
+  EXPECT_NE(keys[3], keys[0]);
+  EXPECT_NE(keys[4], keys[3]);
+}
+
+TEST_F(PublicServerTest, ABlockingHandlerRunsOnAThreadOfItsOwn) {
+  std::thread::id worker;
+  server.tool("slow", "", blocking([&worker](Add in, Call& call) {
+                worker = std::this_thread::get_id();
+                for (int i = 0; i < 100; ++i) call.text("working");
+                return Total{in.a * in.b};
+              }));
+  serve();
+  bench.request("tools/call", modern("{}", R"("name":"slow","arguments":{"a":6,"b":7})"), caller);
+  json::value answer;
+  while (caller.channel().finishes == 0 && caller.channel().replies.empty()) bench.run_all();
+  answer = answer_of("");
+  EXPECT_EQ(answer.at_pointer("/result/structuredContent/sum").as_int64(), 42);
+  EXPECT_EQ(events(), 101U);
+  EXPECT_NE(worker, std::this_thread::get_id());
+}
+
+TEST_F(PublicServerTest, ABlockingHandlerWhoseCallIsCancelledIsLetGo) {
+  std::promise<void> begun;
+  std::promise<void> ended;
+  server.tool("slow", "", blocking([&](Call& call) {
+                begun.set_value();
+                while (call.text("working")) {
+                }
+                ended.set_value();
+                return "never";
+              }));
+  serve();
+  bench.request("tools/call", modern("{}", R"("name":"slow")"), caller);
+  begun.get_future().wait();
+  caller.channel().close();
+  const std::future<void> end = ended.get_future();
+  while (end.wait_for(0s) != std::future_status::ready) bench.run_all();
+}
+
+TEST_F(PublicServerTest, ABlockingHandlerWhoseClientDoesNotReadKeepsNoThreadFromOthers) {
+  Server narrow("test", "1", {.workers = 1});
+  std::promise<void> stopped;
+  bool endless = false;
+  narrow.tool("talk", "", blocking([&](Call& call) {
+                const std::string text(10'000, 'x');
+                for (int i = 0; endless || i < 200; ++i) {
+                  if (call.text(text)) continue;
+                  stopped.set_value();
+                  break;
+                }
+                return "said";
+              }));
+  narrow.tool("work", "", [](Call& call) -> Task<std::string> {
+    co_await call.in_background([] {});
+    co_return "done";
+  });
+  server = narrow;
+  serve();
+  for (const bool for_ever : {false, true}) {
+    endless = for_ever;
+    RecordingCaller unread;
+    bench.request("tools/call", modern("{}", R"("name":"talk")"), unread);
+    unread.channel().writable = false;
+    RecordingCaller other("bob");
+    bench.request("tools/call", modern("{}", R"("name":"work")"), other);
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (other.channel().replies.empty() && std::chrono::steady_clock::now() < until) {
+      bench.run_all();
+    }
+    ASSERT_EQ(other.channel().replies.size(), 1U);
+    EXPECT_THAT(other.channel().replies[0], HasSubstr("done"));
+    if (for_ever) {
+      stopped.get_future().wait();
+      bench.run_all();
+    }
+    EXPECT_LT(unread.channel().written.size(), 1'000'000U);
+    unread.channel().drain();
+    bench.run_all();
+    EXPECT_THAT(unread.channel().written,
+                HasSubstr(for_ever ? "Your streams hold as much memory as they may" : "said"));
+    EXPECT_GT(unread.channel().written.size(), 2'000'000U);
+  }
+}
+
+TEST_F(PublicServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
+  std::optional<Resolver<int>> resolver;
+  server.tool("wait", "", [&resolver](Call& call) -> Task<Total> {
+    co_return Total{co_await call.callback<int>([&resolver](Resolver<int> it) { resolver = it; })};
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  std::thread([&resolver] { resolver->succeed(9); }).join();
+  EXPECT_EQ(answer_of("").at_pointer("/result/structuredContent/sum").as_int64(), 9);
+  // Nobody waits any more.
+  resolver->succeed(10);
+  bench.run_all();
+}
+
+TEST_F(PublicServerTest, ACoroutineIsThereAsLongAsAWorkerUsesIt) {
+  struct Told {
+    explicit Told(std::atomic<bool>& flag) : gone(&flag) {}
+    ~Told() { *gone = true; }
+    Told(const Told&) = delete;
+    Told& operator=(const Told&) = delete;
+    std::atomic<bool>* gone;
+    int value = 7;
+  };
+  std::atomic<bool> gone = false;
+  std::promise<void> running;
+  std::promise<void> go_on;
+  std::promise<int> seen;
+  server.tool("work", "", [&](Call& call) -> Task<std::string> {
+    Told local(gone);
+    co_await call.in_background([&] {
+      running.set_value();
+      go_on.get_future().wait();
+      seen.set_value(local.value);
+    });
+    co_return "done";
+  });
+  serve();
+  call("work", "{}");
+  running.get_future().wait();
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_FALSE(gone);
+  go_on.set_value();
+  EXPECT_EQ(seen.get_future().get(), 7);
+  while (!gone) bench.run_all();
+}
+
+TEST_F(PublicServerTest, AJobThatHasNotBegunIsDroppedWithItsCall) {
+  Server narrow("test", "1", {.workers = 1, .max_background_jobs = 1});
+  std::promise<void> running;
+  std::promise<void> go_on;
+  int ran = 0;
+  narrow.tool("hold", "", [&](Call& call) -> Task<std::string> {
+    co_await call.in_background([&] {
+      running.set_value();
+      go_on.get_future().wait();
+    });
+    co_return "held";
+  });
+  narrow.tool("work", "", [&](Call& call) -> Task<std::string> {
+    co_await call.in_background([&] { ++ran; });
+    co_return "done";
+  });
+  server = narrow;
+  serve();
+  call("hold", "{}");
+  running.get_future().wait();
+  RecordingCaller leaving;
+  bench.request("tools/call", modern("{}", R"("name":"work")"), leaving);
+  leaving.channel().close();
+  bench.run_all();
+  // It has given its place back, the only one there is.
+  RecordingCaller next;
+  bench.request("tools/call", modern("{}", R"("name":"work")"), next);
+  bench.run_all();
+  go_on.set_value();
+  while (next.channel().replies.empty()) bench.run_all();
+  EXPECT_THAT(next.channel().replies.back(), HasSubstr("done"));
+  EXPECT_EQ(ran, 1);
+}
+
+TEST_F(PublicServerTest, WhatNobodyWillHandOverFailsItsWaiter) {
+  server.tool("void", "", [](Call& call) -> Task<std::string> {
+    co_await call.callback<void>([](Resolver<void> it) { it.succeed(); });
+    co_return "done";
+  });
+  server.tool("dropped", "", [](Call& call) -> Task<std::string> {
+    co_await call.callback<void>([](const Resolver<void>&) {});
+    co_return "never";
+  });
+  server.tool("twice", "", [](Call& call) -> Task<std::string> {
+    co_return std::to_string(co_await call.callback<int>([](Resolver<int> it) {
+      const Resolver<int> copy = it;
+      it.succeed(1);
+      it.succeed(2);
+    }));
+  });
+  serve();
+  EXPECT_EQ(text_of(call("void", "{}")), "done");
+  EXPECT_EQ(text_of(call("twice", "{}")), "1");
+  const json::value answer = call("dropped", "{}");
+  EXPECT_EQ(answer.at_pointer("/error/code").as_int64(), kInternalError) << to_json(answer);
+}
+
+TEST_F(PublicServerTest, ResourcesTemplatesAndPromptsMayTakeTheirTime) {
+  server.resource("note://a", "a",
+                  [](Call& call) -> Task<std::string> {
+                    co_await call.sleep(1s);
+                    co_return "text";
+                  },
+                  {.mime_type = "text/plain"});
+  server.resource_template("note://{name}/x", "x", [](Name in) { return "of " + in.name; });
+  server.prompt("write", "Writes",
+                [](Topic in) { return "Write about " + in.topic + in.style.value_or(""); });
+  server.completion(PromptRef{"write"}, "topic",
+                    [](const std::string& typed) { return std::vector<std::string>{typed + "!"}; });
+  serve();
+  EXPECT_TRUE(
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://a")"), caller))
+          .is_null());
+  bench.executors[0].advance(1s);
+  const json::value read = answer_of("");
+  EXPECT_EQ(read.at_pointer("/result/contents/0/text").as_string(), "text");
+  EXPECT_EQ(read.at_pointer("/result/contents/0/mimeType").as_string(), "text/plain");
+  EXPECT_TRUE(read.at_pointer("/result").as_object().contains("ttlMs"));
+  EXPECT_EQ(
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://b/x")"), caller))
+          .at_pointer("/result/contents/0/text")
+          .as_string(),
+      "of b");
+  const std::vector<PromptArgument>& arguments = bench.definition.prompts.front().arguments;
+  ASSERT_EQ(arguments.size(), 2U);
+  EXPECT_TRUE(arguments[0].required);
+  EXPECT_FALSE(arguments[1].required);
+  EXPECT_EQ(
+      answer_of(bench.request("prompts/get",
+                              modern("{}", R"("name":"write","arguments":{"topic":"C"})"), caller))
+          .at_pointer("/result/messages/0/content/text")
+          .as_string(),
+      "Write about C");
+  EXPECT_EQ(answer_of(bench.request("completion/complete",
+                                    modern("{}", R"("ref":{"type":"ref/prompt","name":"write"},)"
+                                                 R"("argument":{"name":"topic","value":"C"})"),
+                                    caller))
+                .at_pointer("/result/completion/values/0")
+                .as_string(),
+            "C!");
+}
+
+TEST_F(PublicServerTest, MiddlewareStandsAroundHandlers) {
+  std::vector<std::string> heard;
+  server.tool("add", "", [](Add in) { return Total{in.a + in.b}; });
+  server.tool("late", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(2s);
+    co_return "done";
+  });
+  server
+      .use([&heard](Request& request) -> Task<> {
+        const RequestEnd end = co_await request.next();
+        heard.push_back(request.name() + (end.error ? " " + std::to_string(*end.error) : "") +
+                        (end.cancelled ? " cancelled" : ""));
+      })
+      .use([](Request& request) -> Task<> {
+        const int answer = co_await request.callback<int>([](Resolver<int> resolver) {
+          std::thread([resolver]() mutable { resolver.succeed(42); }).join();
+        });
+        if (answer != 42 || request.principal() == "mallory") throw Error{403, "Not for you"};
+        co_await request.next();
+      });
+  serve();
+  EXPECT_EQ(call("add", R"({"a":1,"b":1})").at_pointer("/result/structuredContent/sum").as_int64(),
+            2);
+  call("none", "{}");
+  call("late", "{}");
+  bench.executors[0].advance(2s);
+  EXPECT_EQ(text_of(answer_of({})), "done");
+  call("late", "{}");
+  caller.channel().close();
+  bench.run_all();
+  RecordingCaller mallory("mallory");
+  bench.request("tools/list", modern("{}"), mallory);
+  bench.run_all();
+  EXPECT_EQ(error_code(mallory.channel().replies.back()), 403);
+  EXPECT_EQ(heard,
+            (std::vector<std::string>{"add", "none -32602", "late", "late cancelled", " 403"}));
+}
+
+TEST_F(PublicServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
+  EXPECT_THROW(server.completion(PromptRef{"none"}, "x",
+                                 [](const std::string&) { return std::vector<std::string>(); }),
+               std::invalid_argument);
+  EXPECT_THROW(server.resource_template("note://{", "x", [] { return std::string(); }),
+               std::invalid_argument);
+  EXPECT_THROW(server.prompt("add", "", [](Add) { return std::string(); }), std::invalid_argument);
+  EXPECT_THROW(Server("test", "1", {.state_keys = {"short"}}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sluice

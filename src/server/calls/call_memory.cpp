@@ -1,0 +1,19 @@
+#include "server/calls/call_memory.hpp"
+
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+
+Result<MemoryHold> hold_for_call(const StreamManager& streams, const std::string& principal,
+                                 std::size_t bytes, std::string_view what) {
+  MemoryHold hold;
+  if (bytes <= CoarseHold::kFree) return hold;
+  hold = MemoryHold(streams.memory_of(principal));
+  if (hold.add(bytes)) return hold;
+  return fail(kLimitReached,
+              "Your streams, calls and subscriptions hold as much memory as they may, and there is "
+              "none for " +
+                  std::string(what) + "; wait for some, or raise streams.max_total_bytes");
+}
+
+}  // namespace sluice

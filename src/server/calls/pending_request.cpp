@@ -1,0 +1,376 @@
+#include "server/calls/pending_request.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/crypto/random.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+#include "json/json.hpp"
+#include "protocol/error_codes.hpp"
+#include "protocol/input_answers.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/calls/call_memory.hpp"
+#include "server/calls/calls.hpp"
+#include "server/calls/followed_stream.hpp"
+#include "server/calls/session_questions.hpp"
+#include "server/catalog/tool_schemas.hpp"
+
+namespace sluice {
+namespace {
+
+/// `params`, the JSON text of an object, with `member` in its `_meta`.
+std::string with_meta(std::string_view params, std::string_view member) {
+  if (params.find(R"("_meta")") == std::string_view::npos) {
+    std::string out = R"({"_meta":{)" + std::string(member) + "}";
+    if (params.size() > 2) out.push_back(',');
+    return out.append(params.substr(1));
+  }
+  json::value value = parse_json(params).value();
+  json::value& meta = value.get_object()["_meta"];
+  if (!meta.is_object()) meta = json::object();
+  for (const auto& [key, own] : parse_json("{" + std::string(member) + "}").value().get_object()) {
+    meta.get_object().insert_or_assign(key, own);
+  }
+  return to_json(value);
+}
+
+}  // namespace
+
+PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopCatalog> catalog)
+    : request_(
+          std::make_shared<const CallRequest>(std::move(details.id), std::move(details.context))),
+      permit_(std::move(details.permit)),
+      calls_(&calls),
+      executor_(&calls.streams().executor()),
+      catalog_(std::move(catalog)),
+      session_(std::move(details.session)) {
+  if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
+  if (details.tool != nullptr && details.tool->output) rare().tool = details.tool;
+  if (details.task != nullptr) rare().task = std::move(details.task);
+  if (details.memory.bytes() > 0) rare().memory = std::move(details.memory);
+}
+
+std::shared_ptr<ChunkStream> PendingRequest::begin_stream(std::string finder) {
+  if (calls_ == nullptr) return nullptr;
+  StreamManager& streams = calls_->streams().streams();
+  return streams.start_private(std::move(finder), "tools/call", principal().id);
+}
+
+PendingRequest::~PendingRequest() {
+  try {
+    fail({kInternalError, "The handler has ended without an answer", {}});
+  } catch (...) {
+    static LogLimit limit;
+    log_exception(limit, "A call could not be answered");
+  }
+}
+
+const ClientCapabilities& PendingRequest::client() const {
+  return session_ != nullptr ? session_->capabilities() : context().capabilities;
+}
+
+std::shared_ptr<MemoryShare> PendingRequest::memory() const {
+  return calls_ == nullptr ? nullptr : calls_->streams().streams().memory_of(principal().id);
+}
+
+MemoryHold PendingRequest::take_memory() {
+  return rare_ == nullptr ? MemoryHold() : std::move(rare_->memory);
+}
+
+std::string_view PendingRequest::task_meta() const {
+  return task() == nullptr ? std::string_view() : task()->meta();
+}
+
+bool PendingRequest::send(std::string_view message) {
+  if (!carries()) return true;
+  // A stream that finds no memory ends the call within.
+  const std::shared_ptr<CallOutlet> outlet = outlet_;
+  return outlet->send(message);
+}
+
+bool PendingRequest::emit(std::string_view text) {
+  if (context().progress_token.empty() || !carries()) return true;
+  // Beside what the handler reports, a text moves it on by as little as can be.
+  const bool reports = rare_ != nullptr && rare_->reports;
+  if (!reports) {
+    // It may end the call, and this with it.
+    if (const std::optional<bool> writable = outlet_->text(text)) return *writable;
+  }
+  const double last = std::max(rare().progress, 0.0);
+  return send_progress(reports ? last : last + 1, {}, text);
+}
+
+bool PendingRequest::progress(double progress, std::optional<double> total,
+                              std::string_view message) {
+  if (context().progress_token.empty() || !carries()) return true;
+  rare().reports = true;
+  return send_progress(progress, total, message);
+}
+
+/// `wanted`, or the least above what was sent last.
+double PendingRequest::next_progress(double wanted) const {
+  double last = rare_->progress;
+  if (const std::uint64_t texts = outlet_->counted(); texts > 0) {
+    last = std::max(last, static_cast<double>(texts));
+  }
+  if (std::isfinite(wanted) && wanted > last) return wanted;
+  return std::isfinite(last) ? std::nextafter(last, std::numeric_limits<double>::max()) : 0;
+}
+
+bool PendingRequest::send_progress(double progress, std::optional<double> total,
+                                   std::string_view message) {
+  progress = next_progress(progress);
+  rare().progress = progress;
+  std::string params = R"({"progressToken":)" + context().progress_token;
+  params.append(R"(,"progress":)").append(to_json(json::value(progress)));
+  if (total) params.append(R"(,"total":)").append(to_json(json::value(*total)));
+  if (!message.empty() && context().revision->progress_message) {
+    params.append(R"(,"message":)");
+    append_json_string(params, message);
+  }
+  params.push_back('}');
+  return notify("notifications/progress", params);
+}
+
+bool PendingRequest::log(LoggingLevel level, std::string_view logger, std::string_view data) {
+  std::optional<LoggingLevel> least = context().logging_level;
+  if (session_ != nullptr) least = session_->logging_level();
+  if (task() != nullptr) least = task()->logging_level();
+  if (!least || level < *least) return true;
+  std::string params = R"({"level":")" + std::string(to_string(level)) + "\"";
+  if (!logger.empty()) {
+    params.append(R"(,"logger":)");
+    append_json_string(params, logger);
+  }
+  params.append(R"(,"data":)").append(data).append("}");
+  return notify("notifications/message", params);
+}
+
+bool PendingRequest::notify(std::string_view method, std::string_view params) {
+  if (!carries()) return true;
+  std::string message = R"({"jsonrpc":"2.0","method":)";
+  append_json_string(message, method);
+  message.append(R"(,"params":)");
+  if (task_meta().empty()) {
+    message.append(params);
+  } else {
+    message.append(with_meta(params, task_meta()));
+  }
+  message.push_back('}');
+  return send(message);
+}
+
+void PendingRequest::flush() {
+  if (outlet_ != nullptr) outlet_->flush();
+}
+
+void PendingRequest::disconnect(std::chrono::milliseconds retry) {
+  if (const std::shared_ptr<CallOutlet> outlet = outlet_) outlet->disconnect(retry);
+}
+
+std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>& requests) const {
+  const ClientCapabilities& declared = client();
+  for (const InputRequest& request : requests) {
+    const std::string missing = missing_capabilities(declared, request.method, request.params);
+    if (missing.empty()) continue;
+    const bool modern = context().revision->era == Era::modern;
+    return Error{modern ? kMissingClientCapability : kInvalidRequest,
+                 "This needs a client that declares the capability " + missing,
+                 R"({"requiredCapabilities":)" + missing + "}"};
+  }
+  if (task() != nullptr || rounds() != nullptr || (session_ != nullptr && carries())) return {};
+  return Error{
+      kInvalidRequest,
+      "The client cannot be asked here: the request has no session, its reply carries no events, "
+      "or its method may not ask",
+      {}};
+}
+
+PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
+  if (over_) return {};
+  if (std::optional<Error> why = cannot_ask(requests)) {
+    answer(std::unexpected(std::move(*why)));
+    return {};
+  }
+  if (task() == nullptr && rounds() != nullptr) {
+    ask_in_rounds(std::move(requests), std::move(answer));
+    return {};
+  }
+  std::size_t bytes = 0;
+  for (const InputRequest& request : requests) bytes += to_json(request.params).size();
+  Result<MemoryHold> memory = hold_for_call(calls_->streams().streams(), principal().id, bytes,
+                                            "what this call asks its client");
+  if (!memory) {
+    answer(std::unexpected(std::move(memory.error())));
+    return {};
+  }
+  if (memory->bytes() > 0) {
+    // The answer lives as long as the questions.
+    answer = [hold = std::move(*memory), then = std::move(answer)](
+                 Result<std::vector<json::value>> given) mutable { then(std::move(given)); };
+  }
+  if (task() != nullptr) return task()->ask(std::move(requests), std::move(answer));
+  return ask_in_session(std::move(requests), std::move(answer));
+}
+
+Result<std::shared_ptr<PendingRequest>> PendingRequest::begin_task() {
+  if (over_ || rare_ == nullptr || !rare_->begin_task) return shared_from_this();
+  return std::exchange(rare_->begin_task, {})(this);
+}
+
+void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer answer) {
+  AskedInputs asked(std::move(requests));
+  for (std::size_t i = 0; i < asked.requests().size(); ++i) {
+    const json::value* const given = rounds()->find(asked.requests()[i]);
+    if (given == nullptr) continue;
+    if (Result<void> fits = asked.take(i, *given); !fits) {
+      answer(std::unexpected(std::move(fits.error())));
+      return;
+    }
+  }
+  if (asked.complete()) {
+    answer(asked.release());
+    return;
+  }
+  std::string message;
+  catalog_->results().append_input_required(message, id(), *context().revision, *rounds(),
+                                            asked.missing());
+  StreamProducer* const producer = std::exchange(producer_, nullptr);
+  const std::shared_ptr<PendingRequest> keep = shared_from_this();
+  conclude({.response = std::move(message)});
+  if (producer != nullptr) producer->on_cancel();
+}
+
+PendingRequest::Withdraw PendingRequest::ask_in_session(std::vector<InputRequest> requests,
+                                                        Answer answer) {
+  const auto asked =
+      std::make_shared<SessionQuestions>(*this, session_, std::move(requests), std::move(answer));
+  rare().questions.push_back(asked);
+  if (Result<void> sent = asked->send(); !sent) {
+    forget(*asked);
+    fail(sent.error());
+    return {};
+  }
+  return [weak = std::weak_ptr(asked)] {
+    if (const auto questions = weak.lock()) questions->withdraw();
+  };
+}
+
+void PendingRequest::forget(const SessionQuestions& questions) {
+  std::erase_if(rare().questions, [&](const auto& each) { return each.get() == &questions; });
+}
+
+void PendingRequest::complete(const ToolResult& result) {
+  if (over_) return;
+  if (tool() != nullptr) {
+    if (const Result<void> fits = tool()->check(result); !fits) return fail(fits.error());
+  }
+  CallAnswer answer;
+  if (result.is_error) answer.ending = TaskRecord::Ending::error_result;
+  if (task() != nullptr) answer.why = result.text;
+  catalog_->results().append_tool_result(answer.response, id(), *context().revision, result,
+                                         task_meta());
+  conclude(std::move(answer));
+}
+
+void PendingRequest::complete(std::string_view members, std::string_view meta) {
+  if (over_) return;
+  CallAnswer answer;
+  std::string both(meta);
+  if (!both.empty() && !task_meta().empty()) both.push_back(',');
+  both.append(task_meta());
+  catalog_->results().append(answer.response, id(), *context().revision, members, both);
+  conclude(std::move(answer));
+}
+
+void PendingRequest::answer_with(std::string response) {
+  const std::optional<int> error = error_code_of(response, id());
+  conclude({.response = std::move(response)}, error);
+}
+
+void PendingRequest::fail(const Error& failure) {
+  if (over_) return;
+  const Error error = spoken(failure, *context().revision);
+  if (session_ != nullptr) remember_pages(*session_, error);
+  CallAnswer answer{.response = {},
+                    .http_status = http_status_of(error, context().revision, true),
+                    .ending = TaskRecord::Ending::error,
+                    .why = error.message};
+  append_error(answer.response, id(), error);
+  conclude(std::move(answer), error.code);
+}
+
+const std::string& PendingRequest::idempotency_key() {
+  if (rounds() != nullptr) return rounds()->key();
+  std::string& key = rare().key;
+  if (key.empty()) key = random_id(InputRounds::kKeyLength);
+  return key;
+}
+
+void PendingRequest::follow(const std::string& stream_id) {
+  if (!over_) follow_stream(calls_->streams(), stream_id, shared_from_this());
+}
+
+std::shared_ptr<CallOutlet> PendingRequest::end() {
+  if (over_) return nullptr;
+  // Nobody waits for what the client is asked, nor becomes a task.
+  std::vector<std::shared_ptr<SessionQuestions>> questions;
+  if (rare_ != nullptr) questions.swap(rare_->questions);
+  for (const auto& each : questions) each->take_back();
+  if (std::exchange(over_, true)) return nullptr;
+  std::exchange(calls_, nullptr)->forget(*this);
+  producer_ = nullptr;
+  permit_.leave();
+  take_memory();
+  if (rare_ != nullptr) const BeginTask begin = std::exchange(rare_->begin_task, {});
+  return std::exchange(outlet_, nullptr);
+}
+
+/// `error`: the code of the error that answers it; none: a result.
+void PendingRequest::conclude(CallAnswer answer, std::optional<int> error) {
+  // What is told of the end may let go of the call.
+  const std::shared_ptr<PendingRequest> keep = weak_from_this().lock();
+  const std::shared_ptr<CallOutlet> outlet = end();
+  if (outlet == nullptr) return;
+  if (rare_ != nullptr) {
+    if (const auto watch = std::move(rare_->watch)) watch->end(error);
+  }
+  outlet->answer(std::move(answer));
+}
+
+void PendingRequest::stop(bool leaves_outlet) {
+  const std::shared_ptr<PendingRequest> keep = shared_from_this();
+  StreamProducer* const producer = std::exchange(producer_, nullptr);
+  const std::shared_ptr<CallOutlet> outlet = end();
+  if (outlet == nullptr) return;
+  if (rare_ != nullptr) rare_->watch = nullptr;
+  if (leaves_outlet) outlet->leave();
+  if (producer != nullptr) producer->on_cancel();
+}
+
+void PendingRequest::cancel() {
+  stop(true);
+}
+
+void PendingRequest::abandon(const Error& error) {
+  const std::shared_ptr<PendingRequest> keep = shared_from_this();
+  StreamProducer* const producer = std::exchange(producer_, nullptr);
+  fail(error);
+  if (producer != nullptr) producer->on_cancel();
+}
+
+void PendingRequest::on_outlet_writable() {
+  if (producer_ != nullptr) producer_->on_writable();
+}
+
+void PendingRequest::on_outlet_closed(DisconnectReason reason) {
+  // Nobody is left to take questions back from.
+  if (reason == DisconnectReason::gone && rare_ != nullptr) {
+    const auto questions = std::exchange(rare_->questions, {});
+  }
+  stop(false);
+}
+
+}  // namespace sluice

@@ -1,0 +1,187 @@
+#include "server/calls/resumable_outlet.hpp"
+
+#include "server/notifications/message_events.hpp"
+
+namespace sluice {
+
+/// The channel as the cursor sees it.
+class ResumableOutlet::Sink final : public BlockSink {
+ public:
+  explicit Sink(ResumableOutlet& outlet) : outlet_(&outlet) {}
+  bool write(std::string_view block) override {
+    return outlet_->channel_ == nullptr || outlet_->channel_->write(block);
+  }
+  bool write(const Bytes& block) override { return write(block.view()); }
+  void finish() override {
+    if (const std::shared_ptr<ReplyChannel> channel = outlet_->channel_) channel->finish();
+  }
+  void drop(const Error& error) override {
+    const std::shared_ptr<ResumableOutlet> keep = outlet_->shared_from_this();
+    if (const std::shared_ptr<ReplyChannel> channel = keep->channel_) channel->drop(error);
+    keep->detach();
+  }
+
+ private:
+  ResumableOutlet* outlet_;
+};
+
+void ResumableOutlet::open() {
+  channel_->on_close([weak = weak_from_this()](DisconnectReason reason) {
+    if (const auto self = weak.lock()) self->on_disconnect(reason);
+  });
+  // Before anything else there is something to resume from.
+  if (channel_ == nullptr) return;
+  channel_->may_take_long();
+  if (!request_->context.revision->priming_event) return;
+  start_stream();
+  if (stream_ != nullptr) channel_->write(priming_event(stream_->id()));
+}
+
+void ResumableOutlet::start_stream() {
+  if (stream_ != nullptr) return;
+  if (const auto call = call_.lock()) stream_ = call->begin_stream(session_->stream_principal());
+  if (stream_ == nullptr) return;
+  stream_->set_producer(this);
+  if (channel_ == nullptr) return;
+  PushCursor::Options options;
+  options.shareable = false;
+  cursor_ = std::make_unique<PushCursor>(stream_, message_events(), std::make_unique<Sink>(*this),
+                                         options);
+  reader_ = Session::take_over(session_, stream_->id(), *executor_, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->disconnect({});
+  });
+  channel_->on_drain([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self != nullptr && self->cursor_ != nullptr) self->cursor_->resume();
+  });
+  cursor_->resume();
+}
+
+bool ResumableOutlet::send(std::string_view message) {
+  start_stream();
+  // It may end the call, and this with it.
+  return stream_ == nullptr || stream_->append(ChunkKind::message, message);
+}
+
+void ResumableOutlet::flush() {
+  if (stream_ != nullptr) stream_->flush();
+}
+
+void ResumableOutlet::disconnect(std::chrono::milliseconds retry) {
+  if (channel_ == nullptr || stream_ == nullptr) return;
+  const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
+  stream_->flush();
+  if (channel_ == nullptr) return;  // what was flushed has ended it
+  const std::shared_ptr<ReplyChannel> channel = channel_;
+  channel->on_close({});
+  if (retry.count() > 0) channel->write(retry_event(retry));
+  cursor_ = nullptr;
+  channel->finish();
+  detach();
+}
+
+void ResumableOutlet::on_writable() {
+  if (const auto call = call_.lock()) call->on_outlet_writable();
+}
+
+/// The stream has failed; whoever reads it is told so.
+void ResumableOutlet::on_cancel() {
+  const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
+  const auto call = call_.lock();
+  call_.reset();
+  leave_session();
+  if (channel_ != nullptr) {
+    channel_->on_close([keep](DisconnectReason) { keep->detach(); });
+  }
+  if (call != nullptr) call->on_outlet_closed(DisconnectReason::gone);
+}
+
+void ResumableOutlet::answer(CallAnswer answer) {
+  const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
+  call_.reset();
+  leave_session();
+  if (stream_ == nullptr) {
+    if (const auto channel = std::exchange(channel_, nullptr)) {
+      channel->on_close({});
+      channel->reply(answer.http_status, answer.response);
+    }
+    return;
+  }
+  stream_->set_producer(nullptr);
+  stream_->append(ChunkKind::message, answer.response);
+  stream_->finish();
+  // The channel keeps this until the response is out.
+  if (channel_ != nullptr) channel_->on_close([keep](DisconnectReason) { keep->detach(); });
+}
+
+void ResumableOutlet::leave() {
+  call_.reset();
+  close();
+}
+
+void ResumableOutlet::on_disconnect(DisconnectReason reason) {
+  if (reason == DisconnectReason::gone) {
+    detach();
+  } else {
+    close_outlet(reason);
+  }
+}
+
+void ResumableOutlet::detach() {
+  channel_ = nullptr;
+  cursor_ = nullptr;
+  reader_ = nullptr;
+  if (call_.expired() || entry_ != nullptr) return;
+  Result<std::unique_ptr<Session::Call>> entry =
+      Session::add_call(session_, request_->id, *executor_, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->close_outlet(DisconnectReason::cancelled);
+      });
+  if (!entry) {
+    close_outlet(DisconnectReason::gone);
+    return;
+  }
+  entry_ = std::move(*entry);
+  await_reader();
+}
+
+void ResumableOutlet::await_reader() {
+  reader_timer_ = executor_->schedule_at(
+      executor_->clock().now() + session_->resume_window(), [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (self == nullptr) return;
+        if (self->stream_ != nullptr && self->stream_->has_readers()) {
+          self->await_reader();
+        } else {
+          self->close_outlet(DisconnectReason::gone);
+        }
+      });
+}
+
+void ResumableOutlet::close_outlet(DisconnectReason reason) {
+  const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
+  if (const auto call = call_.lock()) call->on_outlet_closed(reason);
+  leave();
+}
+
+void ResumableOutlet::leave_session() {
+  entry_ = nullptr;
+  executor_->cancel(std::exchange(reader_timer_, 0));
+}
+
+void ResumableOutlet::close() {
+  leave_session();
+  channel_ = nullptr;
+  cursor_ = nullptr;
+  reader_ = nullptr;
+  const std::shared_ptr<ChunkStream> stream = std::exchange(stream_, nullptr);
+  if (stream == nullptr) return;
+  stream->set_producer(nullptr);
+  if (stream->ended()) {
+    // A response that nobody has read yet waits for its reader to come back.
+    session_->keep(stream, *executor_);
+  } else {
+    stream->discard();
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/executor.hpp"
+#include "server/calls/call_outlet.hpp"
+#include "server/calls/call_request.hpp"
+#include "server/sessions/session.hpp"
+#include "stream/push_cursor.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+
+/// The outlet of a call in a session over HTTP, whose stream the session finds: the caller's
+/// connection may break, and the call goes on for the session's resume window, until its caller is
+/// back (2025-11-25, Streamable HTTP).
+class ResumableOutlet final : public CallOutlet,
+                              public std::enable_shared_from_this<ResumableOutlet>,
+                              private StreamProducer {
+ public:
+  ResumableOutlet(std::shared_ptr<const CallRequest> request, std::weak_ptr<OutletEvents> call,
+                  std::shared_ptr<ReplyChannel> channel, std::shared_ptr<Session> session,
+                  Executor& executor)
+      : request_(std::move(request)),
+        call_(std::move(call)),
+        channel_(std::move(channel)),
+        session_(std::move(session)),
+        executor_(&executor) {}
+  ~ResumableOutlet() override { close(); }
+  ResumableOutlet(const ResumableOutlet&) = delete;
+  ResumableOutlet& operator=(const ResumableOutlet&) = delete;
+
+  /// Connects it to its channel. Once, right after construction.
+  void open();
+
+  [[nodiscard]] bool carries() const override { return true; }
+  bool send(std::string_view message) override;
+  void flush() override;
+  void disconnect(std::chrono::milliseconds retry) override;
+  void answer(CallAnswer answer) override;
+  void leave() override;
+
+ private:
+  class Sink;
+
+  // StreamProducer
+  void on_writable() override;
+  void on_cancel() override;
+
+  void start_stream();
+  void on_disconnect(DisconnectReason reason);
+  /// The connection is no longer there; the stream waits for another.
+  void detach();
+  /// Looks after the resume window whether somebody reads the stream, and goes on looking.
+  void await_reader();
+  void close_outlet(DisconnectReason reason);
+  void leave_session();
+  void close();
+
+  std::shared_ptr<const CallRequest> request_;
+  std::weak_ptr<OutletEvents> call_;       // expired once it is answered
+  std::shared_ptr<ReplyChannel> channel_;  // null once the reply is whole, or the caller gone
+  std::shared_ptr<Session> session_;
+  Executor* executor_;
+  std::shared_ptr<ChunkStream> stream_;
+  std::unique_ptr<PushCursor> cursor_;
+  std::unique_ptr<Session::Reader> reader_;  // while the cursor reads
+  std::unique_ptr<Session::Call> entry_;     // while nobody else can cancel the call
+  Executor::TimerId reader_timer_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "protocol/input_answers.hpp"
+#include "server/calls/pending_request.hpp"
+#include "server/sessions/session.hpp"
+
+namespace sluice {
+
+/// If the error sends the user to pages (kUrlElicitationRequired), `session` is to hear when each
+/// is done with.
+void remember_pages(Session& session, const Error& error);
+
+/// Requests to the client of a session (the eras before 2026-07-28), and what it has answered so
+/// far. Belongs to the loop of the request that asks.
+class SessionQuestions final : public std::enable_shared_from_this<SessionQuestions> {
+ public:
+  /// `asker` keeps this until it is over. `done` is called once, with the results in the order of
+  /// the requests or the first error: -32603 with the client's own as its data, of an answer that
+  /// does not fit, or of the time that is over.
+  SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
+                   std::vector<InputRequest> requests, PendingRequest::Answer done);
+  ~SessionQuestions();
+  SessionQuestions(const SessionQuestions&) = delete;
+  SessionQuestions& operator=(const SessionQuestions&) = delete;
+
+  /// kLimitReached when too much is asked in the session; then nothing is sent nor called.
+  Result<void> send();
+  /// Tells the client that nobody waits for its answers any more.
+  void take_back();
+  /// The same, and lets go of the questions: nothing is called.
+  void withdraw();
+
+  /// How long a client may take to answer.
+  static constexpr Duration kAnswerTime = std::chrono::minutes(10);
+
+ private:
+  void send(std::size_t index);
+  void on_result(std::size_t index, Result<json::value> result);
+  void on_timeout();
+  void finish(Result<std::vector<json::value>> outcome);
+
+  PendingRequest* asker_;
+  Executor* executor_;
+  std::shared_ptr<Session> session_;
+  AskedInputs asked_;
+  PendingRequest::Answer done_;
+  std::vector<RequestId> ids_;  // in the order of the requests; empty once answered
+  Executor::TimerId timer_ = 0;
+};
+
+}  // namespace sluice

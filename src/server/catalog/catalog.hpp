@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/ref_ptr.hpp"
+#include "server/catalog/definition.hpp"
+#include "server/catalog/feature_lists.hpp"
+#include "server/catalog/result_writer.hpp"
+#include "server/catalog/tool_schemas.hpp"
+
+namespace sluice {
+
+/// One version of what a server offers, and what is made of it once. Immutable, shared by all
+/// loops; what changes while the server is served is another one.
+class Catalog {
+ public:
+  /// The Error is that of ToolSchemas::compile().
+  static Result<std::shared_ptr<const Catalog>> make(ServerDefinition definition);
+
+  explicit Catalog(ServerDefinition definition)
+      : definition_(std::move(definition)),
+        lists_(definition_),
+        has_tasks_(definition_.has_tasks()) {}
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  [[nodiscard]] const ServerDefinition& definition() const { return definition_; }
+  [[nodiscard]] const FeatureLists& lists() const { return lists_; }
+  [[nodiscard]] const ToolSchemas& schemas() const { return *schemas_; }
+  /// Whether any call can become a task.
+  [[nodiscard]] bool has_tasks() const { return has_tasks_; }
+
+ private:
+  ServerDefinition definition_;
+  FeatureLists lists_;
+  bool has_tasks_;
+  std::optional<ToolSchemas> schemas_;
+};
+
+/// An offer as the requests of one loop hold it: what they refer to stays until the last of them is
+/// over, and they share no counter with other loops.
+class LoopCatalog final : public RefCounted {
+ public:
+  /// `results` outlives it.
+  LoopCatalog(std::shared_ptr<const Catalog> catalog, const ResultWriter& results)
+      : catalog_(std::move(catalog)), results_(&results) {}
+
+  [[nodiscard]] const ServerDefinition& definition() const { return catalog_->definition(); }
+  [[nodiscard]] const FeatureLists& lists() const { return catalog_->lists(); }
+  [[nodiscard]] const ToolSchemas& schemas() const { return catalog_->schemas(); }
+  [[nodiscard]] bool has_tasks() const { return catalog_->has_tasks(); }
+  [[nodiscard]] const ResultWriter& results() const { return *results_; }
+
+ private:
+  std::shared_ptr<const Catalog> catalog_;
+  const ResultWriter* results_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,78 @@
+#include "server/catalog/tool_schemas.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "core/log.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+Result<json::value> read_schema(std::string_view which, std::string_view text) {
+  Result<json::value> schema = parse_json(text);
+  if (schema) return schema;
+  return fail(kInternalError,
+              "the " + std::string(which) + " schema is no JSON: " + schema.error().message);
+}
+
+Result<CompiledTool> compile_tool(const Tool& tool) {
+  const Result<json::value> text = read_schema("input", tool.input_schema);
+  if (!text) return std::unexpected(text.error());
+  // All revisions ask for it, and clients refuse a list with a tool that lacks it.
+  const json::object* const root = text->if_object();
+  const json::value* const type = root == nullptr ? nullptr : root->if_contains("type");
+  if (type == nullptr || *type != "object") {
+    return fail(kInternalError, R"(the input schema must have "type": "object")");
+  }
+  Result<JsonSchema> input = JsonSchema::compile(*text);
+  if (!input) return std::unexpected(std::move(input.error()));
+  Result<std::vector<ParameterHeader>> headers = find_parameter_headers(*text);
+  if (!headers) return std::unexpected(std::move(headers.error()));
+  CompiledTool compiled{tool.name, std::move(*input), {}, std::move(*headers)};
+  if (!tool.output_schema.empty()) {
+    const Result<json::value> output_text = read_schema("output", tool.output_schema);
+    if (!output_text) return std::unexpected(output_text.error());
+    Result<JsonSchema> output = JsonSchema::compile(*output_text);
+    if (!output) return std::unexpected(std::move(output.error()));
+    compiled.output = std::move(*output);
+  }
+  return compiled;
+}
+
+/// What is wrong with `structured` (JSON text, or empty for none); nothing if it follows `schema`.
+std::optional<std::string> violation(const JsonSchema& schema, const std::string& structured) {
+  if (structured.empty()) return "there is no structured content";
+  const Result<json::value> value = parse_json(structured);
+  if (!value) return "the structured content is no JSON: " + value.error().message;
+  const auto valid = schema.validate(*value);
+  if (valid) return std::nullopt;
+  return valid.error().describe("structuredContent");
+}
+
+}  // namespace
+
+Result<ToolSchemas> ToolSchemas::compile(const ServerDefinition& definition) {
+  ToolSchemas compiled(definition);
+  for (const Tool& tool : definition.tools) {
+    Result<CompiledTool> one = compile_tool(tool);
+    if (!one) return fail(kInternalError, "Tool '" + tool.name + "': " + one.error().message);
+    compiled.tools_.push_back(std::move(*one));
+  }
+  return compiled;
+}
+
+Result<void> CompiledTool::check(const ToolResult& result) const {
+  if (!output || result.is_error) return {};
+  const std::optional<std::string> wrong = violation(*output, result.structured);
+  if (!wrong) return {};
+  if (const std::optional<std::int64_t> left_out = misfits->take()) {
+    log_error("a tool's result does not follow its output schema",
+              {{"tool", std::string_view(name)},
+               {"why", std::string_view(*wrong)},
+               {"left_out", *left_out}});
+  }
+  return fail(kInternalError, "Internal error: tool '" + name + "' has made no valid result");
+}
+
+}  // namespace sluice

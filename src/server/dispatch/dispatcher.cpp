@@ -1,0 +1,548 @@
+#include "server/dispatch/dispatcher.hpp"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "json/json.hpp"
+#include "protocol/error_codes.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/calls/call_memory.hpp"
+#include "server/calls/pending_request.hpp"
+#include "server/dispatch/feature_methods.hpp"
+#include "server/dispatch/listen.hpp"
+#include "server/handlers/tool_run.hpp"
+#include "server/workers/long_messages.hpp"
+
+namespace sluice {
+namespace {
+
+/// Of a validation on the loop, which is below a millisecond then.
+constexpr std::uint64_t kStepsAtOnce = 20'000;
+
+/// The revision that an initialize agrees on; null if it names none.
+const Revision* revision_to_initialize(const Message& message) {
+  const json::value* const requested =
+      message.params == nullptr ? nullptr : message.params->if_contains("protocolVersion");
+  if (requested == nullptr || !requested->is_string()) return nullptr;
+  return &negotiate_initialize(requested->get_string());
+}
+
+std::unexpected<Error> no_skills() {
+  return fail(kMethodNotFound, "Method not found: this server offers no skills");
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
+                       ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
+                       LongMessages& checks)
+    : catalog_(std::move(catalog)),
+      streams_(&streams),
+      calls_(streams, quota),
+      changes_(&changes),
+      tasks_(catalog_, calls_, tasks),
+      long_messages_(&long_messages),
+      checks_(&checks) {
+  if (!definition().instructions.empty()) {
+    instructions_ = R"(,"instructions":)";
+    append_json_string(instructions_, definition().instructions);
+  }
+}
+
+Dispatcher::~Dispatcher() {
+  end_calls({kBusy, "The server is shutting down", {}});
+  chains_.stop();
+}
+
+void Dispatcher::end_calls(const Error& error) {
+  chains_.refuse_waiting(error);
+  calls_.end_all(error);
+}
+
+void Dispatcher::take(RefPtr<LoopCatalog> catalog) {
+  tasks_.take(catalog);
+  catalog_ = std::move(catalog);
+}
+
+Outcome Dispatcher::reject(const MessageError& error, std::string& out) {
+  append_error(out, error.id, error.error);
+  return {.kind = Outcome::Kind::answered,
+          .http_status = http_status_of(error.error, nullptr, !error.id.empty())};
+}
+
+Outcome Dispatcher::error(const RequestId& id, const Error& failure, const Revision* revision,
+                          std::string& out) {
+  const Error error = revision == nullptr ? failure : spoken(failure, *revision);
+  append_error(out, id, error);
+  return {.kind = Outcome::Kind::answered,
+          .http_status = http_status_of(error, revision, !id.empty())};
+}
+
+Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
+                             std::string& out) {
+  if (message.kind == MessageKind::response) return response(message, caller, out);
+  UnderstoodRequest request;
+  if (streams_->serves(message.method)) {
+    if (headers != nullptr) {
+      // These belong to no revision, so the fields that would mirror them may be missing.
+      MirroredHeaders given = *headers;
+      given.required = false;
+      if (const Result<void> mirrored = check_mirrored_headers(message, given, {}); !mirrored) {
+        return error(message.id, mirrored.error(), nullptr, out);
+      }
+    }
+  } else if (message.method == "initialize" && message.kind == MessageKind::request &&
+             !is_self_contained(message)) {
+    request.kind = UnderstoodRequest::Kind::initialize;
+    request.context.revision = revision_to_initialize(message);
+  } else {
+    request.kind = UnderstoodRequest::Kind::other;
+    if (!is_self_contained(message)) {
+      Result<std::shared_ptr<Session>> named = caller.session();
+      if (!named) return no_session(message.id, named.error(), out);
+      request.session = std::move(*named);
+    }
+    Result<RequestContext> context = negotiate(
+        message, headers, request.session == nullptr ? nullptr : &request.session->revision());
+    if (!context) {
+      // A notification is not answered; HTTP has a status for it.
+      if (message.kind == MessageKind::notification && headers == nullptr) {
+        return {.kind = Outcome::Kind::accepted};
+      }
+      Outcome refused = error(message.id, context.error(), nullptr, out);
+      // Whatever keeps a request from being understood is a bad request to HTTP too.
+      refused.http_status = 400;
+      return refused;
+    }
+    if (message.kind == MessageKind::notification) {
+      notification(message, request.session.get());
+      return {.kind = Outcome::Kind::accepted};
+    }
+    request.context = std::move(*context);
+  }
+  if (definition().middleware.empty()) {
+    return answer(message, headers, std::move(request), caller, out);
+  }
+  return RequestChain::run(*this, message, headers, std::move(request), caller, out);
+}
+
+Outcome Dispatcher::answer(const Message& message, const MirroredHeaders* headers,
+                           UnderstoodRequest request, Caller& caller, std::string& out) {
+  const std::size_t before = out.size();
+  Outcome outcome;
+  switch (request.kind) {
+    case UnderstoodRequest::Kind::stream_method:
+      outcome = stream_method(message, caller, out);
+      break;
+    case UnderstoodRequest::Kind::initialize:
+      outcome = initialize(message, request.context.revision, caller, out);
+      break;
+    case UnderstoodRequest::Kind::other:
+      outcome = this->request(message, headers, std::move(request.context),
+                              std::move(request.session), caller, out);
+      break;
+  }
+  if (out.size() > before) streams_->streams().work().worked(out.size() - before);
+  return outcome;
+}
+
+Outcome Dispatcher::stream_method(const Message& message, Caller& caller, std::string& out) {
+  if (message.kind == MessageKind::notification) {
+    std::string unheard;
+    if (!caller.serve(message, caller, unheard)) streams_->notify(message, caller);
+    return {.kind = Outcome::Kind::accepted};
+  }
+  const bool answered =
+      caller.serve(message, caller, out) || streams_->handle(message, caller, out);
+  return {.kind = answered ? Outcome::Kind::answered : Outcome::Kind::pending};
+}
+
+Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::string& out) {
+  static constexpr int kNotFound = 404;
+  append_error(out, id, error);
+  return {.kind = Outcome::Kind::answered, .http_status = kNotFound};
+}
+
+Outcome Dispatcher::response(const Message& message, Caller& caller, std::string& out) {
+  const Result<std::shared_ptr<Session>> session = caller.session();
+  if (!session) return no_session({}, session.error(), out);
+  // One that nobody waits for may be late; there is nothing to answer to a response.
+  if (*session != nullptr) (*session)->on_response(message);
+  return {.kind = Outcome::Kind::accepted};
+}
+
+void Dispatcher::notification(const Message& message, Session* session) {
+  if (session == nullptr || message.method != "notifications/cancelled") return;
+  const json::value* const id = params_of(message).if_contains("requestId");
+  if (id == nullptr) return;
+  if (const auto exact = exact_text(*id, message.text, {"params", "requestId"})) {
+    session->cancel_call(*exact);
+  }
+}
+
+Outcome Dispatcher::request(const Message& message, const MirroredHeaders* headers,
+                            RequestContext context, std::shared_ptr<Session> session,
+                            Caller& caller, std::string& out) {
+  const Revision& revision = *context.revision;
+  if (message.method == "tools/call") {
+    return call_tool(message, headers, std::move(context), std::move(session), caller, out);
+  }
+  if (message.method == "subscriptions/listen" && revision.era == Era::modern) {
+    return listen(message, std::move(context), caller, out);
+  }
+  if (tasks_.serves(message.method, revision, caller)) {
+    const Result<bool> answered =
+        tasks_.handle(message, std::move(context), std::move(session), caller, out);
+    if (!answered) return error(message.id, answered.error(), &revision, out);
+    return {.kind = *answered ? Outcome::Kind::answered : Outcome::Kind::pending};
+  }
+  for (const Method& method : kMethods) {
+    if (method.name != message.method) continue;
+    if (method.era && *method.era != revision.era) break;
+    const Result<FeatureAnswer> answer =
+        (this->*method.handler)(params_of(message), {revision, session.get()});
+    if (!answer) return error(message.id, answer.error(), &revision, out);
+    const auto* const members = std::get_if<std::string>(&*answer);
+    if (members == nullptr) {
+      return defer(message, nullptr, std::move(context), std::move(session), caller, out,
+                   std::get<1>(*answer));
+    }
+    results().append(out, message.id, revision, *members);
+    return {};
+  }
+  return error(message.id,
+               {kMethodNotFound, "Method not found: " + std::string(message.method), {}}, &revision,
+               out);
+}
+
+const std::array<Dispatcher::Method, 15> Dispatcher::kMethods = {{
+    {"tools/list", {}, &Dispatcher::list<FeatureList::tools>},
+    {"resources/list", {}, &Dispatcher::list<FeatureList::resources>},
+    {"resources/templates/list", {}, &Dispatcher::list<FeatureList::resource_templates>},
+    {"prompts/list", {}, &Dispatcher::list<FeatureList::prompts>},
+    {"resources/read", {}, &Dispatcher::read},
+    {"prompts/get", {}, &Dispatcher::get},
+    {"completion/complete", {}, &Dispatcher::complete},
+    {"skills/list", {}, &Dispatcher::list_skills},
+    {"skills/get", {}, &Dispatcher::get_skill},
+    {"resources/directory/read", {}, &Dispatcher::read_directory},
+    {"server/discover", Era::modern, &Dispatcher::discover},
+    {"ping", Era::legacy, &Dispatcher::ping},
+    {"logging/setLevel", Era::legacy, &Dispatcher::set_level},
+    {"resources/subscribe", Era::legacy, &Dispatcher::subscribe},
+    {"resources/unsubscribe", Era::legacy, &Dispatcher::unsubscribe},
+}};
+
+template <FeatureList kList>
+Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& scope) const {
+  const json::value* const given = params.if_contains("cursor");
+  if (given != nullptr && !given->is_string()) {
+    return fail(kInvalidParams, "Invalid params: cursor must be a string");
+  }
+  std::string cursor;
+  if (given != nullptr) cursor = given->get_string();
+  const Result<std::string_view> page =
+      lists().page(kList, scope.revision, given == nullptr ? nullptr : &cursor);
+  if (!page) return std::unexpected(page.error());
+  return std::string(*page);
+}
+
+Result<FeatureAnswer> Dispatcher::read(const json::object& params, const Scope& scope) const {
+  return read_resource(definition(), params, scope.revision);
+}
+
+Result<FeatureAnswer> Dispatcher::get(const json::object& params, const Scope& scope) const {
+  return get_prompt(definition(), params, scope.revision);
+}
+
+Result<FeatureAnswer> Dispatcher::complete(const json::object& params,
+                                           const Scope& /*scope*/) const {
+  return complete_argument(definition(), params);
+}
+
+/// `members`, of what is offered to all callers.
+Result<FeatureAnswer> Dispatcher::cached(Result<std::string> members,
+                                         const Revision& revision) const {
+  if (!members) return std::unexpected(std::move(members.error()));
+  append_caching(*members, definition().list_caching, revision);
+  return std::move(*members);
+}
+
+Result<FeatureAnswer> Dispatcher::list_skills(const json::object& params,
+                                              const Scope& scope) const {
+  if (definition().skills.empty()) return no_skills();
+  return list<FeatureList::skills>(params, scope);
+}
+
+Result<FeatureAnswer> Dispatcher::get_skill(const json::object& params, const Scope& scope) const {
+  if (definition().skills.empty()) return no_skills();
+  return cached(sluice::get_skill(definition(), params), scope.revision);
+}
+
+Result<FeatureAnswer> Dispatcher::read_directory(const json::object& params,
+                                                 const Scope& scope) const {
+  if (definition().skills.empty()) return no_skills();
+  return cached(sluice::read_directory(definition(), params), scope.revision);
+}
+
+Result<FeatureAnswer> Dispatcher::discover(const json::object& /*params*/,
+                                           const Scope& scope) const {
+  return cached(R"("supportedVersions":)" + revisions_json() + R"(,"capabilities":{)" +
+                    lists().capabilities(scope.revision, false) + "}" + instructions_,
+                scope.revision);
+}
+
+Result<FeatureAnswer> Dispatcher::ping(const json::object& /*params*/,
+                                       const Scope& /*scope*/) const {
+  return std::string();
+}
+
+Result<FeatureAnswer> Dispatcher::set_level(const json::object& params, const Scope& scope) const {
+  const json::value* const given = params.if_contains("level");
+  const std::optional<LoggingLevel> level = given != nullptr && given->is_string()
+                                                ? parse_logging_level(given->get_string())
+                                                : std::nullopt;
+  if (!level) {
+    return fail(kInvalidParams,
+                "Invalid params: level must be debug, info, notice, warning, error, critical, "
+                "alert or emergency");
+  }
+  // Without a session there is nothing to remember it in, and no message that it could concern.
+  if (scope.session != nullptr) scope.session->set_logging_level(*level);
+  return std::string();
+}
+
+Result<FeatureAnswer> Dispatcher::subscribe(const json::object& params, const Scope& scope) const {
+  const Result<std::string> uri = known_resource(definition(), params, scope.revision);
+  if (!uri) return std::unexpected(uri.error());
+  if (scope.session == nullptr) {
+    return fail(kInvalidRequest,
+                "Invalid Request: subscriptions need a session; begin with initialize");
+  }
+  if (Result<void> done =
+          scope.session->subscribe(*uri, streams_->streams().memory_of(scope.session->principal()));
+      !done) {
+    return std::unexpected(std::move(done.error()));
+  }
+  return std::string();
+}
+
+Result<FeatureAnswer> Dispatcher::unsubscribe(const json::object& params,
+                                              const Scope& scope) const {
+  const json::value* const uri = params.if_contains("uri");
+  if (uri == nullptr || !uri->is_string()) {
+    return fail(kInvalidParams, "Invalid params: uri must be a string");
+  }
+  if (scope.session != nullptr) scope.session->unsubscribe(std::string(uri->get_string()));
+  return std::string();
+}
+
+Outcome Dispatcher::initialize(const Message& message, const Revision* revision, Caller& caller,
+                               std::string& out) {
+  if (revision == nullptr) {
+    return error(message.id,
+                 {kInvalidParams, "Invalid params: protocolVersion must be a string", {}}, nullptr,
+                 out);
+  }
+  const json::value* const declared = message.params->if_contains("capabilities");
+  if (declared != nullptr && !declared->is_object()) {
+    return error(message.id, {kInvalidParams, "Invalid params: capabilities must be an object", {}},
+                 nullptr, out);
+  }
+  const Result<void> begun = caller.begin_session(
+      *revision, declared == nullptr ? ClientCapabilities()
+                                     : decode_client_capabilities(declared->get_object()));
+  if (!begun) {
+    static constexpr int kServiceUnavailable = 503;
+    append_error(out, message.id, begun.error());
+    return {.kind = Outcome::Kind::answered, .http_status = kServiceUnavailable};
+  }
+  std::string members = R"("protocolVersion":)";
+  append_json_string(members, revision->name);
+  members.append(R"(,"capabilities":{)")
+      .append(lists().capabilities(*revision, caller.principal().isolated));
+  members.append(R"(},"serverInfo":)").append(results().server_info()).append(instructions_);
+  results().append(out, message.id, *revision, members);
+  return {};
+}
+
+Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* headers,
+                              RequestContext context, std::shared_ptr<Session> session,
+                              Caller& caller, std::string& out) {
+  const Revision& revision = *context.revision;
+  const json::value* const name =
+      message.params == nullptr ? nullptr : message.params->if_contains("name");
+  if (name == nullptr || !name->is_string()) {
+    return error(message.id, {kInvalidParams, "Invalid params: name must be a string", {}},
+                 &revision, out);
+  }
+  const Tool* const tool = definition().find_tool(name->get_string());
+  if (tool == nullptr) {
+    return error(message.id,
+                 {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
+                 &revision, out);
+  }
+  const json::value& given = arguments_of(message);
+  if (!given.is_object()) {
+    return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
+                 &revision, out);
+  }
+  const CompiledTool& compiled = catalog_->schemas().of(*tool);
+  if (headers != nullptr && revision.routing_headers) {
+    const Result<void> mirrored =
+        check_parameter_headers(compiled.headers, given.get_object(), *headers);
+    if (!mirrored) return error(message.id, mirrored.error(), &revision, out);
+  }
+  Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal().id);
+  if (!plan) return error(message.id, plan.error(), &revision, out);
+  const auto valid = compiled.input.validate(given, kStepsAtOnce);
+  if (!valid && valid.error().is_unfinished) {
+    TaskService::Run run = [checks = checks_, tool, &input = compiled.input,
+                            text = std::string(message.text)](const auto& call) {
+      run_tool_checked(*checks, *tool, input, text, call);
+    };
+    if (plan->when == TaskPlan::When::now) {
+      return begin_task(message, *tool, std::move(context), std::move(session), caller, *plan,
+                        std::move(run), out);
+    }
+    return defer(message, &compiled, std::move(context), std::move(session), caller, out,
+                 [&](const std::shared_ptr<PendingRequest>& call) -> Result<void> {
+                   if (plan->when == TaskPlan::When::later) tasks_.let_begin(*call);
+                   run(call);
+                   return {};
+                 });
+  }
+  if (!valid) {
+    std::string text = "Invalid params: " + valid.error().describe("arguments");
+    if (!revision.input_errors) {
+      return error(message.id, {kInvalidParams, std::move(text), {}}, &revision, out);
+    }
+    // A model reads results, and may do better (SEP-1303).
+    ToolResult refusal{.text = std::move(text), .is_error = true};
+    if (plan->demanded) {
+      return begin_task(
+          message, *tool, std::move(context), std::move(session), caller, *plan,
+          [refusal = std::move(refusal)](const auto& call) { call->complete(refusal); }, out);
+    }
+    results().append_tool_result(out, message.id, revision, refusal);
+    return {};
+  }
+  const json::object* const arguments = &given.get_object();
+  if (plan->when == TaskPlan::When::now) {
+    return begin_task(message, *tool, std::move(context), std::move(session), caller, *plan,
+                      TaskService::run_of(*tool, *arguments), out);
+  }
+  if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
+    const Result<ToolResult> result = (*immediate)(*arguments);
+    if (!result) return error(message.id, result.error(), &revision, out);
+    if (const Result<void> fits = compiled.check(*result); !fits) {
+      return error(message.id, fits.error(), &revision, out);
+    }
+    results().append_tool_result(out, message.id, revision, *result);
+    return {};
+  }
+  return defer(message, &compiled, std::move(context), std::move(session), caller, out,
+               [this, &handler = std::get<Tool::Deferred>(tool->handler), arguments,
+                later = plan->when == TaskPlan::When::later](std::shared_ptr<PendingRequest> call) {
+                 if (later) tasks_.let_begin(*call);
+                 return handler(*arguments, std::move(call));
+               });
+}
+
+Outcome Dispatcher::defer(
+    const Message& message, const CompiledTool* tool, RequestContext context,
+    std::shared_ptr<Session> session, Caller& caller, std::string& out,
+    const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later) {
+  const Revision& revision = *context.revision;
+  const Result<std::shared_ptr<PendingRequest>> opened =
+      open_call(message, tool, std::move(context), std::move(session), caller);
+  if (!opened) return error(message.id, opened.error(), &revision, out);
+  if ((*opened)->over()) return {.kind = Outcome::Kind::pending};
+  if (Result<void> started = later(*opened); !started) (*opened)->fail(started.error());
+  return {.kind = Outcome::Kind::pending};
+}
+
+Outcome Dispatcher::begin_task(const Message& message, const Tool& tool, RequestContext context,
+                               std::shared_ptr<Session> session, Caller& caller,
+                               const TaskPlan& plan, TaskService::Run run, std::string& out) {
+  const Revision& revision = *context.revision;
+  Result<MemoryHold> memory = memory_for(message, caller);
+  if (!memory) return error(message.id, memory.error(), &revision, out);
+  const Result<std::shared_ptr<TaskRecord>> task =
+      tasks_.begin({.context = std::move(context),
+                    .session = std::move(session),
+                    .principal = caller.principal(),
+                    .catalog = catalog_,
+                    .tool = &catalog_->schemas().of(tool),
+                    .memory = std::move(*memory)},
+                   plan.ttl, std::move(run));
+  if (!task) return error(message.id, task.error(), &revision, out);
+  tasks_.append_created(out, message.id, **task);
+  return {};
+}
+
+Outcome Dispatcher::listen(const Message& message, RequestContext context, Caller& caller,
+                           std::string& out) {
+  const Revision& revision = *context.revision;
+  Result<SubscriptionFilter> filter = SubscriptionFilter::decode(params_of(message));
+  if (!filter) return error(message.id, filter.error(), &revision, out);
+  std::vector<std::shared_ptr<TaskRecord>> tasks;
+  if (filter->task_ids) {
+    if (!context.capabilities.tasks) {
+      return error(message.id, tasks_extension_missing(), &revision, out);
+    }
+    for (const std::string& id : *filter->task_ids) {
+      if (auto task = tasks_.find(id, caller.principal().id, revision))
+        tasks.push_back(std::move(task));
+    }
+  }
+  MemoryHold memory(streams_->streams().memory_of(caller.principal().id));
+  // What acknowledges it repeats it, and must find room as well.
+  const std::size_t acknowledgement = ChunkLog::memory_for(filter->memory());
+  if (!memory.add(filter->memory() + acknowledgement)) {
+    return error(message.id, no_memory_for_subscriptions(), &revision, out);
+  }
+  memory.remove(acknowledgement);
+  const Result<std::shared_ptr<PendingRequest>> call =
+      open_call(message, nullptr, std::move(context), nullptr, caller);
+  if (!call) return error(message.id, call.error(), &revision, out);
+  if ((*call)->over()) return {.kind = Outcome::Kind::pending};
+  caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(memory),
+                                     std::move(tasks), definition(), *changes_));
+  return {.kind = Outcome::Kind::pending};
+}
+
+Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& message,
+                                                              const CompiledTool* tool,
+                                                              RequestContext context,
+                                                              std::shared_ptr<Session> session,
+                                                              Caller& caller) {
+  if (streams_->draining()) return fail(kBusy, "The server is shutting down; try another");
+  std::unique_ptr<InputRounds> rounds;
+  if (context.revision->era == Era::modern && context.capabilities.any() &&
+      may_require_input(message.method)) {
+    Result<InputRounds> read = InputRounds::read(message, caller.principal().id, results().sealer(),
+                                                 std::chrono::system_clock::now());
+    if (!read) return std::unexpected(std::move(read.error()));
+    rounds = std::make_unique<InputRounds>(std::move(*read));
+  }
+  Result<MemoryHold> memory = memory_for(message, caller);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  return calls_.open({.id = message.id,
+                      .context = std::move(context),
+                      .session = std::move(session),
+                      .rounds = std::move(rounds),
+                      .tool = tool,
+                      .memory = std::move(*memory)},
+                     caller, catalog_);
+}
+
+/// For what a call keeps of its parameters, whatever its handler makes of them.
+Result<MemoryHold> Dispatcher::memory_for(const Message& message, const Caller& caller) const {
+  return hold_for_call(streams_->streams(), caller.principal().id, message.text.size(),
+                       "the parameters of this call");
+}
+
+}  // namespace sluice

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocol/negotiation.hpp"
+#include "rpc/message.hpp"
+#include "server/calls/calls.hpp"
+#include "server/catalog/catalog.hpp"
+#include "server/channel/reply_channel.hpp"
+#include "server/dispatch/feature_methods.hpp"
+#include "server/dispatch/request_chain.hpp"
+#include "server/notifications/change_notifier.hpp"
+#include "server/sessions/session.hpp"
+#include "server/streams/stream_service.hpp"
+#include "server/tasks/task_service.hpp"
+
+namespace sluice {
+
+class LongMessages;
+
+/// What became of a message.
+struct Outcome {
+  enum class Kind : std::uint8_t {
+    answered,  // the response has been appended
+    accepted,  // a notification or response: nothing to send
+    pending,   // answered later through a channel of the caller
+  };
+  Kind kind = Kind::answered;
+  int http_status = 200;
+};
+
+/// MCP's methods on one loop, for every era and transport.
+class Dispatcher {
+ public:
+  /// `quota` is that of the calls of all loops, as in Calls. `checks` is for calls whose arguments
+  /// take long to check.
+  Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
+             ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
+             LongMessages& checks);
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  /// Requests that come from now on are of `offer`; those under way stay with theirs.
+  void take(RefPtr<LoopCatalog> catalog);
+
+  /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
+  /// negotiate(): null on transports without.
+  Outcome dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
+                   std::string& out);
+
+  /// Stops the calls that are under way or wait in the middleware, and answers them with `error`.
+  void end_calls(const Error& error);
+
+  /// The response to a text that is no message.
+  static Outcome reject(const MessageError& error, std::string& out);
+
+ private:
+  friend class RequestChain;
+
+  /// What the answer to a request depends on beside its parameters.
+  struct Scope {
+    const Revision& revision;
+    Session* session;  // or null
+  };
+  struct Method {
+    std::string_view name;
+    std::optional<Era> era;  // the only one that has it
+    Result<FeatureAnswer> (Dispatcher::*handler)(const json::object& params,
+                                                 const Scope& scope) const;
+  };
+  static const std::array<Method, 15> kMethods;
+
+  Outcome response(const Message& message, Caller& caller, std::string& out);
+  /// Answers what has come through the middleware.
+  Outcome answer(const Message& message, const MirroredHeaders* headers, UnderstoodRequest request,
+                 Caller& caller, std::string& out);
+  Outcome stream_method(const Message& message, Caller& caller, std::string& out);
+  void notification(const Message& message, Session* session);
+  Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
+                  std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  // The members of the results, or who will make them.
+  template <FeatureList kList>
+  Result<FeatureAnswer> list(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> read(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> get(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> complete(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> list_skills(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> get_skill(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> read_directory(const json::object& params, const Scope& scope) const;
+  [[nodiscard]] Result<FeatureAnswer> cached(Result<std::string> members,
+                                             const Revision& revision) const;
+  Result<FeatureAnswer> discover(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> ping(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> set_level(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> subscribe(const json::object& params, const Scope& scope) const;
+  Result<FeatureAnswer> unsubscribe(const json::object& params, const Scope& scope) const;
+  /// initialize of `revision`, or of a version that is not there (null).
+  Outcome initialize(const Message& message, const Revision* revision, Caller& caller,
+                     std::string& out);
+  Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
+                    std::shared_ptr<Session> session, Caller& caller, std::string& out);
+  /// Answers a call with the task that does `run`.
+  Outcome begin_task(const Message& message, const Tool& tool, RequestContext context,
+                     std::shared_ptr<Session> session, Caller& caller, const TaskPlan& plan,
+                     TaskService::Run run, std::string& out);
+  Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
+  /// Leaves the answer to `later`; `tool` as in open_call().
+  Outcome defer(const Message& message, const CompiledTool* tool, RequestContext context,
+                std::shared_ptr<Session> session, Caller& caller, std::string& out,
+                const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later);
+  /// A call to be answered later, of `tool` or null; an Error instead goes to the caller now.
+  Result<std::shared_ptr<PendingRequest>> open_call(const Message& message,
+                                                    const CompiledTool* tool,
+                                                    RequestContext context,
+                                                    std::shared_ptr<Session> session,
+                                                    Caller& caller);
+  [[nodiscard]] Result<MemoryHold> memory_for(const Message& message, const Caller& caller) const;
+  Outcome no_session(const RequestId& id, const Error& error, std::string& out);
+  Outcome error(const RequestId& id, const Error& failure, const Revision* revision,
+                std::string& out);
+
+  [[nodiscard]] const ServerDefinition& definition() const { return catalog_->definition(); }
+  [[nodiscard]] const FeatureLists& lists() const { return catalog_->lists(); }
+  [[nodiscard]] const ResultWriter& results() const { return catalog_->results(); }
+
+  RequestChains chains_;
+  RefPtr<LoopCatalog> catalog_;
+  StreamService* streams_;
+  Calls calls_;
+  ChangeNotifier* changes_;
+  TaskService tasks_;
+  LongMessages* long_messages_;
+  LongMessages* checks_;
+  std::string instructions_;  // a JSON member with a comma before it, or empty
+};
+
+}  // namespace sluice

@@ -1,0 +1,250 @@
+#include "server/dispatch/shared_reply.hpp"
+
+#include <utility>
+
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+/// Bytes of a response for which reserve() has the memory: of one that says kNoMemory, without its
+/// id.
+constexpr std::size_t kRefusal = 320;
+
+const Error kNoMemory{kBusy,
+                      "The server has no memory to keep the answer until the others of its batch "
+                      "are there; the request was carried out: send such requests one by one",
+                      {}};
+
+}  // namespace
+
+/// The way back for one of the requests.
+class SharedReply::Channel final : public ReplyChannel,
+                                   public std::enable_shared_from_this<Channel> {
+ public:
+  Channel(std::shared_ptr<SharedReply> reply, RequestId id)
+      : framing_(&reply->output_->framing()),
+        can_stream_(reply->output_->can_stream()),
+        reply_(std::move(reply)),
+        id_(std::move(id)) {
+    reply_->channels_.push_back(this);
+  }
+  ~Channel() override {
+    if (reply_ != nullptr) leave();
+  }
+
+  Result<void> make_cancellable(const std::shared_ptr<Session>& session) {
+    Result<std::unique_ptr<Session::Call>> entry =
+        Session::add_call(session, id_, *reply_->loop_, [weak = weak_from_this()] {
+          if (const auto channel = weak.lock()) channel->cancel();
+        });
+    if (!entry) return std::unexpected(std::move(entry.error()));
+    cancellable_ = std::move(*entry);
+    return {};
+  }
+
+  void reply(int /*http_status*/, std::string_view message) override {
+    if (reply_ == nullptr) return;
+    reply_->respond(message, id_);
+    leave();
+  }
+  bool write(std::string_view block) override { return reply_ == nullptr || reply_->write(block); }
+  bool write(const Bytes& block) override { return write(block.view()); }
+  void finish() override {
+    if (reply_ != nullptr) leave();
+  }
+  void drop(const Error& error) override {
+    std::string message;
+    append_error(message, id_, error);
+    reply(200, message);
+  }
+  [[nodiscard]] const Framing& framing() const override { return *framing_; }
+  [[nodiscard]] bool can_stream() const override { return can_stream_; }
+  [[nodiscard]] bool is_shared() const override { return true; }
+  void may_take_long() override {
+    if (reply_ != nullptr && reply_->output_ != nullptr) reply_->output_->may_take_long();
+  }
+  void on_close(CloseTask task) override {
+    // What the old task holds may hold this channel.
+    const CloseTask old = std::exchange(close_task_, std::move(task));
+  }
+  void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
+
+  void close(DisconnectReason reason) {
+    reply_ = nullptr;
+    cancellable_ = nullptr;
+    if (CloseTask task = std::exchange(close_task_, {})) task(reason);
+  }
+  void drain() {
+    if (drain_task_) drain_task_();
+  }
+
+ private:
+  /// Cancelled by the client: no response follows.
+  void cancel() {
+    if (reply_ == nullptr) return;
+    const std::shared_ptr<Channel> keep = shared_from_this();
+    const std::shared_ptr<SharedReply> reply = reply_;
+    close(DisconnectReason::cancelled);
+    reply->remove(*this);
+  }
+  /// Nothing more comes from here.
+  void leave() {
+    const std::shared_ptr<SharedReply> reply = std::exchange(reply_, nullptr);
+    cancellable_ = nullptr;
+    // The task may hold what holds this channel, which is not used below.
+    const CloseTask released = std::exchange(close_task_, {});
+    reply->remove(*this);
+  }
+
+  const Framing* framing_;
+  bool can_stream_;
+  std::shared_ptr<SharedReply> reply_;  // null once answered or closed
+  RequestId id_;
+  CloseTask close_task_;
+  Executor::Task drain_task_;
+  std::unique_ptr<Session::Call> cancellable_;
+};
+
+void SharedReply::attach(std::shared_ptr<ReplyChannel> output) {
+  output_ = std::move(output);
+  // Weak: whoever is to answer keeps its channel, and so this.
+  output_->on_close([weak = weak_from_this()](DisconnectReason) {
+    if (const auto self = weak.lock()) self->close();
+  });
+  output_->on_drain([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->drained();
+  });
+}
+
+Result<std::shared_ptr<ReplyChannel>> SharedReply::open(const RequestId& id,
+                                                        const std::shared_ptr<Session>& session) {
+  const auto channel = std::make_shared<Channel>(shared_from_this(), id);
+  if (session != nullptr) {
+    if (Result<void> added = channel->make_cancellable(session); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
+  return channel;
+}
+
+bool SharedReply::reserve(std::size_t count, std::size_t ids) {
+  return memory_.add(count * kRefusal + ids);
+}
+
+void SharedReply::respond(std::string_view message, const RequestId& id) {
+  if (by_messages_) {
+    write_message(message);
+  } else {
+    collect(message, id);
+  }
+}
+
+void SharedReply::collect(std::string_view message, const RequestId& id) {
+  if (message.size() <= kRefusal || memory_.add(message.size())) {
+    collected_.emplace_back(message);
+    return;
+  }
+  append_error(collected_.emplace_back(), id, kNoMemory);
+}
+
+bool SharedReply::write(std::string_view block) {
+  if (output_ == nullptr || block.empty()) return true;
+  if (form_ == Form::array_or_messages && !std::exchange(by_messages_, true)) {
+    for (const std::string& message : std::exchange(collected_, {})) write_message(message);
+    memory_.release();
+  }
+  writable_ = output_->write(block);
+  return writable_;
+}
+
+void SharedReply::write_message(std::string_view message) {
+  if (output_ == nullptr) return;
+  std::string block;
+  const Framing& framing = output_->framing();
+  const std::size_t mark = framing.begin(block);
+  block.append(message);
+  framing.end(block, mark);
+  writable_ = output_->write(block);
+}
+
+std::string SharedReply::take_responses() {
+  std::string array;
+  if (!collected_.empty()) {
+    std::size_t size = collected_.size() + 1;
+    for (const std::string& message : collected_) size += message.size();
+    array.reserve(size);
+    for (std::string& message : collected_) {
+      array.push_back(array.empty() ? '[' : ',');
+      array.append(std::exchange(message, {}));
+    }
+    array.push_back(']');
+  }
+  collected_.clear();
+  memory_.release();
+  return array;
+}
+
+bool SharedReply::complete() {
+  complete_ = true;
+  if (output_ == nullptr) return false;
+  check_end();
+  return true;
+}
+
+void SharedReply::remove(const Channel& channel) {
+  std::erase(channels_, &channel);
+  check_end();
+  if (progress_task_) progress_task_();
+}
+
+void SharedReply::check_end() {
+  if (!complete_ || !channels_.empty() || output_ == nullptr) return;
+  const std::shared_ptr<ReplyChannel> output = std::exchange(output_, nullptr);
+  const Executor::Task released = std::exchange(progress_task_, {});
+  output->on_close({});
+  if (!collected_.empty()) {
+    // They stay where their memory is counted until they can leave.
+    output->when_writable(
+        [self = shared_from_this(), output] { output->reply(200, self->take_responses()); });
+    return;
+  }
+  // All were cancelled: the reply is an event stream without a response.
+  if (!by_messages_) output->write(std::string_view());
+  output->finish();
+}
+
+void SharedReply::abandon() {
+  if (output_ == nullptr) return;
+  const std::shared_ptr<ReplyChannel> output = output_;
+  close();
+  output->drop({});
+}
+
+/// The caller has gone.
+void SharedReply::close() {
+  const std::shared_ptr<SharedReply> keep = shared_from_this();
+  output_ = nullptr;
+  const Executor::Task released = std::exchange(progress_task_, {});
+  std::vector<std::weak_ptr<Channel>> channels;
+  for (Channel* const channel : std::exchange(channels_, {})) {
+    channels.push_back(channel->weak_from_this());
+  }
+  for (const auto& weak : channels) {
+    if (const auto channel = weak.lock()) channel->close(DisconnectReason::gone);
+  }
+}
+
+void SharedReply::drained() {
+  const std::shared_ptr<SharedReply> keep = shared_from_this();
+  writable_ = true;
+  std::vector<std::weak_ptr<Channel>> channels;
+  for (Channel* const channel : channels_) channels.push_back(channel->weak_from_this());
+  for (const auto& weak : channels) {
+    if (!writable_) return;
+    if (const auto channel = weak.lock()) channel->drain();
+  }
+  if (progress_task_) progress_task_();
+}
+
+}  // namespace sluice

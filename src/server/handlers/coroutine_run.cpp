@@ -1,0 +1,162 @@
+#include "server/handlers/coroutine_run.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "core/client.hpp"
+#include "server/calls/calls.hpp"
+
+namespace sluice {
+namespace {
+
+/// Longer waits are as long as this, so that no point of time overflows.
+constexpr Duration kForever = std::chrono::hours(24 * 365);
+
+}  // namespace
+
+class CoroutineRun::LoopMailbox final : public detail::Mailbox,
+                                        public std::enable_shared_from_this<LoopMailbox> {
+ public:
+  explicit LoopMailbox(CoroutineRun& run) : run_(&run), loop_(run.loop_) {}
+
+  void post(detail::Job job) override {
+    const std::lock_guard lock(mutex_);
+    if (loop_ == nullptr) return;
+    loop_->post([self = shared_from_this(), job = std::move(job)]() mutable {
+      if (self->run_ != nullptr) self->run_->enter(job);
+    });
+  }
+  /// On the loop, before the run is destroyed.
+  void close() {
+    run_ = nullptr;
+    const std::lock_guard lock(mutex_);
+    loop_ = nullptr;
+  }
+
+ private:
+  CoroutineRun* run_;  // used on the loop only; null once closed
+  std::mutex mutex_;
+  Executor* loop_;  // null once closed
+};
+
+CoroutineRun::CoroutineRun(Executor& loop, Calls& calls, std::shared_ptr<WorkerPool> workers)
+    : loop_(&loop),
+      calls_(&calls),
+      workers_(std::move(workers)),
+      whole_(static_cast<detail::LoopBackend&>(*this), nullptr) {}
+
+CoroutineRun::~CoroutineRun() = default;
+
+void CoroutineRun::end() {
+  whole_.join();
+  destroy_coroutine();
+}
+
+void CoroutineRun::destroy_coroutine() {
+  if (root_) std::exchange(root_, nullptr).destroy();
+}
+
+void CoroutineRun::go(Root root) {
+  root_ = root.handle;
+  self_ = shared_from_this();
+  resume(root_, &whole_);
+}
+
+void CoroutineRun::resume(std::coroutine_handle<> coroutine, detail::Branch* branch) {
+  if (over_ || branch->stopped()) return;
+  enter([coroutine, branch] {
+    detail::Branch* const before = detail::Branch::enter(branch);
+    coroutine.resume();
+    detail::Branch::enter(before);
+  });
+}
+
+template <class UserCode>
+void CoroutineRun::enter(UserCode&& user_code) {
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
+  const bool was_running = std::exchange(running_, true);
+  user_code();
+  running_ = was_running;
+  if (running_) return;
+  if (!over_) on_wait();
+  if (over_) release();
+}
+
+void CoroutineRun::stop() {
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
+  over_ = true;
+  if (!running_) release();
+}
+
+std::uint64_t CoroutineRun::after(std::chrono::nanoseconds duration, detail::Job job) {
+  const auto id = std::make_shared<Executor::TimerId>(0);
+  const TimePoint now = loop_->clock().now();
+  *id = loop_->schedule_at(now + std::min<Duration>(duration, kForever),
+                           [this, id, job = std::move(job)]() mutable {
+                             timers_.erase(*id);
+                             enter(job);
+                           });
+  timers_.insert(*id);
+  return *id;
+}
+
+void CoroutineRun::cancel(std::uint64_t timer) {
+  if (timers_.erase(timer) > 0) loop_->cancel(timer);
+}
+
+void CoroutineRun::work(detail::Job job, detail::Job refuse) {
+  if (workers_ == nullptr) {
+    refuse();
+    return;
+  }
+  detail::Branch* const branch = detail::running_branch();
+  const auto& jobs = (branch == nullptr ? &whole_ : branch)->jobs();
+  const WorkerPool::JobId id = workers_->new_id();
+  const std::string client = client_of(principal());
+  jobs->wait(id, [weak = std::weak_ptr(workers_), id, client] {
+    if (const auto workers = weak.lock()) workers->drop(id, client);
+  });
+  workers_->run(
+      id, client,
+      [jobs, id, job = std::move(job)]() mutable {
+        if (!jobs->begin(id)) return;
+        job();
+        job = nullptr;
+        jobs->end();
+      },
+      [jobs, id, refuse = std::move(refuse)]() mutable {
+        jobs->forget(id);
+        refuse();
+      });
+}
+
+std::shared_ptr<detail::Mailbox> CoroutineRun::mailbox() {
+  if (mailbox_ == nullptr) mailbox_ = std::make_shared<LoopMailbox>(*this);
+  return mailbox_;
+}
+
+void CoroutineRun::release() {
+  if (self_ == nullptr) return;
+  if (mailbox_ != nullptr) mailbox_->close();
+  for (const Executor::TimerId timer : std::exchange(timers_, {})) loop_->cancel(timer);
+  const std::shared_ptr<CoroutineRun> self = std::move(self_);
+  const bool is_unused = whole_.stop([loop = loop_, weak = weak_from_this()] {
+    loop->post([weak] {
+      const auto run = weak.lock();
+      if (run == nullptr) return;
+      run->destroy_coroutine();
+      run->calls_->let_go(*run);
+    });
+  });
+  if (is_unused) {
+    destroy_coroutine();
+  } else {
+    calls_->keep(self);
+  }
+  // The caller of this may be one of them, so they live to the end of the turn.
+  loop_->post([self, released = on_release()] {});
+}
+
+}  // namespace sluice

@@ -1,0 +1,285 @@
+#include "server/handlers/handler_run.hpp"
+
+#include <chrono>
+#include <semaphore>
+#include <stdexcept>
+
+#include "core/client.hpp"
+#include "core/log.hpp"
+#include "json/json.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/workers/worker_pool.hpp"
+
+namespace sluice {
+namespace {
+
+/// How many messages of a worker may be on their way to the loop.
+constexpr std::ptrdiff_t kMessagesUnderWay = 16;
+
+/// How often a worker that waits for room looks whether others wait for it.
+constexpr std::chrono::milliseconds kPatience{100};
+
+/// The call as a worker thread sees it: what it sends goes through the loop, which it waits for. It
+/// waits for the caller's room too, unless others wait for the thread: then the client's share of
+/// the streams' memory takes what it says, and the call fails when that is used up.
+class WorkerCall final : public detail::CallBackend, private detail::LoopBackend {
+ public:
+  /// `workers` runs it, and so outlives every call of it.
+  WorkerCall(detail::CallBackend& call, WorkerPool& workers,
+             std::shared_ptr<detail::Mailbox> mailbox)
+      : call_(&call),
+        workers_(&workers),
+        facts_(call.facts()),
+        client_(client_of(facts_.principal.id)),
+        key_(call.idempotency_key()),
+        mailbox_(std::move(mailbox)) {}
+
+  LoopBackend& loop() override { return *this; }
+  const detail::CallFacts& facts() const override { return facts_; }
+
+  bool text(std::string_view text) override {
+    return send([text = std::string(text)](CallBackend& call) { return call.text(text); });
+  }
+  bool progress(double progress, std::optional<double> total, std::string_view message) override {
+    return send([progress, total, message = std::string(message)](CallBackend& call) {
+      return call.progress(progress, total, message);
+    });
+  }
+  bool log(LoggingLevel level, std::string_view logger, const json::value& data) override {
+    return send([level, logger = std::string(logger), data](CallBackend& call) {
+      return call.log(level, logger, data);
+    });
+  }
+  void disconnect(std::chrono::milliseconds retry) override {
+    send([retry](CallBackend& call) {
+      call.disconnect(retry);
+      return true;
+    });
+  }
+
+  const std::string& idempotency_key() override { return key_; }
+
+  void begin_task() override { refuse(); }
+  void when_room(detail::Job /*job*/) override { refuse(); }
+  detail::Job ask(std::vector<Question> /*questions*/, Answer /*answer*/) override { refuse(); }
+  std::shared_ptr<CallBackend> for_worker() override { refuse(); }
+
+ private:
+  // LoopBackend
+  std::uint64_t after(std::chrono::nanoseconds /*duration*/, detail::Job /*job*/) override {
+    refuse();
+  }
+  void cancel(std::uint64_t /*timer*/) override { refuse(); }
+  void work(detail::Job /*job*/, detail::Job /*refuse*/) override { refuse(); }
+  std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
+  void resume(std::coroutine_handle<> /*coroutine*/, detail::Branch* /*branch*/) override {
+    refuse();
+  }
+
+  using Credits = std::counting_semaphore<kMessagesUnderWay>;
+
+  /// Given back wherever the message ends: sent, or dropped with the request.
+  class Credit {
+   public:
+    explicit Credit(std::shared_ptr<Credits> credits) : credits_(std::move(credits)) {}
+    Credit(Credit&&) noexcept = default;
+    Credit& operator=(Credit&&) = delete;
+    ~Credit() {
+      if (credits_ != nullptr) credits_->release();
+    }
+
+   private:
+    std::shared_ptr<Credits> credits_;
+  };
+
+  [[noreturn]] static void refuse() {
+    throw std::logic_error("a blocking() handler cannot co_await: make it a coroutine");
+  }
+
+  template <class Send>
+  bool send(Send send) {
+    while (!credits_->try_acquire_for(kPatience)) {
+      if (!waits_for_room_ || !workers_->is_wanted(client_)) continue;
+      waits_for_room_ = false;
+      credits_ = std::make_shared<Credits>(kMessagesUnderWay);
+    }
+    // `call_` is there as long as the mailbox takes jobs.
+    mailbox_->post([call = call_, send = std::move(send), waits = waits_for_room_,
+                    credit = Credit(credits_)]() mutable {
+      if (!send(*call) && waits) call->when_room([credit = std::move(credit)] {});
+    });
+    return !facts_.stop.stop_requested();
+  }
+
+  detail::CallBackend* call_;
+  WorkerPool* workers_;
+  detail::CallFacts facts_;
+  std::string client_;
+  std::string key_;
+  std::shared_ptr<detail::Mailbox> mailbox_;
+  std::shared_ptr<Credits> credits_ = std::make_shared<Credits>(kMessagesUnderWay);
+  bool waits_for_room_ = true;
+};
+
+}  // namespace
+
+void FailureLog::write(std::string_view what) {
+  const std::optional<std::int64_t> left_out = limit_.take();
+  if (!left_out) return;
+  log_error("a handler failed",
+            {{kind_, std::string_view(name_)}, {"what", what}, {"left_out", *left_out}});
+}
+
+Error error_of(const std::exception_ptr& exception, FailureLog& log) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    return error;
+  } catch (const ToolError& failure) {
+    return {kInternalError, failure.what(), {}};
+  } catch (const std::exception& surprise) {
+    log.write(surprise.what());
+  } catch (...) {
+    log.write("an unknown exception");
+  }
+  return {kInternalError, "Internal error", {}};
+}
+
+HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& options)
+    : CoroutineRun(request->executor(), *request->calls(), options.workers),
+      request_(std::move(request)),
+      call_(*this) {
+  facts_.principal = request_->principal();
+  facts_.revision = request_->context().revision;
+  if (const auto& trace = request_->context().trace) {
+    facts_.trace = std::make_shared<const TraceContext>(*trace);
+  }
+  const ClientCapabilities& client = request_->client();
+  facts_.client = {.elicitation = client.elicitation_form,
+                   .elicitation_url = client.elicitation_url,
+                   .sampling = client.sampling,
+                   .sampling_tools = client.sampling_tools,
+                   .roots = client.roots};
+  if (options.timeout <= Duration::zero()) return;
+  facts_.deadline = executor().clock().now() + options.timeout;
+  after(options.timeout, [this] {
+    request_->fail({kTimedOut, "The call took longer than it may", {}});
+    on_cancel();
+  });
+}
+
+HandlerRun::~HandlerRun() {
+  end();
+}
+
+void HandlerRun::begin(Root root) {
+  request_->set_producer(this);
+  go(root);
+}
+
+// Destructors of a coroutine that is given up may call these. Then the run is over, and the request
+// may be gone.
+
+bool HandlerRun::text(std::string_view text) {
+  if (over_ || !request_->emit(text)) full_ = true;
+  return !full_;
+}
+
+bool HandlerRun::progress(double progress, std::optional<double> total, std::string_view message) {
+  if (over_ || !request_->progress(progress, total, message)) full_ = true;
+  return !full_;
+}
+
+bool HandlerRun::log(LoggingLevel level, std::string_view logger, const json::value& data) {
+  if (over_ || !request_->log(level, logger, to_json(data))) full_ = true;
+  return !full_;
+}
+
+void HandlerRun::disconnect(std::chrono::milliseconds retry) {
+  if (!over_) request_->disconnect(retry);
+}
+
+const std::string& HandlerRun::idempotency_key() {
+  if (key_.empty()) key_ = request_->idempotency_key();
+  return key_;
+}
+
+void HandlerRun::begin_task() {
+  if (over_) return;
+  // The rounds that it comes from stay behind.
+  idempotency_key();
+  Result<std::shared_ptr<PendingRequest>> task = request_->begin_task();
+  if (!task) throw std::move(task.error());
+  if (*task == request_) return;
+  request_->set_producer(nullptr);
+  request_ = std::move(*task);
+  request_->set_producer(this);
+  // Nobody tells of the room of the old one any more. Later: who waits for it must not go on here.
+  mailbox()->post([this] { on_writable(); });
+}
+
+void HandlerRun::when_room(detail::Job job) {
+  if (full_) {
+    when_room_.push_back(std::move(job));
+  } else {
+    job();
+  }
+}
+
+void HandlerRun::on_writable() {
+  full_ = false;
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
+  for (detail::Job& job : std::exchange(when_room_, {})) {
+    if (!over_) job();
+  }
+}
+
+detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
+  if (over_) return {};
+  std::vector<InputRequest> requests;
+  for (Question& question : questions) {
+    requests.push_back(
+        {std::move(question.key), std::move(question.method), std::move(question.params)});
+  }
+  PendingRequest::Withdraw withdraw =
+      request_->ask(std::move(requests),
+                    [answer = std::move(answer)](Result<std::vector<json::value>> answers) mutable {
+                      answer(std::move(answers));
+                    });
+  // The client is asked by the result: this run does not go on.
+  if (request_->over()) {
+    on_cancel();
+    return {};
+  }
+  if (!withdraw) return {};
+  // Later: who lets go of it is being destroyed, and the client may have no room for the news,
+  // which ends the call.
+  return [&loop = executor(), withdraw = std::move(withdraw)]() mutable noexcept {
+    try {
+      loop.post(std::move(withdraw));
+    } catch (const std::bad_alloc&) {
+      // The end of the call takes it back.
+    }
+  };
+}
+
+std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {
+  if (workers() == nullptr) return nullptr;  // nothing runs that could use it
+  return std::make_shared<WorkerCall>(*this, *workers(), mailbox());
+}
+
+void HandlerRun::on_cancel() {
+  const std::shared_ptr<CoroutineRun> keep = shared_from_this();
+  over_ = true;
+  facts_.stop.request_stop();
+  stop();
+}
+
+std::shared_ptr<void> HandlerRun::on_release() {
+  when_room_.clear();
+  if (has_coroutine()) idempotency_key();
+  request_->set_producer(nullptr);
+  return std::move(request_);
+}
+
+}  // namespace sluice

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+#include "server/calls/pending_request.hpp"
+#include "server/handlers/call_facts.hpp"
+#include "server/handlers/coroutine_run.hpp"
+#include "sluice/call.hpp"
+#include "sluice/task.hpp"
+#include "stream/stream.hpp"
+
+namespace sluice {
+
+/// Logs what one handler lets out, by its name and as often as a log bears. Thread-safe.
+class FailureLog {
+ public:
+  /// `kind` is what the handler makes, such as "tool"; it outlives this.
+  FailureLog(std::string_view kind, std::string name) : kind_(kind), name_(std::move(name)) {}
+  void write(std::string_view what);
+
+ private:
+  std::string_view kind_;
+  std::string name_;
+  LogLimit limit_;
+};
+
+/// What a peer is told of an exception that a handler let out: an Error as it is, a ToolError's
+/// text, and of any other only that there was one, which goes to `log`.
+Error error_of(const std::exception_ptr& exception, FailureLog& log);
+
+/// One run of a handler's coroutine for a request, until the handler has answered or the request is
+/// over.
+class HandlerRun final : public CoroutineRun, public detail::CallBackend, private StreamProducer {
+ public:
+  struct Options {
+    Duration timeout{};  // zero: none
+    std::shared_ptr<WorkerPool> workers;
+  };
+
+  /// Runs the task that `begin` returns, and hands what becomes of it to `then`.
+  template <class Result>
+  static void start(std::shared_ptr<PendingRequest> request, const Options& options,
+                    const std::function<Task<Result>(Call&)>& begin,
+                    std::function<void(PendingRequest&, Result)> then,
+                    std::function<void(PendingRequest&, const std::exception_ptr&)> otherwise) {
+    if (request->over()) return;  // nobody is there to answer
+    const auto run = std::make_shared<HandlerRun>(std::move(request), options);
+    run->begin(drive<Result>(*run, begin, std::move(then), std::move(otherwise)));
+  }
+
+  HandlerRun(std::shared_ptr<PendingRequest> request, const Options& options);
+  ~HandlerRun() override;
+  HandlerRun(const HandlerRun&) = delete;
+  HandlerRun& operator=(const HandlerRun&) = delete;
+
+  LoopBackend& loop() override { return *this; }
+  const detail::CallFacts& facts() const override { return facts_; }
+  bool text(std::string_view text) override;
+  bool progress(double progress, std::optional<double> total, std::string_view message) override;
+  bool log(LoggingLevel level, std::string_view logger, const json::value& data) override;
+  void disconnect(std::chrono::milliseconds retry) override;
+  void begin_task() override;
+  const std::string& idempotency_key() override;
+  void when_room(detail::Job job) override;
+  detail::Job ask(std::vector<Question> questions, Answer answer) override;
+  std::shared_ptr<detail::CallBackend> for_worker() override;
+
+ private:
+  template <class Result>
+  static Root drive(HandlerRun& run, std::function<Task<Result>(Call&)> begin,
+                    std::function<void(PendingRequest&, Result)> then,
+                    std::function<void(PendingRequest&, const std::exception_ptr&)> otherwise) {
+    std::exception_ptr exception;
+    try {
+      Result result = co_await begin(run.call_);
+      if (!run.over_) then(*run.request_, std::move(result));
+    } catch (...) {
+      exception = std::current_exception();
+    }
+    if (exception && !run.over_) otherwise(*run.request_, exception);
+    run.over_ = true;
+  }
+
+  void begin(Root root);
+  // StreamProducer
+  void on_writable() override;
+  void on_cancel() override;
+  // CoroutineRun
+  [[nodiscard]] std::string_view principal() const override { return facts_.principal.id; }
+  std::shared_ptr<void> on_release() override;
+
+  std::string key_;  // once it has been asked for, or a task has begun
+  std::shared_ptr<PendingRequest> request_;
+  detail::CallFacts facts_;
+  Call call_;
+  std::vector<detail::Job> when_room_;
+  bool full_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,98 @@
+#include "server/handlers/tool_run.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "core/client.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+namespace {
+
+/// A call whose arguments are being checked. Keeps itself until they are, or the call is over.
+class CheckedRun final : public StreamProducer, public std::enable_shared_from_this<CheckedRun> {
+ public:
+  CheckedRun(const Tool& tool, std::shared_ptr<PendingRequest> call)
+      : tool_(&tool), call_(std::move(call)) {}
+
+  void start(LongMessages& checks, const JsonSchema& input, std::string text) {
+    self_ = shared_from_this();
+    call_->set_producer(this);
+    message_ = checks.parse(
+        std::move(text),
+        [weak = weak_from_this()] {
+          if (const auto self = weak.lock()) self->go_on();
+        },
+        call_->principal().id,
+        [input, violation = violation_](const Message& message) {
+          const auto valid = input.validate(arguments_of(message));
+          if (!valid) *violation = valid.error();
+        });
+  }
+
+  void on_writable() override {}
+  void on_cancel() override {
+    const std::shared_ptr<CheckedRun> keep = std::move(self_);
+    message_ = nullptr;
+  }
+
+ private:
+  void go_on() {
+    const std::shared_ptr<CheckedRun> keep = std::move(self_);
+    const std::unique_ptr<LongMessage> message = std::move(message_);
+    call_->set_producer(nullptr);
+    if (!message->message()) {
+      call_->fail(message->message().error().error);
+    } else if (*violation_) {
+      refuse("Invalid params: " + (*violation_)->describe("arguments"));
+    } else {
+      run_tool(*tool_, arguments_of(*message->message()).get_object(), call_);
+    }
+  }
+
+  void refuse(std::string why) {
+    if (call_->context().revision->input_errors) {
+      call_->complete({.text = std::move(why), .is_error = true});
+    } else {
+      call_->fail({kInvalidParams, std::move(why), {}});
+    }
+  }
+
+  const Tool* tool_;
+  std::shared_ptr<PendingRequest> call_;
+  std::unique_ptr<LongMessage> message_;
+  /// Written on the worker before the message is ready.
+  std::shared_ptr<std::optional<JsonSchemaViolation>> violation_ =
+      std::make_shared<std::optional<JsonSchemaViolation>>();
+  std::shared_ptr<CheckedRun> self_;
+};
+
+}  // namespace
+
+const json::value& arguments_of(const Message& message) {
+  static const json::value kNoArguments(json::object_kind);
+  const json::value* const given = params_of(message).if_contains("arguments");
+  return given == nullptr ? kNoArguments : *given;
+}
+
+void run_tool(const Tool& tool, const json::object& arguments,
+              const std::shared_ptr<PendingRequest>& call) {
+  if (const auto* immediate = std::get_if<Tool::Immediate>(&tool.handler)) {
+    const Result<ToolResult> result = (*immediate)(arguments);
+    if (result) {
+      call->complete(*result);
+    } else {
+      call->fail(result.error());
+    }
+    return;
+  }
+  const Result<void> started = std::get<Tool::Deferred>(tool.handler)(arguments, call);
+  if (!started) call->fail(started.error());
+}
+
+void run_tool_checked(LongMessages& checks, const Tool& tool, const JsonSchema& input,
+                      std::string text, const std::shared_ptr<PendingRequest>& call) {
+  std::make_shared<CheckedRun>(tool, call)->start(checks, input, std::move(text));
+}
+
+}  // namespace sluice

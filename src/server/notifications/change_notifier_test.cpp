@@ -1,0 +1,107 @@
+#include "server/notifications/change_notifier.hpp"
+
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/dispatch/server_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+/// Wants the tools, and the resources a and b.
+struct RecordingListener final : ChangeListener {
+  [[nodiscard]] bool wants(const Change& change) const override {
+    return change.kind == Change::Kind::tools || change.subject == "a" || change.subject == "b";
+  }
+  void tell(const Change& change) override {
+    heard.push_back(change.kind == Change::Kind::tools ? "tools" : change.subject);
+    if (when_told) when_told();
+  }
+  void close() override { heard.emplace_back("end"); }
+
+  std::vector<std::string> heard;
+  std::function<void()> when_told;
+};
+
+class ChangesTest : public ::testing::Test {
+ protected:
+  void publish(const std::string& resource) {
+    bench.changes->publish({Change::Kind::resource, resource});
+  }
+  std::shared_ptr<RecordingListener> listen() {
+    auto listener = std::make_shared<RecordingListener>();
+    bench.changes->add(bench.executors[0], listener);
+    return listener;
+  }
+
+  ServerBench bench;
+};
+
+TEST_F(ChangesTest, ABurstIsToldOnceAndWaitsAsOneTask) {
+  const auto one = listen();
+  const auto other = listen();
+  for (int i = 0; i < 1000; ++i) {
+    bench.changes->publish({Change::Kind::tools});
+    publish("a");
+    publish("of no interest " + std::to_string(i));
+  }
+  EXPECT_LE(bench.executors[0].run(), 2U) << "a task for each change that is told";
+  EXPECT_THAT(one->heard, ElementsAre("tools", "a"));
+  EXPECT_EQ(other->heard, one->heard);
+}
+
+TEST_F(ChangesTest, AChangeWhileItIsToldIsToldAgain) {
+  const auto listener = listen();
+  listener->when_told = [&] {
+    if (listener->heard.size() == 1) publish("a");
+  };
+  publish("a");
+  bench.run_all();
+  EXPECT_THAT(listener->heard, ElementsAre("a", "a"));
+}
+
+TEST_F(ChangesTest, WhatChangesAllTheTimeKeepsNothingElseBack) {
+  const auto listener = listen();
+  listener->when_told = [&] {
+    if (listener->heard.size() < 10) bench.changes->publish({Change::Kind::tools});
+  };
+  bench.changes->publish({Change::Kind::tools});
+  publish("a");
+  publish("b");
+  bench.run_all();
+  ASSERT_GT(listener->heard.size(), 4U);
+  listener->heard.resize(4);
+  EXPECT_THAT(listener->heard, Contains("a"));
+  EXPECT_THAT(listener->heard, Contains("b"));
+}
+
+TEST_F(ChangesTest, WhatChangedBeforeTheEndIsToldBeforeIt) {
+  const auto listener = listen();
+  publish("a");
+  publish("b");
+  bench.changes->close();
+  bench.run_all();
+  EXPECT_THAT(listener->heard, ElementsAre("a", "b", "end"));
+}
+
+TEST_F(ChangesTest, ABurstIsOneMessageOnTheStandaloneStreamOfASession) {
+  const auto session =
+      bench.sessions.create("alice", newest_revision(Era::legacy), ClientCapabilities()).value();
+  const auto stream =
+      bench.managers[0]->start_private(session->stream_principal(), {}, session->principal());
+  session->offer_standalone_stream(stream, bench.executors[0]);
+  for (int i = 0; i < 10; ++i) bench.changes->publish({Change::Kind::tools});
+  bench.run_all();
+  EXPECT_EQ(stream->next(), 1U);
+  session->end();
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,267 @@
+#include "server/sessions/session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rpc/error_codes.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+std::unexpected<Error> over() {
+  return fail(kInvalidRequest, "The session has ended; begin another with initialize");
+}
+
+std::unexpected<Error> too_many(std::size_t most, std::string_view what) {
+  return fail(kLimitReached, "This session has " + std::to_string(most) + " " + std::string(what) +
+                                 ", the most it may");
+}
+
+/// The outcome that a response's body tells. Copied: the body lives in its parser.
+Result<json::value> outcome_of(const json::object& body) {
+  if (const json::value* result = body.if_contains("result")) {
+    return json::value(*result, json::storage_ptr());
+  }
+  Error error{kInternalError, "The client answered with an error", {}};
+  const json::value* const given = body.if_contains("error");
+  const json::object* const members = given == nullptr ? nullptr : given->if_object();
+  if (members == nullptr) return std::unexpected(std::move(error));
+  if (const json::value* code = members->if_contains("code");
+      code != nullptr && code->is_int64() && std::in_range<int>(code->get_int64())) {
+    error.code = static_cast<int>(code->get_int64());
+  }
+  if (const json::value* text = members->if_contains("message");
+      text != nullptr && text->is_string()) {
+    error.message = text->get_string();
+  }
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Error no_memory_for_subscriptions() {
+  return {kLimitReached,
+          "Your streams and subscriptions hold as much memory as they may; end some, or raise "
+          "streams.max_total_bytes",
+          {}};
+}
+
+Session::Session(std::string id, std::string principal, const Revision& revision,
+                 const ClientCapabilities& capabilities, Duration resume_window)
+    : id_(std::move(id)),
+      principal_(std::move(principal)),
+      revision_(&revision),
+      capabilities_(capabilities),
+      resume_window_(resume_window) {}
+
+Result<void> Session::subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return over();
+  if (subscriptions_ == nullptr) subscriptions_ = std::make_unique<Subscriptions>();
+  Subscriptions& held = *subscriptions_;
+  if (held.uris.contains(uri)) return {};
+  if (held.uris.size() >= kMaxSubscriptions) {
+    return too_many(kMaxSubscriptions, "resource subscriptions");
+  }
+  if (held.bytes + uri.size() > kMaxSubscribedBytes) {
+    return too_many(kMaxSubscribedBytes, "bytes of URIs subscribed to");
+  }
+  if (held.uris.empty()) held.memory = MemoryHold(std::move(memory));
+  if (!held.memory.add(kPerSubscription + uri.size())) {
+    return std::unexpected(no_memory_for_subscriptions());
+  }
+  held.uris.insert(uri);
+  held.bytes += uri.size();
+  return {};
+}
+
+void Session::unsubscribe(const std::string& uri) {
+  const std::lock_guard lock(mutex_);
+  if (subscriptions_ == nullptr || subscriptions_->uris.erase(uri) == 0) return;
+  subscriptions_->bytes -= uri.size();
+  subscriptions_->memory.remove(kPerSubscription + uri.size());
+}
+
+bool Session::subscribed(const std::string& uri) const {
+  const std::lock_guard lock(mutex_);
+  return subscriptions_ != nullptr && subscriptions_->uris.contains(uri);
+}
+
+Result<std::unique_ptr<Session::Call>> Session::add_call(const std::shared_ptr<Session>& session,
+                                                         RequestId request_id, Executor& loop,
+                                                         std::function<void()> cancel) {
+  const std::lock_guard lock(session->mutex_);
+  if (session->ended_) return over();
+  if (session->calls_.size() >= kMaxCalls) return too_many(kMaxCalls, "unanswered requests");
+  const bool added =
+      session->calls_.try_emplace(request_id, PostedTask{&loop, std::move(cancel)}).second;
+  if (!added) {
+    return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
+  }
+  return std::make_unique<Call>(session, std::move(request_id));
+}
+
+void Session::cancel_call(const RequestId& request_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(request_id);
+  if (found != calls_.end()) found->second.post();
+}
+
+void Session::forget_call(const RequestId& request_id) {
+  const std::lock_guard lock(mutex_);
+  calls_.erase(request_id);
+}
+
+void Session::ask_to_open(std::string elicitation_id) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string>& elicitations = asked().elicitations;
+  if (elicitations.size() >= kMaxElicitations) elicitations.erase(elicitations.begin());
+  elicitations.push_back(std::move(elicitation_id));
+}
+
+bool Session::asked_to_open(std::string_view elicitation_id) const {
+  const std::lock_guard lock(mutex_);
+  if (asked_ == nullptr) return false;
+  const std::vector<std::string>& elicitations = asked_->elicitations;
+  return std::ranges::find(elicitations, elicitation_id) != elicitations.end();
+}
+
+Result<RequestId> Session::expect_response(Executor& loop, Answer answer) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return over();
+  std::unordered_map<RequestId, Expected>& expected = asked().expected;
+  if (expected.size() >= kMaxRequests) return too_many(kMaxRequests, "requests to its client");
+  RequestId id = std::to_string(++last_number_);
+  expected.try_emplace(id, Expected{&loop, std::move(answer)});
+  return id;
+}
+
+void Session::forget_response(const RequestId& id) {
+  Answer released;  // destroyed after the lock
+  const std::lock_guard lock(mutex_);
+  if (asked_ == nullptr) return;
+  const auto found = asked_->expected.find(id);
+  if (found == asked_->expected.end()) return;
+  released = std::move(found->second.answer);
+  asked_->expected.erase(found);
+}
+
+bool Session::on_response(const Message& message) {
+  std::unordered_map<RequestId, Expected>::node_type expected;
+  {
+    const std::lock_guard lock(mutex_);
+    if (asked_ != nullptr) expected = asked_->expected.extract(message.id);
+  }
+  if (expected.empty()) return false;
+  expected.mapped().loop->post(
+      [answer = std::move(expected.mapped().answer),
+       outcome = outcome_of(*message.body)]() mutable { answer(std::move(outcome)); });
+  return true;
+}
+
+std::unique_ptr<Session::Reader> Session::take_over(const std::shared_ptr<Session>& session,
+                                                    const StreamId& stream, Executor& loop,
+                                                    std::function<void()> close) {
+  const std::lock_guard lock(session->mutex_);
+  if (session->ended_) return nullptr;
+  const std::uint64_t number = ++session->last_number_;
+  ReaderEntry entry{number, {&loop, std::move(close)}};
+  const auto [found, added] = session->readers_.try_emplace(stream, entry);
+  if (!added) {
+    found->second.close.post();
+    found->second = std::move(entry);
+  }
+  return std::make_unique<Reader>(session, stream, number);
+}
+
+void Session::forget_reader(const StreamId& stream, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = readers_.find(stream);
+  if (found != readers_.end() && found->second.number == number) readers_.erase(found);
+}
+
+std::optional<StreamId> Session::standalone_stream() const {
+  const std::lock_guard lock(mutex_);
+  return standalone_;
+}
+
+StreamId Session::offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream,
+                                          Executor& loop) {
+  const std::lock_guard lock(mutex_);
+  if (!standalone_) {
+    standalone_ = stream->id();
+    keep_locked(stream, loop);
+  }
+  return *standalone_;
+}
+
+void Session::forget_standalone_stream(const StreamId& stream) {
+  const std::lock_guard lock(mutex_);
+  if (standalone_ == stream) standalone_.reset();
+}
+
+void Session::keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
+  const std::lock_guard lock(mutex_);
+  keep_locked(stream, loop);
+}
+
+void Session::keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
+  if (kept_.size() >= sweep_kept_at_) {
+    std::erase_if(kept_, [](const Kept& each) { return each.stream.expired(); });
+    sweep_kept_at_ = std::max<std::size_t>(8, 2 * kept_.size());
+  }
+  kept_.push_back({&loop, stream});
+  if (ended_) kept_.back().discard();
+}
+
+/// On its loop, and only there is it held.
+void Session::Kept::discard() const {
+  loop->post([weak = stream] {
+    if (const auto ended = weak.lock()) ended->discard();
+  });
+}
+
+void Session::set_outlet(Executor& loop, Outlet outlet) {
+  const std::lock_guard lock(mutex_);
+  outlet_loop_ = &loop;
+  outlet_ = std::move(outlet);
+}
+
+bool Session::send(const std::string& state_of, const std::shared_ptr<const std::string>& message) {
+  const std::lock_guard lock(mutex_);
+  if (outlet_loop_ == nullptr) return false;
+  outlet_loop_->post([outlet = outlet_, state_of, message] { outlet(state_of, *message); });
+  return true;
+}
+
+std::optional<TimePoint> Session::idle_since() const {
+  const std::lock_guard lock(mutex_);
+  if (!calls_.empty() || !readers_.empty()) return std::nullopt;
+  return TimePoint(TimePoint::duration(used_.load()));
+}
+
+bool Session::expired(TimePoint now, Duration expiry) {
+  const std::optional<TimePoint> used = idle_since();
+  if (!used) touch(now);
+  return used && *used <= now - expiry;
+}
+
+void Session::end() {
+  std::unique_ptr<Asked> asked;  // destroyed after the lock
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  for (const auto& [id, cancel] : calls_) cancel.post();
+  for (const auto& [stream, reader] : readers_) reader.close.post();
+  for (const Kept& each : kept_) each.discard();
+  subscriptions_ = nullptr;
+  // Whoever waits for answers is being cancelled.
+  asked = std::move(asked_);
+}
+
+bool Session::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+}  // namespace sluice

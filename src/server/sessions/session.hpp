@@ -1,0 +1,230 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/client_memory.hpp"
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "json/json.hpp"
+#include "protocol/client_capabilities.hpp"
+#include "protocol/logging_level.hpp"
+#include "protocol/revision.hpp"
+#include "rpc/message.hpp"
+#include "stream/stream.hpp"
+
+namespace sluice {
+
+/// What a request hears that names a session which is not there, or another principal's.
+inline constexpr std::string_view kNoSuchSession =
+    "Session not found; it has ended or expired: begin another with initialize";
+
+/// What a client hears whose subscriptions find no memory.
+Error no_memory_for_subscriptions();
+/// Bytes that a subscription takes beside its URI.
+inline constexpr std::size_t kPerSubscription = 128;
+
+/// What the server and a client of the session eras (2024-11-05 to 2025-11-25) have agreed on with
+/// `initialize`, and what is under way between them. Its requests may be on any loop: thread-safe.
+/// Callbacks run on the loop they were given with, after the call that causes them, and never
+/// once the session has ended.
+class Session {
+ public:
+  /// `id` names it to its client; empty on transports where the connection is the session.
+  /// `resume_window` is how long a call goes on whose caller is gone.
+  Session(std::string id, std::string principal, const Revision& revision,
+          const ClientCapabilities& capabilities, Duration resume_window = {});
+
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] const std::string& principal() const { return principal_; }
+  /// Whom the session's own streams belong to: nobody finds them by the caller's name.
+  [[nodiscard]] std::string stream_principal() const { return "session:" + id_; }
+  [[nodiscard]] const Revision& revision() const { return *revision_; }
+  [[nodiscard]] const ClientCapabilities& capabilities() const { return capabilities_; }
+  [[nodiscard]] Duration resume_window() const { return resume_window_; }
+
+  // --- what the client set -------------------------------------------------------------------
+
+  /// The least severe log messages wanted; without logging/setLevel the server decides: all.
+  [[nodiscard]] LoggingLevel logging_level() const { return level_.load(); }
+  void set_logging_level(LoggingLevel level) { level_.store(level); }
+  /// They draw on `memory`, the share of the session's client, until the session ends; null: there
+  /// is no limit. kLimitReached beyond kMaxSubscriptions and kMaxSubscribedBytes, and without
+  /// memory.
+  Result<void> subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory = nullptr);
+  void unsubscribe(const std::string& uri);
+  [[nodiscard]] bool subscribed(const std::string& uri) const;
+
+  // --- requests of the client that are under way ---------------------------------------------
+
+  /// A request's entry; leaving the scope removes it.
+  class Call {
+   public:
+    Call(std::shared_ptr<Session> session, RequestId request_id)
+        : session_(std::move(session)), request_id_(std::move(request_id)) {}
+    ~Call() { session_->forget_call(request_id_); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    std::shared_ptr<Session> session_;
+    RequestId request_id_;
+  };
+
+  /// `cancel` runs when the client cancels the request (2025-11-25, Cancellation), or the session
+  /// ends. kLimitReached beyond kMaxCalls, -32600 if `request_id` is under way already.
+  static Result<std::unique_ptr<Call>> add_call(const std::shared_ptr<Session>& session,
+                                                RequestId request_id, Executor& loop,
+                                                std::function<void()> cancel);
+  void cancel_call(const RequestId& request_id);
+
+  // --- requests to the client ----------------------------------------------------------------
+
+  /// What became of one: the result, or the client's error.
+  using Answer = std::move_only_function<void(Result<json::value>)>;
+  /// Expects the response to a request that is about to be sent; returns its id as JSON text.
+  /// kLimitReached beyond kMaxRequests.
+  Result<RequestId> expect_response(Executor& loop, Answer answer);
+  /// Remembers an elicitation in URL mode: its client is to hear when it is completed. Of more than
+  /// kMaxElicitations the oldest is forgotten.
+  void ask_to_open(std::string elicitation_id);
+  [[nodiscard]] bool asked_to_open(std::string_view elicitation_id) const;
+  /// Nobody waits for it any more.
+  void forget_response(const RequestId& id);
+  /// Takes a response; false if nobody waits for it.
+  bool on_response(const Message& message);
+
+  // --- streams of messages -------------------------------------------------------------------
+
+  /// Whoever reads one of them; leaving the scope says that it no longer does.
+  class Reader {
+   public:
+    Reader(std::shared_ptr<Session> session, const StreamId& stream, std::uint64_t number)
+        : session_(std::move(session)), stream_(stream), number_(number) {}
+    ~Reader() { session_->forget_reader(stream_, number_); }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+   private:
+    std::shared_ptr<Session> session_;
+    StreamId stream_;
+    std::uint64_t number_;
+  };
+
+  /// A reader takes over `stream`: `close` of the one before it runs, for each message goes to one
+  /// reader only (2025-11-25, Multiple Connections). Null once the session has ended.
+  static std::unique_ptr<Reader> take_over(const std::shared_ptr<Session>& session,
+                                           const StreamId& stream, Executor& loop,
+                                           std::function<void()> close);
+  /// The stream for messages that belong to no request, if there is one yet.
+  [[nodiscard]] std::optional<StreamId> standalone_stream() const;
+  /// Makes `stream` that stream if there is none, and keeps it; returns the one there is then.
+  StreamId offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
+  /// `stream` has expired.
+  void forget_standalone_stream(const StreamId& stream);
+  /// `stream` of `loop` is discarded when the session has ended.
+  void keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
+
+  /// Where messages go that belong to no request, if the session's connection takes them itself.
+  /// Runs on its loop. `state_of` names what the message tells the state of, so that a client that
+  /// does not keep up hears the last one; of the others, which have no name, it may miss some.
+  using Outlet = std::function<void(const std::string& state_of, const std::string& message)>;
+  void set_outlet(Executor& loop, Outlet outlet);
+  /// Sends `message` there. False: there is no outlet, but perhaps a standalone stream.
+  bool send(const std::string& state_of, const std::shared_ptr<const std::string>& message);
+
+  // --- its life ------------------------------------------------------------------------------
+
+  /// Somebody used it. Relaxed: a sweep may see it late.
+  void touch(TimePoint now) { used_.store(now.time_since_epoch().count()); }
+  /// When it was used last; nothing while a call is under way or a stream is read.
+  [[nodiscard]] std::optional<TimePoint> idle_since() const;
+  /// Whether nothing is under way, and it was not used for `expiry` before `now`. What is under way
+  /// counts as use.
+  [[nodiscard]] bool expired(TimePoint now, Duration expiry);
+  /// Cancels its requests, closes its readers and discards its streams. Nothing can be added
+  /// afterwards.
+  void end();
+  [[nodiscard]] bool ended() const;
+
+  static constexpr std::size_t kMaxSubscriptions = 1000;
+  static constexpr std::size_t kMaxSubscribedBytes = std::size_t{128} << 10U;  // of their URIs
+  static constexpr std::size_t kMaxCalls = 1000;
+  static constexpr std::size_t kMaxRequests = 1000;
+  static constexpr std::size_t kMaxElicitations = 100;
+
+ private:
+  struct PostedTask {
+    Executor* loop = nullptr;
+    std::function<void()> run;
+    void post() const { loop->post(run); }
+  };
+  struct Expected {
+    Executor* loop;
+    Answer answer;
+  };
+
+  struct Subscriptions {
+    std::set<std::string, std::less<>> uris;
+    std::size_t bytes = 0;  // of the URIs
+    MemoryHold memory;
+  };
+  /// What the client was asked.
+  struct Asked {
+    std::unordered_map<RequestId, Expected> expected;
+    std::vector<std::string> elicitations;  // in URL mode; the newest last
+  };
+
+  struct ReaderEntry {
+    std::uint64_t number;
+    PostedTask close;
+  };
+  struct Kept {
+    Executor* loop;
+    std::weak_ptr<ChunkStream> stream;
+    void discard() const;
+  };
+
+  Asked& asked() {
+    if (asked_ == nullptr) asked_ = std::make_unique<Asked>();
+    return *asked_;
+  }
+  void forget_call(const RequestId& request_id);
+  void forget_reader(const StreamId& stream, std::uint64_t number);
+  void keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
+
+  const std::string id_;
+  const std::string principal_;
+  const Revision* const revision_;
+  const ClientCapabilities capabilities_;
+  const Duration resume_window_;
+  std::atomic<LoggingLevel> level_ = LoggingLevel::debug;
+  std::atomic<TimePoint::rep> used_ = 0;
+
+  mutable std::mutex mutex_;
+  bool ended_ = false;
+  std::uint64_t last_number_ = 0;
+  std::unique_ptr<Subscriptions> subscriptions_;  // null before the first
+  std::unique_ptr<Asked> asked_;                  // null before the first
+  std::unordered_map<RequestId, PostedTask> calls_;
+  std::map<StreamId, ReaderEntry> readers_;
+  std::optional<StreamId> standalone_;
+  std::vector<Kept> kept_;
+  std::size_t sweep_kept_at_ = 8;  // when there are so many, those that are gone are dropped
+  Executor* outlet_loop_ = nullptr;
+  Outlet outlet_;
+};
+
+}  // namespace sluice

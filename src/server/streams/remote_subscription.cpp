@@ -1,0 +1,204 @@
+#include "server/streams/remote_subscription.hpp"
+
+#include <utility>
+
+#include "stream/push_cursor.hpp"
+
+namespace sluice {
+namespace {
+
+/// Bytes that may be on their way to the reader's loop or wait there for its sink.
+constexpr std::size_t kCredit = std::size_t{128} << 10U;
+
+class SourceEnd;
+
+/// The reader's end, on the reader's loop: owns the sink, returns credit for what the sink took.
+class ReaderEnd final {
+ public:
+  ReaderEnd(std::unique_ptr<BlockSink> sink, Executor& source_loop, Executor& own_loop)
+      : sink_(std::move(sink)), source_loop_(&source_loop), own_loop_(&own_loop) {}
+
+  void connect(std::weak_ptr<SourceEnd> source) { source_ = std::move(source); }
+  /// `sealed`: the block is one that readers share, complete in its transport's form.
+  void deliver(const Bytes& block, bool sealed) {
+    if (sink_ == nullptr) return;
+    owed_ += block.size();
+    blocked_ = !(sealed ? sink_->write(block) : sink_->write(block.view()));
+    if (!blocked_) return_credit();
+  }
+  void finish() {
+    if (sink_ != nullptr) sink_->finish();
+  }
+  void drop(const Error& error) {
+    if (sink_ != nullptr) sink_->drop(error);
+  }
+  void resume() {
+    if (!std::exchange(opened_, true)) {
+      open_source();
+    } else if (std::exchange(blocked_, false)) {
+      return_credit();
+    }
+  }
+  void acknowledge(Seq seq, Subscription::Answer answer);
+  void close();
+
+  Executor& own_loop() { return *own_loop_; }
+
+ private:
+  void open_source();
+  void return_credit();
+
+  std::unique_ptr<BlockSink> sink_;
+  std::weak_ptr<SourceEnd> source_;
+  Executor* source_loop_;
+  Executor* own_loop_;
+  std::size_t owed_ = 0;
+  bool blocked_ = false;
+  bool opened_ = false;
+};
+
+/// The stream's end, on the stream's loop: owns the cursor.
+class SourceEnd final {
+ public:
+  SourceEnd(std::shared_ptr<ChunkStream> stream, const RemoteSubscriptionRequest& request, Seq from,
+            const std::shared_ptr<ReaderEnd>& reader)
+      : cursor_(std::move(stream), *request.encoder, std::make_unique<Sink>(*this, reader),
+                options(request, from)) {}
+
+  void resume() { cursor_.resume(); }
+  void credit(std::size_t bytes) {
+    const bool was_full = in_flight_ >= kCredit;
+    in_flight_ -= bytes;
+    if (was_full && in_flight_ < kCredit) cursor_.resume();
+  }
+  Result<void> acknowledge(Seq seq) { return cursor_.acknowledge(seq); }
+
+ private:
+  class Sink final : public BlockSink {
+   public:
+    Sink(SourceEnd& end, std::shared_ptr<ReaderEnd> reader)
+        : end_(&end), reader_(std::move(reader)) {}
+    bool write(std::string_view block) override { return post(Bytes(std::string(block)), false); }
+    bool write(const Bytes& block) override { return post(block, true); }
+    void finish() override {
+      reader_->own_loop().post([reader = reader_] { reader->finish(); });
+    }
+    void drop(const Error& error) override {
+      reader_->own_loop().post([reader = reader_, error] { reader->drop(error); });
+    }
+
+   private:
+    bool post(const Bytes& block, bool sealed) {
+      end_->in_flight_ += block.size();
+      reader_->own_loop().post(
+          [reader = reader_, block, sealed] { reader->deliver(block, sealed); });
+      return end_->in_flight_ < kCredit;
+    }
+
+    SourceEnd* end_;
+    std::shared_ptr<ReaderEnd> reader_;
+  };
+
+  static PushCursor::Options options(const RemoteSubscriptionRequest& request, Seq from) {
+    PushCursor::Options chosen;
+    chosen.from = from;
+    chosen.window = request.window;
+    chosen.shareable = request.shareable;
+    return chosen;
+  }
+
+  std::size_t in_flight_ = 0;
+  PushCursor cursor_;
+};
+
+/// Keeps the source end alive on its own loop until the reader's loop lets it go.
+using SourceBox = std::shared_ptr<std::shared_ptr<SourceEnd>>;
+
+void ReaderEnd::open_source() {
+  source_loop_->post([source = source_] {
+    if (const auto end = source.lock()) end->resume();
+  });
+}
+
+void ReaderEnd::return_credit() {
+  source_loop_->post([source = source_, bytes = std::exchange(owed_, 0)] {
+    if (const auto end = source.lock()) end->credit(bytes);
+  });
+}
+
+void ReaderEnd::acknowledge(Seq seq, Subscription::Answer answer) {
+  source_loop_->post(
+      [source = source_, seq, own = own_loop_, answer = std::move(answer)]() mutable {
+        Result<void> result;
+        if (const auto end = source.lock()) result = end->acknowledge(seq);
+        own->post([answer = std::move(answer), result = std::move(result)]() mutable {
+          answer(std::move(result));
+        });
+      });
+}
+
+void ReaderEnd::close() {
+  sink_ = nullptr;
+}
+
+class RemoteSubscription final : public Subscription {
+ public:
+  RemoteSubscription(std::shared_ptr<ReaderEnd> reader, SourceBox box, Executor& source_loop,
+                     bool is_over)
+      : Subscription(is_over),
+        reader_(std::move(reader)),
+        box_(std::move(box)),
+        source_loop_(&source_loop) {}
+  ~RemoteSubscription() override {
+    reader_->close();
+    source_loop_->post([box = std::move(box_)] { box->reset(); });
+  }
+  void resume() override { reader_->resume(); }
+  void acknowledge(Seq seq, Answer answer) override {
+    reader_->acknowledge(seq, std::move(answer));
+  }
+
+ private:
+  std::shared_ptr<ReaderEnd> reader_;
+  SourceBox box_;
+  Executor* source_loop_;
+};
+
+}  // namespace
+
+void subscribe_remote(RemoteSubscriptionRequest request, StreamShard shard, Executor& here,
+                      std::unique_ptr<BlockSink> sink, StreamService::Subscribed answer) {
+  auto reader = std::make_shared<ReaderEnd>(std::move(sink), *shard.executor, here);
+  shard.executor->post([request = std::move(request), shard, &here, reader = std::move(reader),
+                        answer = std::move(answer)]() mutable {
+    Result<std::shared_ptr<ChunkStream>> stream =
+        shard.streams->find(request.stream_id, request.principal);
+    Result<void> valid;
+    if (!stream) {
+      valid = std::unexpected(stream.error());
+    } else {
+      valid = (*stream)->check_position(start_position(**stream, request.from));
+    }
+    auto box = std::make_shared<std::shared_ptr<SourceEnd>>();
+    bool is_over = false;
+    if (valid) {
+      const Seq from = start_position(**stream, request.from);
+      is_over = is_over_at(**stream, from);
+      *box = std::make_shared<SourceEnd>(std::move(*stream), request, from, reader);
+    }
+    std::weak_ptr<SourceEnd> source = *box;
+    here.post([reader = std::move(reader), box = std::move(box), source = std::move(source),
+               loop = shard.executor, is_over, valid = std::move(valid),
+               answer = std::move(answer)]() mutable {
+      if (!valid) {
+        answer(std::unexpected(std::move(valid.error())));
+        return;
+      }
+      reader->connect(std::move(source));
+      answer(
+          std::make_unique<RemoteSubscription>(std::move(reader), std::move(box), *loop, is_over));
+    });
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,161 @@
+#include "server/streams/stream_polls.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/client.hpp"
+#include "protocol/chunk_json.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+/// About this much goes into one poll's reply; the rest waits for the next.
+constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
+
+/// Appends the result of a poll from `from`, at most `max_chunks`; notes when that has the last
+/// chunk in it.
+void append_poll_result(std::string& out, ChunkStream& stream, Seq from, std::size_t max_chunks) {
+  out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
+  const std::size_t start = out.size();
+  const Seq next = stream.read(from, [&](const Chunk& chunk) {
+    if (out.size() - start >= kPollBytes || chunk.seq - from >= max_chunks) return false;
+    if (out.size() > start) out.push_back(',');
+    append_poll_chunk(out, stream, chunk);
+    return true;
+  });
+  const bool whole = stream.ended() && next >= stream.next();
+  if (whole) stream.note_delivered();
+  out.append(whole ? R"(],"has_more":false})" : R"(],"has_more":true})");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, RunPoll& poll,
+                                                const std::string& principal) {
+  Result<std::shared_ptr<ChunkStream>> found = streams.find(poll.stream_id, principal);
+  if (!found) return found;
+  ChunkStream& stream = **found;
+  const bool acknowledges = poll.from.has_value();
+  if (!acknowledges) poll.from = stream.first();
+  // One past the last chunk acknowledges the whole stream.
+  if (Result<void> valid = stream.check_position(*poll.from); !valid) {
+    return std::unexpected(std::move(valid.error()));
+  }
+  if (acknowledges) stream.poll_from(*poll.from);
+  return found;
+}
+
+bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll) {
+  if (*poll.from >= stream.next() && !stream.ended() && poll.wait.count() != 0) return false;
+  append_poll_result(out, stream, *poll.from, poll.max_chunks);
+  return true;
+}
+
+/// The place that a waiting poll has in its stream.
+class LongPoll::Wait final : public Cursor {
+ public:
+  Wait(LongPoll& poll, std::shared_ptr<ChunkStream> stream)
+      : Cursor(std::move(stream), *poll.facts_.poll.from),
+        poll_(&poll),
+        loop_(&this->stream()->executor()),
+        until_(loop_->clock().now() + poll.facts_.poll.wait) {
+    timer_ = loop_->schedule_at(until_, [this] {
+      timer_ = 0;
+      wake();
+    });
+  }
+  ~Wait() override { loop_->cancel(timer_); }
+
+ private:
+  void on_chunks() override { wake(); }
+  void on_dropped(const Error& error) override {
+    if (LongPoll* const poll = rest()) poll->end(std::unexpected(error), nullptr);
+  }
+
+  void wake() {
+    if (LongPoll* const poll = rest()) {
+      poll->wake(std::max(until_ - loop_->clock().now(), Duration{}));
+    }
+  }
+  /// From now on it only keeps the place. Null: it has rested before.
+  LongPoll* rest() {
+    loop_->cancel(std::exchange(timer_, 0));
+    return std::exchange(poll_, nullptr);
+  }
+
+  LongPoll* poll_;
+  Executor* loop_;
+  TimePoint until_;
+  Executor::TimerId timer_ = 0;
+};
+
+LongPoll::LongPoll(Facts facts) : facts_(std::move(facts)), client_(client_of(facts_.principal)) {}
+
+LongPoll::~LongPoll() = default;
+
+void LongPoll::start() {
+  facts_.channel->on_close([self = shared_from_this()](DisconnectReason) { self->leave(); });
+  ask();
+}
+
+void LongPoll::ask() {
+  facts_.channel->when_writable([self = shared_from_this()] {
+    StreamManager* const streams = self->facts_.streams;
+    auto make = [self, streams, mark = self->facts_.work->mark()]() mutable {
+      streams->work().run(self->client_, [self, mark = std::move(mark)]() mutable {
+        self->answer(std::move(mark));
+      });
+    };
+    if (&streams->executor() == self->facts_.loop) {
+      make();
+    } else {
+      streams->executor().post(std::move(make));
+    }
+  });
+}
+
+void LongPoll::answer(TurnWork::Mark mark) {
+  if (is_over_) return;
+  RunPoll& poll = facts_.poll;
+  Result<std::shared_ptr<ChunkStream>> stream = begin_poll(*facts_.streams, poll, facts_.principal);
+  if (!stream) {
+    end(std::unexpected(std::move(stream.error())), std::move(mark));
+    return;
+  }
+  std::string result;
+  if (answer_poll(result, **stream, poll)) {
+    facts_.streams->work().worked(result.size());
+    end(std::move(result), std::move(mark));
+    return;
+  }
+  wait_ = std::make_unique<Wait>(*this, std::move(*stream));
+  facts_.loop->post([self = shared_from_this()] { self->facts_.channel->give_way(); });
+}
+
+/// There are chunks, or the time is over. The place is kept meanwhile.
+void LongPoll::wake(Duration left) {
+  facts_.poll.wait = std::chrono::duration_cast<std::chrono::milliseconds>(left);
+  facts_.loop->post([self = shared_from_this()] { self->ask(); });
+}
+
+/// `mark` says that it is under way, until it has gone.
+void LongPoll::end(Result<std::string> result, TurnWork::Mark mark) {
+  is_over_ = true;
+  const std::shared_ptr<LongPoll> keep = shared_from_this();
+  // It may be what calls this.
+  const std::unique_ptr<Wait> place = std::move(wait_);
+  facts_.loop->post([keep, mark = std::move(mark), result = std::move(result)]() mutable {
+    keep->facts_.respond(std::move(result));
+  });
+}
+
+/// The caller's loop lets go of it.
+void LongPoll::leave() {
+  facts_.streams->executor().post([self = shared_from_this()] {
+    self->is_over_ = true;
+    self->wait_ = nullptr;
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,441 @@
+#include "server/streams/stream_service.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "core/client.hpp"
+#include "protocol/negotiation.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/streams/collected_run.hpp"
+#include "server/streams/remote_subscription.hpp"
+#include "server/streams/stream_polls.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+/// Streams of one loop that a list of streams has: those started last.
+constexpr std::size_t kMaxListed = 1000;
+
+class LocalSubscription final : public Subscription {
+ public:
+  LocalSubscription(std::shared_ptr<ChunkStream> stream, const ChunkEncoder& encoder,
+                    std::unique_ptr<BlockSink> sink, PushCursor::Options options)
+      : Subscription(is_over_at(*stream, options.from)),
+        cursor_(std::move(stream), encoder, std::move(sink), options) {}
+  void resume() override { cursor_.resume(); }
+  void acknowledge(Seq seq, Answer answer) override { answer(cursor_.acknowledge(seq)); }
+
+ private:
+  PushCursor cursor_;
+};
+
+/// Ends the result, an object that is not empty, that ends `out`.
+void end_stream_result(std::string& out, ResultForm form) {
+  if (form == ResultForm::typed) {
+    out.pop_back();
+    out.append(R"(,"resultType":"complete"})");
+  }
+  end_result(out);
+}
+
+/// An answer that comes from one of several loops. Holds the channel on the caller's loop.
+std::move_only_function<void(Result<std::string>)> respond_through(
+    std::shared_ptr<ReplyChannel> channel, const Message& request) {
+  return [channel = std::move(channel), id = request.id,
+          form = result_form(request)](Result<std::string> result) {
+    std::string message;
+    if (result) {
+      append_stream_result(message, id, form, *result);
+    } else {
+      append_error(message, id, result.error());
+    }
+    channel->on_close({});
+    channel->reply(200, message);
+  };
+}
+
+std::string status_result(std::string_view stream_id, std::string_view status) {
+  std::string out = R"({"stream_id":")";
+  append_json_escaped(out, stream_id);
+  out.append(R"(","status":")").append(status).append("\"}");
+  return out;
+}
+
+void append_summary(std::string& out, const ChunkStream& stream) {
+  out.append(R"({"stream_id":")").append(stream.id()).append(R"(","method":)");
+  append_json_string(out, stream.method());
+  out.append(R"(,"state":")").append(to_string(stream.state())).append(R"(","priority":)");
+  append_number(out, stream.priority());
+  out.append(R"(,"oldest_seq":)");
+  append_number(out, stream.first());
+  out.append(R"(,"next_seq":)");
+  append_number(out, stream.next());
+  out.append("}");
+}
+
+}  // namespace
+
+std::string started_result(const ChunkStream& stream) {
+  return status_result(stream.id(), "streaming_started");
+}
+
+ResultForm result_form(const Message& message) {
+  return is_self_contained(message) ? ResultForm::typed : ResultForm::bare;
+}
+
+void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
+                          std::string_view result) {
+  begin_result(out, id);
+  out.append(result);
+  end_stream_result(out, form);
+}
+
+Seq start_position(const ChunkStream& stream, std::optional<Seq> from) {
+  if (from == kUndelivered) return stream.undelivered();
+  const Seq wanted = from.value_or(stream.first());
+  return stream.is_private() ? std::max(wanted, stream.first()) : wanted;
+}
+
+bool is_over_at(const ChunkStream& stream, Seq from) {
+  return stream.ended() && from >= stream.next();
+}
+
+/// A list of streams. Every loop adds its own; whichever is last sends the list home.
+struct StreamService::Gathering {
+  std::vector<std::string> parts;
+  std::atomic<std::size_t> missing;
+  std::move_only_function<void(Result<std::string>)> respond;
+};
+
+StreamService::StreamService(const ServerDefinition& definition, std::vector<StreamShard> shards,
+                             std::size_t loop)
+    : definition_(&definition), shards_(std::move(shards)), loop_(loop) {}
+
+bool StreamService::serves(std::string_view method) const {
+  return definition_->find_stream_method(method) != nullptr || method == "abort" ||
+         method == "cancel" || method == "is_running" || method == "streams" || method == "ack" ||
+         method == "subscribe" || method == "unsubscribe";
+}
+
+Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& method,
+                                                          const json::object& params,
+                                                          const std::string& principal,
+                                                          const RunStart& options,
+                                                          bool expects_poller) {
+  if (draining_) return fail(kBusy, "The server is shutting down; try another");
+  Result<std::shared_ptr<ChunkStream>> stream = streams().start({.principal = principal,
+                                                                 .method = method.name.c_str(),
+                                                                 .priority = options.priority,
+                                                                 .expects_poller = expects_poller});
+  if (!stream) return stream;
+  json::object own = params;
+  own.erase("stream");
+  own.erase("window");
+  if (Result<void> started = method.handler(own, *stream); !started) {
+    streams().discard(**stream);
+    return std::unexpected(std::move(started.error()));
+  }
+  return stream;
+}
+
+bool StreamService::handle(const Message& message, Caller& caller, std::string& out) {
+  static const json::object kNoParams;
+  Message request = message;
+  if (request.params == nullptr) request.params = &kNoParams;
+  if (const StreamMethod* method = definition_->find_stream_method(request.method)) {
+    return is_poll(*request.params) ? poll(request, caller, out)
+                                    : run_whole(request, *method, caller, out);
+  }
+  if (request.method == "abort" || request.method == "cancel") return abort(request, caller, out);
+  if (request.method == "is_running") return is_running(request, caller, out);
+  if (request.method == "ack") return acknowledge(request, caller, out);
+  if (request.method == "streams") return list(request, caller, out);
+  append_error(out, request.id,
+               {kInvalidRequest, "Invalid Request: " + std::string(request.method) +
+                                     " works on a WebSocket; over HTTP read /streams/{stream_id}"});
+  return true;
+}
+
+void StreamService::notify(const Message& message, Caller& caller) {
+  if (message.params == nullptr) return;
+  std::string unheard;
+  if (message.method == "abort" || message.method == "cancel") {
+    abort(message, caller, unheard);
+  } else if (message.method == "ack") {
+    acknowledge(message, caller, unheard);
+  }
+}
+
+template <class Work>
+void StreamService::on_shard_of(std::string_view stream_id, Work work) {
+  const std::size_t target = StreamManager::loop_of(stream_id, shards_.size());
+  StreamManager& manager = *shards_[target].streams;
+  if (target == loop_) {
+    work(manager);
+  } else {
+    shards_[target].executor->post([&manager, work = std::move(work)]() mutable { work(manager); });
+  }
+}
+
+bool StreamService::poll(const Message& message, Caller& caller, std::string& out) {
+  Result<RunPoll> poll = decode_run_poll(*message.params);
+  if (!poll) {
+    append_error(out, message.id, poll.error());
+    return true;
+  }
+  const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
+  if (target == loop_ && streams().work().has_left() && caller.has_capacity()) {
+    const Result<std::shared_ptr<ChunkStream>> stream =
+        begin_poll(streams(), *poll, caller.principal().id);
+    if (!stream) {
+      append_error(out, message.id, stream.error());
+      return true;
+    }
+    const std::size_t before = out.size();
+    begin_result(out, message.id);
+    if (answer_poll(out, **stream, *poll)) {
+      end_stream_result(out, result_form(message));
+      return true;
+    }
+    out.resize(before);
+  }
+  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  std::make_shared<LongPoll>(LongPoll::Facts{.poll = *std::move(poll),
+                                             .principal = caller.principal().id,
+                                             .loop = &executor(),
+                                             .work = &streams().work(),
+                                             .streams = shards_[target].streams,
+                                             .channel = *channel,
+                                             .respond = respond_through(*channel, message),
+                                             .mark = answer_mark_})
+      ->start();
+  return false;
+}
+
+bool StreamService::run_whole(const Message& message, const StreamMethod& method, Caller& caller,
+                              std::string& out) {
+  Result<RunStart> options = decode_run_start(*message.params);
+  if (!options) {
+    append_error(out, message.id, options.error());
+    return true;
+  }
+  Result<std::shared_ptr<ChunkStream>> stream =
+      start(method, *message.params, caller.principal().id, *options, options->stream);
+  if (!stream) {
+    append_error(out, message.id, stream.error());
+    return true;
+  }
+  if (options->stream) {
+    append_stream_result(out, message.id, result_form(message), started_result(**stream));
+    return true;
+  }
+  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+  if (!channel) {
+    streams().discard(**stream);
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  std::shared_ptr<CollectedRun> run =
+      collect_stream(streams(), std::move(*stream), respond_through(*channel, message));
+  (*channel)->on_close([run = std::move(run)](DisconnectReason) mutable { run = nullptr; });
+  return false;
+}
+
+template <class Work>
+bool StreamService::on_stream(const Message& message, Caller& caller, std::string& out,
+                              const std::string& stream_id, Work work) {
+  if (message.kind == MessageKind::notification) {
+    on_shard_of(stream_id,
+                [work = std::move(work)](StreamManager& manager) { (void)work(manager); });
+    return true;
+  }
+  const std::size_t target = StreamManager::loop_of(stream_id, shards_.size());
+  if (target == loop_) {
+    const Result<std::string> result = work(streams());
+    if (result) {
+      append_stream_result(out, message.id, result_form(message), *result);
+    } else {
+      append_error(out, message.id, result.error());
+    }
+    return true;
+  }
+  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  Executor* const here = &executor();
+  on_shard_of(stream_id,
+              [work = std::move(work), here,
+               respond = respond_through(*channel, message)](StreamManager& manager) mutable {
+                here->post([respond = std::move(respond), result = work(manager)]() mutable {
+                  respond(std::move(result));
+                });
+              });
+  return false;
+}
+
+bool StreamService::abort(const Message& message, Caller& caller, std::string& out) {
+  const Result<std::string> id = decode_stream_id(*message.params);
+  if (!id) {
+    append_error(out, message.id, id.error());
+    return true;
+  }
+  return on_stream(
+      message, caller, out, *id,
+      [id = *id, principal = caller.principal().id](StreamManager& manager) -> Result<std::string> {
+        const Result<std::shared_ptr<ChunkStream>> stream = manager.find(id, principal);
+        if (!stream) return std::unexpected(stream.error());
+        const bool running = !(*stream)->ended();
+        if (running) (*stream)->cancel();
+        return status_result(id, running ? "aborted" : to_string((*stream)->state()));
+      });
+}
+
+bool StreamService::is_running(const Message& message, Caller& caller, std::string& out) {
+  const Result<std::string> id = decode_stream_id(*message.params);
+  if (!id) {
+    append_error(out, message.id, id.error());
+    return true;
+  }
+  return on_stream(
+      message, caller, out, *id,
+      [id = *id, principal = caller.principal().id,
+       definition = definition_](StreamManager& manager) -> Result<std::string> {
+        const Result<std::shared_ptr<ChunkStream>> stream = manager.find(id, principal);
+        if (!stream) return std::unexpected(stream.error());
+        std::string out_json = status_result(id, (*stream)->ended() ? "idle" : "running");
+        out_json.pop_back();
+        out_json.append(R"(,"state":")").append(to_string((*stream)->state())).append("\"");
+        out_json.append(R"(,"next_seq":)");
+        append_number(out_json, (*stream)->next());
+        const StreamMethod* const method = definition->find_stream_method((*stream)->method());
+        if (method != nullptr && method->status && !(*stream)->ended()) {
+          if (const std::string members = method->status(**stream); !members.empty()) {
+            out_json.append(",").append(members);
+          }
+        }
+        out_json.push_back('}');
+        return out_json;
+      });
+}
+
+bool StreamService::acknowledge(const Message& message, Caller& caller, std::string& out) {
+  const Result<Acknowledge> ack = decode_ack(*message.params);
+  if (!ack) {
+    append_error(out, message.id, ack.error());
+    return true;
+  }
+  return on_stream(message, caller, out, ack->stream_id,
+                   [ack = *ack, principal = caller.principal().id](
+                       StreamManager& manager) -> Result<std::string> {
+                     const Result<std::shared_ptr<ChunkStream>> stream =
+                         manager.find(ack.stream_id, principal);
+                     if (!stream) return std::unexpected(stream.error());
+                     if (Result<void> valid = (*stream)->check_position(ack.seq); !valid) {
+                       return std::unexpected(std::move(valid.error()));
+                     }
+                     (*stream)->poll_from(ack.seq);
+                     return status_result(ack.stream_id, "acknowledged");
+                   });
+}
+
+bool StreamService::list(const Message& message, Caller& caller, std::string& out) {
+  if (!caller.principal().isolated) {
+    // What it began and what others of the same name did, nobody can tell.
+    append_stream_result(out, message.id, result_form(message), R"({"streams":[]})");
+    return true;
+  }
+  Result<std::shared_ptr<ReplyChannel>> channel = caller.open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  const auto gathering = std::make_shared<Gathering>();
+  gathering->parts.resize(shards_.size());
+  gathering->missing = shards_.size();
+  gathering->respond = respond_through(*channel, message);
+  (*channel)->when_writable(
+      [this, gathering, client = client_of(caller.principal().id),
+       principal = caller.principal().id] { list_all(gathering, client, principal); });
+  return false;
+}
+
+void StreamService::list_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
+                             const std::string& principal) {
+  Executor* const here = &executor();
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    StreamManager* const manager = shards_[i].streams;
+    auto list_here = [gathering, manager, i, here, principal] {
+      std::string& part = gathering->parts[i];
+      for (const auto& stream : manager->streams_of(principal, kMaxListed)) {
+        if (!part.empty()) part.push_back(',');
+        append_summary(part, *stream);
+      }
+      manager->work().worked(part.size());
+      if (gathering->missing.fetch_sub(1) != 1) return;
+      here->post([gathering] {
+        std::string result = R"({"streams":[)";
+        for (const std::string& each : gathering->parts) {
+          if (each.empty()) continue;
+          if (result.back() != '[') result.push_back(',');
+          result.append(each);
+        }
+        result.append("]}");
+        gathering->respond(std::move(result));
+      });
+    };
+    shards_[i].executor->post([manager, client, list_here = std::move(list_here)]() mutable {
+      manager->work().run(client, std::move(list_here));
+    });
+  }
+}
+
+std::unique_ptr<Subscription> StreamService::subscribe_local(std::shared_ptr<ChunkStream> stream,
+                                                             Seq from, std::size_t window,
+                                                             const ChunkEncoder& encoder,
+                                                             bool shareable,
+                                                             std::unique_ptr<BlockSink> sink) {
+  PushCursor::Options options;
+  options.from = from;
+  options.window = window;
+  options.shareable = shareable;
+  return std::make_unique<LocalSubscription>(std::move(stream), encoder, std::move(sink), options);
+}
+
+void StreamService::subscribe(const std::string& stream_id, const std::string& principal,
+                              std::optional<Seq> from, std::size_t window,
+                              const ChunkEncoder& encoder, bool shareable,
+                              std::unique_ptr<BlockSink> sink, Subscribed answer) {
+  const std::size_t target = StreamManager::loop_of(stream_id, shards_.size());
+  if (target != loop_) {
+    subscribe_remote({.stream_id = stream_id,
+                      .principal = principal,
+                      .from = from,
+                      .window = window,
+                      .encoder = &encoder,
+                      .shareable = shareable},
+                     shards_[target], executor(), std::move(sink), std::move(answer));
+    return;
+  }
+  Result<std::shared_ptr<ChunkStream>> stream = streams().find(stream_id, principal);
+  if (!stream) {
+    answer(std::unexpected(std::move(stream.error())));
+    return;
+  }
+  const Seq start_at = start_position(**stream, from);
+  if (Result<void> valid = (*stream)->check_position(start_at); !valid) {
+    answer(std::unexpected(std::move(valid.error())));
+    return;
+  }
+  answer(
+      subscribe_local(std::move(*stream), start_at, window, encoder, shareable, std::move(sink)));
+}
+
+}  // namespace sluice

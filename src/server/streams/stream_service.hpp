@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/executor.hpp"
+#include "protocol/stream_params.hpp"
+#include "rpc/message.hpp"
+#include "server/catalog/definition.hpp"
+#include "server/channel/reply_channel.hpp"
+#include "stream/push_cursor.hpp"
+#include "stream/stream_manager.hpp"
+
+namespace sluice {
+
+/// As the place to read from: behind what the reader before was given.
+inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
+/// The chunk that a reader starts at who asks for `from`; absent: the oldest kept. A private stream
+/// begins with the oldest kept also where `from` has gone: it holds MCP's messages, of which a
+/// server replays what it has, and to refuse would cost the reader the response too.
+Seq start_position(const ChunkStream& stream, std::optional<Seq> from);
+/// Whether a reader at `from` has been given all there will be.
+bool is_over_at(const ChunkStream& stream, Seq from);
+
+/// One loop and the streams that live on it.
+struct StreamShard {
+  Executor* executor;
+  StreamManager* streams;
+};
+
+/// A reader that is pushed to, wherever its stream lives. Belongs to the reader's loop; destroying
+/// it detaches the reader.
+class Subscription {
+ public:
+  explicit Subscription(bool is_over) : is_over_(is_over) {}
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+  virtual ~Subscription() = default;
+  /// Whether the stream had ended and nothing of it was left to push when the reader came.
+  [[nodiscard]] bool is_over() const { return is_over_; }
+  /// The sink takes blocks again.
+  virtual void resume() = 0;
+  /// The reader has everything below `seq`. `answer` runs once, on the reader's loop, even if the
+  /// subscription is gone by then.
+  using Answer = std::move_only_function<void(Result<void>)>;
+  virtual void acknowledge(Seq seq, Answer answer) = 0;
+
+ private:
+  bool is_over_;
+};
+
+/// The stream methods of one loop (docs/streaming.md): starts streams here, and reads, stops and
+/// lists them on whichever loop they live. Belongs to its loop.
+class StreamService {
+ public:
+  StreamService(const ServerDefinition& definition, std::vector<StreamShard> shards,
+                std::size_t loop);
+
+  /// Whether `method` is one of a stream's methods: `run` and its relatives.
+  [[nodiscard]] bool serves(std::string_view method) const;
+
+  /// Starts a stream for `method`. Errors as StreamManager::start and the method's handler.
+  Result<std::shared_ptr<ChunkStream>> start(const StreamMethod& method, const json::object& params,
+                                             const std::string& principal, const RunStart& options,
+                                             bool expects_poller);
+
+  /// Answers a request that does not push: a poll, a whole `run`, abort, is_running, streams, ack.
+  /// Appends the response to `out` and returns true, or answers later through a channel of
+  /// `caller` and returns false.
+  bool handle(const Message& message, Caller& caller, std::string& out);
+
+  /// Does what a notification of abort, cancel or ack asks for. The other methods are for their
+  /// answer, which a notification has none of.
+  void notify(const Message& message, Caller& caller);
+
+  /// Attaches a reader to a stream. The stream's principal must be `principal`. `answer` runs on
+  /// this loop with the subscription, from the first chunk at `from` (absent: the oldest kept) or
+  /// later; nothing is written to `sink` before its resume().
+  using Subscribed = std::move_only_function<void(Result<std::unique_ptr<Subscription>>)>;
+  void subscribe(const std::string& stream_id, const std::string& principal,
+                 std::optional<Seq> from, std::size_t window, const ChunkEncoder& encoder,
+                 bool shareable, std::unique_ptr<BlockSink> sink, Subscribed answer);
+  /// The same for a stream of this loop, at once.
+  std::unique_ptr<Subscription> subscribe_local(std::shared_ptr<ChunkStream> stream, Seq from,
+                                                std::size_t window, const ChunkEncoder& encoder,
+                                                bool shareable, std::unique_ptr<BlockSink> sink);
+
+  /// New work is refused from now on with kBusy.
+  void drain() { draining_ = true; }
+  [[nodiscard]] bool draining() const { return draining_; }
+  /// Answers that come later, most of which wait for their readers. Thread-safe.
+  [[nodiscard]] std::size_t waiting_answers() const {
+    return static_cast<std::size_t>(answer_mark_.use_count()) - 1;
+  }
+  /// Makes one of them as long as it is held.
+  [[nodiscard]] std::shared_ptr<const void> answer_mark() const { return answer_mark_; }
+
+  [[nodiscard]] const ServerDefinition& definition() const { return *definition_; }
+  StreamManager& streams() { return *shards_[loop_].streams; }
+  Executor& executor() { return *shards_[loop_].executor; }
+
+ private:
+  using Respond = std::move_only_function<void(std::string)>;
+  /// Runs `work` with the shard of `stream_id`, on its loop.
+  template <class Work>
+  void on_shard_of(std::string_view stream_id, Work work);
+
+  bool poll(const Message& message, Caller& caller, std::string& out);
+  bool run_whole(const Message& message, const StreamMethod& method, Caller& caller,
+                 std::string& out);
+  bool abort(const Message& message, Caller& caller, std::string& out);
+  bool is_running(const Message& message, Caller& caller, std::string& out);
+  bool acknowledge(const Message& message, Caller& caller, std::string& out);
+  bool list(const Message& message, Caller& caller, std::string& out);
+  struct Gathering;
+  void list_all(const std::shared_ptr<Gathering>& gathering, const std::string& client,
+                const std::string& principal);
+  /// Answers with what `work` returns for the stream's manager, on this loop or another. A
+  /// notification is not answered.
+  template <class Work>
+  bool on_stream(const Message& message, Caller& caller, std::string& out,
+                 const std::string& stream_id, Work work);
+
+  const ServerDefinition* definition_;
+  std::vector<StreamShard> shards_;
+  std::size_t loop_;
+  std::shared_ptr<const std::size_t> answer_mark_ = std::make_shared<const std::size_t>(loop_);
+  bool draining_ = false;
+};
+
+/// {"stream_id":...,"status":"streaming_started"}, the result of a `run` that streams.
+std::string started_result(const ChunkStream& stream);
+
+/// Whether the results of stream methods say that they are whole: where the request is
+/// self-contained, as all results of its era must (2026-07-28, Result).
+enum class ResultForm : std::uint8_t { bare, typed };
+ResultForm result_form(const Message& message);
+
+/// Appends the response with this result, JSON text of an object that is not empty.
+void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
+                          std::string_view result);
+
+}  // namespace sluice

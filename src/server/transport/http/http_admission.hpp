@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "auth/access_policy.hpp"
+#include "net/http/http_exchange.hpp"
+
+namespace sluice {
+
+/// Why a request is refused: an HTTP status, a JSON-RPC error and one header field, whose name may
+/// be empty.
+struct HttpRefusal {
+  int status = 0;
+  int code = 0;
+  std::string message;
+  std::string_view field = {};  // static
+  std::string value = {};
+};
+
+void refuse(HttpExchange& exchange, const HttpRefusal& refusal);
+
+/// Bodies and replies that are many messages, one a line.
+inline constexpr std::string_view kLinesType = "application/x-ndjson";
+
+/// Whether the body of a POST to /mcp is of that type.
+bool has_lines(const HttpRequest& head);
+
+/// What a request asks for.
+enum class HttpRoute : std::uint8_t {
+  message,         // POST /mcp
+  messages,        // POST /mcp, one message a line
+  session_events,  // GET /mcp
+  session_end,     // DELETE /mcp
+  sse,             // GET /sse
+  sse_message,     // POST /messages
+  websocket,       // GET /ws
+  stream,          // GET /streams/{stream_id}
+  health,          // GET and HEAD /healthz
+  readiness,       // GET and HEAD /readyz
+  metrics,         // GET and HEAD /metrics
+  preflight,       // OPTIONS
+};
+
+/// Says what a request is allowed from its head alone, so that no body is waited for in vain.
+/// Belongs to its loop.
+class HttpAdmission {
+ public:
+  struct Admitted {
+    HttpRoute route;
+    /// Who asks, if it depends on that who may; else of an empty id, until somebody wants to know.
+    Principal principal;
+  };
+
+  static constexpr std::string_view kStreams = "/streams/";
+
+  /// The methods that `path` takes, as in an Allow field; empty if there is nothing. The path `*`
+  /// stands for all there are (RFC 9110, section 9.3.7).
+  static std::string methods_at(std::string_view path);
+
+  /// `policy` outlives this.
+  explicit HttpAdmission(const AccessPolicy& policy) : policy_(&policy) {}
+
+  /// Whether the request may come to this server at all: its Host and its Origin.
+  [[nodiscard]] std::optional<HttpRefusal> refusal_of_sender(const HttpRequest& head) const;
+
+  /// What a request that may come asks for, or why it is refused: path, method, who asks, and what
+  /// it says of its body and of the reply.
+  [[nodiscard]] std::expected<Admitted, HttpRefusal> admit(const HttpRequest& head) const;
+
+ private:
+  [[nodiscard]] bool host_allowed(std::string_view host) const;
+
+  const AccessPolicy* policy_;
+  mutable std::string known_host_;  // the last Host that was allowed, if it is short
+};
+
+}  // namespace sluice

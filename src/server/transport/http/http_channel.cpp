@@ -1,0 +1,104 @@
+#include "server/transport/http/http_channel.hpp"
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "server/transport/http/event_sink.hpp"
+
+namespace sluice {
+
+Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& session,
+                                           const RequestId& id) {
+  Result<std::unique_ptr<Session::Call>> entry =
+      Session::add_call(session, id, exchange_->executor(), [weak = weak_from_this()] {
+        if (const auto channel = weak.lock()) channel->cancel();
+      });
+  if (!entry) return std::unexpected(std::move(entry.error()));
+  in_session().cancellable = std::move(*entry);
+  return {};
+}
+
+void HttpChannel::cancel() {
+  if (CloseTask task = std::exchange(close_task_, {})) task(DisconnectReason::cancelled);
+  exchange_->on_close({});
+  start();
+  exchange_->finish();
+}
+
+void HttpChannel::may_take_long() {
+  if (can_stream_ && format_ == Format::events) exchange_->stream_if_silent();
+}
+
+void HttpChannel::reply(int http_status, std::string_view message) {
+  if (!exchange_->is_streaming()) {
+    const std::string_view id = in_session_ == nullptr ? std::string_view() : in_session_->id;
+    const HeaderField session{"Mcp-Session-Id", id};
+    const std::size_t named = id.empty() ? 0 : 1;
+    exchange_->reply(http_status, "application/json", message, std::span(&session, named));
+    return;
+  }
+  // It has been silent for so long that it became a stream.
+  std::string event;
+  const std::size_t mark = framing().begin(event);
+  event.append(message);
+  framing().end(event, mark);
+  exchange_->write(std::string_view(event));
+  exchange_->finish();
+}
+
+void HttpChannel::start() {
+  if (started_) return;
+  if (format_ == Format::events) {
+    start_events(*exchange_);
+  } else {
+    start_lines(*exchange_);
+  }
+  started_ = true;
+}
+
+bool HttpChannel::write(std::string_view block) {
+  start();
+  const bool writable = exchange_->write(block);
+  exchange_->flush();
+  return writable;
+}
+
+void HttpChannel::finish() {
+  leave_session();
+  // The task may hold the call that holds this channel.
+  const CloseTask released = std::exchange(close_task_, {});
+  const HttpExchangePtr exchange = exchange_;
+  if (is_stream()) {
+    exchange->finish();
+  } else {
+    exchange->reply(202, {}, {});
+  }
+}
+
+void HttpChannel::drop(const Error& /*error*/) {
+  const CloseTask released = std::exchange(close_task_, {});
+  const HttpExchangePtr exchange = exchange_;
+  exchange->abort();
+}
+
+void HttpChannel::on_close(CloseTask task) {
+  // What the old task holds may hold this channel.
+  const CloseTask old = std::exchange(close_task_, std::move(task));
+  if (!close_task_) {
+    exchange_->on_close({});
+    return;
+  }
+  // The exchange keeps the channel, and with it what waits for the caller.
+  exchange_->on_close([self = shared_from_this()] {
+    // Whoever goes on without this channel may be cancelled under the same id.
+    self->leave_session();
+    if (CloseTask closed = std::exchange(self->close_task_, {})) closed(DisconnectReason::gone);
+  });
+}
+
+void HttpChannel::on_drain(Executor::Task task) {
+  exchange_->on_drain(std::move(task));
+}
+
+}  // namespace sluice

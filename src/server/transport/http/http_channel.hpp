@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "net/http/http_exchange.hpp"
+#include "server/channel/reply_channel.hpp"
+
+namespace sluice {
+
+/// The reply to one POST: a JSON body, or an event stream once something precedes the response.
+class HttpChannel final : public ReplyChannel, public std::enable_shared_from_this<HttpChannel> {
+ public:
+  /// What messages are framed as.
+  enum class Format : std::uint8_t { events, lines };
+  /// `can_stream`: the request accepts `format`.
+  HttpChannel(HttpExchangePtr exchange, bool can_stream, Format format = Format::events)
+      : exchange_(std::move(exchange)), can_stream_(can_stream), format_(format) {}
+
+  /// Lets a cancellation in `session` find this request. Errors as Session::add_call().
+  Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
+
+  /// The reply names that session, which its request has begun.
+  void set_session_id(std::string id) { in_session().id = std::move(id); }
+
+  void reply(int http_status, std::string_view message) override;
+  bool write(std::string_view block) override;
+  bool write(const Bytes& block) override { return write(block.view()); }
+  /// If nothing was written there was nothing to answer: 202.
+  void finish() override;
+  void drop(const Error& error) override;
+  [[nodiscard]] const Framing& framing() const override {
+    return format_ == Format::events ? sse_framing() : line_framing();
+  }
+  [[nodiscard]] bool can_stream() const override { return can_stream_; }
+  void may_take_long() override;
+  void on_close(CloseTask task) override;
+  void on_drain(Executor::Task task) override;
+
+ private:
+  struct InSession {
+    std::string id;  // if the reply is to name it
+    std::unique_ptr<Session::Call> cancellable;
+  };
+
+  InSession& in_session() {
+    if (in_session_ == nullptr) in_session_ = std::make_unique<InSession>();
+    return *in_session_;
+  }
+  /// The session's client cannot cancel it any more.
+  void leave_session() {
+    if (in_session_ != nullptr) in_session_->cancellable = nullptr;
+  }
+  /// The caller has cancelled: no response follows (2025-11-25, Cancellation), so the reply ends
+  /// as an event stream without one.
+  void cancel();
+  void start();
+  /// Whether the reply is a stream of messages, be it for its silence.
+  [[nodiscard]] bool is_stream() const { return started_ || exchange_->is_streaming(); }
+
+  HttpExchangePtr exchange_;
+  CloseTask close_task_;
+  std::unique_ptr<InSession> in_session_;  // null outside of one
+  bool can_stream_;
+  Format format_;
+  bool started_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,367 @@
+#include "server/transport/http/http_endpoint.hpp"
+
+#include <expected>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "core/log.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/dispatch/batch.hpp"
+#include "server/transport/http/http_channel.hpp"
+#include "server/transport/http/http_fields.hpp"
+#include "server/transport/http/http_refusal.hpp"
+#include "server/transport/http/message_body.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+/// Begins the session of an `initialize` of `principal`; null if there are none here.
+Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
+                                                  const std::string& principal,
+                                                  const Revision& revision,
+                                                  const ClientCapabilities& capabilities) {
+  if (!service.sessions->enabled()) return nullptr;
+  return service.sessions->create(principal, revision, capabilities);
+}
+
+/// The caller of one POST for later.
+class RetainedHttpCaller final : public Caller,
+                                 public std::enable_shared_from_this<RetainedHttpCaller> {
+ public:
+  RetainedHttpCaller(const HttpRequest& request, const Service& service, Principal principal,
+                     std::shared_ptr<HttpChannel> channel)
+      : head_(request),
+        service_(&service),
+        principal_(std::move(principal)),
+        channel_(std::move(channel)) {}
+
+  [[nodiscard]] const MirroredHeaders& headers() const { return headers_; }
+  [[nodiscard]] const Principal& principal() const override { return principal_; }
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& /*id*/) override {
+    return channel_;
+  }
+  Result<std::shared_ptr<Session>> session() override { return nullptr; }
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override {
+    const Result<std::shared_ptr<Session>> begun =
+        begin_session_of(*service_, principal_.id, revision, capabilities);
+    if (!begun) return std::unexpected(begun.error());
+    if (*begun != nullptr) channel_->set_session_id((*begun)->id());
+    return {};
+  }
+  RetainedCaller keep() override { return {shared_from_this(), &headers_}; }
+
+ private:
+  RequestHeadCopy head_;
+  RequestFields fields_{head_.get()};
+  MirroredHeaders headers_ = mirrored_headers(head_.get(), fields_);
+  const Service* service_;
+  Principal principal_;
+  std::shared_ptr<HttpChannel> channel_;  // null for notifications
+};
+
+/// The caller of one POST. A principal that is not known yet is worked out when somebody asks.
+class HttpCaller final : public Caller {
+ public:
+  HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service,
+             Principal principal)
+      : request_(&request),
+        exchange_(&exchange),
+        service_(&service),
+        principal_(std::move(principal)) {}
+
+  [[nodiscard]] const Principal& principal() const override {
+    if (principal_.id.empty()) principal_ = service_->access->principal_by_address(*request_);
+    return principal_;
+  }
+
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override {
+    auto channel = std::make_shared<HttpChannel>(*exchange_,
+                                                 accepts(*request_, "text/event-stream", "text/*"));
+    if (session_ != nullptr && !id.empty()) {
+      if (Result<void> added = channel->make_cancellable(session_, id); !added) {
+        return std::unexpected(std::move(added.error()));
+      }
+    }
+    channel_ = channel;
+    return channel;
+  }
+
+  Result<std::shared_ptr<Session>> session() override {
+    const std::string_view id = request_->header(KnownHeader::mcp_session_id);
+    if (id.data() == nullptr || !service_->sessions->enabled()) return nullptr;
+    session_ = service_->sessions->find(id, principal().id);
+    if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
+    return session_;
+  }
+
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override {
+    Result<std::shared_ptr<Session>> begun =
+        begin_session_of(*service_, principal().id, revision, capabilities);
+    if (!begun) return std::unexpected(std::move(begun.error()));
+    begun_ = std::move(*begun);
+    return {};
+  }
+
+  RetainedCaller keep() override {
+    auto kept = std::make_shared<RetainedHttpCaller>(*request_, *service_, principal(), channel_);
+    const MirroredHeaders* const headers = &kept->headers();
+    return {std::move(kept), headers};
+  }
+
+  /// The session that this message has begun, or null.
+  [[nodiscard]] const Session* begun() const { return begun_.get(); }
+
+ private:
+  const HttpRequest* request_;
+  const HttpExchangePtr* exchange_;
+  const Service* service_;
+  mutable Principal principal_;
+  std::shared_ptr<HttpChannel> channel_;  // the last that was opened
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<Session> begun_;
+};
+
+struct Verdict final : HeadVerdict {
+  using Admission = std::expected<HttpAdmission::Admitted, HttpRefusal>;
+  /// The sender may not come.
+  Verdict() : HeadVerdict(false) {}
+  Verdict(Admission decided, std::shared_ptr<MemoryShare> client)
+      : HeadVerdict(decided.has_value(), std::move(client)), admitted(std::move(decided)) {}
+  /// Who asks, if it is known from the head.
+  [[nodiscard]] std::string principal() const {
+    return admitted && *admitted ? (*admitted)->principal.id : std::string();
+  }
+  std::optional<Admission> admitted = {};
+};
+
+/// The header lines with which the page that sent `request` may read the reply, whatever that says.
+std::string lines_for_page(const HttpRequest& request) {
+  return "Access-Control-Allow-Origin: " + std::string(request.header(KnownHeader::origin)) +
+         "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Mcp-Session-Id\r\n";
+}
+
+}  // namespace
+
+HttpEndpoint::HttpEndpoint(Service& service, Options options)
+    : service_(&service),
+      options_(std::move(options)),
+      admission_(*service.access),
+      sse_(service),
+      session_(service),
+      websocket_(service),
+      sse_sessions_(service, options_.sse_sessions) {}
+
+void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchange) {
+  answer(request, std::move(exchange));
+  service_->trim();
+}
+
+/// Who is refused for its host, its origin or its key shows in the log.
+void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& refusal) {
+  const auto left_out = logged_refusals_.take();
+  if (!left_out) return;
+  log_warning("a request is refused", {{"why", std::string_view(refusal.message)},
+                                       {"path", request.path},
+                                       {"peer", request.peer.to_string()},
+                                       {"left_out", *left_out}});
+}
+
+std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
+  // Why a sender is refused is found again, for there is nobody to ask.
+  if (admission_.refusal_of_sender(head)) return std::make_unique<Verdict>();
+  Verdict::Admission admitted = admission_.admit(head);
+  std::shared_ptr<MemoryShare> client;
+  if (admitted) client = memory_of(head, admitted->principal);
+  return std::make_unique<Verdict>(std::move(admitted), std::move(client));
+}
+
+/// What is held for `principal`, or if that is not known yet for the address that asks, counts
+/// there. Most requests of a loop are of whoever came before.
+std::shared_ptr<MemoryShare> HttpEndpoint::memory_of(const HttpRequest& head,
+                                                     const Principal& principal) {
+  std::string who = principal.id.empty() ? service_->access->address(head) : principal.id;
+  if (last_client_ == nullptr || who != last_principal_) {
+    last_client_ = service_->memory_of(who);
+    last_principal_ = std::move(who);
+  }
+  return last_client_;
+}
+
+std::string HttpEndpoint::head_lines(const HttpRequest& head) const {
+  const bool is_of_page = head.has(KnownHeader::origin) && !admission_.refusal_of_sender(head);
+  return is_of_page ? lines_for_page(head) : std::string();
+}
+
+bool HttpEndpoint::streams_body(const HttpRequest& head) const {
+  return head.method == Method::post && head.path == "/mcp" && has_lines(head);
+}
+
+void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) {
+  if (const std::optional<HttpRefusal> refused = admission_.refusal_of_sender(request)) {
+    log_refusal(request, *refused);
+    refuse(*exchange, *refused);
+    return;
+  }
+  if (request.has(KnownHeader::origin)) exchange->set_head_lines(lines_for_page(request));
+  auto* const verdict = static_cast<Verdict*>(request.verdict);
+  std::expected<HttpAdmission::Admitted, HttpRefusal> admitted =
+      verdict == nullptr || !verdict->admitted ? admission_.admit(request)
+                                               : std::move(*verdict->admitted);
+  if (!admitted) {
+    const int status = admitted.error().status;
+    if (status == 401 || status == 403) log_refusal(request, admitted.error());
+    refuse(*exchange, admitted.error());
+    return;
+  }
+  // One that several share is that client's for whom it asked last.
+  if (!exchange->is_charged() || service_->access->has_shared_connections()) {
+    exchange->charge_to(memory_of(request, admitted->principal));
+  }
+  if (admitted->route == HttpRoute::message) {
+    post_message(request, exchange, std::move(admitted->principal));
+    return;
+  }
+  const Principal principal = admitted->principal.id.empty()
+                                  ? service_->access->principal_by_address(request)
+                                  : std::move(admitted->principal);
+  switch (admitted->route) {
+    case HttpRoute::message:
+      return;
+    case HttpRoute::messages:
+      post_lines(request, exchange, principal);
+      return;
+    case HttpRoute::session_events:
+      session_.get(request, std::move(exchange), principal.id);
+      return;
+    case HttpRoute::session_end:
+      session_.remove(request, exchange, principal.id);
+      return;
+    case HttpRoute::sse:
+      sse_sessions_.open(request, std::move(exchange), principal);
+      return;
+    case HttpRoute::sse_message:
+      sse_sessions_.post(request, std::move(exchange), principal.id);
+      return;
+    case HttpRoute::websocket:
+      websocket_.open(request, *exchange, options_.websocket, principal);
+      return;
+    case HttpRoute::stream:
+      sse_.open(request, std::move(exchange), request.path.substr(HttpAdmission::kStreams.size()),
+                principal.id);
+      return;
+    case HttpRoute::health:
+      exchange->reply(200, kText, "ok\n");
+      return;
+    case HttpRoute::readiness:
+      tell_readiness(*exchange);
+      return;
+    case HttpRoute::metrics:
+      exchange->reply(200, "text/plain; version=0.0.4; charset=utf-8",
+                      options_.metrics ? options_.metrics() : std::string());
+      return;
+    case HttpRoute::preflight:
+      preflight(request, *exchange);
+      return;
+  }
+}
+
+bool HttpEndpoint::prepares_body(const HttpRequest& head, std::size_t size) const {
+  return size > LongMessages::kLong && head.method == Method::post && head.path == "/mcp" &&
+         !has_lines(head);
+}
+
+std::unique_ptr<PreparedBody> HttpEndpoint::prepare(const HttpRequest& head, std::string body,
+                                                    Executor::Task ready) {
+  const auto* const verdict = static_cast<const Verdict*>(head.verdict);
+  std::string who = verdict == nullptr ? std::string() : verdict->principal();
+  if (who.empty()) who = service_->access->address(head);
+  return service_->long_messages.parse(std::move(body), std::move(ready), who);
+}
+
+void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
+                                Principal principal) {
+  HttpCaller caller(request, exchange, *service_, std::move(principal));
+  std::string& response = service_->response;
+  response.clear();
+  Outcome outcome;
+  const RequestFields fields(request);
+  const MirroredHeaders headers = mirrored_headers(request, fields);
+  if (is_batch(request.body)) {
+    Executor::Task nothing_waits;
+    outcome = handle_batch(
+        request.body, static_cast<LongMessage*>(request.prepared), &headers, *service_, caller,
+        SharedReply::Form::array_or_messages,
+        [service = service_](const Message& message, const MirroredHeaders* given, Caller& each,
+                             std::string& out) {
+          return service->dispatcher.dispatch(message, given, each, out);
+        },
+        nothing_waits, response);
+  } else if (const std::expected<Message, MessageError> message = parse(request)) {
+    outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
+    if (const Session* session = caller.begun()) {
+      exchange->reply(200, kJson, response, {{"Mcp-Session-Id", session->id()}});
+      return;
+    }
+  } else {
+    outcome = Dispatcher::reject(message.error(), response);
+  }
+  switch (outcome.kind) {
+    case Outcome::Kind::answered:
+      exchange->reply(outcome.http_status, kJson, response);
+      return;
+    case Outcome::Kind::accepted:
+      exchange->reply(202, {}, {});
+      return;
+    case Outcome::Kind::pending:
+      return;
+  }
+}
+
+std::expected<Message, MessageError> HttpEndpoint::parse(const HttpRequest& request) {
+  if (request.prepared == nullptr) return service_->parser.parse(request.body);
+  return static_cast<const LongMessage*>(request.prepared)->message();
+}
+
+void HttpEndpoint::post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
+                              const Principal& principal) {
+  const bool takes_lines = request.lists(KnownHeader::accept, kLinesType);
+  const auto body = std::make_shared<MessageBody>(
+      *service_, request, exchange, principal,
+      takes_lines ? HttpChannel::Format::lines : HttpChannel::Format::events,
+      options_.websocket.max_message);
+  body->open();
+  if (request.body_follows) {
+    exchange->read_body(body);
+  } else {
+    body->on_body(request.body);
+    body->on_body_end();
+  }
+}
+
+void HttpEndpoint::tell_readiness(HttpExchange& exchange) {
+  const std::string why = options_.not_ready ? options_.not_ready() : std::string();
+  exchange.reply(why.empty() ? 200 : 503, kText, why.empty() ? "ready\n" : why + "\n");
+}
+
+void HttpEndpoint::preflight(const HttpRequest& request, HttpExchange& exchange) {
+  const std::string methods = HttpAdmission::methods_at(request.path);
+  std::string all;
+  std::string_view headers = request.list(KnownHeader::access_control_request_headers, all);
+  if (headers.data() == nullptr) headers = "Content-Type";
+  if (!request.has(KnownHeader::origin)) {
+    exchange.reply(204, {}, {}, {{"Allow", methods}});
+    return;
+  }
+  exchange.reply(204, {}, {},
+                 {{"Access-Control-Allow-Methods", methods},
+                  {"Access-Control-Allow-Headers", headers},
+                  {"Access-Control-Max-Age", "600"}});
+}
+
+}  // namespace sluice

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/log_limit.hpp"
+#include "net/http/http_exchange.hpp"
+#include "server/dispatch/service.hpp"
+#include "server/transport/http/http_admission.hpp"
+#include "server/transport/http/session_endpoint.hpp"
+#include "server/transport/http/sse_endpoint.hpp"
+#include "server/transport/http/sse_session_endpoint.hpp"
+#include "server/transport/message/websocket_endpoint.hpp"
+
+namespace sluice {
+
+/// What an HTTP server answers on one loop: POST, GET and DELETE /mcp, GET /sse, POST /messages,
+/// GET /ws, GET /streams/{stream_id}, GET /healthz, /readyz and /metrics. Belongs to its loop.
+class HttpEndpoint final : public HttpHandler {
+ public:
+  struct Options {
+    WebSocketOptions websocket;
+    std::function<std::string()> metrics;    // Prometheus text
+    std::function<std::string()> not_ready;  // why not, or empty
+    std::shared_ptr<SseSessions> sse_sessions;
+  };
+  HttpEndpoint(Service& service, Options options);
+
+  void on_request(const HttpRequest& request, HttpExchangePtr exchange) override;
+  std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override;
+  [[nodiscard]] std::string head_lines(const HttpRequest& head) const override;
+  [[nodiscard]] bool prepares_body(const HttpRequest& head, std::size_t size) const override;
+  std::unique_ptr<PreparedBody> prepare(const HttpRequest& head, std::string body,
+                                        Executor::Task ready) override;
+  [[nodiscard]] bool streams_body(const HttpRequest& head) const override;
+
+ private:
+  void answer(const HttpRequest& request, HttpExchangePtr exchange);
+  /// `principal`: of an empty id if nobody wanted to know it yet.
+  void post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
+                    Principal principal);
+  std::expected<Message, MessageError> parse(const HttpRequest& request);
+  void post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
+                  const Principal& principal);
+  std::shared_ptr<MemoryShare> memory_of(const HttpRequest& head, const Principal& principal);
+  static void preflight(const HttpRequest& request, HttpExchange& exchange);
+  void log_refusal(const HttpRequest& request, const HttpRefusal& refusal);
+  void tell_readiness(HttpExchange& exchange);
+
+  Service* service_;
+  Options options_;
+  HttpAdmission admission_;
+  LogLimit logged_refusals_;
+  SseEndpoint sse_;
+  SessionEndpoint session_;
+  WebSocketEndpoint websocket_;
+  SseSessionEndpoint sse_sessions_;
+  std::string last_principal_;  // of memory_of()
+  std::shared_ptr<MemoryShare> last_client_;
+};
+
+}  // namespace sluice

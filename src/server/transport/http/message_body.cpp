@@ -1,0 +1,143 @@
+#include "server/transport/http/message_body.hpp"
+
+#include <utility>
+
+#include "core/client.hpp"
+#include "protocol/negotiation.hpp"
+#include "rpc/error_codes.hpp"
+
+namespace sluice {
+MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
+                         Principal principal, HttpChannel::Format format, std::size_t max_line)
+    : service_(&service),
+      exchange_(std::move(exchange)),
+      principal_(std::move(principal)),
+      format_(format),
+      max_line_(max_line),
+      head_(request),
+      headers_(mirrored_headers(head_.get(), fields_)),
+      reply_(std::make_shared<SharedReply>(SharedReply::Form::messages, exchange_->executor())),
+      reader_(max_line),
+      memory_(exchange_->memory()) {
+  // Fields can mirror each of many messages only where these say the same.
+  headers_.required = false;
+}
+
+void MessageBody::open() {
+  reply_->attach(std::make_shared<HttpChannel>(exchange_, true, format_));
+  // Lines that wait for their turn keep this, also when the body has ended.
+  reply_->on_progress([self = shared_from_this()] {
+    if (!self->waiting_) return;
+    self->exchange_->executor().post([self] { self->go_on(); });
+  });
+}
+
+bool MessageBody::on_body(std::string_view bytes) {
+  reader_.append(bytes);
+  const bool more = handle_lines();
+  return draw() && more;
+}
+
+/// Draws what is left on the client's memory. If there is none, nothing but the connection's end
+/// can say so, for the reply may have begun.
+bool MessageBody::draw() {
+  if (hold_.hold(memory_, reader_.held_bytes())) return true;
+  reply_->abandon();
+  return false;
+}
+
+void MessageBody::on_body_end() {
+  ended_ = true;
+  reader_.end();
+  handle_lines();
+}
+
+void MessageBody::go_on() {
+  if (!waiting_ || !exchange_->is_open()) return;
+  if (handle_lines() && draw() && !ended_) exchange_->resume_body();
+}
+
+bool MessageBody::handle_lines() {
+  waiting_ = false;
+  for (std::size_t taken = 0; exchange_->is_open(); ++taken) {
+    if (long_ != nullptr || reply_->open_channels() >= kMaxOpen || !reply_->has_capacity()) {
+      waiting_ = true;
+      return false;
+    }
+    if (taken == kMaxTurn) {
+      waiting_ = true;
+      exchange_->executor().post([self = shared_from_this()] { self->go_on(); });
+      return false;
+    }
+    const LineReader::Next next = reader_.next();
+    if (next.kind != LineReader::Next::Kind::none) ++lines_;
+    switch (next.kind) {
+      case LineReader::Next::Kind::line:
+        if (LongMessages::is_long(next.line)) {
+          long_ = service_->long_messages.parse(
+              std::string(next.line), [this] { handle_long(); }, principal_.id);
+        } else {
+          handle(service_->parser.parse(next.line));
+        }
+        break;
+      case LineReader::Next::Kind::too_long: {
+        std::string response;
+        append_error(
+            response, {},
+            {kInvalidRequest,
+             "Invalid Request: the message is longer than " + std::to_string(max_line_) + " bytes",
+             {}});
+        reply_->respond(response);
+        break;
+      }
+      case LineReader::Next::Kind::none:
+        if (ended_) reply_->complete();
+        return true;
+    }
+  }
+  return true;
+}
+
+void MessageBody::handle_long() {
+  const std::shared_ptr<MessageBody> keep = shared_from_this();
+  const std::unique_ptr<LongMessage> message = std::move(long_);
+  handle(message->message());
+  go_on();
+}
+
+void MessageBody::handle(const std::expected<Message, MessageError>& message) {
+  std::string response;
+  session_ = nullptr;
+  if (!message) {
+    Dispatcher::reject(message.error(), response);
+  } else {
+    service_->dispatcher.dispatch(*message, &headers_, *this, response);
+  }
+  if (!response.empty()) reply_->respond(response);
+  service_->trim();
+}
+
+Result<std::shared_ptr<ReplyChannel>> MessageBody::open_channel(const RequestId& id) {
+  return reply_->open(id, session_);
+}
+
+RetainedCaller MessageBody::keep() {
+  return {std::shared_ptr<Caller>(shared_from_this(), this), &headers_};
+}
+
+Result<std::shared_ptr<Session>> MessageBody::session() {
+  const std::string_view id = head_.get().header(KnownHeader::mcp_session_id);
+  if (id.data() == nullptr || !service_->sessions->enabled()) return nullptr;
+  session_ = service_->sessions->find(id, principal_.id);
+  if (session_ == nullptr) return fail(kInvalidRequest, std::string(kNoSuchSession));
+  return session_;
+}
+
+Result<void> MessageBody::begin_session(const Revision& /*revision*/,
+                                        const ClientCapabilities& /*capabilities*/) {
+  return fail(
+      kInvalidRequest,
+      "Invalid Request: send initialize in a POST of its own, whose reply names the session");
+}
+
+}  // namespace sluice

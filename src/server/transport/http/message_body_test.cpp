@@ -1,0 +1,278 @@
+#include "server/transport/http/message_body.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/dispatch/server_test_support.hpp"
+#include "server/transport/http/endpoint_test_support.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::string_view kLines =
+    "Content-Type: application/x-ndjson; charset=utf-8\r\n"
+    "Accept: application/json, text/event-stream, application/x-ndjson\r\n";
+constexpr std::string_view kEvents =
+    "Content-Type: application/x-ndjson\r\nAccept: text/event-stream\r\n";
+
+std::string ping_line(std::string_view id) {
+  return ping(id) + "\n";
+}
+std::string pong(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"result":{}})";
+}
+std::string later(std::string_view id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::string(id) +
+         R"(,"method":"tools/call","params":{"name":"later","_meta":{"progressToken":"p"}}})" +
+         "\n";
+}
+std::string chunk(std::string_view text) {
+  std::string framed(text);
+  frame_chunk(framed);
+  return framed;
+}
+
+class MessageBodyTest : public EndpointTest {
+ protected:
+  /// Begins a body that has no end yet.
+  Peer begin(std::string_view headers) {
+    Peer peer = connect_to_endpoint();
+    peer.send("POST /mcp HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n" +
+              std::string(headers) + "\r\n");
+    return peer;
+  }
+
+  MemoryBudget memory{1U << 20U};  // for a test that wants little
+};
+
+TEST_F(MessageBodyTest, MessagesAreAnsweredWhileItArrives) {
+  Peer peer = begin(kLines);
+  peer.send(chunk(ping_line("1") + "\r\n" + ping_line("2").substr(0, 20)));
+  ASSERT_TRUE(peer.expect(pong("1") + "\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("Content-Type: application/x-ndjson\r\n"));
+  peer.send(chunk(ping_line("2").substr(20) + later("3")));
+  ASSERT_TRUE(peer.expect(pong("2") + "\n"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  calls[0]->emit("half");
+  ASSERT_TRUE(peer.expect("\"half\"}}\n"));
+  // What is quicker need not wait, and the last line needs no end.
+  const std::string last = ping_line("4");
+  peer.send(chunk(last.substr(0, last.size() - 1)) + "0\r\n\r\n");
+  ASSERT_TRUE(peer.expect(pong("4") + "\n"));
+  calls[0]->complete({.text = "whole"});
+  ASSERT_TRUE(peer.expect("0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("{\"jsonrpc\":\"2.0\",\"id\":3,"));
+  EXPECT_TRUE(peer.expect_end());
+}
+
+TEST_F(MessageBodyTest, OrWithEvents) {
+  const std::string reply =
+      ask(post("/mcp", ping_line("1") + ping_line("2"), kEvents), "0\r\n\r\n");
+  EXPECT_THAT(reply, HasSubstr("Content-Type: text/event-stream\r\n"));
+  EXPECT_THAT(reply, HasSubstr("data: " + pong("1") + "\n\n"));
+  EXPECT_THAT(reply, HasSubstr("data: " + pong("2") + "\n\n"));
+  EXPECT_THAT(ask(post("/mcp", ping_line("1"),
+                       "Content-Type: application/x-ndjson\r\nAccept: application/json\r\n")),
+              StartsWith("HTTP/1.1 406 "));
+  EXPECT_THAT(ask(post("/mcp", ping_line("1"),
+                       "Content-Type: application/x-ndjson\r\nAccept: text/event-stream\r\n"
+                       "Accept: application/x-ndjson\r\n"),
+                  "0\r\n\r\n"),
+              HasSubstr("Content-Type: application/x-ndjson\r\n"));
+}
+
+TEST_F(MessageBodyTest, ThatAsksForNothingIsAccepted) {
+  EXPECT_THAT(ask(post("/mcp",
+                       R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
+                       "\n",
+                       kLines),
+                  "\r\n\r\n"),
+              StartsWith("HTTP/1.1 202 "));
+  EXPECT_THAT(ask(post("/mcp", "", kLines), "\r\n\r\n"), StartsWith("HTTP/1.1 202 "));
+}
+
+TEST_F(MessageBodyTest, AWrongLineIsAnsweredAndTheNextOneRead) {
+  const std::string reply =
+      ask(post("/mcp",
+               "{\n[" + ping_line("1").substr(0, ping_line("1").size() - 1) + "]\n" +
+                   R"({"jsonrpc":"2.0","id":2,"method":"initialize","params":)"
+                   R"({"protocolVersion":"2025-06-18","capabilities":{}}})"
+                   "\n" +
+                   R"({"jsonrpc":"2.0","id":3,"method":"server/discover","params":{"_meta":{)"
+                   R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                   R"("io.modelcontextprotocol/clientCapabilities":{}}}})"
+                   "\n" +
+                   ping_line("4"),
+               kLines),
+          "0\r\n\r\n");
+  EXPECT_THAT(reply, HasSubstr("-32700"));
+  EXPECT_THAT(reply, HasSubstr("send one message at a time"));
+  EXPECT_THAT(reply, HasSubstr("send initialize in a POST of its own"));
+  EXPECT_THAT(reply, HasSubstr("supportedVersions"));
+  EXPECT_THAT(reply, HasSubstr(pong("4")));
+  EXPECT_THAT(reply, Not(HasSubstr(pong("1"))));
+  EXPECT_EQ(sessions->size(), 0U);
+}
+
+TEST_F(MessageBodyTest, FieldsThatAreThereMirrorEachMessage) {
+  const auto read = [](std::string_view id, std::string_view uri) {
+    return R"({"jsonrpc":"2.0","id":)" + std::string(id) +
+           R"(,"method":"resources/read","params":{"uri":")" + std::string(uri) +
+           R"(","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+           R"("io.modelcontextprotocol/clientCapabilities":{}}}})"
+           "\n";
+  };
+  const auto answers = [&](std::string_view fields) {
+    return ask(post("/mcp", read("1", "test://a") + read("2", "test://b"),
+                    std::string(kLines) + std::string(fields)),
+               "0\r\n\r\n");
+  };
+  constexpr std::string_view kMismatch = R"("code":-32020)";
+  EXPECT_THAT(answers(""), Not(HasSubstr(kMismatch)));
+  EXPECT_THAT(answers("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: resources/read\r\n"),
+              Not(HasSubstr(kMismatch)));
+  for (const std::string_view fields :
+       {"Mcp-Method: ping\r\n", "MCP-Protocol-Version: 2025-11-25\r\n",
+        "Mcp-Method: resources/read\r\nMcp-Method: ping\r\n"}) {
+    EXPECT_THAT(answers(fields), testing::ContainsRegex("\"id\":1,[^\n]*-32020")) << fields;
+    EXPECT_THAT(answers(fields), testing::ContainsRegex("\"id\":2,[^\n]*-32020")) << fields;
+  }
+  const std::string one = answers("Mcp-Name: test://a\r\n");
+  EXPECT_THAT(one, Not(testing::ContainsRegex("\"id\":1,[^\n]*-32020")));
+  EXPECT_THAT(one, testing::ContainsRegex("\"id\":2,[^\n]*-32020"));
+}
+
+TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
+  Peer peer = begin(kLines);
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen + 2; ++i) many += later(std::to_string(i));
+  // Also what the body's end leaves to be handled is.
+  peer.send(chunk(many) + "0\r\n\r\n");
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  settle();
+  EXPECT_EQ(calls.size(), MessageBody::kMaxOpen);
+  calls[0]->complete({.text = "done"});
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 1; }));
+  for (std::size_t i = 1; i < calls.size(); ++i) calls[i]->complete({.text = "done"});
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 2; }));
+  calls.back()->complete({.text = "done"});
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+}
+
+TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
+  std::size_t handled = 0;
+  definition.tools.push_back({.name = "count",
+                              .description = "",
+                              .input_schema = R"({"type":"object"})",
+                              .handler = Tool::Immediate([&](const json::object&) {
+                                ++handled;
+                                return Result<ToolResult>(ToolResult{.text = ""});
+                              })});
+  Peer peer = begin(kLines);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) {
+    many += R"({"jsonrpc":"2.0","id":)" + std::to_string(i) +
+            R"(,"method":"tools/call","params":{"name":"count"}})" + "\n";
+  }
+  peer.send(chunk(many) + "0\r\n\r\n");
+  std::size_t most = 0;
+  ASSERT_TRUE(until([&, before = std::size_t{0}]() mutable {
+    most = std::max(most, handled - std::exchange(before, handled));
+    peer.receive();
+    return peer.received.ends_with("0\r\n\r\n");
+  }));
+  EXPECT_EQ(handled, 1000U);
+  // A turn of the loop runs posted tasks a few times, before and after it looks at the sockets.
+  EXPECT_LE(most, 8 * MessageBody::kMaxTurn);
+}
+
+TEST_F(MessageBodyTest, ALineHasATimeAndABodyHasNone) {
+  Peer peer = begin(kLines);
+  const Duration step = options.request_timeout / 3;
+  // Each is begun in one piece and ended in the next.
+  const std::string line = ping_line("1");
+  peer.send(chunk(line.substr(0, 9)));
+  for (int i = 0; i < 12; ++i) {
+    pass(step);
+    peer.send(chunk(line.substr(9) + line.substr(0, 9)));
+    ASSERT_TRUE(peer.expect(pong("1") + "\n")) << i;
+  }
+  // Bytes alone do not help.
+  for (int i = 0; i < 2; ++i) {
+    pass(step);
+    peer.send(chunk(" "));
+    settle();
+  }
+  EXPECT_FALSE(peer.ended);
+  pass(step);
+  EXPECT_TRUE(peer.expect_end());
+}
+
+TEST_F(MessageBodyTest, WhatWaitsForAnswersIsNotLate) {
+  Peer peer = begin(kLines);
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
+  peer.send(chunk(many + ping_line("x") + ping_line("1").substr(0, 9)));
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  pass(2 * options.request_timeout);
+  for (const auto& call : calls) call->complete({.text = "done"});
+  settle();
+  pass(options.request_timeout / 2);
+  peer.send(chunk(ping_line("1").substr(9)));
+  EXPECT_TRUE(peer.expect(pong("1") + "\n"));
+}
+
+TEST_F(MessageBodyTest, ThatExceedsTheMemoryIsBrokenOffAndEndsItsCalls) {
+  options.memory = &memory;
+  const std::string line(450'000, '{');
+  for (int i = 0; i < 4; ++i) {
+    Peer peer = begin(kLines);
+    peer.send(chunk(later("1")));
+    ASSERT_TRUE(until([&] { return !calls.empty(); }));
+    peer.send(chunk(line));
+    settle();
+    // If the bodies before had kept anything, this one would have no room.
+    EXPECT_FALSE(peer.ended) << i;
+    EXPECT_FALSE(calls[0]->over());
+    peer.send(chunk(line));
+    EXPECT_TRUE(peer.expect_end());
+    EXPECT_TRUE(until([&] { return calls[0]->over(); }));
+    calls.clear();
+  }
+}
+
+TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {
+  const std::string session = initialize();
+  Peer peer = begin(std::string(kLines) + session);
+  peer.send(chunk(later("1") + later("2")));
+  ASSERT_TRUE(until([&] { return calls.size() == 2; }));
+  peer.send(chunk(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})"
+                  "\n"));
+  EXPECT_TRUE(until([&] { return calls[0]->over(); }));
+  EXPECT_FALSE(calls[1]->over());
+  peer.close();
+  EXPECT_TRUE(until([&] { return calls[1]->over(); }));
+  EXPECT_THAT(ask(post("/mcp", ping_line("1"),
+                       std::string(kLines) + "Mcp-Session-Id: 0123456789abcdef\r\n"),
+                  "0\r\n\r\n"),
+              HasSubstr("Session not found"));
+}
+
+TEST_F(MessageBodyTest, NeedsAKeyIfThereAreAny) {
+  require({{"ann", "secret"}});
+  Peer peer = begin(kLines);
+  EXPECT_TRUE(peer.expect("HTTP/1.1 401 "));
+  EXPECT_TRUE(peer.expect("}}"));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "net/http/http_exchange.hpp"
+#include "server/dispatch/service.hpp"
+
+namespace sluice {
+
+/// GET and DELETE /mcp on one loop: the session eras' stream of messages that belong to no request,
+/// the resumption of any stream by Last-Event-ID, and the end of a session (2025-11-25,
+/// Streamable HTTP). Belongs to its loop.
+class SessionEndpoint {
+ public:
+  explicit SessionEndpoint(Service& service) : service_(&service) {}
+
+  /// Errors: 400 for a missing session or an event id that is none of ours, 404 for a session that
+  /// is not there, 405 where there are no sessions, 406 without text/event-stream, 410 for a
+  /// stream that is gone.
+  void get(const HttpRequest& request, HttpExchangePtr exchange, const std::string& principal);
+  /// Ends the session: 204, or the errors of get().
+  void remove(const HttpRequest& request, const HttpExchangePtr& exchange,
+              const std::string& principal);
+
+ private:
+  /// The session that the request names; null if it has been refused.
+  std::shared_ptr<Session> find(const HttpRequest& request, HttpExchange& exchange,
+                                const std::string& principal);
+  void listen(const std::shared_ptr<Session>& session, HttpExchangePtr exchange);
+  void read(const std::shared_ptr<Session>& session, HttpExchangePtr exchange,
+            const StreamId& stream, Seq from, std::move_only_function<void(const Error&)> gone);
+
+  Service* service_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/http/http_exchange.hpp"
+#include "server/notifications/change_notifier.hpp"
+#include "server/transport/http/sse_sessions.hpp"
+#include "server/transport/message/message_connection.hpp"
+
+namespace sluice {
+
+/// One event stream of HTTP with SSE as a connection of messages: what its client posts comes in,
+/// what it is sent goes out as events. The exchange keeps it. Belongs to the exchange's loop.
+class SseConnection final : public MessageOutput,
+                            public ChangeListener,
+                            public std::enable_shared_from_this<SseConnection> {
+ public:
+  /// `service` outlives the connection.
+  SseConnection(Service& service, HttpExchangePtr exchange, Principal principal);
+
+  /// Starts the reply with the event that tells where to post messages.
+  void open(std::unique_ptr<SseSessions::Entry> entry);
+  /// Whether it takes messages.
+  [[nodiscard]] bool is_open() const { return entry_ != nullptr; }
+  /// One posted message, while it is open. `handled` runs when it is: at once, unless it is long.
+  void deliver(std::string_view message, Executor::Task handled);
+  /// Ends the session at once.
+  void end();
+
+  // MessageOutput
+  bool send(std::string_view message) override;
+  bool send_framed(std::string_view messages) override;
+  bool send_framed(const Bytes& messages) override { return send_framed(messages.view()); }
+  void flush() override;
+  bool push_framed(std::string_view messages) override;
+
+  // ChangeListener: for the end only. The session within the connection hears of changes.
+  [[nodiscard]] bool wants(const Change& /*change*/) const override { return false; }
+  void tell(const Change& /*change*/) override {}
+  void close() override;
+
+ private:
+  /// The client has gone, or the reply is about to end.
+  void over();
+
+  HttpExchangePtr exchange_;
+  std::shared_ptr<MessageConnection> connection_;
+  std::unique_ptr<SseSessions::Entry> entry_;  // null once it is over
+};
+
+}  // namespace sluice

@@ -1,0 +1,658 @@
+#include "server/transport/message/message_connection.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/client.hpp"
+#include "json/json.hpp"
+#include "protocol/chunk_json.hpp"
+#include "rpc/error_codes.hpp"
+#include "server/dispatch/batch.hpp"
+#include "server/notifications/change_notifier.hpp"
+#include "stream/stream_error.hpp"
+
+namespace sluice {
+namespace {
+
+/// Unanswered requests and pushed streams that one connection may have.
+constexpr std::size_t kMaxPending = 1024;
+constexpr std::size_t kMaxSubscriptions = 1024;
+/// Long answers that wait for room while more messages are handled.
+constexpr std::size_t kMaxLongAnswers = 32;
+
+Error too_many_subscriptions() {
+  return {kLimitReached,
+          "This connection is pushed " + std::to_string(kMaxSubscriptions) +
+              " streams, the most it may; unsubscribe from some",
+          {}};
+}
+
+bool is_cancellation(const Message& message) {
+  return message.kind == MessageKind::notification && message.method == "notifications/cancelled";
+}
+
+}  // namespace
+
+void PushedChunkEncoder::encode(std::string& out, const ChunkStream& stream,
+                                const Chunk& chunk) const {
+  const std::size_t mark = framing_->begin(out);
+  append_pushed_chunk(out, stream, chunk);
+  framing_->end(out, mark);
+}
+
+/// The way back for one request of a connection.
+class MessageConnection::Channel final : public ReplyChannel {
+ public:
+  Channel(std::shared_ptr<MessageConnection> connection, RequestId id)
+      : connection_(std::move(connection)), id_(std::move(id)) {}
+  ~Channel() override {
+    if (connection_ == nullptr) return;
+    connection_->remove_long_answer(*this);
+    connection_->forget(id_);
+  }
+
+  void reply(int /*http_status*/, std::string_view message) override {
+    const std::shared_ptr<MessageConnection> connection = connection_;
+    if (connection == nullptr) return;
+    connection->send(message);
+    finish();
+  }
+  bool write(std::string_view block) override {
+    return connection_ == nullptr || connection_->send_framed(block);
+  }
+  bool write(const Bytes& block) override {
+    return connection_ == nullptr || connection_->send_framed(block);
+  }
+  void finish() override {
+    if (const auto connection = std::exchange(connection_, nullptr)) {
+      connection->remove_long_answer(*this);
+      connection->forget(id_);
+    }
+    // What waits may hold this channel.
+    const CloseTask released = std::exchange(close_task_, {});
+    const Executor::Task unmade = std::exchange(long_answer_, {});
+  }
+  void drop(const Error& error) override {
+    std::string message;
+    append_error(message, id_, error);
+    reply(200, message);
+  }
+  [[nodiscard]] const Framing& framing() const override { return *framing_; }
+  [[nodiscard]] bool can_stream() const override { return true; }
+  void on_close(CloseTask task) override { close_task_ = std::move(task); }
+  void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
+  void when_writable(Executor::Task answer) override {
+    if (connection_ == nullptr) return;
+    long_answer_ = std::move(answer);
+    connection_->add_long_answer(*this);
+  }
+  void give_way() override {
+    if (connection_ != nullptr) connection_->remove_long_answer(*this);
+  }
+  void make_long_answer() {
+    if (Executor::Task answer = std::exchange(long_answer_, {})) answer();
+  }
+
+  /// The caller went away or cancelled. One that has cancelled still hears what goes with that.
+  void close(DisconnectReason reason) {
+    if (connection_ != nullptr) connection_->remove_long_answer(*this);
+    const Executor::Task unmade = std::exchange(long_answer_, {});
+    if (reason == DisconnectReason::gone) connection_ = nullptr;
+    if (CloseTask task = std::exchange(close_task_, {})) task(reason);
+    connection_ = nullptr;
+  }
+  void drain() {
+    if (drain_task_) drain_task_();
+  }
+
+ private:
+  std::shared_ptr<MessageConnection> connection_;  // null once answered or closed
+  const Framing* framing_ = &connection_->encoder_->framing();
+  RequestId id_;
+  CloseTask close_task_;
+  Executor::Task drain_task_;
+  Executor::Task long_answer_;  // while it waits for room
+};
+
+/// Pushes one stream to a connection.
+class MessageConnection::StreamSink final : public BlockSink {
+ public:
+  /// `method`, which outlives the sink, is the one that pushed chunks name.
+  StreamSink(MessageConnection& connection, StreamId stream_id, const char* method)
+      : connection_(&connection), stream_id_(stream_id), method_(method) {}
+
+  bool write(std::string_view block) override { return connection_->push(block); }
+  bool write(const Bytes& block) override { return connection_->push(block); }
+  void finish() override { connection_->unsubscribe_later(stream_id_); }
+  void drop(const Error& error) override {
+    std::string message = R"({"jsonrpc":"2.0","method":)";
+    append_json_string(message, method_);
+    message.append(R"(,"params":{"stream_id":)");
+    append_json_string(message, stream_id_);
+    message.append(R"(,"delta":"","end":true,"error":)");
+    append_json_error(message, error);
+    message.append("}}");
+    connection_->send(message);
+    finish();
+  }
+
+ private:
+  MessageConnection* connection_;
+  StreamId stream_id_;
+  const char* method_;  // as short as can be: there is one of these for each stream
+};
+
+/// The session of a connection, which hears of changes.
+class MessageConnection::Agreement final : public ChangeListener {
+ public:
+  Agreement(std::weak_ptr<MessageConnection> connection, const std::string& principal,
+            const Revision& revision, const ClientCapabilities& capabilities)
+      : session(std::string(), principal, revision, capabilities),
+        connection_(std::move(connection)) {}
+
+  [[nodiscard]] bool wants(const Change& change) const override {
+    return sluice::wants(session, change);
+  }
+  void tell(const Change& change) override {
+    const auto connection = connection_.lock();
+    if (connection == nullptr) return;
+    if (connection->blocked_) {
+      missed_.add(change);
+    } else {
+      connection->send(message_of(change));
+    }
+  }
+  /// As Session::Outlet.
+  void say(const std::string& state_of, const std::string& message) {
+    const auto connection = connection_.lock();
+    if (connection == nullptr) return;
+    if (!connection->blocked_) {
+      connection->send(message);
+    } else if (!state_of.empty()) {
+      states_.insert_or_assign(state_of, message);
+    }
+  }
+  void tell_missed() {
+    const auto connection = connection_.lock();
+    if (connection == nullptr) return;
+    while (!missed_.empty() && !connection->blocked_) tell(missed_.take());
+    for (const auto& [state_of, message] : std::exchange(states_, {})) say(state_of, message);
+  }
+  void close() override {}
+
+  Session session;
+
+ private:
+  std::weak_ptr<MessageConnection> connection_;
+  // What came while the peer did not keep up: the states of no more than the session's tasks, for
+  // a peer that is not read begins none.
+  MissedChanges missed_;
+  std::map<std::string, std::string> states_;
+};
+
+MessageConnection::MessageConnection(Service& service, Principal principal,
+                                     const PushedChunkEncoder& encoder)
+    : service_(&service), principal_(std::move(principal)), encoder_(&encoder) {}
+
+MessageConnection::~MessageConnection() = default;
+
+void MessageConnection::attach(MessageOutput& output) {
+  output_ = &output;
+}
+
+bool MessageConnection::on_message(std::string_view text, Executor::Task& handled) {
+  if (LongMessages::is_long(text)) {
+    handle_later(std::string(text), std::move(handled));
+    return false;
+  }
+  const UnhandledPtr unhandled = handle(text, nullptr);
+  if (unhandled == nullptr) return may_go_on(handled);
+  unhandled->handled = std::move(handled);
+  return false;
+}
+
+bool MessageConnection::on_kept_message(std::string text, Executor::Task& handled) {
+  if (!LongMessages::is_long(text)) return on_message(text, handled);
+  handle_later(std::move(text), std::move(handled));
+  return false;
+}
+
+/// False: it has been taken, and runs when fewer long answers wait.
+bool MessageConnection::may_go_on(Executor::Task& handled) {
+  if (long_answers_ == nullptr || long_answers_->waiting.size() < kMaxLongAnswers) return true;
+  long_answers_->held.push_back(std::move(handled));
+  return false;
+}
+
+MessageConnection::UnhandledPtr MessageConnection::handle(std::string_view text,
+                                                          LongMessage* parsed) {
+  std::string response;
+  UnhandledPtr unhandled =
+      is_batch(text)
+          ? handle_batch(text, parsed, response)
+          : handle(parsed != nullptr ? parsed->message() : service_->parser.parse(text), response);
+  if (!response.empty()) send(response);
+  service_->trim();
+  return unhandled;
+}
+
+MessageConnection::UnhandledPtr MessageConnection::handle_batch(std::string_view text,
+                                                                LongMessage* parsed,
+                                                                std::string& response) {
+  auto unhandled = std::make_shared<Unhandled>();
+  Executor::Task handled = [this, unhandled] { go_on(unhandled); };
+  sluice::handle_batch(
+      text, parsed, nullptr, *service_, *this, SharedReply::Form::array,
+      [this](const Message& message, const MirroredHeaders* /*headers*/, Caller& caller,
+             std::string& out) { return dispatch_batched(message, caller, out); },
+      handled, response);
+  // Taken: it will be handled in parts.
+  return handled ? nullptr : std::move(unhandled);
+}
+
+/// What held up other messages has been handled.
+void MessageConnection::go_on(UnhandledPtr handled) {
+  service_->streams.executor().post([weak = weak_from_this(), message = std::move(handled)] {
+    const auto self = weak.lock();
+    if (self != nullptr && self->output_ != nullptr && message->handled) message->handled();
+  });
+}
+
+void MessageConnection::handle_later(std::string text, Executor::Task handled) {
+  if (later_ == nullptr) later_ = std::make_unique<std::list<Later>>();
+  later_->push_back({nullptr, std::move(handled)});
+  const auto at = std::prev(later_->end());
+  at->message = service_->long_messages.parse(
+      std::move(text), [this, at] { handle_long(at); }, principal_.id);
+}
+
+void MessageConnection::handle_long(std::list<Later>::iterator at) {
+  const std::shared_ptr<MessageConnection> keep = shared_from_this();
+  Later later = std::move(*at);
+  later_->erase(at);
+  const UnhandledPtr unhandled = handle(later.message->text(), later.message.get());
+  later.message = nullptr;
+  if (unhandled == nullptr) {
+    if (may_go_on(later.handled)) later.handled();
+  } else {
+    unhandled->handled = std::move(later.handled);
+  }
+  check_idle();
+}
+
+MessageConnection::UnhandledPtr MessageConnection::handle(
+    const std::expected<Message, MessageError>& message, std::string& response) {
+  if (!message) {
+    Dispatcher::reject(message.error(), response);
+  } else if (is_cancellation(*message)) {
+    cancel_request(*message);
+  } else {
+    const Outcome outcome = service_->dispatcher.dispatch(*message, nullptr, *this, response);
+    // What comes behind it belongs to its session.
+    if (outcome.kind == Outcome::Kind::pending && message->method == "initialize") {
+      return initializing_.emplace_back(std::make_shared<Unhandled>(message->id));
+    }
+  }
+  return nullptr;
+}
+
+/// What is pushed follows its reply, so what starts to push cannot be answered with others.
+Outcome MessageConnection::dispatch_batched(const Message& message, Caller& caller,
+                                            std::string& out) {
+  if (is_cancellation(message)) {
+    cancel_request(message);
+    return {.kind = Outcome::Kind::accepted};
+  }
+  if (message.kind == MessageKind::request && pushes(message)) {
+    append_error(
+        out, message.id,
+        {kInvalidRequest, "Invalid Request: what pushes a stream cannot be part of a batch", {}});
+    return {};
+  }
+  return service_->dispatcher.dispatch(message, nullptr, caller, out);
+}
+
+void MessageConnection::refuse(const Error& error) {
+  std::string response;
+  append_error(response, {}, error);
+  send(response);
+}
+
+void MessageConnection::on_drain() {
+  blocked_ = false;
+  if (const auto agreement = agreement_.lock()) agreement->tell_missed();
+  // A reader may end, and leave the table, while it goes on.
+  std::vector<std::weak_ptr<Subscription>> readers;
+  readers.reserve(subscriptions_.size());
+  for (const auto& [id, subscription] : subscriptions_) readers.push_back(subscription);
+  for (const auto& weak : readers) {
+    if (blocked_) return;
+    if (const auto reader = weak.lock()) reader->resume();
+  }
+  std::vector<std::weak_ptr<Channel>> channels;
+  for (const auto& [id, channel] : pending_) channels.push_back(channel);
+  for (const auto& weak : channels) {
+    if (const auto channel = weak.lock()) channel->drain();
+  }
+  next_long_answer();
+}
+
+void MessageConnection::on_close() {
+  output_ = nullptr;
+  idle_task_ = nullptr;
+  initializing_.clear();
+  later_ = nullptr;
+  long_answers_ = nullptr;
+  subscriptions_.clear();
+  if (agreed_ != nullptr) agreed_->end();
+  const auto pending = std::exchange(pending_, {});
+  for (const auto& [id, weak] : pending) {
+    if (const auto channel = weak.lock()) channel->close(DisconnectReason::gone);
+  }
+}
+
+void MessageConnection::when_idle(Executor::Task task) {
+  idle_task_ = std::make_unique<Executor::Task>(std::move(task));
+  for (const auto& weak : std::exchange(listeners_, {})) {
+    if (const auto listener = weak.lock()) listener->close();
+  }
+  check_idle();
+}
+
+/// Not at once: what ends here may still be on the stack, or about to say its last.
+void MessageConnection::check_idle() {
+  if (idle_task_ == nullptr || !is_idle()) return;
+  service_->streams.executor().post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr || !self->is_idle()) return;
+    if (const auto task = std::exchange(self->idle_task_, nullptr)) (*task)();
+  });
+}
+
+Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const RequestId& id) {
+  if (pending_.size() >= kMaxPending) {
+    return fail(kBusy, "This connection has " + std::to_string(kMaxPending) +
+                           " unanswered requests; wait for some of them");
+  }
+  if (pending_.contains(id)) {
+    return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
+  }
+  // What answers several requests has a name that is no request's id.
+  const RequestId name = id.empty() ? "batch " + std::to_string(++batches_) : id;
+  auto channel = std::make_shared<Channel>(shared_from_this(), name);
+  pending_.emplace(name, channel);
+  return channel;
+}
+
+Result<void> MessageConnection::begin_session(const Revision& revision,
+                                              const ClientCapabilities& capabilities) {
+  // What is under way holds its session, and may ask in it: an answer that comes back, and the
+  // number of a question, are of one session.
+  if (agreed_.use_count() > 1) {
+    return fail(kInvalidRequest,
+                "Invalid Request: calls or tasks of this connection's session are under way; wait "
+                "for them, or initialize on another connection");
+  }
+  const auto agreement =
+      std::make_shared<Agreement>(weak_from_this(), principal_.id, revision, capabilities);
+  service_->changes->add(service_->streams.executor(), agreement);
+  agreement->session.set_outlet(
+      service_->streams.executor(),
+      [weak = std::weak_ptr(agreement)](const std::string& state_of, const std::string& message) {
+        if (const auto self = weak.lock()) self->say(state_of, message);
+      });
+  agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
+  agreement_ = agreement;
+  return {};
+}
+
+void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
+  std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
+  listeners_.push_back(std::move(listener));
+}
+
+void MessageConnection::forget(const RequestId& id) {
+  pending_.erase(id);
+  const auto waited = std::ranges::find(initializing_, id, &Unhandled::id);
+  if (waited != initializing_.end()) {
+    go_on(std::move(*waited));
+    initializing_.erase(waited);
+  }
+  check_idle();
+}
+
+void MessageConnection::add_long_answer(Channel& channel) {
+  if (long_answers_ == nullptr) long_answers_ = std::make_unique<LongAnswers>();
+  long_answers_->waiting.push_back(&channel);
+  next_long_answer();
+}
+
+void MessageConnection::remove_long_answer(const Channel& channel) {
+  if (long_answers_ == nullptr) return;
+  if (std::erase(long_answers_->waiting, &channel) != 0) let_go_on();
+  if (long_answers_->current != &channel) return;
+  long_answers_->current = nullptr;
+  if (long_answers_->waiting.empty()) return;
+  // Not at once: the answer before is on the stack.
+  service_->streams.executor().post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->next_long_answer();
+  });
+}
+
+void MessageConnection::next_long_answer() {
+  if (blocked_ || long_answers_ == nullptr || long_answers_->current != nullptr ||
+      long_answers_->waiting.empty()) {
+    return;
+  }
+  Channel* const next = long_answers_->waiting.front();
+  long_answers_->waiting.pop_front();
+  long_answers_->current = next;
+  let_go_on();
+  next->make_long_answer();
+}
+
+/// Lets those go on that were held up, if few enough long answers wait.
+void MessageConnection::let_go_on() {
+  if (long_answers_->waiting.size() >= kMaxLongAnswers) return;
+  for (Executor::Task& handled : std::exchange(long_answers_->held, {})) {
+    const auto held = std::make_shared<Unhandled>();
+    held->handled = std::move(handled);
+    go_on(held);
+  }
+}
+
+void MessageConnection::send(std::string_view message) {
+  if (output_ == nullptr) return;
+  if (!output_->send(message)) blocked_ = true;
+}
+
+bool MessageConnection::send_framed(const auto& messages) {
+  if (output_ == nullptr) return true;
+  if (!output_->send_framed(messages)) blocked_ = true;
+  return !blocked_;
+}
+
+/// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
+bool MessageConnection::push(std::string_view messages) {
+  if (output_ == nullptr || subscriptions_.size() != 1) return send_framed(messages);
+  if (!output_->push_framed(messages)) blocked_ = true;
+  return !blocked_;
+}
+
+bool MessageConnection::push(const Bytes& messages) {
+  const bool writable = send_framed(messages);
+  if (output_ != nullptr && subscriptions_.size() == 1) output_->flush();
+  return writable;
+}
+
+/// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
+/// turn, for it is on the stack.
+void MessageConnection::unsubscribe_later(const StreamId& stream_id) {
+  service_->streams.executor().post([weak = weak_from_this(), stream_id] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->subscriptions_.erase(stream_id);
+    self->check_idle();
+  });
+}
+
+/// Whether the request asks for a stream to be pushed here.
+bool MessageConnection::pushes(const Message& message) const {
+  if (message.method == "subscribe") return true;
+  if (service_->streams.definition().find_stream_method(message.method) == nullptr) return false;
+  const json::object& params = params_of(message);
+  const json::value* const stream = params.if_contains("stream");
+  return !is_poll(params) && stream != nullptr && stream->is_bool() && stream->get_bool();
+}
+
+/// What is asked, without an answer, of the streams that are pushed here.
+bool MessageConnection::handle_notification(const Message& message) {
+  if (message.method == "unsubscribe") {
+    std::string unheard;
+    unsubscribe(message, unheard);
+    return true;
+  }
+  if (message.method != "ack") return false;
+  const Result<Acknowledge> ack = decode_ack(params_of(message));
+  const auto found = ack ? subscriptions_.find(StreamId(ack->stream_id)) : subscriptions_.end();
+  if (found == subscriptions_.end()) return false;
+  const std::shared_ptr<Subscription> reader = found->second;
+  reader->acknowledge(ack->seq, [](const Result<void>&) {});
+  return true;
+}
+
+/// On a connection that can be pushed to, `run` and its relatives push.
+bool MessageConnection::serve(const Message& message, Caller& asker, std::string& out) {
+  if (message.kind == MessageKind::notification) return handle_notification(message);
+  if (pushes(message)) {
+    if (message.method == "subscribe") {
+      subscribe(message, asker, out);
+    } else {
+      run(message, *service_->streams.definition().find_stream_method(message.method), out);
+    }
+    return true;
+  }
+  if (message.method == "unsubscribe") {
+    unsubscribe(message, out);
+    return true;
+  }
+  if (message.method == "ack") return acknowledge(message, asker, out);
+  return false;
+}
+
+/// A `run` whose chunks are pushed here. The reply goes out before the first of them.
+void MessageConnection::run(const Message& message, const StreamMethod& method, std::string& out) {
+  const Result<RunStart> options = decode_run_start(params_of(message));
+  if (!options) return append_error(out, message.id, options.error());
+  if (subscriptions_.size() >= kMaxSubscriptions) {
+    return append_error(out, message.id, too_many_subscriptions());
+  }
+  Result<std::shared_ptr<ChunkStream>> stream =
+      service_->streams.start(method, params_of(message), principal_.id, *options, false);
+  if (!stream) return append_error(out, message.id, stream.error());
+  append_stream_result(out, message.id, result_form(message), started_result(**stream));
+  const StreamId id = (*stream)->id();
+  const Seq from = (*stream)->first();
+  const std::shared_ptr<Subscription> reader = service_->streams.subscribe_local(
+      std::move(*stream), from, options->window, *encoder_, true,
+      std::make_unique<StreamSink>(*this, id, method.name.c_str()));
+  subscriptions_.insert_or_assign(id, reader);
+  send(std::exchange(out, {}));
+  if (output_ != nullptr) reader->resume();
+}
+
+void MessageConnection::subscribe(const Message& message, Caller& asker, std::string& out) {
+  Result<Subscribe> request = decode_subscribe(params_of(message));
+  if (!request) return append_error(out, message.id, request.error());
+  if (subscriptions_.size() >= kMaxSubscriptions) {
+    return append_error(out, message.id, too_many_subscriptions());
+  }
+  Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
+  if (!channel) return append_error(out, message.id, channel.error());
+  auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
+  service_->streams.subscribe(
+      request->stream_id, principal_.id, request->from, request->window, *encoder_, true,
+      std::move(sink),
+      [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
+       form = result_form(message),
+       stream_id = request->stream_id](Result<std::unique_ptr<Subscription>> subscribed) mutable {
+        std::string reply;
+        if (!subscribed) {
+          append_error(reply, id, subscribed.error());
+          channel->reply(200, reply);
+          return;
+        }
+        const auto self = weak.lock();
+        if (self == nullptr || self->output_ == nullptr) return;
+        append_stream_result(reply, id, form,
+                             R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
+        channel->reply(200, reply);
+        if (self->output_ == nullptr) return;
+        const std::shared_ptr<Subscription> reader = std::move(*subscribed);
+        self->subscriptions_.insert_or_assign(StreamId(stream_id), reader);
+        reader->resume();
+      });
+}
+
+void MessageConnection::unsubscribe(const Message& message, std::string& out) {
+  const Result<std::string> id = decode_stream_id(params_of(message));
+  if (!id) return append_error(out, message.id, id.error());
+  const auto found = subscriptions_.find(StreamId(*id));
+  if (found == subscriptions_.end()) {
+    return append_error(
+        out, message.id,
+        {kStreamNotFound, "This connection is not subscribed to that stream_id", {}});
+  }
+  subscriptions_.erase(found);
+  append_stream_result(out, message.id, result_form(message),
+                       R"({"stream_id":")" + *id + R"(","status":"unsubscribed"})");
+}
+
+/// An ack for a stream pushed here; others are the stream service's.
+bool MessageConnection::acknowledge(const Message& message, Caller& asker, std::string& out) {
+  const Result<Acknowledge> ack = decode_ack(params_of(message));
+  if (!ack) {
+    append_error(out, message.id, ack.error());
+    return true;
+  }
+  const auto found = subscriptions_.find(StreamId(ack->stream_id));
+  if (found == subscriptions_.end()) return false;
+  Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
+  if (!channel) {
+    append_error(out, message.id, channel.error());
+    return true;
+  }
+  const std::shared_ptr<Subscription> reader = found->second;
+  reader->acknowledge(
+      ack->seq, [channel = std::move(*channel), id = message.id, form = result_form(message),
+                 stream_id = ack->stream_id](Result<void> result) {
+        std::string reply;
+        if (result) {
+          append_stream_result(reply, id, form,
+                               R"({"stream_id":")" + stream_id + R"(","status":"acknowledged"})");
+        } else {
+          append_error(reply, id, result.error());
+        }
+        channel->reply(200, reply);
+      });
+  return true;
+}
+
+void MessageConnection::cancel_request(const Message& message) {
+  const json::value* const request = params_of(message).if_contains("requestId");
+  if (request == nullptr) return;
+  const std::optional<std::string> id = exact_text(*request, message.text, {"params", "requestId"});
+  if (!id) return;
+  const auto found = pending_.find(*id);
+  if (found == pending_.end()) {
+    // Those of a batch are known to the session.
+    if (agreed_ != nullptr) agreed_->cancel_call(*id);
+    return;
+  }
+  const std::shared_ptr<Channel> channel = found->second.lock();
+  forget(*id);
+  if (channel != nullptr) channel->close(DisconnectReason::cancelled);
+}
+
+}  // namespace sluice

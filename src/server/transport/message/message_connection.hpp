@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/channel/framing.hpp"
+#include "server/channel/reply_channel.hpp"
+#include "server/dispatch/service.hpp"
+
+namespace sluice {
+
+/// The sending side under a MessageConnection. Belongs to its loop; after the peer has gone every
+/// call does nothing. No call ends the connection: on_close() comes later.
+class MessageOutput {
+ public:
+  virtual ~MessageOutput() = default;
+  /// Queues one message, which is not framed yet. As send_framed().
+  virtual bool send(std::string_view message) = 0;
+  /// Queues messages that are framed already. False: taken, but wait for on_drain().
+  virtual bool send_framed(std::string_view messages) = 0;
+  /// The same, shared, not copied.
+  virtual bool send_framed(const Bytes& messages) = 0;
+  /// Sends what is queued now instead of at the turn's end.
+  virtual void flush() = 0;
+  /// As send_framed() and flush().
+  virtual bool push_framed(std::string_view messages) = 0;
+};
+
+/// Pushed chunks as messages of one framing. Outlives every connection that uses it; those with the
+/// same one share what is encoded.
+class PushedChunkEncoder final : public ChunkEncoder {
+ public:
+  /// `framing` outlives the encoder.
+  explicit PushedChunkEncoder(const Framing& framing) : framing_(&framing) {}
+  [[nodiscard]] const Framing& framing() const { return *framing_; }
+  void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
+
+ private:
+  const Framing* framing_;
+};
+
+/// A connection that carries messages both ways, whatever moves them: its unanswered requests, the
+/// streams that are pushed to it, and the session that `initialize` has begun on it. Belongs to its
+/// loop. Owned by what hands it the messages, and by channels still to answer.
+class MessageConnection final : public Caller,
+                                public std::enable_shared_from_this<MessageConnection> {
+ public:
+  /// `service` and `encoder` outlive the connection.
+  MessageConnection(Service& service, Principal principal, const PushedChunkEncoder& encoder);
+  ~MessageConnection() override;
+
+  /// Gives the connection its way out, before the first message and until on_close().
+  void attach(MessageOutput& output);
+
+  /// One message from the peer, valid during the call. False: it is long, or an initialize that
+  /// waits, or a batch that takes several turns, so it is handled later, and `handled`, which has
+  /// been taken, runs then, unless the peer has gone before. Messages that come meanwhile would
+  /// overtake it.
+  /// The same where many long answers wait for room already.
+  bool on_message(std::string_view text, Executor::Task& handled);
+  /// The same, of one that may be kept.
+  bool on_kept_message(std::string text, Executor::Task& handled);
+  /// Answers what is no message at all.
+  void refuse(const Error& error);
+  /// The output takes framed messages again.
+  void on_drain();
+  /// The peer has gone: its requests are cancelled, its streams no longer pushed.
+  void on_close();
+  /// The peer asks nothing more: ends what listens to changes, and runs `task` once, as soon as no
+  /// request is unanswered and no stream is pushed.
+  void when_idle(Executor::Task task);
+
+  // Caller
+  [[nodiscard]] const Principal& principal() const override { return principal_; }
+  Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
+  Result<std::shared_ptr<Session>> session() override { return agreed_; }
+  [[nodiscard]] bool has_capacity() const override { return !blocked_; }
+  Result<void> begin_session(const Revision& revision,
+                             const ClientCapabilities& capabilities) override;
+  bool serve(const Message& message, Caller& asker, std::string& out) override;
+  void add_listener(std::weak_ptr<ChangeListener> listener) override;
+  RetainedCaller keep() override { return {shared_from_this(), nullptr}; }
+
+ private:
+  class Agreement;
+  class Channel;
+  class StreamSink;
+
+  /// A message that is handled later: an initialize that waits for its answer, or a batch.
+  struct Unhandled {
+    RequestId id = {};  // of an initialize
+    Executor::Task handled = {};
+  };
+  using UnhandledPtr = std::shared_ptr<Unhandled>;
+
+  /// A long message that is not handled yet.
+  struct Later {
+    std::unique_ptr<LongMessage> message;
+    Executor::Task handled;
+  };
+
+  /// Long answers that are made one after the other, as the output has room.
+  struct LongAnswers {
+    std::deque<Channel*> waiting;      // each removes itself
+    Channel* current = nullptr;        // the one that is being made, which removes itself too
+    std::vector<Executor::Task> held;  // run when fewer wait
+  };
+
+  bool may_go_on(Executor::Task& handled);
+  void handle_later(std::string text, Executor::Task handled);
+  void handle_long(std::list<Later>::iterator at);
+  UnhandledPtr handle(std::string_view text, LongMessage* parsed);
+  UnhandledPtr handle_batch(std::string_view text, LongMessage* parsed, std::string& response);
+  void go_on(UnhandledPtr handled);
+  UnhandledPtr handle(const std::expected<Message, MessageError>& message, std::string& response);
+  Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
+  [[nodiscard]] bool pushes(const Message& message) const;
+  bool handle_notification(const Message& message);
+  void run(const Message& message, const StreamMethod& method, std::string& out);
+  void subscribe(const Message& message, Caller& asker, std::string& out);
+  void unsubscribe(const Message& message, std::string& out);
+  bool acknowledge(const Message& message, Caller& asker, std::string& out);
+  void cancel_request(const Message& message);
+
+  // For channels and sinks.
+  void forget(const RequestId& id);
+  void add_long_answer(Channel& channel);
+  void remove_long_answer(const Channel& channel);
+  void next_long_answer();
+  void let_go_on();
+  void send(std::string_view message);
+  bool send_framed(const auto& messages);
+  bool push(std::string_view messages);
+  bool push(const Bytes& messages);
+  void unsubscribe_later(const StreamId& stream_id);
+  [[nodiscard]] bool is_idle() const {
+    return pending_.empty() && subscriptions_.empty() && (later_ == nullptr || later_->empty());
+  }
+  void check_idle();
+
+  Service* service_;
+  Principal principal_;
+  const PushedChunkEncoder* encoder_;
+  MessageOutput* output_ = nullptr;  // null once the peer has gone
+  std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
+  std::map<RequestId, std::weak_ptr<Channel>> pending_;
+  std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
+  std::shared_ptr<Session> agreed_;                       // null before `initialize`
+  std::weak_ptr<Agreement> agreement_;                    // which has it
+  std::unique_ptr<std::list<Later>> later_;               // null before the first
+  std::unique_ptr<LongAnswers> long_answers_;             // null before the first
+  std::vector<UnhandledPtr> initializing_;                // each with an unanswered request
+  std::unique_ptr<Executor::Task> idle_task_;
+  std::uint64_t batches_ = 0;  // that were answered later
+  bool blocked_ = false;
+};
+
+}  // namespace sluice

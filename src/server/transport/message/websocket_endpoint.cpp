@@ -1,0 +1,76 @@
+#include "server/transport/message/websocket_endpoint.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/transport/message/message_connection.hpp"
+
+namespace sluice {
+namespace {
+
+/// What the official clients offer.
+constexpr std::string_view kSubprotocol = "mcp";
+
+const PushedChunkEncoder& frame_encoder() {
+  static const PushedChunkEncoder encoder(websocket_framing());
+  return encoder;
+}
+
+/// One WebSocket as a connection of messages.
+class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
+ public:
+  explicit WebSocketMessages(std::shared_ptr<MessageConnection> connection)
+      : connection_(std::move(connection)) {}
+
+  void open(WebSocketSessionPtr session) {
+    session_ = std::move(session);
+    connection_->attach(*this);
+  }
+
+  // WebSocketHandler
+  bool on_message(std::string_view text) override {
+    Executor::Task handled = when_handled();
+    return connection_->on_message(text, handled);
+  }
+  bool on_kept_message(std::string text) override {
+    Executor::Task handled = when_handled();
+    return connection_->on_kept_message(std::move(text), handled);
+  }
+  void on_drain() override { connection_->on_drain(); }
+  void on_close(int /*code*/) override { connection_->on_close(); }
+
+  // MessageOutput
+  bool send(std::string_view message) override { return session_->send_text(message); }
+  bool send_framed(std::string_view messages) override { return session_->send_frames(messages); }
+  bool send_framed(const Bytes& messages) override { return session_->send_frames(messages); }
+  void flush() override { session_->flush(); }
+  bool push_framed(std::string_view messages) override { return session_->push_frames(messages); }
+
+ private:
+  Executor::Task when_handled() {
+    return [this] { session_->resume_input(); };
+  }
+
+  std::shared_ptr<MessageConnection> connection_;
+  WebSocketSessionPtr session_;
+};
+
+}  // namespace
+
+void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
+                             const WebSocketOptions& options, const Principal& principal) {
+  auto handler = std::make_unique<WebSocketMessages>(
+      std::make_shared<MessageConnection>(*service_, principal, frame_encoder()));
+  WebSocketMessages* const opened = handler.get();
+  WebSocketOptions chosen = options;
+  // Clients that offer subprotocols refuse a server that takes none of them.
+  if (request.lists(KnownHeader::sec_websocket_protocol, kSubprotocol)) {
+    chosen.subprotocol = kSubprotocol;
+  }
+  WebSocketSessionPtr session = exchange.upgrade_websocket(request, chosen, std::move(handler));
+  if (session) opened->open(std::move(session));
+}
+
+}  // namespace sluice

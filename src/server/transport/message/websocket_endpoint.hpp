@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "net/http/http_exchange.hpp"
+#include "server/dispatch/service.hpp"
+
+namespace sluice {
+
+/// GET /ws: the same JSON-RPC over WebSocket, one message a text message, and streams pushed as
+/// they grow (docs/streaming.md). Takes the subprotocol `mcp` from clients that offer it. Belongs
+/// to its loop.
+class WebSocketEndpoint {
+ public:
+  explicit WebSocketEndpoint(Service& service) : service_(&service) {}
+
+  void open(const HttpRequest& request, HttpExchange& exchange, const WebSocketOptions& options,
+            const Principal& principal);
+
+ private:
+  Service* service_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,167 @@
+#include "server/workers/long_messages.hpp"
+
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/client.hpp"
+#include "core/client_turns.hpp"
+#include "rpc/message.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice {
+namespace {
+
+MessageError no_memory() {
+  return {{kBusy, "The server has no memory for this message; try it again", {}}, {}};
+}
+
+}  // namespace
+
+struct LongMessage::Work {
+  using Parsed = std::expected<Message, MessageError>;
+
+  void parse() {
+    if (!is_batch(text)) {
+      message = parser.parse(text);
+      if (message && check) check(*message);
+      return;
+    }
+    batch = parser.parse_batch(text, kMaxBatch);
+    if (!batch) return;
+    for (const std::string_view each : *batch) {
+      parsers.push_back(std::make_unique<MessageParser>());
+      messages.push_back(parsers.back()->parse(each));
+    }
+  }
+  void give_up() {
+    parsers.clear();
+    messages.clear();
+    message = std::unexpected(no_memory());
+    batch = std::unexpected(no_memory());
+  }
+
+  std::string text;
+  LongMessages::Check check;
+  MessageParser parser;
+  Parsed message = std::unexpected(MessageError{});
+  std::expected<std::vector<std::string_view>, MessageError> batch =
+      std::unexpected(MessageError{});
+  std::vector<std::unique_ptr<MessageParser>> parsers;  // of the batch's messages
+  std::vector<Parsed> messages;
+  LongMessage* owner = nullptr;  // for its loop; null once that is gone
+};
+
+LongMessage::LongMessage(LongMessages& all, const std::string& principal, std::string text,
+                         Executor::Task ready)
+    : all_(&all),
+      client_(client_of(principal)),
+      work_(std::make_shared<Work>()),
+      ready_(std::move(ready)) {
+  work_->owner = this;
+  all.under_way_.fetch_add(1, std::memory_order_relaxed);
+  if (hold_.hold(all.memory_of(principal), text.size())) {
+    work_->text = std::move(text);
+  } else {
+    work_->give_up();
+  }
+}
+
+LongMessage::LongMessage(LongMessage&& other) noexcept
+    : all_(other.all_),
+      client_(std::move(other.client_)),
+      work_(std::move(other.work_)),
+      hold_(std::move(other.hold_)),
+      is_ready_(other.is_ready_) {
+  work_->owner = this;
+  all_->current_ = this;
+}
+
+std::unique_ptr<LongMessage> LongMessage::take() {
+  return std::unique_ptr<LongMessage>(new LongMessage(std::move(*this)));
+}
+
+LongMessage::~LongMessage() {
+  if (work_ == nullptr) return;
+  all_->under_way_.fetch_sub(1, std::memory_order_relaxed);
+  work_->owner = nullptr;
+  // To free it takes a while too.
+  if (all_->workers_ != nullptr) {
+    all_->workers_->run(all_->workers_->new_id(), {}, [work = std::move(work_)] {});
+  }
+  all_->remove(*this);
+}
+
+std::string_view LongMessage::text() const {
+  return work_->text;
+}
+
+const std::expected<Message, MessageError>& LongMessage::message() const {
+  return work_->message;
+}
+
+const std::expected<std::vector<std::string_view>, MessageError>& LongMessage::batch() const {
+  return work_->batch;
+}
+
+const std::expected<Message, MessageError>& LongMessage::message(std::size_t index) const {
+  return work_->messages[index];
+}
+
+std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Task ready,
+                                                 const std::string& principal, Check check) {
+  std::unique_ptr<LongMessage> message(
+      new LongMessage(*this, principal, std::move(text), std::move(ready)));
+  message->work_->check = std::move(check);
+  waiting_[message->client_].push_back(message.get());
+  begin_next();
+  return message;
+}
+
+void LongMessages::begin_next() {
+  if (current_ != nullptr || is_busy_ || waiting_.empty()) return;
+  const auto turn = next_turn(waiting_, last_, [](const auto&) { return true; });
+  last_ = turn->first;
+  current_ = turn->second.front();
+  turn->second.pop_front();
+  if (turn->second.empty()) waiting_.erase(turn);
+  is_busy_ = true;
+  // At a shutdown the worker may outlive this, but not the loop, which then runs nothing any more.
+  auto job = [this, loop = loop_, work = current_->work_] {
+    try {
+      if (!work->text.empty()) work->parse();
+    } catch (const std::bad_alloc&) {
+      work->give_up();
+    }
+    loop->post([this, work] { end(work); });
+  };
+  if (workers_ == nullptr) {
+    job();
+  } else {
+    workers_->run(workers_->new_id(), {}, job, job);
+  }
+}
+
+void LongMessages::end(const std::shared_ptr<LongMessage::Work>& work) {
+  is_busy_ = false;
+  if (work->owner == nullptr) {
+    begin_next();
+    return;
+  }
+  work->owner->is_ready_ = true;
+  // It may destroy the message.
+  Executor::Task ready = std::move(work->owner->ready_);
+  ready();
+}
+
+void LongMessages::remove(LongMessage& message) {
+  if (const auto turn = waiting_.find(message.client_); turn != waiting_.end()) {
+    std::erase(turn->second, &message);
+    if (turn->second.empty()) waiting_.erase(turn);
+  }
+  if (current_ == &message) current_ = nullptr;
+  begin_next();
+}
+
+}  // namespace sluice

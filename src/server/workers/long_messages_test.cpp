@@ -1,0 +1,186 @@
+#include "server/workers/long_messages.hpp"
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <gtest/gtest.h>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/manual_executor.hpp"
+
+namespace sluice {
+namespace {
+
+class LongMessagesTest : public testing::Test {
+ protected:
+  static std::string ping(int id) {
+    return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":"ping"})" +
+           std::string(200'000, ' ');
+  }
+  std::unique_ptr<LongMessage> parse(const std::string& text) {
+    return messages.parse(text, [this, number = ++count] { ready.push_back(number); }, {});
+  }
+
+  ManualExecutor executor;
+  MemoryBudget budget{1'000'000};
+  ClientMemory memory{budget};
+  LongMessages messages{executor, nullptr, &memory};
+  int count = 0;
+  std::vector<int> ready;
+};
+
+TEST_F(LongMessagesTest, OneIsThereAtATime) {
+  std::unique_ptr<LongMessage> first = parse(ping(1));
+  std::unique_ptr<LongMessage> second = parse(ping(2));
+  const std::unique_ptr<LongMessage> third = parse("{1,2");
+  EXPECT_TRUE(ready.empty()) << "on a later turn";
+  executor.run();
+  EXPECT_EQ(ready, (std::vector<int>{1}));
+  second = nullptr;
+  executor.run();
+  EXPECT_EQ(ready, (std::vector<int>{1}));
+  EXPECT_EQ(first->message()->id, "1");
+  EXPECT_EQ(first->text(), ping(1));
+  first = nullptr;
+  executor.run();
+  EXPECT_EQ(ready, (std::vector<int>{1, 3}));
+  EXPECT_EQ(third->message().error().error.code, -32700);
+}
+
+TEST_F(LongMessagesTest, TheNextComesWhenTheFirstIsGoneBeforeItIsReady) {
+  std::unique_ptr<LongMessage> first = parse(ping(1));
+  const std::unique_ptr<LongMessage> second = parse(ping(2));
+  first = nullptr;
+  executor.run();
+  EXPECT_EQ(ready, (std::vector<int>{2}));
+}
+
+TEST(LongMessages, MayGoBeforeTheirWorker) {
+  ManualExecutor executor;
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  bool was_ready = false;
+  {
+    WorkerPool workers(1, 8);
+    auto messages = std::make_unique<LongMessages>(executor, &workers, nullptr);
+    std::unique_ptr<LongMessage> message = messages->parse(
+        R"({"jsonrpc":"2.0","id":1,"method":"ping"})", [&] { was_ready = true; }, {},
+        [&](const Message& /*message*/) {
+          begun.set_value();
+          go_on.get_future().wait();
+        });
+    begun.get_future().wait();
+    message = nullptr;
+    messages = nullptr;
+    go_on.set_value();
+  }
+  EXPECT_FALSE(was_ready);
+}
+
+TEST_F(LongMessagesTest, ParsesBatches) {
+  const std::unique_ptr<LongMessage> batch = parse("[" + ping(1) + ",{}," + ping(3) + "]");
+  const std::unique_ptr<LongMessage> none = parse("[" + std::string(100'000, ' ') + "]");
+  executor.run();
+  ASSERT_TRUE(batch->is_ready());
+  ASSERT_EQ(batch->batch()->size(), 3U);
+  EXPECT_EQ(batch->message(0)->id, "1");
+  EXPECT_EQ(batch->message(1).error().error.code, -32600);
+  EXPECT_EQ(batch->message(2)->id, "3");
+}
+
+TEST_F(LongMessagesTest, ClientsHaveTheirTurns) {
+  std::vector<std::unique_ptr<LongMessage>> held;
+  std::string turns;
+  for (const std::string client : {"a", "a", "a", "c", "b", "a", "b"}) {
+    held.push_back(messages.parse(
+        ping(1),
+        [&, client, number = held.size()] {
+          turns += client;
+          held[number] = nullptr;
+        },
+        client));
+  }
+  executor.run();
+  EXPECT_EQ(turns, "abcabaa");
+}
+
+TEST_F(LongMessagesTest, ChecksWhatIsAMessage) {
+  std::vector<std::unique_ptr<LongMessage>> held;
+  std::string checked;
+  for (const std::string& text : {ping(1), std::string("{1,2"), ping(3)}) {
+    held.push_back(
+        messages.parse(text, [] {}, {}, [&](const Message& message) { checked += message.id; }));
+  }
+  for (auto& each : held) {
+    executor.run();
+    EXPECT_TRUE(each->is_ready());
+    each = nullptr;
+  }
+  EXPECT_EQ(checked, "13");
+}
+
+TEST_F(LongMessagesTest, DrawsOnItsMemory) {
+  std::vector<std::unique_ptr<LongMessage>> many;
+  for (int i = 1; i <= 6; ++i) many.push_back(parse(ping(i)));
+  executor.run();
+  for (int i = 1; i <= 6; ++i) {
+    ASSERT_TRUE(many.front()->is_ready());
+    EXPECT_EQ(many.front()->message().has_value(), i <= 2) << i;
+    many.erase(many.begin());
+    executor.run();
+  }
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST(LongMessagesOnAWorker, AreParsedAndFreedThere) {
+  ManualExecutor executor;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Executor::Task> posted;
+  // Tasks of another thread come through a queue, as a loop's do.
+  struct Loop final : Executor {
+    Loop(ManualExecutor& executor, std::function<void(Task)> take)
+        : inner(&executor), taken(std::move(take)) {}
+    void post(Task task) override { taken(std::move(task)); }
+    TimerId schedule_at(TimePoint when, Task task) override {
+      return inner->schedule_at(when, std::move(task));
+    }
+    void cancel(TimerId id) override { inner->cancel(id); }
+    [[nodiscard]] const Clock& clock() const override { return inner->clock(); }
+    [[nodiscard]] bool on_loop_thread() const override { return true; }
+    void add_hook(TurnHook& hook) override { inner->at_turn_end(hook); }
+    void remove_hook(TurnHook& hook) override { inner->forget(hook); }
+    ManualExecutor* inner;
+    std::function<void(Task)> taken;
+  } loop(executor, [&](Executor::Task task) {
+    const std::lock_guard lock(mutex);
+    posted.push_back(std::move(task));
+    changed.notify_one();
+  });
+  WorkerPool workers(1, SIZE_MAX);
+  LongMessages messages(loop, &workers, nullptr);
+  for (int i = 0; i < 20; ++i) {
+    bool is_ready = false;
+    std::unique_ptr<LongMessage> message =
+        messages.parse(R"({"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[)" +
+                           std::string(100'000, ' ') + "1]}}",
+                       [&] { is_ready = true; }, {});
+    const bool is_kept = i % 3 != 0;
+    if (!is_kept) message = nullptr;
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return !posted.empty(); });
+    Executor::Task task = std::move(posted.front());
+    posted.pop_front();
+    lock.unlock();
+    task();
+    ASSERT_EQ(is_ready, is_kept);
+    if (is_kept) EXPECT_EQ(message->message()->id, "7");
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,117 @@
+#include "server/workers/worker_pool.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/client_turns.hpp"
+
+namespace sluice {
+
+WorkerPool::WorkerPool(std::size_t threads, std::size_t max_waiting)
+    : most_threads_(std::max<std::size_t>(threads, 1)),
+      most_of_one_(std::max<std::size_t>(most_threads_ - 1, 1)),
+      max_waiting_(max_waiting) {}
+
+WorkerPool::~WorkerPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void WorkerPool::run(JobId id, std::string_view client, Job job, Job refuse) {
+  Waiting refused;
+  {
+    const std::lock_guard lock(mutex_);
+    auto place = clients_.find(client);
+    const std::size_t has = place == clients_.end() ? 0 : place->second.waiting.size();
+    if (waiting_ >= max_waiting_ && !make_room(has, refused)) {
+      refused = {.job = std::move(job), .refuse = std::move(refuse)};
+    } else {
+      place = clients_.try_emplace(std::string(client)).first;
+      place->second.waiting.emplace(id,
+                                    Waiting{.job = std::move(job), .refuse = std::move(refuse)});
+      ranking_.set(place->second, has + 1);
+      ++waiting_;
+      if (waiting_ > idle_ && threads_.size() < most_threads_) {
+        threads_.emplace_back([this] { work(); });
+      }
+      wake_.notify_one();
+    }
+  }
+  if (refused.refuse) refused.refuse();
+}
+
+bool WorkerPool::drop(JobId id, std::string_view client) {
+  Waiting dropped;
+  const std::lock_guard lock(mutex_);
+  const auto place = clients_.find(client);
+  if (place == clients_.end()) return false;
+  const auto job = place->second.waiting.find(id);
+  if (job == place->second.waiting.end()) return false;
+  dropped = take(place->second, job);
+  forget_unused(place);
+  return true;
+}
+
+bool WorkerPool::is_wanted(std::string_view client) {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(clients_, [&](const auto& each) {
+    const auto& [name, other] = each;
+    if (other.waiting.empty()) return false;
+    // An idle thread is about to take what may run.
+    const bool may_run = other.running < most_of_one_;
+    return name == client ? idle_ == 0 || !may_run : idle_ == 0 && may_run;
+  });
+}
+
+void WorkerPool::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    wake_.wait(lock, [this] { return stopped_ || next() != clients_.end(); });
+    --idle_;
+    if (stopped_) return;
+    const auto client = next();
+    last_ = client->first;
+    ++client->second.running;
+    Waiting taken = take(client->second, client->second.waiting.begin());
+    lock.unlock();
+    taken.job();
+    taken = {};
+    lock.lock();
+    --client->second.running;
+    forget_unused(client);
+  }
+}
+
+WorkerPool::Clients::iterator WorkerPool::next() {
+  return next_turn(clients_, last_, [this](const Client& client) {
+    return !client.waiting.empty() && client.running < most_of_one_;
+  });
+}
+
+WorkerPool::Waiting WorkerPool::take(Client& client, std::map<JobId, Waiting>::iterator job) {
+  Waiting taken = std::move(job->second);
+  client.waiting.erase(job);
+  ranking_.set(client, client.waiting.size());
+  --waiting_;
+  return taken;
+}
+
+void WorkerPool::forget_unused(Clients::iterator client) {
+  if (client->second.waiting.empty() && client->second.running == 0) clients_.erase(client);
+}
+
+bool WorkerPool::make_room(std::size_t has, Waiting& refused) {
+  Client* const most = ranking_.most();
+  if (most == nullptr || most->waiting.size() < has + 2) return false;
+  // It keeps others, and so its place among the clients.
+  refused = take(*most, std::prev(most->waiting.end()));
+  return true;
+}
+
+}  // namespace sluice
