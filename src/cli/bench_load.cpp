@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-/// Where one unit at a time is under way.
+/// Runs one unit at a time.
 class BenchLoad::Place final : public AnswerSink {
  public:
   Place(BenchLoad& load, std::uint32_t number) : load_(&load), number_(number) {}
@@ -64,7 +64,7 @@ BenchLoad::BenchLoad(Executor& loop, BenchPlan plan, Begin begin)
   for (std::uint32_t i = 0; i < plan_.places; ++i) {
     places_.push_back(std::make_unique<Place>(*this, i));
   }
-  // The lowest places are taken first.
+  // Filled in reverse, because places are taken from the back: the lowest are taken first.
   for (auto place = places_.rbegin(); place != places_.rend(); ++place) {
     free_.push_back(place->get());
   }
@@ -117,7 +117,8 @@ void BenchLoad::advance() {
 }
 
 void BenchLoad::on_free(Place& place) {
-  // Not from inside the machine that has just ended: its place is about to get a new one.
+  // Posted, because this is called from inside the state machine that has just ended, and the place
+  // is about to get a new one.
   loop_->post([this, &place] {
     free_.push_back(&place);
     if (finished_) return;

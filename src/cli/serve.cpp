@@ -25,7 +25,7 @@
 namespace sluice {
 namespace {
 
-/// How often whoever waits for the model looks whether to stop.
+/// How often the wait for the model is interrupted to check for a request to stop.
 constexpr Duration kReadyCheck = std::chrono::milliseconds(100);
 
 ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsContext> tls) {
@@ -154,7 +154,7 @@ class RunningServer final : public LocalServer {
   std::unique_ptr<ServerHost> host_;
 };
 
-/// With stdio, standard output belongs to the protocol; then what is served is only logged.
+/// With stdio, standard output belongs to the protocol, so the addresses are only logged.
 void print_places(const RunningServer& server, const ServeConfig& config) {
   if (config.stdio) {
     if (config.tcp) log_info("serving", {{"mcp", std::string_view(server.url() + "/mcp")}});
@@ -177,15 +177,15 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
     std::printf("engine       synthetic: numbered chunks for load tests, no model\n");
   } else if (runs_built_in_model(config)) {
     std::printf(
-        "model        the tiny built-in one; sluice serve --model FILE.gguf for a real one\n");
+        "model        the tiny built-in one; run a real one with sluice serve --model FILE.gguf\n");
   } else {
     std::printf("model        %s\n", config.engine.model.c_str());
   }
   std::fflush(stdout);
 }
 
-/// Lets go of the code and constants that only the start has needed. They are clean pages of files
-/// and come back from there when they are touched.
+/// Releases the memory of code and constants that only the start has used. These are unmodified
+/// pages of files and are read again when they are needed.
 int drop_read_only_pages(dl_phdr_info* object, std::size_t /*size*/, void* /*data*/) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   if (std::string_view(object->dlpi_name).starts_with("linux-vdso")) return 0;
@@ -195,7 +195,7 @@ int drop_read_only_pages(dl_phdr_info* object, std::size_t /*size*/, void* /*dat
     const std::uintptr_t first = (start + page - 1) / page * page;
     const std::uintptr_t end = (start + segment.p_memsz) / page * page;
     if (first >= end) continue;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): that is how the loader tells where they are
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives addresses as integers
     ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
   }
   return 0;
@@ -222,7 +222,8 @@ int serve(const ServeConfig& config) {
     }
     streams = std::move(*taken);
   }
-  // After that, so that a closed stream's number is not given to anything else before.
+  // Constructed after taking the standard streams, so that nothing else can get the descriptor of a
+  // closed one.
   const Endings endings;
   Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
   if (!started) {
@@ -231,7 +232,7 @@ int serve(const ServeConfig& config) {
   }
   RunningServer& server = **started;
   print_places(server, config);
-  // The server listens while the model loads, so that /readyz can tell how far it is.
+  // The server already listens while the model loads, so that /readyz can report the progress.
   for (bool is_ready = false; !is_ready;) {
     if (endings.take_signal()) {
       log_info("stopped before the model was loaded");
@@ -250,14 +251,16 @@ int serve(const ServeConfig& config) {
                      {"slots", static_cast<std::int64_t>(info.slots)},
                      {"context", static_cast<std::int64_t>(info.context_tokens)}});
   ::dl_iterate_phdr(drop_read_only_pages, nullptr);
-  // Whoever asks on standard input waits for the model, rather than be told to come back.
+  // Standard input is served only now: its client waits for the model instead of being told to try
+  // again.
   if (config.stdio) {
     server.serve_lines(std::move(streams), [&endings] { endings.input_ended(); });
   }
   endings.wait();
-  // Where nobody else is served, the one client has ended its input or told us to go.
+  // If no other clients are served, the only client has ended its input or sent a signal.
   const bool serves_others = config.tcp || !config.unix_path.empty();
-  log_info(serves_others ? "shutting down; once more ends at once" : "shutting down");
+  log_info(serves_others ? "shutting down; a second signal ends the program at once"
+                         : "shutting down");
   server.stop([&] { return !serves_others || endings.take_signal(); });
   log_info("stopped");
   return kExitOk;
