@@ -21,9 +21,10 @@ namespace {
 
 constexpr int kParseError = -32700;
 
-/// What stands behind a backslash for a byte that JSON escapes with one letter, or one of these.
-constexpr char kItself = 0;  // it is not escaped
-constexpr char kLong = 1;    // it takes more than a letter, or belongs to a longer character
+/// For each byte, the letter after the backslash if JSON escapes it with one letter, otherwise one
+/// of these.
+constexpr char kItself = 0;  // the byte is not escaped
+constexpr char kLong = 1;    // a longer escape, or part of a character of several bytes
 constexpr std::array<char, 256> make_letters() {
   std::array<char, 256> letters{};
   for (std::size_t c = 0; c < letters.size(); ++c) {
@@ -41,7 +42,7 @@ char letter_of(char c) {
   return kLetters[static_cast<unsigned char>(c)];
 }
 
-/// How many of the eight bytes at `bytes` are plain, up to the first that is not.
+/// How many of the eight bytes at `bytes` come before the first one that needs special treatment.
 std::size_t plain_bytes_of_eight(const char* bytes) {
   static_assert(std::endian::native == std::endian::little);
   static constexpr std::uint64_t kEach = 0x0101010101010101U;
@@ -49,7 +50,7 @@ std::size_t plain_bytes_of_eight(const char* bytes) {
   std::memcpy(&word, bytes, sizeof word);
   const std::uint64_t quote = word ^ (kEach * '"');
   const std::uint64_t backslash = word ^ (kEach * '\\');
-  // The high bit of the first special byte is set here, and of none below it.
+  // Sets the high bit of the first special byte, and of no byte before it.
   const std::uint64_t special =
       ((word - kEach * 0x20) | (quote - kEach) | (backslash - kEach) | word) & (kEach * 0x80);
   return static_cast<std::size_t>(std::countr_zero(special)) / 8;
@@ -66,8 +67,9 @@ std::string_view plain_prefix(std::string_view text) {
   return text.substr(0, at);
 }
 
-/// Writes the special character at the start of `text` to `to` as it stands in a JSON string: at
-/// most six bytes, behind which `to` is then. Returns how many bytes of the text it was.
+/// Writes the special character at the start of `text` to `to` as it is written in a JSON string.
+/// Writes at most six bytes and moves `to` behind them. Returns how many bytes of `text` the
+/// character takes.
 std::size_t write_special(std::string_view text, char*& to) {
   const auto c = static_cast<unsigned char>(text[0]);
   if (c < 0x80) {
@@ -81,7 +83,7 @@ std::size_t write_special(std::string_view text, char*& to) {
   return part.length;
 }
 
-/// JSON has no word for infinity or NaN; like JavaScript, null stands for them.
+/// JSON cannot express infinity and NaN. As in JavaScript, they become null.
 void append_double(std::string& out, double value) {
   if (!std::isfinite(value)) {
     out.append("null");
@@ -97,7 +99,7 @@ void append_double(std::string& out, double value) {
 void append_json_escaped(std::string& out, std::string_view text) {
   const std::string_view plain = plain_prefix(text);
   out.append(plain);
-  // From here on short pieces are gathered, so that `out` grows once for many.
+  // From here on short pieces are collected, so that `out` grows once for many of them.
   std::array<char, 256> gathered;
   char* const full = gathered.data() + gathered.size() - 8;
   const char* at = plain.data() + plain.size();
@@ -201,8 +203,8 @@ void append_json_error(std::string& out, const Error& error) {
 }
 
 bool is_longer_than(const json::value& value, std::size_t bytes) {
-  // A value takes a byte at least; a container two, a comma between any two of its values, and for
-  // each of its names two quotes and a colon.
+  // A value takes at least one byte. A container takes two, plus a comma between values, plus two
+  // quotes and a colon for each name.
   std::size_t least = 0;
   std::vector<const json::value*> left = {&value};
   while (!left.empty()) {
