@@ -23,7 +23,8 @@ struct BenchResults {
   std::uint64_t chunks = 0;
   std::uint64_t bytes = 0;  // of chunk text
   std::uint64_t retries = 0;
-  std::map<std::string, std::uint64_t, std::less<>> errors;  // at most kMaxErrors different ones
+  std::map<std::string, std::uint64_t, std::less<>>
+      errors;  // count per message; at most kMaxErrors messages
   Duration elapsed{};
 
   static constexpr std::size_t kMaxErrors = 16;

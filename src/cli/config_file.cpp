@@ -72,7 +72,7 @@ Result<FileValues> parse_config_text(std::string_view text, std::string_view nam
   constexpr std::ptrdiff_t kMaxDots = 10'000;
   if (std::ranges::count(text, '.') > kMaxDots) {
     return fail(kExitUsage,
-                std::string(name) + ": more than " + std::to_string(kMaxDots) + " dots");
+                std::string(name) + ": contains more than " + std::to_string(kMaxDots) + " dots");
   }
   try {
     const toml::table table = toml::parse(text, name);

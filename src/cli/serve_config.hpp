@@ -41,8 +41,7 @@ struct ServeConfig {
   std::string tls_certificate;  // PEM files; set both or neither
   std::string tls_key;
   Duration shutdown_deadline = std::chrono::seconds(10);
-  std::size_t compression_threshold = std::size_t{4}
-                                      << 10U;  // minimum size of a reply in bytes; 0: never
+  std::size_t compression_threshold = std::size_t{4} << 10U;  // least bytes of a reply; 0: never
 
   struct Engine {
     EngineKind kind = EngineKind::llama;
@@ -61,8 +60,7 @@ struct ServeConfig {
     std::size_t max_chunks = 16384;                         // kept, of one stream
     std::size_t max_bytes = std::size_t{1} << 20U;          // kept, of one stream
     std::size_t max_total_bytes = std::size_t{256} << 20U;  // kept, of all streams together
-    std::size_t retained_bytes = std::size_t{64}
-                                 << 10U;  // kept after all readers had them, of one stream
+    std::size_t retained_bytes = std::size_t{64} << 10U;    // kept after reading, of one stream
     std::uint32_t per_client = 64;
     Duration expiry = std::chrono::minutes(5);
     Duration tombstone = std::chrono::minutes(5);
@@ -130,8 +128,7 @@ using SettingValues = std::map<std::string, std::vector<std::string>, std::less<
 struct ConfigSources {
   SettingValues flags;
   std::function<std::optional<std::string>(const std::string& name)> environment;
-  std::optional<std::string>
-      file;  // value of --config; if absent, ./sluice.toml is read if it exists
+  std::optional<std::string> file;  // --config; absent: ./sluice.toml if it exists
 };
 
 /// The resulting configuration, and for each key where its value came from: "flag", the variable's

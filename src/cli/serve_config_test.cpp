@@ -231,7 +231,7 @@ TEST(ServeConfig, AKeyOfManyTablesIsRefused) {
   const auto values = parse_config_text(text + " = 1", "deep");
   ASSERT_FALSE(values);
   EXPECT_EQ(values.error().code, kExitUsage);
-  EXPECT_THAT(values.error().message, HasSubstr("deep: more than"));
+  EXPECT_THAT(values.error().message, HasSubstr("deep: contains more than"));
 }
 
 TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {

@@ -9,7 +9,6 @@ namespace sluice {
 /// is "dumb", or NO_COLOR is set and not empty (no-color.org).
 class Style {
  public:
-  /// For the file descriptor `fd`.
   static Style of(int fd);
   static Style plain() { return Style(false); }
 
