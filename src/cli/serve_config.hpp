@@ -60,7 +60,7 @@ struct ServeConfig {
     std::size_t max_chunks = 16384;                         // kept, of one stream
     std::size_t max_bytes = std::size_t{1} << 20U;          // kept, of one stream
     std::size_t max_total_bytes = std::size_t{256} << 20U;  // kept, of all streams together
-    std::size_t retained_bytes = std::size_t{64} << 10U;    // kept after reading, of one stream
+    std::size_t retained_bytes = std::size_t{64} << 10U;    // kept of text that all have read
     std::uint32_t per_client = 64;
     Duration expiry = std::chrono::minutes(5);
     Duration tombstone = std::chrono::minutes(5);

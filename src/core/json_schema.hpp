@@ -48,8 +48,8 @@ struct JsonSchemaOptions {
 
 /// Where and how an instance violates its schema.
 struct JsonSchemaViolation {
-  /// The path from the validated value to the offending one, such as `items[2].to` or `["odd
-  /// key"].x`. Empty for the validated value itself.
+  /// The path from the validated value to the offending one, such as `items[2].to` or
+  /// `["odd key"].x`. Empty for the validated value itself.
   std::string path;
   /// A text such as `expected integer, got string`. Quotes at most a few dozen bytes of the
   /// instance.
