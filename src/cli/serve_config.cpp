@@ -297,10 +297,9 @@ std::string print_config(const LoadedConfig& loaded) {
 }
 
 std::string example_config() {
-  return "# The settings of `sluice serve` with their defaults. They are read from "
-         "./sluice.toml, or from\n# the file given with --config. The flag and the SLUICE_* "
-         "variable "
-         "named with each setting win over\n# this file.\n\n" +
+  return "# The settings of `sluice serve` with their defaults. They are read from ./sluice.toml, "
+         "or from\n# the file given with --config. The flag and the SLUICE_* variable named with "
+         "each setting win over\n# this file.\n\n" +
          by_section([](std::string& out, const Setting& setting, std::string_view name) {
            out.append("# ").append(setting.help).append(".\n# (").append(setting.flag);
            out.append(", ").append(environment_name(setting)).append(")\n# ");
