@@ -8,13 +8,14 @@
 
 namespace {
 
-/// From this size on, a block of memory goes back to the system when it is freed. glibc would raise
-/// the limit with each such block, so that one long message would stay resident for good.
+/// Memory blocks of at least this size are returned to the system when they are freed. Without
+/// this, glibc raises the threshold with each such block, and the memory of one long message would
+/// stay resident for good.
 constexpr int kReturnedBlock = 512 << 10;
 
-/// Keeps the numbers of standard streams that are closed from whatever is opened next: a log line
-/// would go into a connection. What is there instead can no more be read, or written to, than what
-/// is closed.
+/// Occupies the descriptors of standard streams that are closed. Otherwise the next file or
+/// connection opened would get such a number, and log lines would be written into it. The
+/// replacement fails to be read or written just like a closed stream.
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
@@ -30,6 +31,6 @@ int main(int argc, char** argv) {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, kReturnedBlock);
 #endif
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(2)
+  std::signal(SIGPIPE, SIG_IGN);  // write(2) reports a reader that is gone as an error
   return sluice::run_program(argc, argv);
 }

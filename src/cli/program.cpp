@@ -25,7 +25,7 @@ constexpr const char* kFooter =
 int parse_and_run(int argc, const char* const* argv) {
   CommandLine program(
       {.name = "sluice",
-       .description = "Streams a language model's tokens, over HTTP, SSE, WebSocket and MCP.",
+       .description = "Streams a language model's tokens over HTTP, SSE, WebSocket and MCP.",
        .version = "sluice " + std::string(kVersion),
        .footer = kFooter});
   add_serve_command(program);

@@ -33,10 +33,10 @@ int run_version(bool as_json) {
 void add_version_command(CommandLine& program) {
   const auto as_json = std::make_shared<bool>(false);
   Subcommand command = program.add_subcommand(
-      "version", "Print the version and the MCP revisions it speaks",
+      "version", "Print the version and the supported MCP revisions",
       "Examples:\n  sluice version\n  sluice version --json | jq -r .version\n",
       [as_json] { return run_version(*as_json); });
-  command.add_flag("--json", *as_json, {.text = "Print them as JSON"});
+  command.add_flag("--json", *as_json, {.text = "Print the version and the revisions as JSON"});
 }
 
 }  // namespace sluice

@@ -18,8 +18,8 @@
 namespace sluice {
 namespace {
 
-/// Notes the `x-mcp-header` names that `properties` alone lead to; lower case, since that is how
-/// headers are compared.
+/// Collects the `x-mcp-header` names of members that are reached through `properties` alone. They
+/// are in lower case, because header names are compared without case.
 void collect_headers(const json::value& schema, std::multiset<std::string>& names) {
   const json::object* const object = schema.if_object();
   if (object == nullptr) return;
@@ -31,7 +31,7 @@ void collect_headers(const json::value& schema, std::multiset<std::string>& name
   for (const auto& [name, property] : properties->as_object()) collect_headers(property, names);
 }
 
-/// A step that something comes before.
+/// A step of a path in the form it has when it is not the first.
 template <class Step>
 std::string path_step(Step step) {
   std::string out = "?";
@@ -55,7 +55,7 @@ struct SchemaBuilder::Definitions {
   };
 
   const void* root;
-  std::vector<Definition> all = {};  // those at work, and those that are in $defs
+  std::vector<Definition> all = {};  // those being built, and those that are in $defs
   std::vector<std::size_t> at_work = {};
   std::size_t headers = 0;
 };
@@ -99,7 +99,7 @@ json::value SchemaBuilder::end(json::value schema) {
     definition.schema = std::move(schema);
     return definition.reference;
   }
-  // Nothing inside refers to it: it may stand in full wherever it is used.
+  // Nothing inside the schema refers to it, so it is written in full wherever it is used.
   definition.key = nullptr;
   definition.name.clear();
   return schema;
@@ -116,7 +116,7 @@ json::value SchemaBuilder::finish(json::value schema) const {
   collect_headers(schema, headers);
   if (headers.size() != definitions_->headers) {
     throw std::logic_error(
-        "x-mcp-header: a member inside of an array, a map, a variant or a recursive struct cannot "
+        "x-mcp-header: a member inside an array, a map, a variant or a recursive struct cannot "
         "be repeated in a header");
   }
   for (const std::string& name : headers) {
@@ -170,7 +170,7 @@ bool Decoder::fail_unknown(const json::object& object, std::span<const std::stri
       return fail_at(name);
     }
   }
-  return fail("there is a property too many");
+  return fail("there are too many properties");
 }
 
 bool Decoder::fail_at(std::size_t index) {
@@ -206,7 +206,8 @@ DecodeError Decoder::error(std::string_view root) const {
 }
 
 void Decoder::Alternatives::add(Decoder&& failed) {
-  // What fails at its type or its name was not meant; what fails further inside was.
+  // An alternative that fails at its type or its name was not the one intended. One that fails
+  // further inside probably was.
   const bool other_type = !failed.type_.empty() && failed.steps_ == 0;
   const bool other_name = failed.named_ && failed.steps_ <= 1;
   const std::size_t closeness = other_type || other_name ? 0 : 1 + failed.steps_;
@@ -235,7 +236,7 @@ bool Decoder::Alternatives::fail(Decoder& decoder, const json::value& value) {
 }
 
 void Encoder::enter() {
-  if (depth_ >= kMaxJsonDepth) throw std::length_error("a value is too deep for JSON");
+  if (depth_ >= kMaxJsonDepth) throw std::length_error("a value is nested too deeply for JSON");
   ++depth_;
 }
 
@@ -245,7 +246,7 @@ json::value Encoder::number(double value) {
 }
 
 void Encoder::fail_enumerator(std::string_view type, long long number) {
-  throw std::domain_error(std::to_string(number).append(" is no enumerator of ").append(type));
+  throw std::domain_error(std::to_string(number).append(" is not an enumerator of ").append(type));
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// The functions in the tables of nullables, vectors and enums.
+// The functions that the type tables of nullables, vectors and enums point to.
 
 #include <algorithm>
 #include <bit>
@@ -70,7 +70,7 @@ bool decode_vector(const Type& type, const json::value& value, void* out, Decode
   if (vector.resize == nullptr) fail_unreadable();
   const json::array& array = value.get_array();
   auto* items = static_cast<std::byte*>(vector.resize(out, 0));
-  // Grown step by step while items decode, so that a small bad message cannot force a large
+  // Grows step by step while items are decoded, so that a small bad message cannot force a large
   // allocation.
   constexpr std::size_t kFirstSize = 16;
   std::size_t size = 0;

@@ -1,4 +1,4 @@
-// The tables of integers, numbers, strings and JSON values.
+// The type tables of integers, numbers, strings and JSON values.
 
 #include <cmath>
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace sluice::detail {
 namespace {
 
-// How a value of each type is read and written. Integers are accessed with memcpy, since one table
-// serves both `long` and `long long`, which may not alias.
+// How values of each type are read and written. Integers are accessed with memcpy, because one
+// table serves both `long` and `long long`, which must not alias.
 
 template <class T>
 T load(const void* value) {
@@ -63,7 +63,7 @@ bool decode_integer(const Type& /*type*/, const json::value& value, void* out, D
   }
   const double number = value.get_double();
   if (number != std::trunc(number)) return decoder.fail_value("integer", value);
-  // Both bounds are powers of two, and so exact.
+  // Both bounds are powers of two, so they are exact.
   constexpr double kLow = static_cast<double>(Limits::min());
   const double above = std::ldexp(1.0, Limits::digits);
   if (!(number >= kLow && number < above)) return fail_range<T>(value, decoder);

@@ -1,4 +1,4 @@
-// What a struct may have without being spoilt for encoding, or for both.
+// Tests of what a struct may contain and still be encoded, or encoded and decoded.
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ struct A {
 struct B {
   std::string b;
 };
-/// Argument-dependent lookup finds it for a variant of these.
+/// Found by argument-dependent lookup for a variant of these types.
 template <class F, class V>
 int visit(F&&, const V&) {
   return 42;
 }
 
-/// Only to be encoded.
+/// A type that can only be encoded.
 class Id {
  public:
   explicit Id(int number) : number_(number) {}

@@ -122,7 +122,7 @@ struct Wide {
   int m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31;
 };
 
-/// A type that is no aggregate.
+/// A type that is not an aggregate.
 class Celsius {
  public:
   Celsius() = default;
@@ -174,7 +174,8 @@ std::string error_of(std::string_view text) {
   return decoded ? "" : decoded.error().describe();
 }
 
-/// The schema is one, and what encode() writes follows it and reads back the same.
+/// Expects that the schema is valid, and that what encode() writes follows it and decodes to the
+/// same value.
 template <class T>
 void expect_round_trip(const T& value) {
   const json::value schema = schema_of<T>();

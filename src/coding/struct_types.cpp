@@ -1,4 +1,4 @@
-// The functions in the tables of structs, and what begins at any table.
+// The functions that the type tables of structs point to, and the entry points for all types.
 
 #include <atomic>
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace sluice::detail {
 
-/// What decoding alone needs. Found out later than the layout, since it takes a `T{}` and the
-/// description, both of which may encode a `T`.
+/// What only decoding needs. It is determined later than the layout, because that takes a `T{}` and
+/// the description, and making these may encode a `T`.
 struct StructOptions {
   bool open = false;
   std::vector<bool> optional;  // for each member
@@ -70,8 +70,8 @@ bool is_zero(const Type& type, const void* value) {
   return std::memcmp(value, &kZero, type.size) == 0;
 }
 
-/// What its initialiser says about a member: its value in JSON, unless that is what it would be
-/// without an initialiser.
+/// The JSON value that a member's initialiser gives it. Nothing if the member would have the same
+/// value without an initialiser.
 std::optional<json::value> preset_of(const Type& type, const void* member) {
   Encoder encoder;
   if (type.kind == Type::Kind::nullable) {
@@ -79,7 +79,7 @@ std::optional<json::value> preset_of(const Type& type, const void* member) {
     return type.encode(type, member, encoder);
   }
   if (type.kind == Type::Kind::enumeration) {
-    if (is_zero(type, member)) return std::nullopt;  // 0 need not be an enumerator
+    if (is_zero(type, member)) return std::nullopt;  // 0 may not be an enumerator
     return type.encode(type, member, encoder);
   }
   json::value value = type.encode(type, member, encoder);
@@ -92,7 +92,7 @@ bool is_optional(const Type& type, const MemberDescription* described, const voi
          preset_of(type, member).has_value();
 }
 
-/// What `known` points to, which is made once and kept as long as the program runs.
+/// The object that `known` points to. It is made once, and kept as long as the program runs.
 template <class T, class Make>
 const T& known_or_made(std::atomic<const T*>& known, const Make& make) {
   const T* found = known.load(std::memory_order_acquire);
@@ -104,7 +104,7 @@ const T& known_or_made(std::atomic<const T*>& known, const Make& make) {
   return *found;
 }
 
-/// `object` is any one of its type.
+/// The layout of a struct. `object` may be any object of that type.
 const StructLayout& layout_of(const StructType& type, const void* object) {
   return known_or_made(*type.layout, [&] {
     auto out = std::make_unique<StructLayout>();
@@ -196,7 +196,8 @@ json::value make_struct_schema(const StructType& type, SchemaBuilder& builder) {
       const bool nullable = member.kind == Type::Kind::nullable;
       const bool said_optional = described != nullptr && described->optional;
       if (!nullable && !said_optional && !preset) required.emplace_back(name);
-      // optional() makes a preset of what looks like none.
+      // For a member that optional() marks, the initial value is the default even if it looks like
+      // none.
       if (!nullable && said_optional && !preset) {
         Encoder encoder;
         preset = member.encode(member, members[i], encoder);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the functions of several kinds of types share.
+// Functions that the code for several kinds of types shares.
 
 #include <string_view>
 
@@ -8,13 +8,13 @@
 
 namespace sluice::detail {
 
-/// The type can only be encoded: throws std::logic_error.
+/// Throws std::logic_error, for a type that can be encoded but not decoded.
 [[noreturn]] void fail_unreadable();
 
-/// Reads what goes inside of a nullable.
+/// Decodes `value` into the value inside a nullable.
 bool decode_inside(const NullableType& type, const json::value& value, void* out, Decoder& decoder);
 
-/// `Point`, for a spelling that says `T = ns::Point` or `T = ns::Point<int>`.
+/// The name of the type in a spelling: `Point` for `T = ns::Point` or `T = ns::Point<int>`.
 std::string_view type_name_in(std::string_view spelling);
 
 }  // namespace sluice::detail

@@ -10,14 +10,15 @@
 
 namespace sluice {
 
-/// Immutable bytes shared by reference count, so that what goes to a thousand readers is encoded
-/// once. Copying is cheap; thread-safe as std::shared_ptr is.
+/// Immutable bytes with a reference count, so that data for a thousand readers is encoded only
+/// once. Copying is cheap. As thread-safe as std::shared_ptr.
 class Bytes {
  public:
   Bytes() = default;
-  /// Takes over `data`, or leaves it as it is and throws std::bad_alloc.
+  /// Takes ownership of `data`. If it throws std::bad_alloc, `data` is unchanged.
   explicit Bytes(std::string&& data) : Bytes(std::move(data), nullptr) {}
-  /// The same; `with` goes when the bytes do, on whatever thread that is.
+  /// Also owns `with` and releases it together with the bytes, on whichever thread drops the last
+  /// reference.
   Bytes(std::string&& data, std::shared_ptr<void> with)
       : block_(new Block{.references = {1}, .data = std::move(data), .with = std::move(with)}) {}
   Bytes(const Bytes& other) : block_(other.block_) {

@@ -5,10 +5,11 @@
 
 namespace sluice {
 
-/// Who `principal` is where clients have shares of what there is: of an IPv6 address its network of
-/// 64 bits ("2001:db8::/64"), for a client is commonly given all of it and may use each of its
-/// addresses (RFC 6177; RFC 4291, section 2.5.4). Others count as themselves, IPv4 addresses that
-/// are mapped into IPv6 too. What belongs to whom goes by the principal alone.
+/// The client that `principal` counts as where clients share a resource. An IPv6 address counts as
+/// its 64-bit network ("2001:db8::/64"), because a client is commonly given the whole network and
+/// may use any address in it (RFC 6177; RFC 4291, section 2.5.4). Other principals, including IPv4
+/// addresses mapped into IPv6, count as themselves. Ownership is not affected: it depends on the
+/// principal alone.
 std::string client_of(std::string_view principal);
 
 }  // namespace sluice

@@ -11,7 +11,8 @@ namespace sluice {
 struct ClientMemory::Table {
   struct Share {
     std::weak_ptr<MemoryShare> share;
-    /// Shares that refer to this place: while one goes, the client may get another.
+    /// How many shares refer to this place. The client may get a new share while the previous one
+    /// is being destroyed.
     std::size_t entries = 0;
   };
   using Shares = std::map<std::string, Share, std::less<>>;
@@ -19,10 +20,10 @@ struct ClientMemory::Table {
   Shares shares;
 };
 
-/// A share that leaves the table when it goes.
+/// A share that removes itself from the table when it is destroyed.
 class ClientMemory::Entry final : public MemoryShare {
  public:
-  /// With the table locked.
+  /// Requires that the table is locked.
   Entry(MemoryBudget& budget, std::shared_ptr<Table> table, Table::Shares::iterator at)
       : MemoryShare(budget), table_(std::move(table)), at_(at) {
     ++at_->second.entries;

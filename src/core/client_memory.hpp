@@ -11,14 +11,15 @@
 
 namespace sluice {
 
-/// One client's part of a budget, over all loops. It may hold as much as is free: alone that is
-/// half of the budget, and with n others that take all they may, one part of n + 2. So there is
-/// always room for whoever comes next. Thread-safe, lock-free.
+/// One client's share of a budget, across all loops. A client may hold as much as is still free. A
+/// single client can therefore take half of the budget; with n other clients that take all they
+/// can, it is one part in n + 2. So there is always room for the next client. Thread-safe,
+/// lock-free.
 class MemoryShare {
  public:
   explicit MemoryShare(MemoryBudget& budget) : budget_(&budget) {}
 
-  /// As those of the budget.
+  /// Like the functions of MemoryBudget, within the share.
   bool try_acquire(std::size_t bytes) {
     const std::size_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (used <= free_bytes() && budget_->try_acquire(bytes)) return true;
@@ -29,13 +30,14 @@ class MemoryShare {
     used_.fetch_add(bytes, std::memory_order_relaxed);
     budget_->acquire_beyond_limit(bytes);
   }
-  /// Releasing nothing touches no budget, which may be gone by then.
+  /// Releasing 0 bytes does not access the budget, which may already be destroyed.
   void release(std::size_t bytes) {
     if (bytes == 0) return;
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     budget_->release(bytes);
   }
-  /// Whether less than a sixteenth of what it may hold is left, or will be with so much `more`.
+  /// Whether less than a sixteenth of what the client may hold is left, or would be after taking
+  /// `more` bytes.
   [[nodiscard]] bool is_short(std::size_t more = 0) const {
     const std::size_t free = free_bytes();
     return used_.load(std::memory_order_relaxed) + more > (free - std::min(free, more)) / 16 * 15;
@@ -51,7 +53,7 @@ class MemoryShare {
   std::atomic<std::size_t> used_ = 0;
 };
 
-/// Bytes that one owner holds of a share, until it goes. Not thread-safe.
+/// Bytes of a share that one owner holds. The destructor releases them. Not thread-safe.
 class MemoryHold {
  public:
   /// Without a share there is no limit.
@@ -65,7 +67,7 @@ class MemoryHold {
     return *this;
   }
 
-  /// False: they are not there.
+  /// Takes `bytes` more. Returns false and takes nothing if the share does not have them.
   [[nodiscard]] bool add(std::size_t bytes) {
     if (share_ == nullptr) return true;
     if (!share_->try_acquire(bytes)) return false;
@@ -87,8 +89,9 @@ class MemoryHold {
   std::size_t bytes_ = 0;
 };
 
-/// Bytes that one owner holds, kept up in coarse steps: who holds little never touches the share,
-/// which all threads use. Gives back what it has when it goes. Not thread-safe.
+/// Bytes of a share that one owner holds, accounted in coarse steps. An owner that holds little
+/// never touches the share, which all threads use. The destructor releases the bytes. Not
+/// thread-safe.
 class CoarseHold {
  public:
   CoarseHold() = default;
@@ -101,15 +104,15 @@ class CoarseHold {
     return *this;
   }
 
-  /// Says how many bytes are held now, and of which share; without one there is no limit. False:
-  /// they are not there, and all is as before.
+  /// Sets how many bytes are held from now on, and of which share. Without a share there is no
+  /// limit. Returns false and changes nothing if the share does not have the bytes.
   [[nodiscard]] bool hold(const std::shared_ptr<MemoryShare>& share, std::size_t bytes) {
     if (bytes <= kFree || share == nullptr) {
       release();
       return true;
     }
     const bool is_new = share != share_;
-    // Neither a step too little nor two too many.
+    // Unchanged if what is drawn is enough and less than two steps too much.
     if (!is_new && bytes <= drawn_ && drawn_ - bytes < 2 * kStep) return true;
     const std::size_t due = (bytes + kStep - 1) / kStep * kStep;
     const std::size_t had = is_new ? 0 : drawn_;
@@ -136,14 +139,15 @@ class CoarseHold {
   std::size_t drawn_ = 0;
 };
 
-/// The shares of all clients that have one. Thread-safe.
+/// The memory shares of all clients. Thread-safe.
 class ClientMemory {
  public:
-  /// `budget` outlives what the shares hold.
+  /// `budget` must live until the shares hold nothing more.
   explicit ClientMemory(MemoryBudget& budget);
 
   [[nodiscard]] MemoryBudget& budget() const { return *budget_; }
-  /// The share of the client that `principal` counts as, which goes with its last handle.
+  /// The share of the client that `principal` counts as (client_of()). It is removed with its last
+  /// handle.
   std::shared_ptr<MemoryShare> of(const std::string& principal);
 
  private:

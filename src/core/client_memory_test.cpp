@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-/// Takes all that it may, by the byte. Returns how much.
+/// Takes bytes one by one until the share has no more. Returns how many.
 std::size_t take_all(MemoryShare& share) {
   std::size_t taken = 0;
   while (share.try_acquire(1)) ++taken;

@@ -4,8 +4,8 @@
 
 namespace sluice {
 
-/// Whose turn it is: of `clients`, a map by their names, the first after `last`, around in a
-/// circle, for which `is_ready` says true; or end().
+/// Round robin: the next client in `clients`, a map by name, after `last` for which `is_ready`
+/// returns true. Continues from the beginning after the end. Returns end() if no client is ready.
 template <class Clients, class IsReady>
 auto next_turn(Clients& clients, std::string_view last, IsReady is_ready) {
   const auto begin = clients.upper_bound(last);

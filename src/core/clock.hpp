@@ -11,8 +11,8 @@ inline double to_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// Where time comes from. Everything that waits or expires takes a Clock, so that tests turn the
-/// hands themselves. Thread-safe.
+/// The source of time. Everything that waits or expires takes a Clock, so that tests can control
+/// the time. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -20,7 +20,7 @@ class Clock {
   [[nodiscard]] virtual TimePoint now() const = 0;
 };
 
-/// CLOCK_MONOTONIC.
+/// The system's CLOCK_MONOTONIC.
 class SteadyClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const override { return std::chrono::steady_clock::now(); }

@@ -13,20 +13,21 @@ namespace sluice {
 class Executor {
  public:
   using Task = UniqueFunction<void()>;
-  /// Names a scheduled task; 0 names none.
+  /// Identifies a scheduled task; 0 is never used for one.
   using TimerId = std::uint64_t;
 
   virtual ~Executor() = default;
 
-  /// Runs `task` on the loop's thread after what is already queued, so from the loop's own thread:
-  /// at the end of this turn. Tasks of one poster run in order. Thread-safe. After the loop has
-  /// stopped, tasks are destroyed without being run.
+  /// Runs `task` on the loop's thread after all tasks that are already queued. Posted from the
+  /// loop's own thread, it runs at the end of the current turn. Tasks from one thread run in order.
+  /// Thread-safe. After the loop has stopped, tasks are destroyed without being run.
   virtual void post(Task task) = 0;
 
-  /// Runs `task` on the loop's thread at `when` or soon after it. Only on the loop's thread.
+  /// Runs `task` on the loop's thread at `when` or soon after it. Call only on the loop's thread.
   virtual TimerId schedule_at(TimePoint when, Task task) = 0;
 
-  /// Forgets a scheduled task; unknown and already run ids are ignored. Only on the loop's thread.
+  /// Cancels a scheduled task. Ignores ids that are unknown or have already run. Call only on the
+  /// loop's thread.
   virtual void cancel(TimerId id) = 0;
 
   [[nodiscard]] virtual const Clock& clock() const = 0;
@@ -51,8 +52,8 @@ class Executor {
     friend class Executor;
     friend class TurnHooks;
   };
-  /// Calls `hook` once, when this turn's tasks have run. `hook` must outlive the turn or be
-  /// withdrawn by forget(). Only on the loop's thread, as forget().
+  /// Calls `hook` once, when this turn's tasks have run. `hook` must outlive the turn or be removed
+  /// with forget(). Call both only on the loop's thread.
   void at_turn_end(TurnHook& hook) {
     if (hook.next_ == nullptr) add_hook(hook);
   }

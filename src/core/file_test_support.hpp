@@ -9,7 +9,7 @@
 
 namespace sluice::test {
 
-/// A directory of its own, so that tests can run side by side; removed with all that is in it.
+/// A new directory, so that tests can run in parallel. The destructor removes it with its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -24,14 +24,15 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   [[nodiscard]] std::string path() const { return path_.string(); }
-  /// Where a file of that name is, or would be.
+  /// The path of a file with that name in the directory, whether it exists or not.
   [[nodiscard]] std::string path(std::string_view name) const { return (path_ / name).string(); }
 
  private:
   std::filesystem::path path_;
 };
 
-/// A file of the given name in a directory of its own. It is there once something was written.
+/// A file of the given name in a new directory. The file exists only after something was written to
+/// it.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string_view name) : path_(directory_.path(name)) {}

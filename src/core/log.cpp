@@ -46,10 +46,10 @@ void append_time(std::string& out) {
   out.append(text.data());
 }
 
-/// A value that a peer sent may be of any length.
+/// The longest text that is logged of one value: a value from a peer may have any length.
 constexpr std::size_t kLongestText = 1024;
-/// What is behind this in a line is cut, so that the line is at most PIPE_BUF bytes long: a pipe
-/// that is ready takes them at once and in one piece (pipe(7)).
+/// Where a line is cut off, so that it has at most PIPE_BUF bytes: a pipe that is ready takes that
+/// much at once and in one piece (pipe(7)).
 constexpr std::size_t kLongestLine = PIPE_BUF - 512;
 
 void append_code_point(std::string& out, unsigned value) {
@@ -58,9 +58,9 @@ void append_code_point(std::string& out, unsigned value) {
   out.append(text.data());
 }
 
-/// Text as the inside of a JSON string that also a terminal takes for nothing but text: beside what
-/// JSON escapes, without any other control (is_control()). Of what is no UTF-8, each byte stands as
-/// the code point of its number.
+/// Appends text as the contents of a JSON string that is also safe to show on a terminal. Besides
+/// what JSON requires, escapes all other control characters (is_control()). Each byte that is not
+/// UTF-8 is escaped as the code point of its value.
 void append_text(std::string& out, std::string_view text) {
   const std::size_t end = std::min(out.size() + kLongestText, std::max(out.size(), kLongestLine));
   while (!text.empty()) {
@@ -89,7 +89,7 @@ void append_quoted(std::string& out, std::string_view text) {
 
 void append_value(std::string& out, const LogField& field, bool as_json) {
   if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-    // Quoted where it could be taken for more fields.
+    // Quoted if it could be taken for several fields.
     if (as_json || text->empty() || text->find_first_of(" =\"") != std::string_view::npos) {
       append_quoted(out, *text);
     } else {
@@ -147,7 +147,7 @@ std::string format_line(LogLevel level, std::string_view message,
   return line;
 }
 
-/// Standard error, whose readers nobody waits for.
+/// Standard error. Writing never waits for its reader.
 class Output {
  public:
   void write(std::string_view line) {
@@ -160,7 +160,8 @@ class Output {
   }
 
  private:
-  /// False if it would have to wait. Logging has nowhere to report another failure.
+  /// Returns false if it would have to wait. Ignores other failures, because there is nowhere to
+  /// report them.
   static bool try_to_write(std::string_view line) {
     pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, 0) == 0) return false;
@@ -199,7 +200,7 @@ void log_exception(LogLimit& limit, std::string_view message) noexcept {
       log_error(message, {{"exception", std::string_view(error.what())}, {"left_out", *left_out}});
     } catch (...) {
       log_error(message,
-                {{"exception", std::string_view("of an unknown type")}, {"left_out", *left_out}});
+                {{"exception", std::string_view("unknown type")}, {"left_out", *left_out}});
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch)
   }

@@ -13,21 +13,22 @@ class LogLimit;
 enum class LogLevel : std::uint8_t { debug, info, warning, error, off };
 enum class LogFormat : std::uint8_t { text, json };
 
-/// One named value of a log line. Secrets are never passed here.
+/// One named value of a log line. Never pass secrets here.
 struct LogField {
   std::string_view key;
   std::variant<std::string_view, std::int64_t, double, bool> value;
 };
 
-/// Sets what is logged and how, for the whole process. Thread-safe; done once at the start.
+/// Sets what is logged and how, for the whole process. Thread-safe; called once at the start.
 void set_logging(LogLevel threshold, LogFormat format, bool colour);
 bool log_enabled(LogLevel level);
 
-/// Writes one line to standard error: time, level, message, fields. Text, or one JSON object a
-/// line. Control characters and invalid UTF-8 in message and values are escaped, and values that
-/// look like several are quoted, so a peer can forge neither lines nor fields. Each is cut after
-/// 1 KiB. Thread-safe; a line is one write(2), which is not waited for: while nobody reads standard
-/// error lines are left out, and the next one that is written says how many.
+/// Writes one line to standard error with time, level, message and fields, as text or as one JSON
+/// object. Control characters and invalid UTF-8 in the message and the values are escaped, and
+/// values that could be taken for several are quoted, so that a peer can forge neither lines nor
+/// fields. The message and each value are cut off after 1 KiB. Thread-safe. A line is one write(2)
+/// that never blocks: while nobody reads standard error, lines are left out, and the next line that
+/// is written says how many.
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
 inline void log_debug(std::string_view m, std::initializer_list<LogField> f = {}) {
@@ -43,8 +44,8 @@ inline void log_error(std::string_view m, std::initializer_list<LogField> f = {}
   log(LogLevel::error, m, f);
 }
 
-/// Logs, as an error, the exception that is being handled, as often as `limit` says. Throws
-/// nothing: a lack of memory leaves the line out.
+/// Logs the exception that is being handled as an error, unless `limit` suppresses it. Does not
+/// throw: if memory runs out, the line is left out.
 void log_exception(LogLimit& limit, std::string_view message) noexcept;
 
 }  // namespace sluice

@@ -4,7 +4,7 @@ namespace sluice {
 
 std::optional<std::int64_t> LogLimit::take(TimePoint now) {
   TimePoint::rep next = next_.load(std::memory_order_relaxed);
-  // Of several at once, one moves the time on.
+  // If several threads call this at once, only one advances the time.
   if (now.time_since_epoch().count() < next ||
       !next_.compare_exchange_strong(next, (now + kPeriod).time_since_epoch().count(),
                                      std::memory_order_relaxed)) {

@@ -8,14 +8,14 @@
 
 namespace sluice {
 
-/// Keeps what peers can cause from filling the log: one line in ten seconds, which tells how many
-/// were left out before it. Thread-safe; one for each kind of line.
+/// Prevents peers from filling the log. It allows one line in ten seconds, and counts the lines
+/// left out before it. Use one object for each kind of line. Thread-safe.
 class LogLimit {
  public:
   static constexpr Duration kPeriod = std::chrono::seconds(10);
 
-  /// How many lines were left out since the last, if one may be written now. Else this one is left
-  /// out.
+  /// If a line may be written now, returns how many were left out since the last one. Otherwise
+  /// returns nothing, and this line counts as left out.
   std::optional<std::int64_t> take() { return take(std::chrono::steady_clock::now()); }
   std::optional<std::int64_t> take(TimePoint now);
 

@@ -31,8 +31,8 @@ class ManualExecutor final : public Executor {
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   [[nodiscard]] bool on_loop_thread() const override { return true; }
 
-  /// Runs posted tasks and turn-end hooks, and those that they add, until none is left. Returns how
-  /// many tasks ran.
+  /// Runs posted tasks and turn-end hooks, including those that they add, until none are left.
+  /// Returns how many tasks ran.
   std::size_t run() {
     std::size_t ran = 0;
     for (;;) {
@@ -55,7 +55,8 @@ class ManualExecutor final : public Executor {
     }
   }
 
-  /// Moves the clock by `by` and runs every timer and task that is due on the way, in order.
+  /// Moves the clock forward by `by`, and runs every timer and task that becomes due meanwhile, in
+  /// order.
   void advance(Duration by) {
     const TimePoint until = clock_.now() + by;
     run();

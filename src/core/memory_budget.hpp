@@ -5,12 +5,12 @@
 
 namespace sluice {
 
-/// Bytes that many owners on many threads draw from one pot. Thread-safe, lock-free.
+/// A limited number of bytes that many owners on many threads share. Thread-safe, lock-free.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t limit) : limit_(limit) {}
 
-  /// Takes `bytes` from the pot, or takes nothing and returns false if they are not there.
+  /// Takes `bytes` from the budget. If fewer are left, takes nothing and returns false.
   bool try_acquire(std::size_t bytes) {
     std::size_t used = used_.load(std::memory_order_relaxed);
     do {
@@ -18,7 +18,7 @@ class MemoryBudget {
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     return true;
   }
-  /// Takes `bytes` even if they are not there: for what must not fail.
+  /// Takes `bytes` even if the limit is exceeded, for what must not fail.
   void acquire_beyond_limit(std::size_t bytes) {
     used_.fetch_add(bytes, std::memory_order_relaxed);
   }

@@ -8,18 +8,19 @@
 
 namespace sluice {
 
-/// A holder's place in a Ranking.
+/// A holder's rank in a Ranking.
 struct RankKey {
   std::size_t has = 0;
-  std::uint64_t since = 0;  // which change gave it that
+  std::uint64_t since = 0;  // number of the change that set `has`
 };
 
-/// Holders of something that all of them share, by how much each has: who has most makes room for
-/// others. A holder keeps its place as its member `rank`. Not thread-safe.
+/// The holders of a shared resource, ordered by how much each one has, to find the one that should
+/// make room for others. A holder has a member `rank`, which this class manages. Not thread-safe.
 template <class Holder>
 class Ranking {
  public:
-  /// `holder` has so much now, and comes behind those that have as much already; 0: it leaves.
+  /// Records that `holder` now has `has`. Among holders that have the same amount, it becomes the
+  /// last. With 0 it is removed.
   void set(Holder& holder, std::size_t has) {
     auto node = order_.extract(key_of(holder));
     holder.rank = {.has = has, .since = ++changes_};
@@ -31,7 +32,8 @@ class Ranking {
       order_.insert(std::move(node));
     }
   }
-  /// Who has most, and of several that have as much, for longest. Null: nobody has any.
+  /// The holder that has most. If several have the same amount, the one that has had it longest.
+  /// Null if there are no holders.
   [[nodiscard]] Holder* most() const {
     if (order_.empty()) return nullptr;
     return std::get<2>(*order_.lower_bound({std::get<0>(*order_.rbegin()), 0, nullptr}));

@@ -22,7 +22,7 @@ class TurnHooks {
     return waiting_.next_ == &waiting_ && running_.next_ == &running_;
   }
 
-  /// Calls them. Those that are added meanwhile wait for the next turn.
+  /// Calls the hooks. Hooks that are added meanwhile wait for the next turn.
   void run() {
     if (waiting_.next_ != &waiting_) append_waiting();
     while (running_.next_ != &running_) {
@@ -35,7 +35,7 @@ class TurnHooks {
  private:
   using Link = Executor::TurnLink;
 
-  /// An empty list is linked with itself.
+  /// An empty list is linked to itself.
   struct List : Link {
     List() { previous_ = next_ = this; }
   };
@@ -51,7 +51,7 @@ class TurnHooks {
     link.next_->previous_ = link.previous_;
     link.previous_ = link.next_ = nullptr;
   }
-  /// Behind those that a hook that threw has left.
+  /// Appends after hooks that were not called because an earlier one threw.
   void append_waiting() {
     running_.previous_->next_ = waiting_.next_;
     waiting_.next_->previous_ = running_.previous_;

@@ -19,12 +19,12 @@ void TurnWork::wait(const std::string& client, Executor::Task task) {
 
 void TurnWork::on_turn_end() {
   left_ = kTurn;
-  // First, for a task may throw.
+  // Before running tasks, because a task may throw.
   if (!waiting_.empty()) loop_->at_turn_end(*this);
   while (has_left() && !waiting_.empty()) {
     const auto turn = next_turn(waiting_, last_, [](const auto&) { return true; });
     last_ = turn->first;
-    // It may wait again: till then it is under way.
+    // The task may call wait() again. Until then, `next` counts as under way.
     Waiting next = std::move(turn->second.front());
     turn->second.pop_front();
     if (turn->second.empty()) waiting_.erase(turn);

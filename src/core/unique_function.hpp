@@ -13,18 +13,18 @@ namespace sluice {
 template <class Signature>
 class UniqueFunction;
 
-/// std::move_only_function in three words instead of five: an open stream holds several. What is
-/// called is kept inside if it takes two words, such as a pointer with its owner, else allocated.
-/// An empty one must not be called.
+/// Like std::move_only_function, but with a size of three words instead of five, because every open
+/// stream holds several. A callable of at most two words, such as a pointer with its owner, is
+/// stored inside; a larger one is allocated. Must not be called when empty.
 template <class Result, class... Arguments>
 class UniqueFunction<Result(Arguments...)> {
  public:
   UniqueFunction() = default;
-  UniqueFunction(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): as std's
+  UniqueFunction(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): as in std
   template <class Callable>
     requires(!std::same_as<std::remove_cvref_t<Callable>, UniqueFunction> &&
              std::is_invocable_r_v<Result, std::decay_t<Callable>&, Arguments...>)
-  UniqueFunction(Callable&& callable) {  // NOLINT(google-explicit-constructor): as std's
+  UniqueFunction(Callable&& callable) {  // NOLINT(google-explicit-constructor): as in std
     using Kept = std::decay_t<Callable>;
     if constexpr (requires { callable == nullptr; }) {
       if (callable == nullptr) return;
@@ -40,7 +40,7 @@ class UniqueFunction<Result(Arguments...)> {
   }
   UniqueFunction(UniqueFunction&& other) noexcept { take(other); }
   UniqueFunction& operator=(UniqueFunction&& other) noexcept {
-    // What is replaced may own `other`, and is destroyed last.
+    // The previous callable may own `other`, so it is destroyed last.
     UniqueFunction before;
     before.take(*this);
     take(other);
@@ -97,7 +97,7 @@ class UniqueFunction<Result(Arguments...)> {
       .destroy = [](std::byte* storage) noexcept { delete inside<Kept*>(storage); },
   };
 
-  /// This one is empty.
+  /// Requires that this object is empty.
   void take(UniqueFunction& other) noexcept {
     ops_ = std::exchange(other.ops_, nullptr);
     if (ops_ != nullptr) ops_->move(storage_, other.storage_);

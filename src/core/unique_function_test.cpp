@@ -29,7 +29,7 @@ TEST(UniqueFunction, DestroysWhatItOwnsOnce) {
     EXPECT_EQ(owned.use_count(), 2);
     UniqueFunction<void()> moved = std::move(inside);
     UniqueFunction<void()> away = std::move(outside);
-    EXPECT_FALSE(inside);  // NOLINT(bugprone-use-after-move): that is what is tested
+    EXPECT_FALSE(inside);  // NOLINT(bugprone-use-after-move): the moved-from state is tested
     EXPECT_EQ(owned.use_count(), 2);
     EXPECT_EQ(padded.use_count(), 2);
     moved = nullptr;

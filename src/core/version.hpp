@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-/// This release; the same as project() in CMakeLists.txt, which a test checks.
+/// The version of this release. A test checks that project() in CMakeLists.txt says the same.
 inline constexpr std::string_view kVersion = "0.1.0";
 
 }  // namespace sluice

@@ -1,11 +1,11 @@
-// Boost.JSON, compiled here for the sake of one function.
+// Boost.JSON is compiled here to replace one function, its hash of object keys.
 //
-// An object with more than 18 members is a hash table. Boost.JSON 1.81 hashes keys with FNV-1a,
-// salted with the table's address, whose last bits are known and whose others change nothing about
-// which keys of one length collide: 64 KiB of keys chosen so would all go into one bucket. Hence a
-// hash with a key.
+// An object with more than 18 members is a hash table. Boost.JSON 1.81 hashes keys with FNV-1a and
+// uses the table's address as salt. The last bits of the address are known, and its other bits do
+// not affect which keys of the same length collide. An attacker could therefore choose 64 KiB of
+// keys that all go into one bucket. A keyed hash prevents that.
 
-#define BOOST_JSON_DETAIL_DIGEST_HPP  // in place of boost/json/detail/digest.hpp
+#define BOOST_JSON_DETAIL_DIGEST_HPP  // replaces boost/json/detail/digest.hpp
 
 #include <cstddef>
 #include <span>
@@ -20,8 +20,8 @@
 BOOST_JSON_NS_BEGIN
 namespace detail {
 
-/// The hash of the key from `begin` to `end`. It depends on a key of this process instead of a
-/// salt.
+/// The hash of the object key from `begin` to `end`. It uses a random key of this process instead
+/// of the salt.
 inline std::size_t digest(const char* begin, const char* end, std::size_t /*salt*/) noexcept {
   static const sluice::SipHashKey kKey = [] {
     sluice::SipHashKey key;
@@ -31,7 +31,7 @@ inline std::size_t digest(const char* begin, const char* end, std::size_t /*salt
   return sluice::siphash(kKey, std::string_view(begin, end));
 }
 
-/// The same for a token of a JSON pointer, whose escapes its iterators undo.
+/// The hash of a token of a JSON pointer. Its iterators decode the escapes.
 template <class Iterator>
 std::size_t digest(Iterator begin, Iterator end, std::size_t salt) noexcept {
   std::string text;

@@ -107,8 +107,8 @@ void append_json_error(std::string& out, const Error& error) {
 }
 
 bool is_longer_than(const json::value& value, std::size_t bytes) {
-  // A value takes a byte at least; a container two, a comma between any two of its values, and for
-  // each of its names two quotes and a colon.
+  // A value takes at least one byte. A container takes two, plus a comma between values, plus two
+  // quotes and a colon for each name.
   std::size_t least = 0;
   std::vector<const json::value*> left = {&value};
   while (!left.empty()) {

@@ -15,27 +15,27 @@ namespace sluice {
 
 namespace json = boost::json;
 
-/// Nesting beyond this is refused by parse_json: no message of the protocol comes near it, and the
-/// stack of whoever walks the value stays bounded.
+/// parse_json() refuses deeper nesting. No message of the protocol comes near this depth, and it
+/// bounds the stack of functions that walk a value recursively.
 inline constexpr std::size_t kMaxJsonDepth = 128;
 
 /// Appends `value` as compact JSON text; a number that is not finite becomes null.
 void append_json(std::string& out, const json::value& value);
 std::string to_json(const json::value& value);
 
-/// What user code hands over as JSON text, on one line, as lines and events need it. Errors as
-/// those of parse_json.
+/// Validates JSON text from user code and puts it on one line, as line-based transports and SSE
+/// events need it. Errors are those of parse_json().
 Result<std::string> one_line_json(std::string_view text);
 
-/// Appends {"code":...,"message":...,"data":...}; without "data" where there is none. Data that is
-/// no JSON becomes a JSON string.
+/// Appends {"code":...,"message":...,"data":...}. Leaves "data" out if there is none. Data that is
+/// not JSON becomes a JSON string.
 void append_json_error(std::string& out, const Error& error);
 
-/// Whether the text of `value` is certainly longer than `bytes`. Looks at no more of it than that
-/// takes, for what would be refused need not be written.
+/// Whether the JSON text of `value` is certainly longer than `bytes`, so that an oversized value
+/// can be refused without writing it. Stops looking as soon as that is known.
 bool is_longer_than(const json::value& value, std::size_t bytes);
 
-/// Parses one JSON text with `storage` behind the value, as JsonParser does. Errors carry
+/// Parses one JSON text as JsonParser does; the value is allocated from `storage`. Errors carry
 /// JSON-RPC's -32700 and say where and why.
 Result<json::value> parse_json(std::string_view text, json::storage_ptr storage = {});
 

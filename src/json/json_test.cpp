@@ -53,7 +53,7 @@ TEST(JsonEscape, WritesNothingButUtf8) {
   EXPECT_EQ(escaped("a\xFF\"b"), "a\uFFFD\\\"b");
   EXPECT_EQ(escaped("\xE2\x82\n\xC3\xA9"), "\uFFFD\\n\u00E9");
   EXPECT_EQ(escaped("\xF0\x9F\x98"), "\uFFFD");
-  EXPECT_EQ(escaped("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate is no character
+  EXPECT_EQ(escaped("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate is not a character
   std::mt19937 random(1);
   for (int i = 0; i < 100'000; ++i) {
     std::string text;
@@ -111,13 +111,14 @@ TEST(JsonText, GoesThereAndBack) {
   }
 }
 
-/// The bits of the number that `text` is read as.
+/// The bits of the double that `text` is parsed to.
 std::uint64_t bits_of(const std::string& text) {
   const Result<json::value> value = parse_json(text);
   return value && value->is_number() ? std::bit_cast<std::uint64_t>(value->to_number<double>()) : 1;
 }
 
-/// `number` is read as it is, as we write it and with more digits than are needed, as others do.
+/// Expects that `number` is parsed exactly, both as we write it and with more digits than needed,
+/// as others write it.
 void expect_exact(double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number);
   ASSERT_EQ(bits_of(to_json(json::value(number))), bits) << number;
@@ -144,7 +145,7 @@ TEST(JsonText, WritesDoublesSoThatTheyComeBackTheSame) {
   expect_exact_doubles(100'000);
 }
 
-// For the stage nightly.
+// Run in the test stage nightly.
 TEST(JsonText, DISABLED_WritesMillionsOfDoublesSoThatTheyComeBackTheSame) {
   expect_exact_doubles(5'000'000);
 }
@@ -181,7 +182,7 @@ TEST(JsonText, ReadsExponentsOfAnySizeAsTheCLibraryDoes) {
   }
 }
 
-// A peer may send 1e999: whatever is made of it must be JSON again.
+// A peer may send 1e999. What is written for it must still be JSON.
 TEST(JsonText, HasNoWordForWhatIsNotFinite) {
   EXPECT_EQ(to_json(json::value(std::nan(""))), "null");
   EXPECT_EQ(to_json(json::value(std::numeric_limits<double>::infinity())), "null");
@@ -227,16 +228,15 @@ TEST(JsonParse, RefusesWhatIsNotJson) {
   }
 }
 
-/// 2^16 keys of one length whose FNV-1a hashes end with the same 16 bits if the salt ends with
-/// 0x10, as the address of a large block does: keys that Boost.JSON's own hash puts into one
-/// bucket.
+/// 2^16 keys of one length that Boost.JSON's own hash puts into one bucket. Their FNV-1a hashes end
+/// with the same 16 bits if the salt ends with 0x10, as the address of a large block does.
 std::vector<std::string> colliding_keys() {
   constexpr std::size_t kCount = 1U << 16U;
   constexpr std::uint64_t kPrime = 0x100000001B3;
   constexpr std::uint64_t kMask = kCount - 1;
-  std::uint64_t inverse = 1;  // of the prime, to go back from the end of a key to its middle
+  std::uint64_t inverse = 1;  // of the prime, to compute backwards from a key's end
   for (int i = 0; i < 6; ++i) inverse *= 2 - kPrime * inverse;
-  constexpr std::uint64_t kLetters = 64;  // from '?' on, but for the backslash
+  constexpr std::uint64_t kLetters = 64;  // from '?' on, without the backslash
   const auto letters = [](std::uint64_t number) {
     std::string text;
     for (int i = 0; i < 3; ++i, number /= kLetters) {
@@ -314,7 +314,7 @@ TEST(JsonParse, ReadsTheNearestDouble) {
       {"1e-00000000000000000002", 0.01},
       {"1e-400", 0},
       {"-1e-400", -0.0},
-      {"2.4703282292062328e-324", 5e-324},  // just above half of the smallest
+      {"2.4703282292062328e-324", 5e-324},  // just above half of the smallest double
       {"2.4703282292062327e-324", 0},
       {"1.7976931348623157e308", std::numeric_limits<double>::max()},
       {"1.7976931348623159e308", std::numeric_limits<double>::infinity()},

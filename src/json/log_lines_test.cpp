@@ -34,7 +34,7 @@ constexpr std::string_view kHostile[] = {
     "\x1b[2J\x1b[31m",
     "\x7F",
     "\xC2\x9B"
-    "31m",                             // CSI as one C1 control
+    "31m",                             // CSI as a single C1 control
     "\xC2\x85",                        // NEL
     "\xE2\x80\xA8\xE2\x80\xA9",        // line and paragraph separator
     "\u202Eforged\u2066\u200F\u061C",  // direction of writing

@@ -18,8 +18,9 @@ namespace {
 
 using boost::system::error_code;
 
-/// The double nearest to `text`, a JSON number. Boost.JSON's own `estimate` may be wrong in its
-/// last bits, and is not a number for 0e400; it only says on which side a number is out of range.
+/// The double that is nearest to the JSON number `text`. `estimate` is Boost.JSON's own result. It
+/// may be wrong in its last bits and is NaN for 0e400, so it is only used to tell whether a number
+/// is out of range because it is too large or too small.
 double to_double(std::string_view text, double estimate) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -28,7 +29,8 @@ double to_double(std::string_view text, double estimate) {
   return text.starts_with('-') ? -value : value;
 }
 
-/// Builds a value of what the parser finds, which comes whole, for it is given whole texts.
+/// Builds a value from what the parser finds. The parser is given whole texts, so numbers and most
+/// strings arrive as a whole.
 struct ValueBuilder {
   // NOLINTBEGIN(readability-identifier-naming): Boost.JSON asks for these names.
   static constexpr std::size_t max_object_size = json::object::max_size();
@@ -49,7 +51,7 @@ struct ValueBuilder {
     values.push_array(size);
     return true;
   }
-  // Keys and strings with escapes come in parts.
+  // Keys and strings that contain escapes arrive in parts.
   bool on_key_part(json::string_view text, std::size_t, error_code&) {
     values.push_chars(text);
     return true;
@@ -68,7 +70,7 @@ struct ValueBuilder {
   }
   bool on_number_part(json::string_view, error_code&) { return true; }
   bool on_int64(std::int64_t value, json::string_view text, error_code&) {
-    // No integer is -0.
+    // -0 is not an integer.
     if (value == 0 && text.front() == '-') {
       values.push_double(-0.0);
     } else {
@@ -99,8 +101,9 @@ struct ValueBuilder {
   json::value_stack values{json::storage_ptr(), first_memory.data(), first_memory.size()};
 };
 
-/// `text` with no exponent above 99999999, which its own length cannot make up for, and each byte
-/// where it was. Boost.JSON takes more for an error, though 0e9999999999 is JSON, and 0.
+/// `text` with larger exponents replaced by 99999999, which is beyond what the digits of a text can
+/// compensate. All other bytes keep their positions. Boost.JSON reports larger exponents as an
+/// error, although 0e9999999999 is valid JSON and is 0.
 std::string with_short_exponents(std::string_view text) {
   static constexpr std::size_t kDigits = 8;
   std::string out(text);
@@ -147,7 +150,7 @@ class JsonParser::Impl {
     }
     if (!error && used < text.size()) error = json::error::extra_data;
     if (error) {
-      // What has been built so far may be in memory that its owner takes back.
+      // The values built so far may be in memory that its owner is about to free.
       parser_.handler().values.reset();
       return std::unexpected(JsonSyntaxError{error.message(), used});
     }
@@ -155,7 +158,7 @@ class JsonParser::Impl {
   }
 
  private:
-  /// Returns how much of it has been read.
+  /// Returns how many bytes of `text` were read.
   std::size_t write(std::string_view text, json::storage_ptr storage, error_code& error) {
     parser_.reset();
     parser_.handler().values.reset(std::move(storage));

@@ -13,15 +13,16 @@
 
 namespace sluice {
 
-/// Why a text is not JSON, and at which byte.
+/// Why a text is not valid JSON, and at which byte.
 struct JsonSyntaxError {
   std::string reason;
   std::size_t at = 0;
 };
 
-/// Parses JSON texts (RFC 8259; UTF-8, no comments, nothing after the value, at most kMaxJsonDepth
-/// deep). Numbers are exact: integers up to 64 bits as they are, all others as the double that is
-/// nearest; one too large for a double is infinite. Reuses its memory; not thread-safe.
+/// Parses JSON texts (RFC 8259): UTF-8 without comments, nothing after the value, nested at most
+/// kMaxJsonDepth deep. Integers of up to 64 bits keep their exact value. All other numbers become
+/// the nearest double, or infinity if they are too large for a double. The parser reuses its
+/// memory. Not thread-safe.
 class JsonParser {
  public:
   JsonParser();
@@ -29,7 +30,7 @@ class JsonParser {
   JsonParser& operator=(JsonParser&& other) noexcept;
   ~JsonParser();
 
-  /// The value, with `storage` behind it.
+  /// Parses `text`. The value is allocated from `storage`.
   std::expected<json::value, JsonSyntaxError> parse(std::string_view text,
                                                     json::storage_ptr storage = {});
 

@@ -10,7 +10,7 @@ namespace sluice {
 void append_json_path(std::string& path, std::size_t index);
 void append_json_path(std::string& path, std::string_view name);
 
-/// `text` as a JSON string, cut where it is longer than a few dozen bytes: for errors.
+/// `text` as a JSON string for error messages; cut off after a few dozen bytes.
 std::string describe_text(std::string_view text);
 
 }  // namespace sluice

@@ -30,7 +30,8 @@ constexpr auto kTypes = std::to_array<std::pair<std::string_view, std::uint8_t>>
     {"object", kTypeObject},
 });
 
-/// A count of characters, items or properties; what is too large for 64 bits is never reached.
+/// Reads a count of characters, items or properties. A count that does not fit into 64 bits is
+/// never reached, so it becomes the largest.
 std::optional<std::uint64_t> read_count(const json::value& value) {
   if (!value.is_number() || !is_integer(value)) return std::nullopt;
   if (compare_numbers(value, json::value(0)) < 0) return std::nullopt;
@@ -40,7 +41,7 @@ std::optional<std::uint64_t> read_count(const json::value& value) {
   return count < kPastCounts ? static_cast<std::uint64_t>(count) : kNoLimit;
 }
 
-/// The rules of `node` for one kind of instance, made when they are first needed.
+/// The rules of a node for one kind of instance. They are created when they are first needed.
 template <class Rules>
 Rules& rules_in(std::vector<Rules>& all, SchemaIndex& index) {
   if (index == kNoSchema) {
@@ -58,7 +59,7 @@ class Compiler {
 
   Result<JsonSchemaProgram> compile(const json::value& schema) {
     if (auto added = documents_.add_root(schema); !added) return std::unexpected(added.error());
-    // References add documents while this goes on.
+    // The number of schemas grows during the loop, because references add documents.
     for (SchemaIndex at = 0; at < documents_.size(); ++at) {
       if (auto done = compile_schema(at); !done) return std::unexpected(done.error());
     }
@@ -85,7 +86,7 @@ class Compiler {
   }
 
   Result<void> compile_keywords(const json::object& schema) {
-    // A copy: resolving a reference may read more documents.
+    // Copied, because resolving a reference may read more documents.
     const SchemaDraft draft = documents_.resource_of(at_).draft;
     const std::uint8_t vocabularies = documents_.resource_of(at_).vocabularies;
     const bool only_reference = draft == SchemaDraft::draft_07 && schema.contains("$ref");
@@ -146,7 +147,7 @@ class Compiler {
     }
   }
 
-  /// The keywords that say something about one kind of instance only.
+  /// Compiles the keywords that apply to one kind of instance only.
   Result<void> compile_for_kind(Keyword keyword, const json::value& value,
                                 const json::object& schema) {
     switch (keyword) {
@@ -185,7 +186,7 @@ class Compiler {
     return compile_for_object(keyword, value);
   }
 
-  /// False if the keyword is none for arrays.
+  /// Returns false if the keyword does not apply to arrays.
   Result<bool> compile_for_array(Keyword keyword, const json::value& value,
                                  const json::object& schema) {
     Result<void> done;
@@ -215,7 +216,7 @@ class Compiler {
         done = compile_list(value, arrays().prefix);
         break;
       case Keyword::items:
-        // A list of them was called what prefixItems is now.
+        // Before 2020-12, `items` with a list had the meaning of prefixItems.
         done = value.is_array() && documents_.resource_of(at_).draft < SchemaDraft::draft_2020_12
                    ? compile_list(value, arrays().prefix)
                    : compile_child(value, arrays().items);
@@ -305,8 +306,8 @@ class Compiler {
     return {};
   }
 
-  /// JSON Schema Core section 8.2.3.2: it is dynamic only if the schema that it leads to first has
-  /// the name as a $dynamicAnchor.
+  /// JSON Schema Core section 8.2.3.2: the reference is dynamic only if the schema that it
+  /// initially resolves to has a $dynamicAnchor of that name.
   Result<void> compile_dynamic_reference(const json::value& value) {
     if (!value.is_string()) return invalid("expected a string");
     const std::string_view text = value.get_string();
@@ -324,7 +325,7 @@ class Compiler {
     return {};
   }
 
-  /// Without a $recursiveAnchor where it leads, it is a $ref.
+  /// If the schema that it refers to has no $recursiveAnchor, it is the same as $ref.
   Result<void> compile_recursive_reference(const json::value& value) {
     if (!value.is_string() || value.get_string() != "#") return invalid("expected \"#\"");
     const Result<SchemaIndex> target = documents_.resolve(at_, keyword_, "#");
@@ -464,7 +465,7 @@ class Compiler {
   SchemaDocuments documents_;
   JsonSchemaProgram program_;
   std::map<std::string, SchemaIndex, std::less<>> patterns_;
-  // Of the schema at hand:
+  // Of the schema that is being compiled:
   SchemaIndex at_ = 0;
   std::string_view keyword_;
   SchemaNode node_;

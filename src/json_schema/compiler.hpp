@@ -7,9 +7,8 @@
 
 namespace sluice {
 
-/// Compiles `schema` and every document that its references lead to. A subschema that nothing
-/// refers to is compiled too, so that no error in it goes unseen. For errors see
-/// JsonSchema::compile().
+/// Compiles `schema` and every document that its references lead to. Subschemas that nothing refers
+/// to are compiled too, so that their errors are found. For errors see JsonSchema::compile().
 Result<JsonSchemaProgram> compile_json_schema(const json::value& schema,
                                               const JsonSchemaOptions& options);
 

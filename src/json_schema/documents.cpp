@@ -27,7 +27,7 @@ bool is_schema(const json::value& value) {
   return value.is_object() || value.is_bool();
 }
 
-/// Text that goes into an error.
+/// Text for an error message, cut off if it is long.
 std::string shortened(std::string_view text) {
   constexpr std::size_t kMaxInError = 100;
   if (text.size() <= kMaxInError) return std::string(text);
@@ -149,7 +149,7 @@ Result<void> SchemaDocuments::add_subschemas(SchemaIndex at, const json::object&
   return {};
 }
 
-/// What is no schema is left out; whoever compiles the keyword says what is wrong.
+/// Skips values that are not schemas; compiling the keyword reports them.
 Result<void> SchemaDocuments::add_holder(const SchemaLocation& place, SubschemaHolder holder,
                                          const json::value& value, std::size_t depth) {
   const auto add = [&](const json::value& schema, SchemaLocation where) -> Result<void> {
@@ -182,7 +182,7 @@ Result<void> SchemaDocuments::read_identifiers(SchemaIndex at, const json::objec
   if (is_root) {
     if (auto read = read_dialect(at, schema); !read) return read;
   }
-  // In draft 07 what stands beside a $ref says nothing.
+  // In draft 07, keywords beside a $ref are ignored.
   const bool replaced = resource_of(at).draft == SchemaDraft::draft_07 && schema.contains("$ref");
   if (!replaced || is_root) {
     if (auto read = read_id(at, schema); !read) return read;
@@ -219,7 +219,8 @@ Result<void> SchemaDocuments::read_id(SchemaIndex at, const json::object& schema
   if (is_root) resource = locations_[at].resource;
   const auto [known, added] = by_uri_.emplace(uri, resource);
   if (!added && known->second != resource) {
-    // A document known by its place may say again what it is; anything else is ambiguous.
+    // The same schema may be known by its location and repeat its URI in $id. Two different schemas
+    // with one URI are ambiguous.
     const SchemaResource& other = resources_[known->second];
     if (*locations_[other.root].schema != *locations_[at].schema) {
       return error(at, "$id", "another schema has the same URI " + in_quotes(uri));
@@ -363,7 +364,7 @@ Result<std::uint32_t> SchemaDocuments::find_resource(std::string_view uri, Schem
   }
   if (const json::value* const meta = bundled_meta_schema(uri)) return add_document(*meta, uri);
   return error(from, keyword,
-               "the document " + in_quotes(uri) + " is not at hand, and none is ever fetched");
+               "the document " + in_quotes(uri) + " is not known, and documents are never fetched");
 }
 
 Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
@@ -381,7 +382,7 @@ Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
     if (value == nullptr) {
       return error(from, keyword, "there is nothing at " + in_quotes(pointer));
     }
-    // A resource on the way is what the references beyond it start from.
+    // If the pointer passes through a resource, references below it start from that resource.
     if (const SchemaIndex passed = find(*value); passed != kNoSchema) {
       resource = locations_[passed].resource;
     }
@@ -424,7 +425,7 @@ std::unexpected<Error> SchemaDocuments::error(SchemaIndex at, std::string_view k
 std::string SchemaDocuments::location(SchemaIndex at) const {
   std::vector<SchemaIndex> path;
   for (; locations_[at].parent != kNoSchema; at = locations_[at].parent) path.push_back(at);
-  // The schema that was given needs no name; another document does.
+  // The schema that was given needs no name; other documents do.
   std::string out = at == 0 ? "#" : shortened(resource_of(at).uri) + "#";
   for (const SchemaIndex step : std::views::reverse(path)) {
     const SchemaLocation& place = locations_[step];

@@ -19,34 +19,34 @@
 
 namespace sluice {
 
-/// A schema with an identity of its own: the root of a document, or what has an $id.
+/// A schema with its own identity: the root of a document, or a subschema with an $id.
 struct SchemaResource {
-  std::string uri;  // absolute where the documents say so, without a fragment
+  std::string uri;  // without a fragment; absolute if the documents give an absolute URI
   SchemaIndex root = kNoSchema;
   SchemaDraft draft = SchemaDraft::draft_2020_12;
   std::uint8_t vocabularies = kStandardVocabularies;
 };
 
-/// Where a subschema stands: in its parent, under `keyword`, and there under `member` or at
+/// Where a subschema is located: in its parent under `keyword`, and there under `member` or at
 /// `index`.
 struct SchemaLocation {
   const json::value* schema = nullptr;
   std::uint32_t resource = 0;
   SchemaIndex parent = kNoSchema;
-  std::string_view keyword;  // as part of a JSON pointer
+  std::string_view keyword;  // as it is written in a JSON pointer
   std::optional<std::string_view> member;
   std::optional<std::size_t> index;
 };
 
-/// The documents that a schema consists of: the schema itself, and those that its references lead
-/// to, which must be known documents or the bundled meta-schemas. It finds every subschema and its
-/// identifiers, and resolves references (JSON Schema Core sections 8 and 9). It keeps views into
-/// the documents, which must outlive it.
+/// The documents that a schema consists of: the schema itself and those that its references lead
+/// to. The latter must be known documents or bundled meta-schemas. This class finds every subschema
+/// and its identifiers, and resolves references (JSON Schema Core sections 8 and 9). It keeps views
+/// into the documents, which must outlive it.
 class SchemaDocuments {
  public:
   explicit SchemaDocuments(const JsonSchemaOptions& options) : options_(options) {}
 
-  /// Reads the schema that is to be compiled: number 0 from now on.
+  /// Reads the schema that is to be compiled. It gets the number 0.
   Result<void> add_root(const json::value& schema);
 
   std::size_t size() const { return locations_.size(); }
@@ -54,18 +54,19 @@ class SchemaDocuments {
   const SchemaResource& resource_of(SchemaIndex at) const {
     return resources_[locations_[at].resource];
   }
-  /// The number of a subschema that stands in a read document; kNoSchema if it is none.
+  /// The number of a subschema in a document that has been read. kNoSchema if `schema` is not such
+  /// a subschema.
   SchemaIndex find(const json::value& schema) const;
 
-  /// What `reference`, in the schema `from`, leads to. May read another document.
+  /// The schema that `reference`, found in the schema `from`, refers to. May read another document.
   Result<SchemaIndex> resolve(SchemaIndex from, std::string_view keyword,
                               std::string_view reference);
   /// Whether `target` has the $dynamicAnchor `name`.
   bool has_dynamic_anchor(SchemaIndex target, std::string_view name) const;
-  /// All that have it, by ascending resource.
+  /// All schemas that have the $dynamicAnchor `name`, in ascending order of their resource.
   std::vector<DynamicAnchor> dynamic_anchors(std::string_view name) const;
 
-  /// The error that the schema `at` is invalid, at `keyword` in it (may be empty).
+  /// An error that says that the schema `at` is invalid at its `keyword`, which may be empty.
   std::unexpected<Error> error(SchemaIndex at, std::string_view keyword,
                                const std::string& message) const;
 
@@ -100,7 +101,7 @@ class SchemaDocuments {
   std::unordered_map<const json::value*, SchemaIndex> index_;
   std::map<std::string, std::uint32_t, std::less<>> by_uri_;
   std::map<std::string, std::map<std::uint32_t, Anchor>, std::less<>> anchors_;
-  std::deque<std::string> pointers_;  // what the places found by JSON pointer are called
+  std::deque<std::string> pointers_;  // the pointers of places that were found by JSON pointer
 };
 
 }  // namespace sluice

@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-/// Which items or properties of one instance some subschema has looked at: what unevaluatedItems
-/// and unevaluatedProperties leave alone. Allocates beyond 128 of them.
+/// Which items or properties of one instance have been evaluated by a subschema. unevaluatedItems
+/// and unevaluatedProperties do not apply to those. Allocates only for more than 128 members.
 class EvaluatedMembers {
  public:
   explicit EvaluatedMembers(std::size_t size) {
@@ -21,7 +21,7 @@ class EvaluatedMembers {
     return all_ || ((words()[index / kBits] >> (index % kBits)) & 1U) != 0;
   }
 
-  /// `other` is of the same instance.
+  /// `other` must belong to the same instance.
   void merge(const EvaluatedMembers& other) {
     all_ |= other.all_;
     if (many_.empty()) {

@@ -1,5 +1,5 @@
-// What the JSON Schema project's own tests leave open: what is said about a violation, what is
-// refused, and that nothing takes long. Those tests: suite_test.cpp.
+// Tests of what the JSON Schema project's own tests (json_schema_suite_test.cpp) do not cover: what
+// is said about a violation, what is refused, and that nothing takes long.
 
 #include "json_schema/json_schema.hpp"
 
@@ -28,7 +28,7 @@ std::string compile_error(std::string_view schema, const JsonSchemaOptions& opti
   return compiled.error().message;
 }
 
-/// What is wrong with `instance`; empty if nothing is.
+/// What is wrong with `instance`; empty if it is valid.
 std::string violation(const JsonSchema& schema, const json::value& instance) {
   const auto result = schema.validate(instance);
   return result ? "" : result.error().describe("arguments");
@@ -92,7 +92,7 @@ TEST(JsonSchema, SaysHowAnInstanceBreaksIt) {
        R"(missing required property "b", which "a" needs)"},
       {R"({"enum":["a",1,null]})", R"("b")", R"(expected one of "a", 1, null, got "b")"},
       {R"({"const":1})", "true", "expected 1, got true"},
-      {R"({"not":{"type":"null"}})", "null", "is what `not` excludes"},
+      {R"({"not":{"type":"null"}})", "null", "matches what `not` excludes"},
       {R"({"oneOf":[{"minimum":1},{"minimum":2}]})", "3",
        "matches more than one alternative of `oneOf`, expected exactly one"},
       {R"({"prefixItems":[true],"items":false})", "[1,2]", "[1]: there is no such item"},
@@ -175,10 +175,9 @@ TEST(JsonSchema, SaysWhyASchemaIsInvalid) {
 
 TEST(JsonSchema, RefersOnlyToDocumentsAtHand) {
   constexpr std::string_view kSchema = R"({"$ref":"https://example.com/integer"})";
-  EXPECT_EQ(
-      compile_error(kSchema),
-      "invalid schema at #/$ref: the document \"https://example.com/integer\" is not at hand, "
-      "and none is ever fetched");
+  EXPECT_EQ(compile_error(kSchema),
+            "invalid schema at #/$ref: the document \"https://example.com/integer\" is not known, "
+            "and documents are never fetched");
   EXPECT_NE(compile_error(R"({"$ref":"file:///etc/passwd"})"), "");
 
   // The documents need not outlive the compilation.
@@ -227,7 +226,7 @@ TEST(JsonSchema, ReadsARecursiveSchemaAsDeepAsTheParserGoes) {
   EXPECT_NE(violation(schema, parse_json(nested + "1" + closed).value()), "");
 }
 
-// 2^30 ways through the schema: the budget of steps ends it.
+// There are 2^30 ways through the schema; the step budget ends the validation.
 TEST(JsonSchema, GivesUpOnExponentialAlternatives) {
   std::string schema = R"({"$defs":{"a0":{"type":"null"})";
   for (int i = 1; i <= 30; ++i) {
@@ -244,7 +243,7 @@ TEST(JsonSchema, SaysLessWhereSayingMoreTakesTooLong) {
       compile(R"({"anyOf":[{"const":1},{"const":2},{"const":3},{"const":4}]})",
               {.limits = {.max_steps = 30}});
   EXPECT_EQ(violation(schema, 5),
-            "arguments: does not follow the schema; to say why, it takes more than 30 steps");
+            "arguments: does not follow the schema; finding the reason takes more than 30 steps");
 }
 
 TEST(JsonSchema, SaysWhetherMoreStepsMayHelp) {
@@ -283,7 +282,7 @@ TEST(JsonSchema, ChargesForWhatEachByteOfATextMeetsInAPattern) {
     EXPECT_NE(violation(schema, json::value(letters.substr(0, 1000))).find("expected a match"),
               std::string::npos);
   }
-  // A class of many characters is as cheap as one of few.
+  // A class of many characters is as cheap as a class of few.
   for (const char* pattern : {R"(^\\p{L}+$)", "^[a-z]+$"}) {
     const JsonSchema schema = compile(R"({"pattern":")" + std::string(pattern) + "\"}");
     EXPECT_EQ(violation(schema, json::value(std::string(3'000'000, 'a'))), "") << pattern;

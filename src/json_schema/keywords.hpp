@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-/// The drafts of JSON Schema whose rules differ from each other here; 06 is read as 07.
+/// The drafts of JSON Schema that are treated differently here. 06 is read as 07.
 enum class SchemaDraft : std::uint8_t { draft_07, draft_2019_09, draft_2020_12 };
 
 enum class Keyword : std::uint8_t {
@@ -56,10 +56,11 @@ enum class Keyword : std::uint8_t {
   unique_items,
 };
 
-/// Where a keyword's value holds subschemas: it is one, or a list of them, or an object of them.
+/// How a keyword's value holds subschemas: the value is one subschema, or a list or an object of
+/// them.
 enum class SubschemaHolder : std::uint8_t { none, one, list, one_or_list, map };
 
-/// The vocabulary that a keyword belongs to, as a bit: a meta-schema may leave some out.
+/// The vocabulary that a keyword belongs to, as a bit. A meta-schema may leave vocabularies out.
 enum SchemaVocabulary : std::uint8_t {
   kVocabularyCore = 1,
   kVocabularyApplicator = 2,
@@ -82,9 +83,9 @@ struct KeywordRule {
   SchemaDraft last = SchemaDraft::draft_2020_12;
 };
 
-/// The keyword that `draft` means by `name`; null if it is none, and so an annotation. The
-/// identifiers ($id, $anchor, ...) are not among them: they place a schema rather than say
-/// something about instances.
+/// The keyword called `name` in `draft`. Null if there is none; the member is then an annotation.
+/// Identifiers ($id, $anchor, ...) are not included: they identify a schema and say nothing about
+/// instances.
 const KeywordRule* find_keyword(std::string_view name, SchemaDraft draft);
 
 }  // namespace sluice

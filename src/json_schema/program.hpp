@@ -13,9 +13,9 @@
 #include "json_schema/formats/pattern.hpp"
 #include "json_schema/json_schema.hpp"
 
-// What a schema is compiled to: one node per subschema, in one vector. A node holds its type mask
-// and, per kind of instance, the index of a table of rules; so a value meets the rules for its own
-// kind only.
+// The compiled form of a schema: one vector with one node per subschema. A node holds its type mask
+// and, for each kind of instance, the index of a table of rules. So a value is checked only against
+// the rules for its own kind.
 
 namespace sluice {
 
@@ -23,8 +23,8 @@ using SchemaIndex = std::uint32_t;
 inline constexpr SchemaIndex kNoSchema = std::numeric_limits<SchemaIndex>::max();
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// A set of instance types. `number` is the numbers with a fraction: the schema's "number" is
-/// both bits.
+/// A set of instance types. kTypeFraction stands for numbers that are not integers; the schema's
+/// "number" is kTypeNumber, which has both bits.
 enum SchemaType : std::uint8_t {
   kTypeNull = 1,
   kTypeBoolean = 2,
@@ -45,10 +45,10 @@ struct SchemaNode {
   SchemaIndex string = kNoSchema;
   SchemaIndex array = kNoSchema;
   SchemaIndex object = kNoSchema;
-  SchemaIndex any = kNoSchema;  // the rules for instances of every kind
+  SchemaIndex any = kNoSchema;  // the rules that apply to instances of every kind
 };
 
-/// A null value means that there is no such rule.
+/// A member that is null stands for a rule that is absent.
 struct NumberRules {
   json::value minimum;
   json::value maximum;
@@ -58,7 +58,7 @@ struct NumberRules {
 };
 
 struct StringRules {
-  std::uint64_t min_length = 0;  // in Unicode characters
+  std::uint64_t min_length = 0;  // lengths are in Unicode characters
   std::uint64_t max_length = kNoLimit;
   SchemaIndex pattern = kNoSchema;
   JsonFormat format = JsonFormat::none;
@@ -74,17 +74,17 @@ struct ArrayRules {
   SchemaIndex contains = kNoSchema;
   SchemaIndex unevaluated = kNoSchema;
   bool unique = false;
-  bool contains_evaluates = true;  // what `contains` finds counts as evaluated: not before 2020-12
+  bool contains_evaluates = true;  // items that match `contains` count as evaluated, since 2020-12
 };
 
 /// A name that `properties` or `required` mentions.
 struct PropertyRule {
   std::string name;
-  SchemaIndex node = kNoSchema;  // kNoSchema if it is only required
+  SchemaIndex node = kNoSchema;  // kNoSchema if the name is only required
   bool required = false;
 };
 
-/// The order of ObjectRules::properties: most comparisons end at the size.
+/// The order of ObjectRules::properties. Sizes come first, because they decide most comparisons.
 inline bool precedes_in_rules(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
@@ -94,7 +94,8 @@ struct PatternRule {
   SchemaIndex node = kNoSchema;
 };
 
-/// If the instance has `name`: it must have `required` too, and follow `node`.
+/// If the instance has the property `name`, it must also have those in `required` and follow
+/// `node`.
 struct DependencyRule {
   std::string name;
   std::vector<std::string> required;
@@ -104,8 +105,8 @@ struct DependencyRule {
 struct ObjectRules {
   std::uint64_t min_properties = 0;
   std::uint64_t max_properties = kNoLimit;
-  std::vector<PropertyRule> properties;  // as precedes_in_rules orders them
-  std::size_t required = 0;              // how many of them are required
+  std::vector<PropertyRule> properties;  // sorted by precedes_in_rules()
+  std::size_t required = 0;              // how many of the properties are required
   std::vector<PatternRule> patterns;
   std::vector<DependencyRule> dependencies;
   SchemaIndex additional = kNoSchema;
@@ -118,8 +119,8 @@ struct DynamicAnchor {
   SchemaIndex node = kNoSchema;
 };
 
-/// A $dynamicRef that depends on the path taken: the outermost resource on it that has the anchor
-/// decides, `initial` if none has.
+/// A $dynamicRef whose target depends on the path through the schemas. The outermost resource on
+/// the path that has the anchor is the target, or `initial` if none has it.
 struct DynamicReference {
   std::string anchor;
   SchemaIndex initial = kNoSchema;
@@ -128,7 +129,7 @@ struct DynamicReference {
 
 struct AnyRules {
   SchemaIndex reference = kNoSchema;
-  SchemaIndex dynamic_reference = kNoSchema;  // in JsonSchemaProgram::dynamic_references
+  SchemaIndex dynamic_reference = kNoSchema;  // index in JsonSchemaProgram::dynamic_references
   std::vector<SchemaIndex> all_of;
   std::vector<SchemaIndex> any_of;
   std::vector<SchemaIndex> one_of;

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMandatoryTests = 1176;
 constexpr std::size_t kOptionalTests = 145;
 constexpr std::size_t kFormatTests = 467;
-constexpr std::size_t kIdnHostnameExceptions = 29;  // names that are invalid, and not refused
+constexpr std::size_t kIdnHostnameExceptions = 29;  // invalid names that are not refused
 
 json::value read_json(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -108,14 +108,14 @@ TEST_F(JsonSchemaSuite, PassesEveryMandatoryTest) {
   EXPECT_EQ(outcome.passed, kMandatoryTests);
 }
 
-// Formats are asserted, since one of these tests needs that: a regular expression with \a.
+// Formats are asserted because one of these tests needs it: a regular expression with \a.
 TEST_F(JsonSchemaSuite, PassesEveryOptionalTest) {
   const Outcome outcome = run("optional", true);
   EXPECT_EQ(lines(outcome.failed), "");
   EXPECT_EQ(outcome.passed, kOptionalTests);
 }
 
-// idn-hostname is not checked: RFC 5892 needs tables of Unicode properties.
+// idn-hostname is not checked, because RFC 5892 needs tables of Unicode properties.
 TEST_F(JsonSchemaSuite, PassesEveryFormatTestButThoseOfIdnHostname) {
   Outcome outcome = run("optional/format", true);
   const std::size_t exceptions = std::erase_if(

@@ -21,7 +21,7 @@ namespace sluice {
 namespace {
 
 constexpr std::uint64_t kStepsPerMessage = 8;
-/// Members that are noted as not evaluated, and merged, in one step.
+/// How many members one step pays for, when a set of evaluated members is created and merged.
 constexpr std::size_t kMembersPerStep = 2048;
 
 std::uint8_t type_of(const json::value& value) {
@@ -64,10 +64,12 @@ const PropertyRule* find_property(const ObjectRules& rules, std::string_view nam
   return found != rules.properties.end() && found->name == name ? &*found : nullptr;
 }
 
-/// One validation. Functions return whether the value follows the schema, and say so in the
-/// violation if that is asked for. Once the budget is exhausted everything fails, `not` included.
+/// One validation. Functions return whether the value follows the schema, and describe the
+/// violation if `violation_` is set. Once the budget is exhausted everything fails, including
+/// `not`.
 ///
-/// `seen`, where it is not null, is given what the schema evaluates, also if it fails in the end.
+/// If `seen` is not null, the members that the schema evaluates are added to it, even if the schema
+/// fails in the end.
 class Validator {
  public:
   Validator(const JsonSchemaProgram& program, std::uint64_t max_steps, ViolationDraft* violation)
@@ -81,14 +83,13 @@ class Validator {
   bool is_exhausted() const { return work_.exhausted; }
 
   std::string describe_exhaustion() const {
-    return work_.too_deep
-               ? "it takes more than " + counted(program_.limits.max_depth, "level", "levels") +
-                     " of schemas"
-               : "it takes more than " + counted(max_steps_, "step", "steps");
+    return work_.too_deep ? "more than " + counted(program_.limits.max_depth, "level", "levels") +
+                                " of schemas"
+                          : "more than " + counted(max_steps_, "step", "steps");
   }
 
  private:
-  /// The resources on the way to the schema at hand, for $dynamicRef.
+  /// The resources on the path to the current schema, for $dynamicRef.
   struct Scope {
     const Scope* outer = nullptr;
     std::uint32_t resource = 0;
@@ -115,7 +116,7 @@ class Validator {
     return good;
   }
 
-  /// For an EvaluatedMembers of its own.
+  /// Pays for a new EvaluatedMembers.
   bool spend_on_members(const json::value& value) {
     return work_.spend(member_count(value) / kMembersPerStep);
   }
@@ -274,7 +275,7 @@ class Validator {
   bool check_contains(const ArrayRules& rules, const json::array& array, EvaluatedMembers* seen) {
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < array.size(); ++i) {
-      // Who needs no annotations needs to know no more than this.
+      // Without `seen` nobody needs the remaining matches.
       if (seen == nullptr && found >= rules.min_contains && rules.max_contains == kNoLimit) break;
       if (!check_quietly(rules.contains, array[i], nullptr)) {
         if (work_.exhausted) return false;
@@ -352,7 +353,7 @@ class Validator {
     return true;
   }
 
-  /// The subschemas that the whole value meets, whatever its kind.
+  /// Checks the rules that apply to a value of any kind.
   bool check_any(const AnyRules& rules, const json::value& value, EvaluatedMembers* seen) {
     if (rules.has_constant && !equal_values(value, rules.constant, work_)) {
       return fail_value({&rules.constant, 1}, value);
@@ -375,7 +376,7 @@ class Validator {
     if (!rules.one_of.empty() && !check_one_of(rules.one_of, value, seen)) return false;
     if (rules.negated != kNoSchema) {
       if (check_quietly(rules.negated, value, nullptr)) {
-        return fail([] { return std::string("is what `not` excludes"); });
+        return fail([] { return std::string("matches what `not` excludes"); });
       }
       if (work_.exhausted) return false;
     }
@@ -417,7 +418,8 @@ class Validator {
     return found == 1 || fail_alternatives(closest, schemas.size(), value);
   }
 
-  /// A subschema that may fail without the value failing: what it evaluated then does not count.
+  /// Checks a subschema whose failure does not fail the value. If it fails, the members it
+  /// evaluated do not count.
   bool check_branch(SchemaIndex schema, const json::value& value, EvaluatedMembers* seen,
                     ClosestAlternative* closest) {
     if (seen == nullptr) return check_alternative(schema, value, nullptr, closest);
@@ -479,7 +481,7 @@ class Validator {
     return target;
   }
 
-  /// Always false. `describe` is asked only where the reason is.
+  /// Always returns false. Calls `describe` only if the reason is wanted.
   template <class Describe>
   bool fail(const Describe& describe) {
     if (violation_ != nullptr && work_.spend(kStepsPerMessage)) violation_->message = describe();
@@ -541,17 +543,17 @@ std::expected<void, ViolationDraft> check_json_schema(const JsonSchemaProgram& p
   ViolationDraft violation;
   if (silent.is_exhausted()) {
     violation.is_unfinished = true;
-    violation.message = "cannot be checked: " + silent.describe_exhaustion();
+    violation.message = "cannot be checked: it takes " + silent.describe_exhaustion();
     return std::unexpected(std::move(violation));
   }
-  // Only now is it worth its while to say why.
+  // Validated again to find out why. A valid instance does not pay for this.
   Validator explaining(program, max_steps, &violation);
   explaining.run(instance);
   if (explaining.is_exhausted()) {
     violation = {};
     violation.is_unfinished = true;
     violation.message =
-        "does not follow the schema; to say why, " + explaining.describe_exhaustion();
+        "does not follow the schema; finding the reason takes " + explaining.describe_exhaustion();
   }
   return std::unexpected(std::move(violation));
 }

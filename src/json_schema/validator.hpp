@@ -9,7 +9,8 @@
 
 namespace sluice {
 
-/// Whether `instance` follows the schema, and how not, in at most `max_steps` for either.
+/// Checks whether `instance` follows the schema. If it does not, finds the violation. Each of the
+/// two takes at most `max_steps` steps.
 std::expected<void, ViolationDraft> check_json_schema(const JsonSchemaProgram& program,
                                                       const json::value& instance,
                                                       std::uint64_t max_steps);

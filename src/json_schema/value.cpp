@@ -22,10 +22,10 @@ constexpr double kTwoTo63 = 0x1p63;
 constexpr double kTwoTo64 = 0x1p64;
 
 std::partial_ordering compare_fraction(double whole, double number) {
-  return whole <=> number;  // both whole parts are equal: what is left decides
+  return whole <=> number;  // the whole parts are equal, so the fraction decides
 }
 
-/// `a` against `b`, neither rounded.
+/// Compares `a` with `b` without rounding either.
 std::partial_ordering compare(std::int64_t a, double b) {
   if (std::isnan(b)) return std::partial_ordering::unordered;
   if (b >= kTwoTo63) return std::partial_ordering::less;
@@ -59,7 +59,7 @@ std::partial_ordering compare_to_double(const json::value& a, double b) {
   return a.get_double() <=> b;
 }
 
-/// digits * 10^exponent, without trailing zeros where it came from a double.
+/// digits * 10^exponent. Has no trailing zeros if it was made from a double.
 struct Decimal {
   std::uint64_t digits = 0;
   int exponent = 0;
@@ -118,7 +118,8 @@ bool is_multiple_of(Decimal number, Decimal divisor) {
                               power_of_ten(shift, divisor.digits) % divisor.digits;
     return remainder == 0;
   }
-  // number / (divisor * 10^-shift): beyond 10^19, the divisor is the larger of the two.
+  // Divides `number` by `divisor` * 10^-shift. From 10^20 on, the divisor is larger than the
+  // number.
   constexpr int kDigitsOfUint64 = 20;
   if (-shift > kDigitsOfUint64) return false;
   Wide128 scaled = divisor.digits;
@@ -140,7 +141,7 @@ std::uint64_t hash_number(const json::value& number) {
   if (number.is_int64()) return mix(static_cast<std::uint64_t>(number.get_int64()));
   if (number.is_uint64()) return mix(number.get_uint64());
   const double value = number.get_double();
-  // What equals an integer hashes like it.
+  // A double that equals an integer must have the same hash as the integer.
   if (value == std::trunc(value)) {
     if (value >= -kTwoTo63 && value < kTwoTo63) {
       return mix(static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
@@ -163,7 +164,7 @@ std::uint64_t hash_container(const json::value& value, WorkBudget& work) {
     hash = 3;
     for (const json::value& element : *array) hash = mix(hash) + hash_value(element, work);
   } else {
-    // A sum, since the order of members means nothing.
+    // A sum, because the order of members does not matter.
     for (const auto& [key, member] : value.get_object()) {
       hash += mix(hash_text(key) + mix(hash_value(member, work)));
     }
@@ -264,7 +265,7 @@ bool equal_values(const json::value& a, const json::value& b, WorkBudget& work) 
 
 std::optional<std::pair<std::size_t, std::size_t>> find_duplicate(const json::array& array,
                                                                   WorkBudget& work) {
-  constexpr std::size_t kFewItems = 8;  // so few that comparing all pairs beats sorting
+  constexpr std::size_t kFewItems = 8;  // comparing all pairs is faster than sorting so few
   if (array.size() <= kFewItems) {
     for (std::size_t i = 1; i < array.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {

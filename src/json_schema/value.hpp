@@ -11,21 +11,22 @@
 
 #include "json/json.hpp"
 
-// JSON Schema's view of values: numbers are what they mean, not how they are stored.
+// Values as JSON Schema sees them: numbers count by their mathematical value, not by how they are
+// stored.
 
 namespace sluice {
 
-/// Bytes of text that are looked at in one step of a WorkBudget.
+/// Bytes of text that are examined in one step of a WorkBudget.
 inline constexpr std::size_t kBytesPerStep = 32;
 
-/// What is left of the work a validation may do. Once it is exhausted, it stays so.
+/// The work that a validation may still do. Once exhausted, it stays exhausted.
 struct WorkBudget {
   std::uint64_t steps = 0;
   std::size_t depth = 0;
   bool exhausted = false;
-  bool too_deep = false;  // it is exhausted because of the depth
+  bool too_deep = false;  // exhausted because the depth limit was reached
 
-  /// Takes `count` steps; false when there are not enough.
+  /// Takes `count` steps. Returns false if fewer are left.
   bool spend(std::uint64_t count = 1) {
     if (count > steps) {
       exhausted = true;
@@ -35,7 +36,7 @@ struct WorkBudget {
     return true;
   }
 
-  /// Goes one level down; false when it would be one too many.
+  /// Goes one level down. Returns false if that would exceed the depth limit.
   bool enter() {
     if (depth == 0) {
       exhausted = too_deep = true;
@@ -47,24 +48,25 @@ struct WorkBudget {
   void leave() { ++depth; }
 };
 
-/// Orders two numbers by their exact value: 2^53 + 1 is not equal to any double, 1 equals 1.0.
-/// Unordered only with NaN, which JSON has no text for.
+/// Compares two numbers by their exact value: 2^53 + 1 is not equal to any double, and 1 equals
+/// 1.0. The result is unordered only for NaN, which JSON text cannot express.
 std::partial_ordering compare_numbers(const json::value& a, const json::value& b);
 
-/// Whether the number has no fraction: 1.0 and 1e300 have none. Infinity, which is what is left of
-/// a number too large for a double, does not count.
+/// Whether the number has no fraction; 1.0 and 1e300 have none. Infinity does not count as an
+/// integer: it stands for a number that was too large for a double.
 bool is_integer(const json::value& number);
 
-/// Whether `number` is `divisor` times an integer, both taken as the shortest decimal that stands
-/// for them: 0.0075 is a multiple of 0.0001. `divisor` is above 0.
+/// Whether `number` is `divisor` times an integer. Both are taken as the shortest decimal that
+/// represents them, so 0.0075 is a multiple of 0.0001. `divisor` must be above 0.
 bool is_multiple_of(const json::value& number, const json::value& divisor);
 
-/// Whether two values are equal: numbers by value, objects whatever their order. False also when
-/// the budget does not suffice.
+/// Whether two values are equal. Numbers are compared by value, and the order of an object's
+/// members does not matter. Also returns false if the budget runs out.
 bool equal_values(const json::value& a, const json::value& b, WorkBudget& work);
 
-/// Two positions with equal values, if there are any; none also when the budget does not suffice.
-/// Sorts hashes: equal hashes of different values cost budget, not hangs.
+/// The positions of two equal values, if there are any. Also returns nothing if the budget runs
+/// out. Compares values whose hashes are equal, and pays for that from the budget, so that
+/// colliding hashes cannot make it hang.
 std::optional<std::pair<std::size_t, std::size_t>> find_duplicate(const json::array& array,
                                                                   WorkBudget& work);
 

@@ -35,8 +35,9 @@ std::string JsonSchemaViolation::describe(std::string_view root) const {
 }
 
 std::size_t ViolationDraft::closeness() const {
-  // Alternatives differ in the type of the value, or in what its `kind` is: what fails there was
-  // not meant. What fails elsewhere, or further inside, was.
+  // Alternatives usually differ in the type of the value or in a member such as `kind`. An
+  // alternative that fails there was not the one intended. One that fails elsewhere or further
+  // inside probably was.
   if (names_value && path.size() <= 1) return 0;
   if (expected_types != 0 && path.empty()) return 0;
   return 1 + path.size();

@@ -12,15 +12,15 @@
 
 namespace sluice {
 
-/// A violation while it is being found: steps are added from the inside to the outside.
+/// A violation while it is being built. Steps of the path are added from the inside to the outside.
 struct ViolationDraft {
   std::string message;
   std::vector<std::variant<std::size_t, std::string_view>> path;  // the innermost step first
-  std::uint8_t expected_types = 0;  // if it is that the value has none of them
-  bool names_value = false;         // const or enum
+  std::uint8_t expected_types = 0;  // if the value has none of these types
+  bool names_value = false;         // the violated keyword is const or enum
   bool is_unfinished = false;       // JsonSchemaViolation::is_unfinished
 
-  /// The larger, the closer the instance came to following the schema.
+  /// How close the instance came to following the schema; larger is closer.
   std::size_t closeness() const;
   JsonSchemaViolation finish() &&;
 };
@@ -31,7 +31,7 @@ std::string describe_types(std::uint8_t types);
 /// `integer`, `string`: what the schema would call the type of `value`.
 std::string_view type_name(const json::value& value);
 
-/// `value` as JSON text if that is short, else its type; a long string is cut.
+/// `value` as JSON text if that is short, otherwise its type. A long string is cut off.
 std::string describe_value(const json::value& value);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// Everything a peer can get wrong: each thing gets its documented error, and another client's
-// stream, under way all the time, comes whole.
+// Everything that a peer can get wrong. Each mistake gets its documented error, and the stream of
+// another client, which runs all the time, arrives complete.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,8 +19,8 @@ import { HttpClient } from './lib/rpc.mjs';
 import { start_server } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
-// Another client with a stream by each delivery: it is under way while `misbehave` runs, is ended
-// afterwards, and must be whole. A third reader looks at the time, too.
+// Runs `misbehave` while another client has a stream over each delivery. The streams are ended
+// afterwards and must be complete. A third reader also checks the delays.
 async function with_bystanders(server, misbehave) {
   const innocent = await Innocent.beside(server);
   const client = new HttpClient(server, { local_address: '127.0.0.9' });
@@ -47,7 +47,7 @@ const request = (method, params, id = 1) =>
 const deep = (depth) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const unknown_id = 'zzzzzzzzzzzzzzzz';
 
-// [what, text of the message, code, whether there is an id to answer]
+// [what, text of the message, expected error code, whether the answer has an id]
 const kMessages = [
   ['no JSON', 'this is not JSON', wire.codes.parse, false],
   ['nothing', '', wire.codes.parse, false],
@@ -291,7 +291,7 @@ test('positions: ahead of the stream and below the kept range are gap errors', a
     assert.equal(gap.error.data.oldest_seq, 15);
     const sse = await server.request({ path: `${wire.path.stream(stream_id)}?from_seq=3` });
     assert.equal(sse.status, 409);
-    // What is kept is still there.
+    // Chunks that are kept are still there.
     assert.equal(
       (await client.call(...wire.poll(stream_id, 15))).chunks.length,
       chunks.length - 15,
@@ -339,7 +339,8 @@ test('text of many scripts comes back as it was sent', async (t) => {
   assert.equal(content[0].text, text);
 });
 
-// [what, bytes to send, accepted statuses]; null stands for the connection's end without a reply.
+// [what, bytes to send, accepted statuses]. The status null means that the connection ends without
+// a reply.
 const kHttp = [
   ['no HTTP at all', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', [400]],
   ['a method that is no token', 'G{T / HTTP/1.1\r\nHost: localhost\r\n\r\n', [400]],
@@ -440,7 +441,7 @@ test('pipelined requests are answered in order, a bad one among them ends the co
   const connection = await RawConnection.open(server);
   t.after(() => connection.destroy());
   const ids = Array.from({ length: 20 }, (_, index) => index + 1);
-  // Slow and fast ones mixed.
+  // Slow and fast requests mixed.
   connection.write(
     ids.map((id) => post(request('run', { prompt: 'x', count: 1 + (id % 3) * 50 }, id))).join(''),
   );
@@ -545,9 +546,9 @@ test('bad WebSocket frames close the connection with the code of RFC 6455', asyn
       const connection = await upgrade(server);
       for (const bytes of frames) connection.write(bytes);
       const answered = await close_code(connection);
-      // An empty close may be answered with an empty one or with 1000.
+      // A close frame without a code may be answered without a code or with 1000.
       assert.ok(answered === code || (code === 1005 && answered === 1000), `${what}: ${answered}`);
-      // Whoever keeps to the protocol answers; then the connection is over.
+      // A client that keeps to the protocol answers the close frame, which ends the connection.
       connection.write(close_frame(1000));
       await connection.closed();
     }
@@ -559,7 +560,7 @@ test('odd but valid WebSocket frames are understood', async (t) => {
   const connection = await upgrade(server);
   t.after(() => connection.destroy());
   const text = Buffer.from(request('no_such_méthod', {}, 'ü'));
-  // Every byte in a frame of its own, with pings between, characters cut in the middle.
+  // Every byte in its own frame, with pings in between. Characters are split in the middle.
   for (const [index, byte] of text.entries()) {
     connection.write(
       frame(index === 0 ? 1 : 0, Buffer.from([byte]), { fin: index === text.length - 1 }),
@@ -574,7 +575,7 @@ test('odd but valid WebSocket frames are understood', async (t) => {
     pongs.map(({ payload }) => payload.toString()),
     Array.from({ length: Math.ceil(text.length / 10) }, (_, index) => `ping ${index * 10}`),
   );
-  // An empty message is no JSON; an unasked pong is nothing at all.
+  // An empty message is not JSON. An unsolicited pong is ignored.
   connection.received = Buffer.alloc(0);
   connection.write(frame(10, 'unasked'));
   connection.write(frame(1, ''));

@@ -1,4 +1,4 @@
-// JSON-RPC batches, which one revision has, on every transport that carries it.
+// JSON-RPC batches, which only one revision has, on every transport of that revision.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -59,7 +59,7 @@ test('over HTTP a batch is answered with one array, or with events', async (t) =
   assert.match(answer.headers['content-type'], /^application\/json/);
   check_array(JSON.parse(answer.body.toString()));
 
-  // Progress goes before the responses: an event stream.
+  // Progress is sent before the responses, so the reply is an event stream.
   const streamed = await client.exchange(
     JSON.stringify([
       numbers(1, 20, { progressToken: 'one' }),
@@ -107,7 +107,7 @@ test('over HTTP a batch is answered with one array, or with events', async (t) =
     (await client.exchange(JSON.stringify([ping(1), initialize(kRevision)]), headers)).body,
   );
   assert.equal(misplaced.error.code, wire.codes.invalid_request);
-  // All that was under way is over.
+  // Everything that was running has ended.
   await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'no slot is busy');
 });
 
@@ -138,7 +138,7 @@ test('over HTTP a request of a batch is cancelled by its id', async (t) => {
   await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'the slot is free');
 });
 
-// The transports whose connections carry messages both ways: {send, find}.
+// The transports whose connections carry messages in both directions: {send, find}.
 const connections = {
   stdio: async (t) => {
     const client = stdio_client(t);
@@ -181,7 +181,7 @@ for (const [name, connect] of Object.entries(connections)) {
     const refused = await find('the batch is refused', ({ error }) => error);
     assert.equal(refused.error.code, wire.codes.invalid_request);
     assert.match(refused.error.message, /batches are not part of this protocol revision/);
-    // The connection's session can be begun anew.
+    // A connection can begin a new session.
     send(JSON.stringify({ ...initialize(kRevision), id: 'again' }));
     await find('it speaks the other revision', ({ id }) => id === 'again');
     send(JSON.stringify(batch));

@@ -1,4 +1,4 @@
-// The model that comes with the program: what runs when nobody names one.
+// The built-in model, which runs when no other model is named.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,7 +26,8 @@ const kTools = [
   },
 ];
 
-// A conversation with the tools, greedy: ask() returns the answer and remembers it.
+// A conversation with tools and greedy sampling. ask() returns the answer and adds it to the
+// conversation.
 class Conversation {
   messages = [];
   constructor(server) {

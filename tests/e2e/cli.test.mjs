@@ -1,4 +1,5 @@
-// The program as people use it: chat by every way, doctor, bench, help, and on a terminal.
+// The program as people use it: chat over every delivery, doctor, bench and help, also on a
+// terminal.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -16,8 +17,8 @@ import * as wire from './lib/wire.mjs';
 
 const kWays = ['poll', 'sse', 'ws', 'mcp'];
 
-// A place of its own for what the program remembers, so that no history comes from or goes to the
-// real one.
+// A separate home directory for what the program saves, so that the real history is neither read
+// nor written.
 function home(t) {
   const directory = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-home-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
@@ -206,7 +207,7 @@ test('scripts/run on a terminal opens a chat with a model of its own', async (t)
 });
 
 const answering = (text) => /water|stream|stones/.test(text);
-// Typing before the prompt is there would be typing into the answer.
+// Tests type only after the prompt has appeared: earlier input would end up in the answer.
 const prompting = (text) => /(^|\n)> $/.test(text);
 const prompting_again = (text) => /\n.*\n> $/s.test(text);
 
@@ -256,7 +257,7 @@ test('on a terminal: history and end of input', async (t) => {
     assert.equal(await terminal.exit_code(), 0);
   };
   await chat('remember me');
-  // Arrow up brings back what was typed in the session before.
+  // The up arrow brings back what was typed in the previous session.
   await chat('\x1b[A');
 });
 

@@ -1,7 +1,7 @@
-// The official conformance suites, the newest and the one that npm installs by default, against
-// sluice-everything, over HTTP and without the network. How many checks of each scenario pass is
-// compared with fixtures/conformance.json, because a suite also calls a scenario passed that checked
-// nothing.
+// Runs the official conformance suites, the newest one and the one that npm installs by default,
+// against sluice-everything over HTTP, without network access. The number of checks that pass in
+// each scenario is compared with fixtures/conformance.json, because a suite also reports a scenario
+// as passed if it checked nothing.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -23,7 +23,7 @@ after(() => rmSync(folder, { recursive: true }));
 const { port } = await start_everything({ after });
 const url = `http://localhost:${port}/mcp`;
 
-// {status, output} of a suite with these arguments.
+// Runs a suite with these arguments and returns {status, output}.
 function run(suite, ...args) {
   const program = path.join(root, 'tests/node_modules', suite, 'dist/index.js');
   return new Promise((resolve, reject) => {
@@ -42,8 +42,9 @@ function run(suite, ...args) {
   });
 }
 
-// The passed checks of each scenario, from the summary. Of those of ignore-extra-params one is a
-// warning: its client answers a question that it was not asked, without a requestState, and is asked.
+// The number of passed checks per scenario, from the summary. One check of ignore-extra-params is a
+// warning: its client answers a question that it was not asked, without a requestState, and is then
+// asked.
 function passed(output) {
   const counts = {};
   for (const [, name, count, failed] of output.matchAll(

@@ -1,4 +1,4 @@
-// What keeps an event stream open that has nothing to say, and what it costs.
+// How an idle event stream is kept open, and what it costs.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ function resident_bytes(pid) {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024;
 }
 
-// Opens the event stream of each session, and waits for the comment that says so.
+// Opens the event stream of each session and waits for the comment that confirms it.
 async function open_streams(server, agent, sessions) {
   for (const session of sessions) {
     await new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ test('an idle event stream and its connection take at most 2 KiB', async (t) => 
   t.after(() => agent.destroy());
   const sessions = [];
   while (sessions.length < kStreams + 200) sessions.push(await begin_session(server));
-  // What is allocated once for all is allocated.
+  // Everything that is allocated only once has been allocated by now.
   await open_streams(server, agent, sessions.slice(kStreams));
   const before = resident_bytes(server.pid);
   await open_streams(server, agent, sessions.slice(0, kStreams));

@@ -1,4 +1,4 @@
-// The examples, each as its own process.
+// Runs each example as a separate process.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -12,7 +12,7 @@ const kModern = {
   progressToken: 'p',
 };
 
-// Runs the example `name` for as long as `work` takes, and expects it to end well.
+// Runs the example `name` while `work` runs, and expects it to end without an error.
 async function with_example(name, work) {
   const child = spawn(path.join(path.dirname(program), `example-${name}`), ['0'], {
     env: clean_environment(),
@@ -36,8 +36,8 @@ async function with_example(name, work) {
   }
 }
 
-// {status, challenge, result, error, events}: the answer to a request of 2026-07-28, and what came
-// before it.
+// Sends a request of 2026-07-28. Returns {status, challenge, result, error, events}: the answer,
+// and the messages that came before it.
 async function request(url, method, params, headers = {}) {
   const named = params.name ?? params.uri;
   const reply = await fetch(url, {

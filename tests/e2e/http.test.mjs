@@ -1,4 +1,4 @@
-// The server around the streams: compression, TLS, pages of other origins, health, shutdown.
+// The HTTP server itself: compression, TLS, pages of other origins, health, shutdown.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -138,7 +138,7 @@ test('TLS: every delivery works over it, plain HTTP on that port does not', asyn
   assert.equal(wire.count_numbers(text), 300);
   assert.equal(wire.checked_text(evented), text);
 
-  // The certificate verifies, and nothing older than TLS 1.2 is spoken.
+  // The certificate is valid, and no TLS version older than 1.2 is accepted.
   const ask = (options) =>
     new Promise((resolve, reject) => {
       https

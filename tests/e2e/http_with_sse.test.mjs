@@ -1,5 +1,5 @@
-// The transport of 2024-11-05, HTTP with SSE: the official client that still has it, and what it
-// keeps strangers from.
+// HTTP with SSE, the transport of 2024-11-05: with the official client that still supports it, and
+// how it keeps out strangers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

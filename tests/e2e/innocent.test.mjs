@@ -1,5 +1,5 @@
-// One client may not stop another: while each attack runs, a reader of a stream that has a chunk each
-// 20 ms never waits long for one.
+// One client must not be able to stop another. While each attack runs, a reader of a stream with a
+// chunk every 20 ms never waits long for one.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ function post(body, fields = '') {
 
 const ping = (id) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' }));
 
-// How often `text` stands in what has come.
+// How often `text` occurs in what has arrived.
 const count_of = (connection, text) => connection.received.toString('latin1').split(text).length - 1;
 
 test('small compressed bodies that expand to 4 MiB each', async (t) => {

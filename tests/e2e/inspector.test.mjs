@@ -1,5 +1,5 @@
-// The command line of the MCP Inspector, over every transport that it has, with every method that it
-// sends to a server, against sluice-everything.
+// Runs the command line of the MCP Inspector against sluice-everything, over each of its transports
+// and with every method that it sends to a server.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -21,13 +21,14 @@ const inspector = path.join(
   'tests/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js',
 );
 const kSkill = 'skill://acme/refunds/SKILL.md';
-const kFailedTool = 5; // its exit code
+const kFailedTool = 5; // the Inspector's exit code for it
 
 const home = mkdtempSync(path.join(tmpdir(), 'sluice-inspector-'));
 after(() => rmSync(home, { recursive: true }));
 const server = await start_everything({ after });
 
-// A server is described in a file as people do it; what the client is asked for is in there, too.
+// Servers are described in a file, as people do it. The file also says what the client answers when
+// it is asked.
 const transports = {
   stdio: { command: everything, args: ['--stdio'] },
   http: { type: 'streamable-http', url: server.mcp_url },
@@ -53,7 +54,7 @@ const tool = (name, given) => [
   ...(given ? ['--tool-args-json', JSON.stringify(given)] : []),
 ];
 
-// A method with its arguments, the check of what it prints, and how the program ends if not well.
+// [method with its arguments, check of what it prints, exit code if it is not 0]
 const methods = [
   [['initialize'], ({ serverInfo, protocolVersion, instructions }, { revision }) => {
     assert.deepEqual(serverInfo, { name: 'sluice-everything', version: '1.0' });
@@ -77,7 +78,7 @@ const methods = [
   [tool('test_input_required_result_list_roots'), (result) => {
     assert.equal(text_of(result), 'Roots: file:///one');
   }],
-  // Many calls at once.
+  // Sends many calls at once.
   [[...tool('slow_sum', { to: 3 }), '--load', '--load-requests', '20'], ({ ok, errors }) => {
     assert.deepEqual([ok, errors], [20, 0]);
   }],
@@ -103,20 +104,21 @@ const methods = [
     },
   ],
   [['skills/list'], ({ skills }) => assert.deepEqual(skills.map(({ uri }) => uri), [kSkill])],
-  // Reads every file of the skill and compares the digests.
+  // Reads every file of the skill and compares its digest.
   [['skills/get', '--uri', kSkill, '--verify', '--require-digests'], ({ name, files }) => {
     assert.equal(name, 'refunds');
     assert.deepEqual(files.map(({ status }) => status), ['verified', 'verified']);
   }],
 ];
 const session_methods = [
-  // 2026-07-28 has a level for each request instead.
+  // In 2026-07-28 each request carries its log level instead.
   [['logging/setLevel', '--log-level', 'warning'], (result) => assert.deepEqual(result, {})],
-  // Goes on as a task, whose result the program waits for. In 2026-07-28 it offers no tasks.
+  // The call continues as a task, and the Inspector waits for its result. With 2026-07-28 the
+  // Inspector does not support tasks.
   [tool('failing_job'), (_, { error }) => assert.match(error, /The job failed/), 1],
 ];
 
-// The methods of a row go to one process, one after the other.
+// One process runs the methods of a row, one after the other.
 function start_driver() {
   const driver = path.join(root, 'tests/e2e/lib/inspector_driver.mjs');
   const child = spawn(process.execPath, [driver], {

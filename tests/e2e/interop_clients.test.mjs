@@ -1,5 +1,5 @@
-// What the official TypeScript clients can do, over every transport that they have, against
-// sluice-everything. What they can be asked is in interop_questions.test.mjs.
+// Everything that the official TypeScript clients can do, over each of their transports, against
+// sluice-everything. What a server can ask them is tested in interop_questions.test.mjs.
 
 import assert from 'node:assert/strict';
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
@@ -86,14 +86,14 @@ test_features([
 
   ['tools take structs and return them', all, async ({ open }) => {
     const { client, call_tool } = await open();
-    // The clients check results against the output schemas that they have seen.
+    // The clients check results against the output schemas that they have listed.
     await client.listTools();
     assert.deepEqual((await call_tool(named('count', { to: 4 }))).structuredContent, { sum: 10 });
     assert.deepEqual((await call_tool(named('slow_sum', { to: 3 }))).structuredContent, { sum: 6 });
     const contact = { contactMethod: 'phone', phone: '1' };
     const told = wire.tool_text(await call_tool(named('json_schema_2020_12_tool', contact)));
     assert.deepEqual(JSON.parse(told.replace('Called with ', '')), contact);
-    // v2 repeats this argument in a header of HTTP, and the server compares.
+    // v2 repeats this argument in an HTTP header, and the server compares the two.
     const looked = await call_tool(named('test_x_mcp_header', { region: 'n\u00f6rdlich' }));
     assert.equal(wire.tool_text(looked), 'Looked at n\u00f6rdlich');
   }],
@@ -119,7 +119,7 @@ test_features([
       .filter(({ method }) => method === 'notifications/progress')
       .map(({ params }) => [params.progress, params.total]);
     assert.deepEqual(sent, [[0, 100], [50, 100], [100, 100]]);
-    // These clients forget the progress that they read together with the result.
+    // These clients drop progress that they read together with the result.
     assert.deepEqual(told, sent.slice(0, told.length));
   }],
 
@@ -149,14 +149,15 @@ test_features([
     const { call_tool, seen } = await open();
     const compute = (seconds, label, options) =>
       call_tool(named('slow_compute', { seconds, label }), options);
-    // An answer that has left before the cancellation came tells nothing; a longer call does.
+    // If the answer was sent before the cancellation arrived, nothing is tested; then a longer call
+    // is tried.
     for (const seconds of [0.1, 0.5, 3]) {
       const breaker = new AbortController();
       const left = compute(seconds, 'too much', { signal: breaker.signal }).catch(() => 'cancelled');
       await compute(0, 'nothing');
       breaker.abort(new Error('enough'));
       const outcome = await left;
-      // It ends later than what was cancelled would have.
+      // This call ends after the cancelled one would have ended.
       await compute(seconds, 'enough');
       const answers = seen.splice(0).filter(({ result }) => result?.content);
       if (outcome === 'cancelled' && answers.length === 2) return;
@@ -181,7 +182,7 @@ test_features([
     assert.equal(binary.mimeType, 'image/png');
     assert.match(Buffer.from(binary.blob, 'base64').toString('latin1'), /^\x89PNG\r\n/);
     assert.equal(JSON.parse((await read('test://template/a%20b/data')).text).id, 'a b');
-    // v2 tells the old code as the new one.
+    // v2 reports the old code as the new one.
     const missing = is_v1(row) ? -32002 : wire.codes.invalid_params;
     assert.equal(await code_of(read('test://nothing')), missing);
   }],
@@ -230,7 +231,7 @@ test_features([
     ]) {
       await call_tool(named(`test_trigger_${what}_change`));
       await until(() => told.length > 0, 'the change is told');
-      // The client has asked for the list anew.
+      // The client has requested the list again.
       assert.deepEqual(told.splice(0), [[kind, null, true]]);
     }
   }],
@@ -266,13 +267,13 @@ test_features([
     assert.deepEqual(await complete(template, 'id'), ['x1', 'x2']);
   }],
 
-  // The v2 client has no tasks.
+  // The v2 client does not support tasks.
   ['tasks: to the result', is_v1, async ({ open }) => {
     const { client } = await open({
       client_options: { capabilities: kAskable },
       handlers: { 'elicitation/create': accepting({ confirm: true }) },
     });
-    await client.listTools(); // from where it knows which calls become tasks
+    await client.listTools(); // tells the client which calls become tasks
     const run = async (call, options) => {
       const types = [];
       const calls = client.experimental.tasks.callToolStream(call, CallToolResultSchema, options);
@@ -310,7 +311,7 @@ test_features([
     assert.equal((await tasks.getTask(short)).status, 'completed');
     assert.equal((await tasks.getTask(long)).status, 'working');
     assert.equal((await tasks.cancelTask(long)).status, 'cancelled');
-    // Where clients cannot be told apart, no list is offered.
+    // Tasks can be listed only where the server can tell clients apart.
     if (row.kind === 'stdio') {
       const listed = (await tasks.listTasks()).tasks.map(({ taskId }) => taskId);
       assert.deepEqual(listed.sort(), [short, long].sort());
@@ -347,7 +348,7 @@ test_features([
     await client.close();
   }],
 
-  // The v1 client has no skills.
+  // The v1 client does not support skills.
   ['skills', is_v2, async ({ open }) => {
     const { client } = await open();
     const skills = new SkillsClient(client);

@@ -1,5 +1,5 @@
-// What the official TypeScript clients can be asked by a server, over every transport that they have:
-// for a message of their model, for input of their user, for their roots.
+// Everything that a server can ask the official TypeScript clients, over each of their transports:
+// a message from their model, input from their user, and their roots.
 
 import assert from 'node:assert/strict';
 import {
@@ -112,7 +112,7 @@ test_features([
     assert.deepEqual([asked.mode, asked.url], ['url', 'https://example.com/sign-in']);
   }],
 
-  // Both are in 2025-11-25 alone.
+  // Only 2025-11-25 has these two.
   ['elicitation: a page that is done with', is_session, async ({ open }) => {
     const done = [];
     const handlers = {
@@ -160,7 +160,7 @@ test_features([
       wire.tool_text(await call_tool(named('test_input_required_result_list_roots')));
     assert.equal(await told(), 'Roots: file:///one');
     roots = [...roots, { uri: 'file:///two' }];
-    // In 2026-07-28 clients do not tell.
+    // In 2026-07-28 clients do not report changes.
     if (is_session(row)) await client.sendRootsListChanged();
     assert.equal(await told(), 'Roots: file:///one file:///two');
   }],
@@ -207,7 +207,7 @@ test_features([
     else assert.equal(await code_of(call), wire.codes.invalid_request);
   }],
 
-  // In 2026-07-28 nothing is under way at the server while a client answers.
+  // In 2026-07-28 nothing runs on the server while a client answers.
   ['a question is taken back with its call', is_session, async ({ open }) => {
     const breaker = new AbortController();
     let taken_back;

@@ -1,4 +1,5 @@
-// A thousand clients are killed with SIGKILL in the middle of their streams. Nothing of them stays.
+// A thousand clients are killed with SIGKILL in the middle of their streams. Nothing may be left of
+// them.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -13,14 +14,14 @@ import * as wire from './lib/wire.mjs';
 const kVictims = 1000;
 const kAtOnce = 16;
 
-// A small client of its own process: sends the bytes given and reads until it is killed.
+// A small client in its own process. It sends the bytes given and reads until it is killed.
 const kVictim = 'exec 3<>"/dev/tcp/127.0.0.1/$1"; printf %b "$2" >&3; exec cat <&3';
 
 const escaped = (bytes) =>
   [...Buffer.from(bytes)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 
-// Resolves when the victim is dead. It dies after `appetite` bytes or `patience` ms, whichever is
-// given; with an appetite of 0 while it connects.
+// Resolves when the victim is dead. The victim is killed after reading `appetite` bytes or after
+// `patience` ms, whichever is given. With an appetite of 0 it is killed while it connects.
 function sacrifice(server, bytes, { appetite = Infinity, patience }) {
   return new Promise((resolve, reject) => {
     const child = spawn('bash', ['-c', kVictim, 'victim', String(server.port), escaped(bytes)], {
@@ -42,7 +43,7 @@ function sacrifice(server, bytes, { appetite = Infinity, patience }) {
   });
 }
 
-// A small generator of numbers with a seed, so that a failure can be repeated.
+// A small random number generator with a seed, so that a failure can be repeated.
 function dice(seed) {
   let state = seed;
   return (below) => {
@@ -67,7 +68,7 @@ const ws_send = (method, params) =>
 
 const kEndless = { prompt: 'Hello', count: 100_000_000, interval_us: 500 };
 
-// What a victim asks for when it is killed.
+// What a victim is reading when it is killed.
 const kWays = {
   'WebSocket push of its own stream': () => ws_send('run', { ...kEndless, stream: true }),
   'WebSocket push of a common stream': (common) => ws_send(...wire.subscribe(common)),
@@ -107,7 +108,7 @@ test(`kill -9 of ${kVictims} clients leaves no connection, stream, slot, byte or
   const roll = dice(seed);
   const here = new HttpClient(server);
 
-  // Someone who is not killed has a stream all the time.
+  // A client that is not killed reads a stream all the time.
   const survivor = await Innocent.beside(server);
   const descriptors = server.descriptors();
 
@@ -124,7 +125,7 @@ test(`kill -9 of ${kVictims} clients leaves no connection, stream, slot, byte or
       }
       const way = number % ways.length;
       const appetite = roll(5) === 0 ? 0 : 1 + roll(4000);
-      // Nothing comes of a whole answer that has no end.
+      // A request for a whole answer gets no bytes if the answer never ends.
       const end = way === kSilent ? { patience: roll(40) } : { appetite };
       eaten[way] += await sacrifice(server, ways[way](common), end);
     }
@@ -137,9 +138,9 @@ test(`kill -9 of ${kVictims} clients leaves no connection, stream, slot, byte or
   t.diagnostic(JSON.stringify(await survivor.was_not_disturbed()));
   server.agent.destroy();
 
-  // Streams that were started with an id live until they expire; the rest is gone at once.
+  // Streams that were started with an id live until they expire. All others are removed at once.
   const left_over = async () => ({
-    connections: (await server.metric(wire.metric.connections)) - 1, // the one that asks
+    connections: (await server.metric(wire.metric.connections)) - 1, // without the connection that asks
     streams: await server.metric(wire.metric.streams),
     active: await server.metric(wire.metric.streams_active),
     bytes: await server.metric(wire.metric.stream_bytes),

@@ -1,4 +1,4 @@
-// Every limit, at the limit.
+// Tests every limit at its value.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { HttpClient, WsClient } from './lib/rpc.mjs';
 import { start_server, until } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
 
-// Waits until the stream's producer has paused: `pauses` counted and nothing more is appended.
+// Waits until the server has counted `times` pauses of producers.
 async function paused(server, times = 1) {
   await until(
     async () => (await server.metric(wire.metric.pauses)) >= times,
@@ -127,7 +127,7 @@ test('expiry: unread streams expire, their tombstone says so, then nobody knows 
   const server = await start_server(t, [wire.flag.expiry, '500ms', wire.flag.tombstone, '1500ms']);
   const client = new HttpClient(server);
   const { stream_id } = await client.call(...wire.start({ count: 1_000_000, interval_us: 1000 }));
-  // Looking at the metrics does not touch the stream; asking for it would.
+  // Reading the metrics does not count as access to the stream. Polling it would.
   await until(async () => (await server.metric(wire.metric.streams)) === 0, 'the stream expired');
   assert.equal(await client.code_of(...wire.poll(stream_id, 0)), wire.codes.expired);
   const foreign = new HttpClient(server, { local_address: '127.0.0.2' });
@@ -147,7 +147,7 @@ test('expiry: unread streams expire, their tombstone says so, then nobody knows 
 test('a stream that is asked for does not expire', async (t) => {
   const server = await start_server(t, [wire.flag.expiry, '400ms']);
   const client = new HttpClient(server);
-  // Lives for about five times the expiry, and is polled all the time.
+  // The stream runs for about five times the expiry and is polled all the time.
   const { stream_id } = await client.call(...wire.start({ count: 400, interval_us: 5000 }));
   const chunks = await poll_stream(client, stream_id, { wait_ms: 100 });
   assert.equal(wire.count_numbers(wire.checked_text(chunks)), 400);
@@ -184,7 +184,7 @@ test('connections: one too many is turned away, and there is room again after', 
     );
   const sockets = [];
   t.after(() => Promise.all(sockets.map((socket) => socket.close())));
-  // Connections that were just closed may still count for a moment.
+  // Connections that were just closed may be counted for a moment longer.
   while (sockets.length < 4) {
     sockets.push(await until(() => WsClient.connect(server).catch(() => null), 'there is room'));
   }

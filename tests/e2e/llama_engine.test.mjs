@@ -1,4 +1,4 @@
-// A real model behind the same wire: llama.cpp with a small model that the tests make.
+// The same protocol with a real model: llama.cpp with a small model that the tests generate.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -178,7 +178,7 @@ test('requests that can never be served are -32602 and leave other streams whole
       );
     }
   }
-  // What takes long to find out fails the stream, and without one the call.
+  // Errors that take long to find fail the stream, or the call if there is no stream.
   const doubled = Array.from({ length: 40 }, (_, i) => `r${i} ::= r${i + 1} | r${i + 1}`);
   const optional = Array.from({ length: 1500 }, (_, i) => [`p${i}`, {}]);
   for (const [what, params, reason] of [

@@ -77,13 +77,13 @@ for (const [name, { era }] of Object.entries(generations)) {
     await assert.rejects(call);
     assert.ok(seen >= 5);
     await until(async () => (await server.metric(wire.metric.slots_busy)) === 0, 'no slot is busy');
-    // The connection is good for another call.
+    // The connection can still be used for another call.
     const { text } = await generate(connection, { prompt: 'Hello', count: 3 });
     assert.equal(wire.count_numbers(text), 3);
   });
 
   test(`${name}: closing the client in the middle of an answer frees the slot`, async (t) => {
-    // In a session a client that is gone may come back for a while.
+    // In a session, a client that has disconnected may come back for a while.
     const server = await start_server(t, ['--resume-window', '200ms']);
     const connection = await connect(t, server, name);
     const first = new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// A POST of many messages, one a line, which are answered while the body arrives.
+// A POST with many messages, one per line, that are answered while the body arrives.
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
@@ -10,7 +10,7 @@ import * as wire from './lib/wire.mjs';
 const line = (message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
 const kLines = 'application/x-ndjson';
 
-// A POST whose body is still to be written: {request, messages, response, ended}.
+// Begins a POST whose body is written later: {request, messages, response, ended}.
 function begin(t, server, headers = {}) {
   const request = http.request(server.mcp_url, {
     method: 'POST',

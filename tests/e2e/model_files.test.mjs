@@ -18,7 +18,7 @@ function scratch(t) {
 const serve_model = (file, ...flags) =>
   run_program(['serve', '--engine', 'llama', '--model', file, '--port', '0', ...flags]);
 
-// Ends with exit code 1, names the file, and says what is wrong in one line for people.
+// Expects exit code 1 and a one-line message that names the file and says what is wrong.
 function refused(outcome, file, what) {
   assert.equal(outcome.signal, null, `${what}: ${outcome.stderr}`);
   assert.equal(outcome.code, 1, `${what}: ${outcome.stderr}`);
@@ -37,7 +37,7 @@ test('a model file that is a directory', async (t) => {
   refused(await serve_model(file), file, 'directory');
 });
 
-test('a model file that is no GGUF', async (t) => {
+test('a model file that is not a GGUF file', async (t) => {
   const file = path.join(scratch(t), 'text.gguf');
   writeFileSync(file, 'This is a text, and no model at all.\n'.repeat(100));
   const outcome = await serve_model(file);

@@ -1,6 +1,7 @@
-// Clients behind nginx. A path of its own is all it is told (`plain`): with its defaults, which
-// buffer, speak HTTP/1.0 and give a silent server up, every revision works over every transport but
-// WebSocket. `whole` is what docs/transports.md shows. Only the time limit is shorter than 60 seconds.
+// Clients behind nginx. `plain` only forwards a path: with nginx's defaults, which buffer, speak
+// HTTP/1.0 and give up on a silent server, every revision works over every transport except
+// WebSocket. `whole` is the configuration that docs/transports.md shows. Only the time limit is
+// shorter than 60 seconds.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -52,10 +53,10 @@ const counting = (count, interval_ms) => ({
 });
 const with_progress = (params) => ({ ...params, _meta: { progressToken: 'p' } });
 const silent = counting(2, kSilence);
-// Nothing follows its first message, which a buffer would keep.
+// Nothing follows the stream's first message, which a buffer would therefore hold back.
 const kMinute = 60_000;
 
-// A client over Streamable HTTP. `progress` begins a call and waits for its first progress.
+// A client over Streamable HTTP. `progress` begins a call and waits for its first progress message.
 async function streamable(front, revision) {
   const client = new StreamableClient(front, revision);
   if (!client.modern) {
@@ -74,7 +75,7 @@ async function streamable(front, revision) {
   };
 }
 
-// A client all of whose messages come on one connection: what they come in is written to `output`.
+// A client whose messages all arrive on one connection. What arrives is written to `output`.
 async function on_one_connection(send, output, leave, revision) {
   const client = new LineClient({ on: () => {}, write: send }, output);
   const is_modern = revision === kModern;
@@ -152,7 +153,7 @@ describe('progress comes while the call runs, and a call ends with who asked', (
       assert.equal(await server.metric(wire.metric.slots_busy), 1);
       await leave();
       if (over === 'Streamable HTTP' && kLegacy.includes(revision)) {
-        // Such a call waits for its client, until that says that it does not come back.
+        // Such a call waits for its client until the client cancels it.
         const params = { requestId: client.last_id };
         await client.ask({ method: 'notifications/cancelled', params });
       }
@@ -195,7 +196,7 @@ describe('a call is resumed, each message comes once, and the session ends', () 
   }
 });
 
-// Something that is silent for longer than nginx waits, and whether it is still there then.
+// Each is silent for longer than nginx waits. The test checks that it is still open after that.
 const kSilences = {
   'the standalone stream of a session': async () => {
     const { client } = await streamable(plain, '2025-11-25');

@@ -1,4 +1,4 @@
-// The two clients printed in the first design text, word for word, print the whole answer.
+// The two clients of the first design text, word for word, print the whole answer.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -41,7 +41,7 @@ test('both clients in Chromium print the whole answer', async (t) => {
   const page = await open_page(t, server);
   const expected = await whole_answer(server);
 
-  // Runs a source as a module of the page; resolves with what it printed when it is done.
+  // Runs a source as a module of the page. Resolves with what it printed when it has ended.
   const run = (source, ends_by_itself) =>
     page.evaluate(
       async ([before, module, by_itself]) => {

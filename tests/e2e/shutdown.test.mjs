@@ -1,5 +1,5 @@
-// SIGTERM while thousands of calls are open, in each phase of their lives: each is answered once, or
-// its connection ends, and the program ends well.
+// SIGTERM while thousands of calls are open in each of their phases. Each call is answered once or
+// its connection ends, and the program ends without an error.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,16 +8,16 @@ import { start_server, until } from './lib/server.mjs';
 import { StreamableClient, initialize } from './lib/streamable.mjs';
 import * as wire from './lib/wire.mjs';
 
-const kPerConnection = 250; // so that no answers of more than 4 MiB wait for a slow test
+const kPerConnection = 250; // so that at most 4 MiB of answers wait when the test is slow
 
-// One loop, as many calls as are wanted.
+// One event loop, and no limit on the number of calls.
 const start = (t, deadline) =>
   start_server(t, [
     ...['--threads', '1', '--calls-per-client', '10000'],
     ...['--shutdown-deadline', deadline],
   ]);
 
-// Calls on as many WebSockets as they need: how often each was answered, and with what.
+// Calls on as many WebSockets as they need. Counts how often each call was answered, and with what.
 class Calls {
   answers = new Map();
   closed = [];
@@ -46,7 +46,7 @@ class Calls {
     return calls;
   }
 
-  // Of those that were answered none was twice. How many there were.
+  // Checks that no call was answered twice. Returns how many were answered.
   async ended() {
     await Promise.all(this.closed);
     for (const [id, answers] of this.answers) assert.equal(answers.length, 1, `call ${id}`);

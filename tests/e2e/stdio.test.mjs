@@ -1,5 +1,5 @@
-// `sluice serve --stdio` as a program that another one starts: official clients, bad input, slow
-// readers, and every way to end it.
+// `sluice serve --stdio` as a child process: official clients, bad input, slow readers, and every
+// way to end it.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -40,7 +40,7 @@ for (const [name, { era }] of Object.entries(generations)) {
       { prompt: 'Hello', count: 50, interval_us: 10_000 },
     );
     assert.equal(wire.count_numbers(text), 50);
-    // These clients forget the progress that they read together with the result.
+    // These clients drop progress that they read together with the result.
     assert.ok(deltas.length > 10, `${deltas.length} progress messages`);
     assert.ok(text.startsWith(deltas.map((delta) => delta.message).join('')), 'in order');
 
@@ -211,7 +211,8 @@ test('a client that does not read is held up, in bounded memory, and loses nothi
   );
 });
 
-// Asks as often as goes in while nothing is read, `most` times at most; resolves to the number.
+// Sends requests without reading until the server takes no more, at most `most`. Resolves to how
+// many.
 async function fill(child, most) {
   let sent = 0;
   child.stdin.on('error', () => {});
@@ -220,7 +221,7 @@ async function fill(child, most) {
       if (!child.stdin.write(line({ id: sent++, method: 'tools/list' }))) break;
     }
     if (sent === most) return true;
-    // Node keeps what the pipe does not take: that the server takes no more shows there.
+    // Node buffers what the pipe does not take. That buffer shows when the server reads no more.
     return child.stdin.writableLength > 0 && (await stands_still(child.stdin));
   }, 'the server takes nothing more');
   return sent;
@@ -260,7 +261,7 @@ test('a client that goes, closes its end or is killed leaves no orphan', async (
     method: 'run',
     params: { prompt: 'x', count: 1e6, interval_us: 1000, stream: true },
   });
-  // Gone with its ends of both pipes.
+  // The client closes its ends of both pipes.
   const child = start_stdio(t);
   child.stdin.write(busy);
   await new Promise((resolve) => child.stdout.once('data', resolve));
@@ -268,7 +269,7 @@ test('a client that goes, closes its end or is killed leaves no orphan', async (
   child.stdout.destroy();
   assert.deepEqual(await child.exited, { code: 0, signal: null });
 
-  // Killed. The one in between holds the pipes, as any client would.
+  // The client is killed. The process in between holds the pipes, as any client would.
   const parent = spawn(
     process.execPath,
     [
@@ -290,7 +291,7 @@ test('a client that goes, closes its end or is killed leaves no orphan', async (
   await until(() => is_gone(pid), 'the server is gone');
 });
 
-// Gone, or dead and not yet collected by whoever inherited it.
+// Whether the process has exited. It may still be a zombie that its new parent has not collected.
 function is_gone(pid) {
   try {
     return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

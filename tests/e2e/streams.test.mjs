@@ -1,4 +1,4 @@
-// The stream methods: starting, reading in every way, acknowledging, stopping.
+// The stream methods: starting, reading over every delivery, acknowledging, stopping.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,8 +25,8 @@ test('one stream reaches a poller, two kinds of push, curl, Chromium and an MCP 
   const count = 1500;
   const { stream_id } = await client.call(...wire.start({ count, interval_us: 2000 }));
 
-  // The readers that hold what they have not read come first, so that the poller, which frees
-  // what it has read, finds them there.
+  // The readers that keep unread chunks alive are attached first. The poller frees the chunks it
+  // has read, so it must find the others already there.
   const attached = [];
   const reader = (read) => {
     let seen;
@@ -195,7 +195,7 @@ test('a WebSocket client bounds its window and acknowledges', async (t) => {
   await socket.when(() => socket.chunks(stream_id).length >= 10, 'a full window');
   let acknowledged = 0;
   while (!socket.chunks(stream_id).at(-1).end) {
-    // A round trip later nothing beyond the window has come.
+    // One round trip later, no chunks beyond the window have arrived.
     await socket.call(...wire.is_running(stream_id));
     const sent = socket.chunks(stream_id).length;
     assert.ok(sent <= acknowledged + 10, `${sent} chunks sent, ${acknowledged} acknowledged`);

@@ -1,4 +1,5 @@
-// Tool calls that go on as tasks: the official client of 2025-11-25, and the extension of 2026-07-28.
+// Tool calls that continue as tasks: with the official client of 2025-11-25, and with the extension
+// of 2026-07-28.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -114,7 +115,7 @@ test('v1: limits and expiry', async (t) => {
   await assert.rejects(client.experimental.tasks.getTask(taskId), /expired/);
 });
 
-// A request of 2026-07-28 over plain fetch.
+// Sends a request of 2026-07-28 with plain fetch.
 async function modern(server, method, params, meta = kMeta) {
   const name = params.name ?? params.taskId;
   const reply = await fetch(server.mcp_url, {

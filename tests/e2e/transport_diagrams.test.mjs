@@ -1,6 +1,6 @@
-// The sequence diagrams of the specification's pages on transports, arrow by arrow: what the client
-// sends and what comes back, in this order and nothing else. Over HTTP also behind nginx, which is
-// told a path and nothing else.
+// The sequence diagrams on the specification's pages about transports, arrow by arrow: what the
+// client sends and what it receives, in this order and nothing else. HTTP is also tested behind an
+// nginx that only forwards a path.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -50,7 +50,7 @@ for (const [where, start] of Object.entries(places)) {
 
       await client.ask({ method: 'notifications/roots/list_changed' });
       expect_arrows('-> POST notifications/roots/list_changed', '<- 202');
-      // The server asks on the call's stream; the answer is a message of its own.
+      // The server asks on the call's stream. The client answers with a separate message.
       for await (const asked of client.post(call('test_sampling', { arguments: { prompt: 'Hi' } }))) {
         if (asked.method !== 'sampling/createMessage') continue;
         const content = { type: 'text', text: 'Hello' };

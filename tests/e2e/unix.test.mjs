@@ -1,4 +1,5 @@
-// `sluice serve --unix PATH`: who may connect, who is who, and what happens to the path.
+// `sluice serve --unix PATH`: who may connect, how clients are identified, and what happens to the
+// path.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -25,7 +26,7 @@ function socket_path(t) {
   return path.join(folder, 'socket');
 }
 
-// A server on the socket alone: {child, exited}. The test `t` ends it.
+// Starts a server that listens only on the socket: {child, exited}. The test `t` ends it.
 async function serve(t, place, flags = []) {
   const child = spawn(
     program,
@@ -170,7 +171,7 @@ test(
     assert.equal(own.result.stream_id, stream_id);
     const other = JSON.parse((await ask_as(65534)).stdout);
     assert.equal(other.error.code, wire.codes.not_found);
-    // Who may not connect is kept out by the path's mode.
+    // The path's permissions keep out users who may not connect.
     chmodSync(place, 0o600);
     assert.match((await ask_as(65534)).stdout, /EACCES/);
   },

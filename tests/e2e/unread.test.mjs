@@ -1,5 +1,6 @@
-// Peers that ask and do not read, and messages longer than what may wait to be sent. Nothing crashes,
-// memory stays bounded, another client's stream goes on, and a peer that reads gets everything.
+// Peers that send requests and do not read, and messages longer than the data that may wait to be
+// sent. Nothing crashes, memory stays bounded, another client's stream continues, and a peer that
+// reads gets everything.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -32,7 +33,7 @@ function resident(server) {
   return Number(/VmRSS:\s+(\d+)/.exec(status)[1]) * 1024;
 }
 
-// A connection whose peer does not read before read() is called.
+// A connection whose peer reads nothing until read() is called.
 async function deaf(t, server) {
   const connection = await RawConnection.open(server);
   t.after(() => connection.destroy());
@@ -41,14 +42,14 @@ async function deaf(t, server) {
   return connection;
 }
 
-// Runs `misbehave` beside a client that must not notice.
+// Runs `misbehave` beside another client, which must not be affected.
 async function beside_an_innocent(server, misbehave) {
   const innocent = await Innocent.beside(server);
   await misbehave();
   await innocent.was_not_disturbed();
 }
 
-// What the server holds for its connections stays at most `limit` bytes for a while.
+// Checks for a while that the server holds at most `limit` bytes for its connections.
 async function stays_below(server, limit) {
   for (let look = 0; look < 10; ++look) {
     const held = await server.metric('sluice_buffer_memory_bytes');

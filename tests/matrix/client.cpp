@@ -24,7 +24,7 @@ Client::Client(Served& served, const Transport& transport, const Revision& revis
   agreed_ = result("initialize", {{"protocolVersion", revision.name},
                                   {"capabilities", capabilities_},
                                   {"clientInfo", {{"name", "matrix"}, {"version", "1"}}}});
-  // HTTP knows from here on what has been agreed.
+  // From here on, the HTTP link knows the agreed revision.
   if (transport.sessions) {
     notify("notifications/initialized");
     link_->session_begun();

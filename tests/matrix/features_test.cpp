@@ -1,5 +1,5 @@
-// Each feature over each transport in each revision. What a revision lacks is expected to be
-// lacking: the table of revisions says which.
+// Tests each feature over each transport in each revision. If a revision lacks a feature according
+// to the table of revisions, the test expects that it is missing.
 
 #include <array>
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// A cell of the matrix: a server of its own, and who speaks with it.
+/// A cell of the matrix: its own server, and the client that talks to it.
 struct Cell {
   Served& served;
   const Transport& transport;
@@ -33,7 +33,7 @@ std::string text_of(const json::object& result, std::size_t index = 0) {
   return std::string(result.at("content").at(index).at("text").as_string());
 }
 
-/// What every result says of itself, and what those of lists do.
+/// Checks the members that every result has, and those that results of list methods have.
 void expect_form(const Revision& revision, const json::object& result, bool is_list) {
   EXPECT_EQ(result.contains("resultType"), revision.result_type);
   EXPECT_EQ(result.contains("ttlMs"), is_list && revision.cache_hints);
@@ -144,7 +144,7 @@ void logging(const Cell& cell) {
     EXPECT_EQ(cell.client.error("logging/setLevel", {{"level", "info"}}), 0);
   }
   cell.client.result("tools/call", call);
-  // Without a session nothing remembers the level, and nobody is told.
+  // Without a session the log level is not remembered, so no messages are sent.
   if (!cell.client.modern() && !cell.transport.sessions) {
     EXPECT_EQ(cell.client.waiting("notifications/message"), 0U);
     return;
@@ -242,7 +242,7 @@ void undeclared_questions(const Cell& cell) {
   }
 }
 
-/// A task that asks, as the client wants it.
+/// A task that asks a question, in a revision where the client requests tasks.
 void requested_task(const Cell& cell) {
   const json::object created =
       cell.client.result("tools/call", {{"name", "job"}, {"task", {{"ttl", 60'000}}}});
@@ -253,7 +253,7 @@ void requested_task(const Cell& cell) {
   EXPECT_THAT(to_json(cell.client.result("tasks/list")), HasSubstr(id));
 }
 
-/// The same as the server wants it (SEP-2663).
+/// A task that asks a question, in a revision where the server decides on tasks (SEP-2663).
 void extension_task(const Cell& cell) {
   const json::object created = cell.client.result("tools/call", {{"name", "job"}});
   EXPECT_EQ(created.at("resultType"), "task");
@@ -299,7 +299,7 @@ void changes(const Cell& cell) {
     return;
   }
   const Server& server = cell.served.server();
-  server.resource_updated("test://bytes");  // of which nobody wants to hear
+  server.resource_updated("test://bytes");  // nobody has subscribed to this one
   server.resource_updated("test://text");
   server.tools_changed();
   server.prompts_changed();
@@ -311,13 +311,13 @@ void changes(const Cell& cell) {
   EXPECT_EQ(cell.client.waiting("notifications/resources/updated"), 0U);
 }
 
-/// What is offered while it is served is there, and what is taken away is not.
+/// A tool that is added while the server runs can be called, and one that is removed cannot.
 void changes_of_tools(const Cell& cell) {
   if (cell.client.modern()) {
     cell.client.begin("subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}});
     cell.client.notification("notifications/subscriptions/acknowledged");
   } else if (!cell.transport.sessions) {
-    return;  // nobody tells such a client when
+    return;  // such a client is not told of changes
   }
   const auto told = [&] { cell.client.notification("notifications/tools/list_changed"); };
   const std::int64_t id =
@@ -332,12 +332,12 @@ void changes_of_tools(const Cell& cell) {
   EXPECT_EQ(text_of(cell.client.call("late")), "another");
   EXPECT_TRUE(server.remove_tool("late"));
   told();
-  EXPECT_FALSE(server.remove_tool("late"));  // and nobody is told
+  EXPECT_FALSE(server.remove_tool("late"));  // and no notification is sent
   EXPECT_EQ(cell.client.error("tools/call", {{"name", "late"}}), kInvalidParams);
   EXPECT_THROW(server.tool("broken", "", [](const json::object&) { return 1; },
                            {.input_schema = {{"type", 7}}}),
                std::invalid_argument);
-  // Calls go on with what they began with.
+  // Running calls continue with the tool they started with.
   EXPECT_TRUE(server.remove_tool("wait"));
   told();
   EXPECT_EQ(cell.client.waiting("notifications/tools/list_changed"), 0U);

@@ -11,28 +11,30 @@ namespace sluice::matrix {
 
 class Served;
 
-/// A client's end of one transport. Blocking, for one thread; throws std::runtime_error when the
-/// server says what it must not, or nothing for 20 s.
+/// The client's end of a transport. Blocking and for one thread. Throws std::runtime_error if the
+/// server sends something it must not, or nothing for 20 s.
 class Link {
  public:
   virtual ~Link() = default;
 
   /// Sends a message, or several in an array.
   virtual void send(const json::value& message) = 0;
-  /// The next message of the server, by whatever way it comes.
+  /// Waits for the next message of the server, on whichever stream or connection it arrives.
   virtual json::value receive() = 0;
-  /// Gives up the newest request where leaving it is how that is done; false: a notification is.
+  /// Cancels the newest request by closing its connection, on transports where that is the way to
+  /// cancel. Returns false if a notification is needed instead.
   virtual bool leave() { return false; }
-  /// After `initialize` and `notifications/initialized`: opens what is needed for the server's own
-  /// messages.
+  /// Called after `initialize` and `notifications/initialized`. Opens what is needed to receive the
+  /// server's own messages.
   virtual void session_begun() {}
 };
 
 struct Transport {
   std::string_view name;
-  /// Connects a client of that revision.
+  /// Connects a client of `revision`.
   std::unique_ptr<Link> (*connect)(Served& served, const Revision& revision);
-  /// Whether requests of the session eras have a session: the server can ask and tell.
+  /// Whether requests of revisions with sessions belong to a session, so that the server can send
+  /// requests and notifications.
   bool sessions = true;
 };
 

@@ -37,7 +37,7 @@ void write_all(const Descriptor& to, std::string_view bytes) {
   }
 }
 
-/// What has come; empty when the server has ended it. Waits.
+/// Waits for data and returns it. Empty when the server has closed its end.
 std::string read_some(const Descriptor& from) {
   pollfd watched{.fd = from.get(), .events = POLLIN, .revents = 0};
   if (::poll(&watched, 1, kPatience) != 1) give_up("the server says nothing");
@@ -72,7 +72,7 @@ bool is_request(const json::value& message) {
          (message.get_object().contains("method") && message.get_object().contains("id"));
 }
 
-/// A request over HTTP on a connection of its own, and what comes of it.
+/// An HTTP request on its own connection, and the reply to it.
 class Exchange final : private HttpReplySink {
  public:
   Exchange(std::uint16_t port, std::string_view head, std::string_view body)
@@ -96,9 +96,9 @@ class Exchange final : private HttpReplySink {
     std::string type;
     std::string data;
   };
-  std::deque<Event> events;  // of the reply; a plain one is one event
+  std::deque<Event> events;  // of the reply; a plain reply counts as one event
 
-  /// Takes what comes next.
+  /// Reads what arrives next.
   void read() {
     const std::string bytes = read_some(socket_);
     if (bytes.empty()) {
@@ -135,7 +135,7 @@ class Exchange final : private HttpReplySink {
     return decoder_
         .feed(bytes,
               [this](const SseEvent& event) {
-                // An event with nothing but an id says where to resume (SEP-1699).
+                // An event that has only an id says where to resume (SEP-1699).
                 if (!event.data.empty()) {
                   events.push_back({std::string(event.type), std::string(event.data)});
                 }
@@ -242,7 +242,7 @@ class HttpWithSse final : public Link {
       : port_(served.port()), events_(port_, "GET /sse HTTP/1.1\r\n", "") {
     const Exchange::Event first = next();
     if (first.type != "endpoint") give_up("no endpoint");
-    // Relative to /sse.
+    // The endpoint is relative to /sse.
     target_ = "/" + first.data;
   }
   void send(const json::value& message) override {
@@ -315,7 +315,7 @@ class WebSocket final : public Link, private WebSocketEvents {
   std::deque<std::string> messages_;
 };
 
-/// Lines over a pair of pipes, or over a socket that is both.
+/// Lines over a pair of pipes, or over one socket for both directions.
 class Lines final : public Link {
  public:
   Lines(Descriptor to_server, Descriptor from_server)

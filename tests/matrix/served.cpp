@@ -67,7 +67,8 @@ Served::Served(bool sessions, bool waits) {
   options.threads = 1;
   options.unix_path = unix_path();
   if (!sessions) options.sessions.max_sessions = 0;
-  // Tasks are bound to who asks, which an address does not tell.
+  // Tasks belong to the client that created them, so clients need API keys: an address does not
+  // identify them.
   options.access.authenticator = std::make_shared<ApiKeys>(
       std::vector<std::pair<std::string, std::string>>{{"matrix", std::string(kApiKey)}});
   auto host = server_.state()->start(std::move(options));

@@ -16,12 +16,12 @@ class ServerHost;
 
 namespace sluice::matrix {
 
-/// The server of the matrix, on a port, a Unix socket and pairs of pipes at once, with event loops
-/// of its own.
+/// The server of the matrix. It serves a port, a Unix socket and pairs of pipes at the same time,
+/// on its own event loops.
 class Served {
  public:
-  /// sessions: whether it keeps sessions over HTTP. waits: whether each request waits in a
-  /// middleware before it goes on.
+  /// `sessions` says whether it keeps sessions over HTTP, `waits` whether each request waits in a
+  /// middleware before it continues.
   Served(bool sessions, bool waits);
   ~Served();
   Served(const Served&) = delete;
@@ -33,7 +33,7 @@ class Served {
     Descriptor to_server;
     Descriptor from_server;
   };
-  /// A connection as over standard input and output.
+  /// Opens a connection like one over standard input and output.
   Pipes connect_pipes();
 
   Server& server() { return server_; }

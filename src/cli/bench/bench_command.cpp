@@ -45,13 +45,13 @@ constexpr const char* kBenchExamples =
     "  sluice bench --mode call --streams 64 --rate 5000    # a call is due every 200 us\n"
     "  sluice bench --url http://host:8080 --streams 4 --prompt \"Tell me a story\" --json\n"
     "\n"
-    "Latency counts from when a stream or call was due, so a server that falls behind cannot\n"
-    "hide it. Added latency, from the making of a chunk to its reading, needs the synthetic\n"
-    "engine on this machine.\n";
+    "Latency is measured from when a stream or call was due, so a server that falls behind\n"
+    "cannot hide it. Added latency is the time from when the server makes a chunk to when it\n"
+    "is read. It is only reported for the synthetic engine on this machine.\n";
 
 constexpr const char* kDefaultUrl = "http://127.0.0.1:8080";
 constexpr std::uint32_t kMaxStreams = 100'000;
-/// If so many units fail before the first succeeds, the rest will too.
+/// If this many units fail before the first one succeeds, the rest are expected to fail too.
 constexpr std::uint64_t kHopeless = 100;
 
 struct BenchSetup {
@@ -100,15 +100,15 @@ Result<BenchSetup> set_up(BenchArguments arguments) {
     return fail(kExitUsage, "--streams: give a number from 1 to 100000");
   }
   if (!(arguments.rate >= 0 && std::isfinite(arguments.rate))) {
-    return fail(kExitUsage, "--rate: give a number of starts a second; 0 is as fast as possible");
+    return fail(kExitUsage, "--rate: give a number of starts per second; 0 is as fast as possible");
   }
   const std::uint32_t connections =
       arguments.connections == 0 ? arguments.streams : arguments.connections;
   if (connections > arguments.streams ||
       (connections < arguments.streams && request->via != AnswerVia::ws)) {
     return fail(kExitUsage,
-                "--connections: streams share connections in mode ws only; there may be fewer "
-                "connections than streams, else as many");
+                "--connections: only in mode ws can streams share connections; give at most one "
+                "connection per stream there, and leave the option out in other modes");
   }
   BenchSetup setup{
       .address = *std::move(address), .subject = {}, .plan = {}, .request = *std::move(request)};
@@ -124,7 +124,7 @@ Result<BenchSetup> set_up(BenchArguments arguments) {
   return setup;
 }
 
-/// A load test under way, with its progress on the terminal and an eye on Ctrl-C.
+/// Runs a load test, shows its progress on the terminal and stops it on Ctrl-C.
 class BenchRun {
  public:
   BenchRun(const BenchSetup& setup, bool shows_progress)
@@ -135,7 +135,7 @@ class BenchRun {
         load_(loop_, setup.plan,
               [this](std::uint32_t slot, AnswerSink& sink) { transport_.begin(slot, sink); }) {}
 
-  /// Returns when it is over.
+  /// Returns when the test is over.
   const BenchResults& run() {
     loop_.post([this] {
       load_.start([this] { end(); });
@@ -147,7 +147,7 @@ class BenchRun {
   }
 
   [[nodiscard]] bool interrupted() const { return interrupted_; }
-  /// Nothing but failures.
+  /// Whether the run was stopped because every unit failed.
   [[nodiscard]] bool hopeless() const { return hopeless_; }
 
  private:
@@ -169,7 +169,7 @@ class BenchRun {
   }
 
   void end() {
-    // Time for the last aborts to leave.
+    // How long the last aborts may take to be sent.
     constexpr Duration kFarewell = std::chrono::milliseconds(100);
     ended_ = true;
     transport_.cancel_all();
@@ -196,7 +196,7 @@ int run_bench(const BenchArguments& arguments) {
   }
   const std::uint64_t files = files_for_connections(setup->subject.connections);
   if (raise_open_files(files) < files) {
-    complain("fewer files may be open than --connections needs; see sluice doctor");
+    complain("the limit of open files is too low for --connections; see sluice doctor");
     return kExitFailure;
   }
   BenchRun run(*setup, is_terminal(STDERR_FILENO) && !arguments.quiet);
@@ -216,30 +216,33 @@ int run_bench(const BenchArguments& arguments) {
 
 void add_bench_command(CommandLine& program) {
   const auto arguments = std::make_shared<BenchArguments>();
-  Subcommand command =
-      program.add_subcommand("bench", "Load a server with streams or calls, and measure it",
-                             kBenchExamples, [arguments] { return run_bench(*arguments); });
+  Subcommand command = program.add_subcommand(
+      "bench", "Put a server under load with streams or calls and measure it", kBenchExamples,
+      [arguments] { return run_bench(*arguments); });
   const auto add = [&](const char* name, OptionTarget target, const char* operand, const char* text,
                        bool shows_default = true) {
     command.add_option(
         name, target,
         {.text = text, .operand = operand, .group = "Load", .shows_default = shows_default});
   };
-  add("--mode", &arguments->mode, "MODE", "poll, sse, ws (streams), or call (the tool echo)");
-  add("--streams", &arguments->streams, "N", "Streams or calls under way at the same time");
+  add("--mode", &arguments->mode, "MODE",
+      "poll, sse or ws for streams; call for calls of the tool echo");
+  add("--streams", &arguments->streams, "N", "How many streams or calls run at the same time");
   add("--connections", &arguments->connections, "N",
-      "Connections they share, in mode ws; default as many", false);
+      "Connections that the streams share, in mode ws; by default one each", false);
   add("--rate", &arguments->rate, "R",
-      "Starts due a second, whatever becomes of the ones before; 0: when a place is free");
-  add("--duration", &arguments->duration, "TIME", "How long to start new ones");
-  add("--count", &arguments->count, "N", "Chunks of a stream, from the synthetic engine");
+      "How many to start per second, even if earlier ones are slow; 0: as fast as possible");
+  add("--duration", &arguments->duration, "TIME", "How long to keep starting streams or calls");
+  add("--count", &arguments->count, "N", "Chunks per stream, from the synthetic engine");
   add("--interval-us", &arguments->interval_us, "US",
-      "Between chunks; 0: none, -1: none, and each is sent by itself");
-  add("--prompt", &arguments->prompt, "TEXT", "What a model is asked, or a call echoes");
-  add("--max-tokens", &arguments->max_tokens, "N", "The longest answer of a model", false);
+      "Microseconds between chunks; 0: none; -1: none, but each chunk is sent separately");
+  add("--prompt", &arguments->prompt, "TEXT",
+      "The prompt for the model, or the text for the echo call");
+  add("--max-tokens", &arguments->max_tokens, "N", "The most tokens that a model may answer with",
+      false);
   add_client_options(command, arguments->client);
   command.add_flag("--json", arguments->as_json, {.text = "Print the results as JSON"});
-  command.add_flag("-q,--quiet", arguments->quiet, {.text = "Show no progress"});
+  command.add_flag("-q,--quiet", arguments->quiet, {.text = "Do not show progress"});
 }
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-/// Where one unit at a time is under way.
+/// Runs one unit at a time.
 class BenchLoad::Slot final : public AnswerSink {
  public:
   Slot(BenchLoad& load, std::uint32_t number) : load_(&load), number_(number) {}
@@ -64,7 +64,7 @@ BenchLoad::BenchLoad(Executor& loop, BenchPlan plan, Begin begin)
   for (std::uint32_t i = 0; i < plan_.slots; ++i) {
     slots_.push_back(std::make_unique<Slot>(*this, i));
   }
-  // The lowest places are taken first.
+  // Filled in reverse, because places are taken from the back: the lowest are taken first.
   for (auto slot = slots_.rbegin(); slot != slots_.rend(); ++slot) {
     free_.push_back(slot->get());
   }
@@ -117,7 +117,8 @@ void BenchLoad::advance() {
 }
 
 void BenchLoad::on_free(Slot& slot) {
-  // Not from inside the machine that has just ended: its place is about to get a new one.
+  // Posted, because this is called from inside the state machine that has just ended, and the slot
+  // is about to get a new one.
   loop_->post([this, &slot] {
     free_.push_back(&slot);
     if (finished_) return;

@@ -12,23 +12,23 @@
 namespace sluice {
 
 struct BenchPlan {
-  std::uint32_t slots = 1;  // units under way at the same time
-  double rate = 0;          // units that become due a second; 0: as soon as a place is free
-  Duration duration = std::chrono::seconds(10);  // in which units become due
-  Duration grace = std::chrono::seconds(10);     // for the last ones to end
+  std::uint32_t slots = 1;  // how many units can run at the same time
+  double rate = 0;           // units that become due per second; 0: one as soon as a place is free
+  Duration duration = std::chrono::seconds(10);  // how long units become due
+  Duration grace = std::chrono::seconds(10);     // how long the last ones may take to end
   bool clock_is_shared = false;                  // the server's t_ns can be compared with our clock
 };
 
-/// Keeps a server under load and measures it: starts units when they are due, in free places, and
-/// counts what they bring.
+/// Keeps a server under load and measures it. Starts each unit when it is due and a place is free,
+/// and counts what it receives.
 ///
-/// Latency is counted from when a unit was due, not from when a place was free for it, so a server
-/// that falls behind cannot hide that by slowing the load down (coordinated omission). Without a
-/// rate a unit is due when its place becomes free. Belongs to one loop.
+/// Latency is measured from when a unit was due, not from when a place was free for it. So a server
+/// that falls behind cannot hide it by slowing the load down (coordinated omission). Without a
+/// rate, a unit is due when a place becomes free. Belongs to one loop.
 class BenchLoad {
  public:
-  /// Begins a unit in a place, reporting to `sink`; its answer is dropped when the place's next one
-  /// begins. Called on the loop.
+  /// Begins a unit in a slot; its answer is reported to `sink`. When the next unit begins in that
+  /// slot, the previous answer is dropped. Called on the loop.
   using Begin = std::function<void(std::uint32_t slot, AnswerSink& sink)>;
 
   BenchLoad(Executor& loop, BenchPlan plan, Begin begin);
@@ -36,9 +36,9 @@ class BenchLoad {
   BenchLoad(const BenchLoad&) = delete;
   BenchLoad& operator=(const BenchLoad&) = delete;
 
-  /// Starts the load; `done` is called when all has ended, or the grace is over.
+  /// Starts the load. `done` is called when all units have ended or the grace period is over.
   void start(std::function<void()> done);
-  /// Starts nothing more and reports what there is; `done` is called.
+  /// Starts no more units, closes the results as they are, and calls `done`.
   void stop();
 
   /// The results so far.
@@ -48,9 +48,9 @@ class BenchLoad {
   class Slot;
 
   [[nodiscard]] TimePoint now() const;
-  /// When the unit of that number is due.
+  /// When unit number `unit` is due.
   [[nodiscard]] TimePoint due(std::uint64_t unit) const;
-  /// Starts what is due in the places that are free, and arms the timer for the next.
+  /// Starts the units that are due in the free places, and sets the timer for the next one.
   void advance();
   void on_free(Slot& slot);
   void finish();
@@ -67,7 +67,7 @@ class BenchLoad {
   Executor::TimerId timer_ = 0;
   Executor::TimerId end_timer_ = 0;
   bool advancing_ = false;
-  bool closed_ = false;    // no more units
+  bool closed_ = false;    // no more units are started
   bool finished_ = false;  // `done` has been called
 };
 

@@ -94,7 +94,7 @@ std::string text_report(const BenchSubject& subject, const BenchResults& results
   std::string out;
   append_formatted(out, "%s at %s, %u at a time over %u connections", units.c_str(),
                    subject.url.substr(0, 80).c_str(), subject.streams, subject.connections);
-  if (subject.rate > 0) append_formatted(out, ", %g due a second", subject.rate);
+  if (subject.rate > 0) append_formatted(out, ", %g due per second", subject.rate);
   append_formatted(out, ", %.1f s\n\n", to_seconds(results.elapsed));
   const auto row = [&out](const std::string& name, std::uint64_t count, double rate) {
     append_formatted(out, "  %-16s%14s%14s/s\n", name.c_str(),
@@ -111,11 +111,11 @@ std::string text_report(const BenchSubject& subject, const BenchResults& results
   append_row(out, subject.mode == "call" ? "whole call" : "whole stream", results.complete);
   append_row(out, "added latency", results.added);
   if (results.late > 0) {
-    append_formatted(out, "\n%s %s were due but found no free place: the rate is too high\n",
+    append_formatted(out, "\n%s %s were due but could not be started: the rate is too high\n",
                      grouped(static_cast<double>(results.late)).c_str(), units.c_str());
   }
   if (results.retries > 0) {
-    append_formatted(out, "\n%s connections were lost and taken up again\n",
+    append_formatted(out, "\n%s connections were lost and resumed\n",
                      grouped(static_cast<double>(results.retries)).c_str());
   }
   if (results.failed > 0) {

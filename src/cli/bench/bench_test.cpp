@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A server that takes `service` for each unit and serves one place's units one after the other.
+/// A server that takes the time `service` for each unit, and serves the units of one place one
+/// after the other.
 class BenchLoadTest : public ::testing::Test {
  protected:
   void run(BenchPlan plan, Duration service, Duration for_time) {
@@ -71,7 +72,8 @@ TEST_F(BenchLoadTest, AFastServerKeepsTheRate) {
 }
 
 TEST_F(BenchLoadTest, ASlowServersQueueCountsAsLatency) {
-  // 100 are due in a second, 50 can be done: the last one done was due about half a second before.
+  // 100 units are due in one second, but only 50 can be served: the last one served was due about
+  // half a second earlier.
   run({.slots = 1, .rate = 100, .duration = 1s}, 20ms, 3s);
   EXPECT_EQ(load->results().completed, 50U);
   EXPECT_EQ(load->results().late, 50U);
@@ -86,7 +88,7 @@ TEST_F(BenchLoadTest, TheGraceIsTheEndOfWaiting) {
   EXPECT_EQ(done, 1);
   EXPECT_EQ(load->results().completed, 0U);
   EXPECT_EQ(load->results().elapsed, Duration(1500ms));
-  loop.advance(20s);  // what ends afterwards counts no more
+  loop.advance(20s);  // what ends after that is not counted
   EXPECT_EQ(load->results().completed, 0U);
   EXPECT_EQ(done, 1);
 }
@@ -149,7 +151,7 @@ TEST(BenchResults, ReportsForPeople) {
   BenchResults results = example();
   const std::string text = text_report(kSubject, results);
   EXPECT_THAT(text, HasSubstr("streams at http://h:1, 3 at a time over 3 connections, "
-                              "50 due a second, 2.0 s"));
+                              "50 due per second, 2.0 s"));
   EXPECT_THAT(text, HasSubstr("1,234,567       617,284/s"));
   EXPECT_THAT(text, HasSubstr("first chunk         1.50 ms"));
   EXPECT_THAT(text, HasSubstr("2.00 s"));

@@ -15,7 +15,7 @@ struct BenchTransport::Connections {
 };
 
 struct BenchTransport::Slot {
-  std::unique_ptr<AnswerConnection> connection;  // one of these two
+  std::unique_ptr<AnswerConnection> connection;  // exactly one of these two is set
   std::unique_ptr<SharedWebSocket::Port> share;
   std::unique_ptr<AnswerMachine> machine;
 };

@@ -15,23 +15,23 @@ namespace sluice {
 struct BenchRequest {
   AnswerVia via = AnswerVia::sse;
   json::object params;
-  std::string tool;  // of AnswerVia::mcp
+  std::string tool;  // the tool to call, for AnswerVia::mcp
 };
 
-/// The connections of a load test: each place has one of its own, or, over WebSocket, a share of
-/// one. Belongs to the loop.
+/// The connections of a load test. Each place has a connection of its own; over WebSocket several
+/// places can share one. Belongs to the loop.
 class BenchTransport {
  public:
-  /// `address` outlives the transport. `connections` is at most `places`.
+  /// `address` must outlive the transport. `connections` is at most `places`.
   BenchTransport(EventLoop& loop, const ServerAddress& address, BenchRequest request,
                  std::uint32_t slots, std::uint32_t connections);
   ~BenchTransport();
   BenchTransport(const BenchTransport&) = delete;
   BenchTransport& operator=(const BenchTransport&) = delete;
 
-  /// Begins a unit in a place; what was there is dropped.
+  /// Begins a unit in a slot and drops the unit that was there before.
   void begin(std::uint32_t slot, AnswerSink& sink);
-  /// Tells the server to stop what is still under way.
+  /// Tells the server to stop all units that are still running.
   void cancel_all();
 
  private:

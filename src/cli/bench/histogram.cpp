@@ -10,7 +10,7 @@ std::size_t Histogram::bucket_of(std::uint64_t value) {
   if (value >= std::uint64_t{1} << kMaxBits) return kBuckets - 1;
   if (value < kParts) return value;
   const auto shift = static_cast<unsigned>(std::bit_width(value)) - kPartBits - 1;
-  // The part within the power of two has its leading bit set, so it counts from kParts.
+  // `value >> shift` still has its leading bit set, so it is at least kParts.
   return shift * kParts + (value >> shift);
 }
 

@@ -6,9 +6,9 @@
 
 namespace sluice {
 
-/// Counts values in log-linear buckets: each power of two is cut into 128 equal parts, so that a
-/// value read back is at most 1/128 above the one recorded, from 0 to 2^42 (73 minutes in
-/// nanoseconds; larger values count as that). A fixed 37 KiB.
+/// Counts values from 0 to 2^42 in log-linear buckets: each power of two is divided into 128 equal
+/// parts. A value read back is therefore at most 1/128 above the recorded one. 2^42 ns are 73
+/// minutes; larger values count as 2^42. Always takes 37 KiB.
 class Histogram {
  public:
   Histogram() : counts_(kBuckets, 0) {}
@@ -20,8 +20,8 @@ class Histogram {
   [[nodiscard]] std::uint64_t min() const { return count_ == 0 ? 0 : min_; }
   [[nodiscard]] std::uint64_t max() const { return max_; }
   [[nodiscard]] double mean() const;
-  /// The smallest recorded value (as far as the buckets tell) that at least `percent` % of the
-  /// values do not exceed; 0 if there are none.
+  /// The smallest recorded value, at the buckets' precision, that at least `percent` % of the
+  /// values do not exceed. 0 if nothing was recorded.
   [[nodiscard]] std::uint64_t percentile(double percent) const;
 
  private:

@@ -12,14 +12,14 @@
 
 namespace sluice {
 
-/// Brings an answer from the client's loop to another thread. A loop that is far ahead waits, so
-/// that a slow terminal slows the connection down instead of filling the memory.
+/// Passes an answer from the client's loop to another thread. The loop waits while the queue is
+/// full, so that a slow terminal slows the connection down instead of filling memory.
 class AnswerQueue final : public AnswerSink {
  public:
   struct Text {
     AnswerDelta::Kind kind;
     std::string text;
-    TimePoint at;  // received
+    TimePoint at;  // when it was received
   };
   struct Retry {
     Error why;
@@ -32,16 +32,16 @@ class AnswerQueue final : public AnswerSink {
   AnswerQueue(const AnswerQueue&) = delete;
   AnswerQueue& operator=(const AnswerQueue&) = delete;
 
-  // On the client's loop.
+  // Called on the client's loop.
   void on_delta(const AnswerDelta& delta) override;
   void on_retry(const Error& why, Duration wait) override;
   void on_end(const AnswerEnd& end) override;
 
-  /// Readable while there are events to take.
+  /// A descriptor that is readable while there are events to take.
   [[nodiscard]] int fd() const { return fd_; }
   /// The next event, if there is one.
   std::optional<Event> take();
-  /// Nobody takes any more: what still comes is dropped, and the loop never waits.
+  /// Nobody will take events any more. Later events are dropped, and the loop never waits.
   void abandon();
 
  private:

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-/// How fast an answer came: what the reader saw, and what the server reports about itself.
+/// How fast an answer came, as seen by the reader and as reported by the server.
 class AnswerStats {
  public:
   explicit AnswerStats(TimePoint asked) : asked_(asked) {}
@@ -18,15 +18,16 @@ class AnswerStats {
   void on_end(TimePoint at, const AnswerEnd& end);
 
   [[nodiscard]] std::optional<Duration> first_token() const;
-  /// Tokens after the first one a second, by the server's own clock if it tells, else by ours.
+  /// Tokens per second, not counting the first token. Uses the server's own timings if it reports
+  /// them, otherwise our clock.
   [[nodiscard]] std::optional<double> tokens_per_second() const;
 
-  /// "42 tokens, 18.3 tokens/s, first after 210 ms, stopped at the length limit"; as much of it as
-  /// is known.
+  /// "42 tokens, 18.3 tokens/s, first after 210 ms, cut off at the length limit". Parts that are
+  /// not known are left out.
   [[nodiscard]] std::string summary() const;
 
-  /// {"finish_reason","usage","timings","first_token_ms","total_ms","tokens_per_second"}; unknown
-  /// ones are left out.
+  /// {"finish_reason","usage","timings","first_token_ms","total_ms","tokens_per_second"}; members
+  /// that are not known are left out.
   [[nodiscard]] json::object to_object() const;
 
  private:

@@ -21,11 +21,11 @@ namespace {
 constexpr const char* kHelp =
     "  /reset       start over\n"
     "  /help        show this\n"
-    "  /quit        leave (as do Ctrl-D, and Ctrl-C on an empty line)\n"
-    "  Ctrl-C       stop the answer; a second one leaves\n"
-    "  \\            at the end of a line: the question goes on in the next one\n";
+    "  /quit        leave (also Ctrl-D, or Ctrl-C on an empty line)\n"
+    "  Ctrl-C       stop the answer; press it again to leave\n"
+    "  \\            at the end of a line: continue the question on the next line\n";
 
-/// How long a stopped answer may take to end before its end is not waited for.
+/// How long to wait for a stopped answer to end.
 constexpr auto kStopPatience = std::chrono::seconds(5);
 
 int exit_code_of(const AnswerEnd& end) {
@@ -54,7 +54,7 @@ std::string explain(const AnswerEnd& end) {
 
 }  // namespace
 
-/// Shows an answer as it comes.
+/// Shows an answer as it arrives.
 class Chat::View {
  public:
   enum class Mode : std::uint8_t { terminal, plain, silent };
@@ -63,7 +63,7 @@ class Chat::View {
   void show(AnswerDelta::Kind kind, const std::string& text) {
     if (mode_ == Mode::silent) return;
     if (mode_ == Mode::plain) {
-      // A script gets the answer, the whole answer and nothing but the answer.
+      // A script gets the text of the answer and nothing else.
       if (kind == AnswerDelta::Kind::text) put(text);
       return;
     }
@@ -79,7 +79,7 @@ class Chat::View {
     if (!text.empty()) line_start_ = text.back() == '\n';
   }
 
-  /// Puts the cursor at the beginning of a line.
+  /// Moves the cursor to the beginning of a line, on a new line if necessary.
   void end_line() {
     if (mode_ == Mode::silent || line_start_) return;
     put("\n");
@@ -224,7 +224,7 @@ bool Chat::command(const std::string& line) {
     conversation_.reset();
     write_all(STDOUT_FILENO, "Started over.\n");
   } else {
-    if (line != "/help") write_all(STDOUT_FILENO, "There is no " + printable(line) + ".\n");
+    if (line != "/help") write_all(STDOUT_FILENO, "There is no command " + printable(line) + ".\n");
     write_all(STDOUT_FILENO, kHelp);
   }
   return true;

@@ -15,11 +15,11 @@ class LineEditor;
 
 struct ChatOptions {
   AnswerVia via = AnswerVia::sse;
-  bool quiet = false;    // no figures after the answer
-  bool as_json = false;  // one object instead of text; for single questions
+  bool quiet = false;    // no statistics after the answer
+  bool as_json = false;  // print one JSON object instead of text; for single questions
 };
 
-/// A conversation with a server, in a terminal or for a script. The client and the interrupts
+/// A conversation with a server, in a terminal or for a script. The client and the interrupts must
 /// outlive it.
 class Chat {
  public:
@@ -28,7 +28,7 @@ class Chat {
 
   /// Asks one question and prints the answer. Returns the program's exit code.
   int once(const std::string& question);
-  /// Asks what the user types, until they leave. Returns the program's exit code.
+  /// Asks the questions that the user types, until they leave. Returns the program's exit code.
   int interact();
 
  private:
@@ -37,16 +37,18 @@ class Chat {
     std::string reasoning;
     AnswerEnd end;
     AnswerStats stats;
-    bool gave_up = false;  // interrupted again while stopping
+    bool gave_up = false;  // the user interrupted again while the answer was stopping
   };
   class View;
 
-  /// Asks and shows what comes, until the answer ends or the user does not want to wait for that.
+  /// Asks and shows the answer as it arrives, until it ends or the user no longer waits for its
+  /// end.
   Answer ask(const std::string& question, View& view);
   int finish_json(const Answer& answer);
-  /// Reads one question, which a backslash at the end of a line continues. Nothing: leave.
+  /// Reads one question. A backslash at the end of a line continues it on the next line. Returns
+  /// nothing if the user wants to leave.
   std::optional<std::string> read_question(LineEditor& editor);
-  /// False: leave.
+  /// Runs a command such as "/help". Returns false if the user wants to leave.
   bool command(const std::string& line);
 
   AnswerClient* client_;

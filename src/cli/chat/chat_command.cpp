@@ -57,10 +57,10 @@ constexpr const char* kChatExamples =
     "  git diff | sluice chat --system \"Write a commit message\" > message\n"
     "  sluice chat --json --temperature 0 \"2+2?\" | jq -r .text\n"
     "\n"
-    "On a terminal: Ctrl-C stops the answer, a second one leaves; history is kept in\n"
-    "$XDG_STATE_HOME/sluice. Without a terminal the prompt comes from the arguments or from\n"
-    "standard input (a prompt of - waits for it however long it takes), the answer goes to\n"
-    "standard output and figures to standard error.\n";
+    "On a terminal, Ctrl-C stops the answer and a second Ctrl-C leaves. The history is kept in\n"
+    "$XDG_STATE_HOME/sluice. Without a terminal, the prompt comes from the arguments or from\n"
+    "standard input; a prompt of - waits for standard input as long as it takes. The answer\n"
+    "goes to standard output, statistics to standard error.\n";
 
 constexpr const char* kDefaultPrompt = "Introduce yourself in one sentence.";
 constexpr std::size_t kMaxPrompt = std::size_t{4} << 20U;
@@ -70,7 +70,7 @@ Result<std::string> read_file(const std::string& path) {
   return read_small_file(path, kMaxFile);
 }
 
-/// The parameters that the flags give.
+/// The parameters of `run` that the flags set.
 Result<json::object> request_params(const ChatArguments& arguments) {
   json::object params;
   const auto put = [&params](std::string_view name, const auto& value) {
@@ -117,7 +117,7 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-/// Whether standard input has something to say within `milliseconds`.
+/// Waits up to `milliseconds`. Returns whether standard input is readable or has ended.
 bool input_comes(int milliseconds) {
   pollfd wait{STDIN_FILENO, POLLIN, 0};
   return ::poll(&wait, 1, milliseconds) > 0;
@@ -137,7 +137,7 @@ Result<std::string> read_standard_input() {
   return text;
 }
 
-/// What to ask when it is one question only; nothing for a conversation on a terminal.
+/// The question to ask if there is only one; nothing for a conversation on a terminal.
 Result<std::optional<std::string>> single_question(const ChatArguments& arguments) {
   const std::string words = joined(arguments.prompt);
   if (!words.empty() && words != "-") return words;
@@ -146,7 +146,7 @@ Result<std::optional<std::string>> single_question(const ChatArguments& argument
     if (is_terminal(STDOUT_FILENO) && !arguments.as_json) return std::nullopt;
     return kDefaultPrompt;
   }
-  // An inherited pipe that nobody writes to must not hold a script up forever.
+  // A script must not hang on an inherited pipe that nobody writes to.
   constexpr int kPatienceMs = 1000;
   if (words.empty() && !input_comes(kPatienceMs)) return kDefaultPrompt;
   auto text = read_standard_input();
@@ -155,7 +155,7 @@ Result<std::optional<std::string>> single_question(const ChatArguments& argument
   return *std::move(text);
 }
 
-/// A server of our own on a free port of this machine, for one user.
+/// Starts a server for this program alone, on a free port of this machine.
 Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arguments) {
   auto loaded = load_serve_config(process_sources(arguments.engine, arguments.config_file));
   if (!loaded) return std::unexpected(loaded.error());
@@ -173,11 +173,12 @@ Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arg
   const bool built_in = runs_built_in_model(config);
   if (!arguments.quiet && (built_in || is_terminal(STDERR_FILENO))) {
     const Style style = Style::of(STDERR_FILENO);
-    write_all(STDERR_FILENO,
-              std::string(style.dim()) +
-                  (built_in ? "The tiny built-in model answers; --model FILE.gguf for a real one."
-                            : "Loading the model...") +
-                  std::string(style.reset()) + "\n");
+    write_all(
+        STDERR_FILENO,
+        std::string(style.dim()) +
+            (built_in ? "Using the tiny built-in model; run a real one with --model FILE.gguf."
+                      : "Loading the model...") +
+            std::string(style.reset()) + "\n");
   }
   return LocalServer::start(config);
 }
@@ -195,7 +196,8 @@ int run_chat(ChatArguments& arguments) {
   }
   if (!arguments.client.url.empty() && !arguments.engine.empty()) {
     return complain_and_return(
-        {kExitUsage, "--url and options of the model do not go together: the server has its own"});
+        {kExitUsage,
+         "--url cannot be combined with options of the model: the server has its own model"});
   }
   const bool local = !arguments.engine.empty();
   complete_from_environment(arguments.client);
@@ -216,7 +218,7 @@ int run_chat(ChatArguments& arguments) {
   auto address = server_address(arguments.client);
   if (!address) return complain_and_return(address.error());
   AnswerClient client(*std::move(address));
-  Interrupts interrupts;  // only now: until here Ctrl-C ends the program by itself
+  Interrupts interrupts;  // not earlier, so that until now Ctrl-C simply ends the program
   Chat chat(client, interrupts, Conversation(arguments.system, *std::move(params)),
             {.via = *via, .quiet = arguments.quiet, .as_json = arguments.as_json});
   return *question ? chat.once(**question) : chat.interact();
@@ -233,43 +235,52 @@ void add_sampling_options(Subcommand& command, ChatArguments& arguments) {
                            [&values](const std::vector<std::string>& given) { values = given; },
                            {.text = text, .operand = operand, .group = "Answer"});
   };
-  add("--system", &arguments.system, "TEXT", "What the model is told before the conversation");
-  add("--temperature", &arguments.temperature, "X", "0 always takes the likeliest token");
-  add("--top-k", &arguments.top_k, "N", "Choose among the N likeliest tokens; 0: all");
+  add("--system", &arguments.system, "TEXT",
+      "System message, which the model reads before the conversation");
+  add("--temperature", &arguments.temperature, "X",
+      "Randomness of the answer; 0 always takes the likeliest token");
+  add("--top-k", &arguments.top_k, "N", "Choose among the N likeliest tokens only; 0: among all");
   add("--top-p", &arguments.top_p, "X",
-      "Choose among the likeliest tokens that make up this share");
-  add("--min-p", &arguments.min_p, "X", "Leave out tokens less likely than this share of the best");
-  add("--repeat-penalty", &arguments.repeat_penalty, "X", "Above 1: repeat less");
-  add("--seed", &arguments.seed, "N", "The same seed gives the same answer");
-  add("--max-tokens", &arguments.max_tokens, "N", "The longest answer");
+      "Choose among the likeliest tokens whose probabilities add up to X");
+  add("--min-p", &arguments.min_p, "X",
+      "Leave out tokens less than X times as likely as the best one");
+  add("--repeat-penalty", &arguments.repeat_penalty, "X",
+      "Values above 1 make the model repeat itself less");
+  add("--seed", &arguments.seed, "N",
+      "Seed of the random choices; the same seed gives the same answer");
+  add("--max-tokens", &arguments.max_tokens, "N", "The most tokens that the answer may have");
   add_list("--stop", arguments.stop, "TEXT", "End the answer before this text; may be repeated");
-  add("--schema", &arguments.schema_file, "FILE", "The answer must satisfy this JSON Schema");
-  add("--grammar", &arguments.grammar_file, "FILE", "The answer must satisfy this grammar (GBNF)");
+  add("--schema", &arguments.schema_file, "FILE", "JSON Schema that the answer must follow");
+  add("--grammar", &arguments.grammar_file, "FILE", "Grammar (GBNF) that the answer must follow");
   add_list("--param", arguments.parameters, "NAME=JSON",
-           "Any other parameter of run, such as priority=5; may be repeated");
+           "Another parameter of the method run, such as priority=5; may be repeated");
 }
 
 }  // namespace
 
 void add_chat_command(CommandLine& program) {
   const auto arguments = std::make_shared<ChatArguments>();
-  Subcommand command =
-      program.add_subcommand("chat", "Talk to a model, of a server or started right here",
-                             kChatExamples, [arguments] { return run_chat(*arguments); });
+  Subcommand command = program.add_subcommand(
+      "chat", "Talk to a model on a server, or to one started by this command", kChatExamples,
+      [arguments] { return run_chat(*arguments); });
   command.add_option("prompt", &arguments->prompt,
-                     {.text = "Ask this and leave; - reads standard input", .operand = "PROMPT"});
+                     {.text = "Ask this one question and exit; - reads it from standard input",
+                      .operand = "PROMPT"});
   command.add_option("--via", &arguments->via,
-                     {.text = "How the answer travels: poll, sse, ws or mcp",
+                     {.text = "How the answer is transferred: poll, sse, ws or mcp",
                       .operand = "WAY",
                       .group = "Connection",
                       .shows_default = true});
   add_client_options(command, arguments->client);
   add_sampling_options(command, *arguments);
   command.add_flag("--json", arguments->as_json, {.text = "Print one JSON object instead of text"});
-  command.add_flag("-q,--quiet", arguments->quiet, {.text = "Print no figures after the answer"});
+  command.add_flag("-q,--quiet", arguments->quiet,
+                   {.text = "Do not print statistics after the answer"});
   add_engine_options(command, arguments->engine);
   command.add_option("--config", &arguments->config_file,
-                     {.text = "Settings file for the model", .operand = "FILE", .group = "Engine"});
+                     {.text = "Settings file for the model, in the format of sluice serve",
+                      .operand = "FILE",
+                      .group = "Engine"});
 }
 
 }  // namespace sluice

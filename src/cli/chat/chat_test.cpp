@@ -139,7 +139,7 @@ TEST(AnswerQueue, AnAbandonedQueueHoldsNobody) {
   const std::string big(std::size_t{2} << 20U, 'x');
   queue.on_delta({AnswerDelta::Kind::text, big});
   std::thread loop([&] {
-    queue.on_delta({AnswerDelta::Kind::text, big});  // waits, or finds it abandoned
+    queue.on_delta({AnswerDelta::Kind::text, big});  // waits for room, or finds the queue abandoned
     queue.on_end({});
   });
   queue.abandon();

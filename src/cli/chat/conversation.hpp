@@ -7,18 +7,19 @@
 
 namespace sluice {
 
-/// What has been said, as the `messages` of a request. Each question is followed by its answer, or
-/// taken back.
+/// The conversation so far, as the `messages` of a request. Each question is followed by its answer
+/// or is removed again.
 class Conversation {
  public:
-  /// `params` are the other parameters of every request; `system` may be empty.
+  /// `system` is the system message and may be empty. `params` are the other parameters of every
+  /// request.
   Conversation(std::string system, json::object params);
 
   void ask(std::string_view question);
-  /// The answer to the last question. An empty one takes the question back, so that it can be asked
-  /// again.
+  /// Adds the answer to the last question. An empty answer removes the question, so that it can be
+  /// asked again.
   void answer(std::string_view text);
-  /// Forgets everything but the system message.
+  /// Forgets everything except the system message.
   void reset();
 
   /// The parameters of the next request.

@@ -32,8 +32,9 @@ void check_machine(Checks& out, const MachineFacts& machine, const ServeConfig& 
   if (!machine.cpu.empty()) cpu += ", " + machine.cpu;
   for (const std::string& feature : machine.features) cpu += ", " + feature;
   if (machine.features.empty()) {
-    out.push_back({Status::warn, "cpu", cpu + ", no vector instructions that speed a model up",
-                   "Expect few tokens a second; a machine with AVX2 or NEON is many times faster"});
+    out.push_back(
+        {Status::warn, "cpu", cpu + ", without the vector instructions that make a model fast",
+         "Expect few tokens per second; a machine with AVX2 or NEON is many times faster"});
   } else {
     out.push_back({Status::ok, "cpu", cpu, ""});
   }
@@ -42,7 +43,7 @@ void check_machine(Checks& out, const MachineFacts& machine, const ServeConfig& 
       gibibytes(machine.memory_available) + " of " + gibibytes(machine.memory_total) + " available";
   if (config.streams.max_total_bytes > machine.memory_available / 2) {
     out.push_back({Status::warn, "memory",
-                   memory + "; streams alone may take " + gibibytes(config.streams.max_total_bytes),
+                   memory + "; streams alone may use " + gibibytes(config.streams.max_total_bytes),
                    "Lower --max-total-bytes, or free some memory"});
   } else {
     out.push_back({Status::ok, "memory", memory, ""});
@@ -69,7 +70,8 @@ void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& c
   }
 
   constexpr std::uint64_t kGoodBacklog = 1024;
-  const std::string backlog = std::to_string(machine.somaxconn) + " connections may wait";
+  const std::string backlog =
+      std::to_string(machine.somaxconn) + " connections may wait to be accepted";
   if (machine.somaxconn != 0 && machine.somaxconn < kGoodBacklog) {
     out.push_back({Status::warn, "backlog", backlog,
                    "Bursts of connections may be refused: sysctl -w net.core.somaxconn=4096"});
@@ -104,10 +106,11 @@ void check_port(Checks& out, const ServeConfig& config) {
   if (failed == 0) {
     out.push_back({Status::ok, subject, where + " is free", ""});
   } else if (failed == EADDRINUSE) {
-    out.push_back({Status::fail, subject, where + " is taken",
-                   "Give another --port (0 takes any), or stop what listens there: ss -ltnp "
-                   "'sport = :" +
-                       port + "'"});
+    out.push_back(
+        {Status::fail, subject, where + " is already in use",
+         "Give another --port (0 takes any free one), or stop what listens there: ss -ltnp "
+         "'sport = :" +
+             port + "'"});
   } else if (failed == EACCES) {
     out.push_back({Status::fail, subject, where + " is reserved for root",
                    "Give a --port above 1023, or allow it: setcap cap_net_bind_service=+ep on the "
@@ -130,12 +133,12 @@ void check_access(Checks& out, const ServeConfig& config) {
   }
   if (!is_loopback_host(config.host) && keys == 0) {
     out.push_back({Status::warn, "access",
-                   who + ", and " + config.host + " can be reached from elsewhere",
+                   who + ", and " + config.host + " can be reached from other machines",
                    "Give --api-key-file, or listen on 127.0.0.1"});
     return;
   }
   if (!is_loopback_host(config.host) && config.tls_certificate.empty()) {
-    out.push_back({Status::warn, "access", who + ", sent in the clear without TLS",
+    out.push_back({Status::warn, "access", who + ", which are sent unencrypted because TLS is off",
                    "Give --tls-cert and --tls-key, or put a TLS proxy in front"});
     return;
   }

@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-/// One line of `sluice doctor`.
+/// One line in the report of `sluice doctor`.
 struct Check {
   enum class Status : std::uint8_t { ok, warn, fail };
   Status status = Status::ok;
@@ -24,18 +24,18 @@ using Checks = std::vector<Check>;
 void check_machine(Checks& out, const MachineFacts& machine, const ServeConfig& config);
 void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& config);
 
-/// The file is there, readable, a GGUF of a version that can be read, not cut short as far as its
-/// header tells, and fits into memory.
+/// Checks that the model file exists, is readable, is a GGUF file of a supported version, is not
+/// truncated as far as its header tells, and fits into memory.
 void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& config);
 
-/// Address and port can be listened on now.
+/// Checks that the server could listen on the address and port now.
 void check_port(Checks& out, const ServeConfig& config);
 
-/// Certificate and key can be read, belong together, and are valid at `now`; the key is nobody
-/// else's to read.
+/// Checks that the certificate and the key can be read, belong together and are valid at `now`, and
+/// that no other user can read the key.
 void check_tls(Checks& out, const ServeConfig& config, std::chrono::system_clock::time_point now);
 
-/// Who may reach the server and call it.
+/// Checks who can reach the server and who may call it.
 void check_access(Checks& out, const ServeConfig& config);
 
 }  // namespace sluice

@@ -27,21 +27,21 @@ struct DoctorArguments {
 
 constexpr const char* kDoctorExamples =
     "Examples:\n"
-    "  sluice doctor                          # as `sluice serve` would start\n"
+    "  sluice doctor                          # check what `sluice serve` would use\n"
     "  sluice doctor --model model.gguf --port 80\n"
     "  sluice doctor --json | jq '.checks[] | select(.status != \"ok\")'\n"
-    "\nEnds with 1 if a check fails; warnings do not count.\n";
+    "\nThe exit code is 1 if a check fails; warnings do not count.\n";
 
-/// The checks, in the order in which a server would trip over them.
+/// The checks, in the order in which a starting server would run into the problems.
 Checks examine(const DoctorArguments& arguments) {
   Checks checks;
   auto loaded = load_serve_config(process_sources(arguments.flags, arguments.file));
   if (loaded) {
     const auto count = loaded->origins.size();
     checks.push_back({Check::Status::ok, "settings",
-                      std::to_string(count) + " given, the rest at their defaults", ""});
+                      std::to_string(count) + " given, the others have their defaults", ""});
   } else {
-    // The other checks are still worth something with the defaults.
+    // The other checks are still useful with the defaults.
     checks.push_back({Check::Status::fail, "settings", loaded.error().message,
                       "Correct it; sluice serve --example-config explains every setting"});
     loaded = LoadedConfig();
@@ -54,7 +54,7 @@ Checks examine(const DoctorArguments& arguments) {
   check_limits(checks, machine, config);
   check_model(checks, machine, config);
   if (built_in && checks.back().status == Check::Status::ok) {
-    checks.back().finding += ": the tiny built-in model; --model FILE takes a real one";
+    checks.back().finding += ": the tiny built-in model; run a real one with --model FILE";
   }
   check_port(checks, config);
   check_tls(checks, config, std::chrono::system_clock::now());
@@ -75,11 +75,11 @@ int run_doctor(const DoctorArguments& arguments) {
 void add_doctor_command(CommandLine& program) {
   const auto arguments = std::make_shared<DoctorArguments>();
   Subcommand command = program.add_subcommand(
-      "doctor", "Check machine, model, port, TLS files and limits, and say how to fix each",
+      "doctor", "Check machine, model, port, TLS files and limits, and say how to fix problems",
       kDoctorExamples, [arguments] { return run_doctor(*arguments); });
   command.add_flag("--json", arguments->as_json, {.text = "Print the checks as JSON"});
   command.add_option("--config", &arguments->file,
-                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one",
+                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if it exists",
                       .operand = "FILE"});
   add_serve_options(command, arguments->flags);
 }

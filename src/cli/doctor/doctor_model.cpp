@@ -35,7 +35,7 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
     out.push_back({status, "model", std::move(finding), std::move(fix)});
   };
   if (config.engine.kind == EngineKind::synthetic) {
-    add(Status::ok, "none needed by the synthetic engine", "");
+    add(Status::ok, "not needed by the synthetic engine", "");
     return;
   }
   if (path.empty()) {
@@ -48,31 +48,31 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
     return;
   }
   if (!S_ISREG(info.st_mode) || ::access(path.c_str(), R_OK) != 0) {
-    add(Status::fail, path + " is no file that this user can read", "chmod a+r " + path);
+    add(Status::fail, path + " is not a file that this user can read", "chmod a+r " + path);
     return;
   }
   GgufHeader header{};
   std::ifstream file(path, std::ios::binary);
   if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) {
-    add(Status::fail, path + " is cut short: it ends inside its header", kGetAnother);
+    add(Status::fail, path + " is truncated: it ends inside its header", kGetAnother);
     return;
   }
   if (std::memcmp(header.magic.data(), "GGUF", 4) != 0) {
-    add(Status::fail, path + " is no GGUF file", kGetAnother);
+    add(Status::fail, path + " is not a GGUF file", kGetAnother);
     return;
   }
   if (header.version < 2 || header.version > 3) {
     add(Status::fail,
-        path + " is GGUF of version " + std::to_string(header.version) + "; 2 and 3 can be read",
-        "Convert the model anew");
+        path + " has GGUF version " + std::to_string(header.version) + "; only 2 and 3 can be read",
+        "Convert the model again");
     return;
   }
-  // Each tensor and entry takes at least a name's length, a name and a type.
+  // Each tensor and each metadata entry has at least the length of its name, the name and a type.
   constexpr std::uint64_t kLeastEntry = 13;
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (header.tensors > size / kLeastEntry || header.metadata_entries > size / kLeastEntry ||
       header.tensors == 0) {
-    add(Status::fail, path + " is cut short or broken: its header does not fit its size",
+    add(Status::fail, path + " is truncated or broken: its header does not match its size",
         kGetAnother);
     return;
   }
@@ -82,7 +82,7 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
     const bool hopeless = size > machine.memory_total;
     add(hopeless ? Status::fail : Status::warn,
         finding + ", more than the " + mebibytes(machine.memory_available) + " available",
-        "Take a smaller or more quantized model, or free some memory");
+        "Use a smaller or more quantized model, or free some memory");
     return;
   }
   add(Status::ok, finding, "");

@@ -84,9 +84,9 @@ TEST_F(DoctorTest, ABadModelFailsAndSaysWhy) {
   EXPECT_THAT(only().finding, HasSubstr("No such file"));
   EXPECT_EQ(model_status(directory_.path()), Status::fail);
   EXPECT_EQ(model_status(write("short", "GGUF\3")), Status::fail);
-  EXPECT_THAT(only().finding, HasSubstr("cut short"));
+  EXPECT_THAT(only().finding, HasSubstr("truncated"));
   EXPECT_EQ(model_status(write("html", std::string(4096, '<'))), Status::fail);
-  EXPECT_THAT(only().finding, HasSubstr("no GGUF"));
+  EXPECT_THAT(only().finding, HasSubstr("not a GGUF file"));
   EXPECT_EQ(model_status(write("old", gguf(1, 10))), Status::fail);
   EXPECT_THAT(only().finding, HasSubstr("version 1"));
   EXPECT_EQ(model_status(write("cut", gguf(3, 100'000))), Status::fail);
@@ -145,7 +145,7 @@ TEST_F(DoctorTest, ATakenPortFails) {
 
   check_port(checks, config);
   EXPECT_EQ(only().status, Status::fail);
-  EXPECT_THAT(only().finding, HasSubstr("is taken"));
+  EXPECT_THAT(only().finding, HasSubstr("is already in use"));
   EXPECT_THAT(only().fix, HasSubstr("ss -ltnp"));
   ::close(fd);
 
@@ -162,7 +162,8 @@ TEST_F(DoctorTest, AForeignAddressFails) {
   EXPECT_EQ(only().status, Status::fail);
 }
 
-/// A key and a certificate for it, valid from `from` to `to` seconds from now.
+/// A key and a certificate for it. The certificate is valid from `from` to `to`, in seconds from
+/// now.
 struct Identity {
   std::string certificate;
   std::string key;
@@ -227,8 +228,9 @@ TEST_F(DoctorTlsTest, FilesAreChecked) {
   const Identity other = make_identity(-kDay, 100 * kDay);
   EXPECT_THAT(check({one.certificate, other.key}).finding, HasSubstr("is not the key of"));
   EXPECT_EQ(only().status, Status::fail);
-  EXPECT_THAT(check({"rubbish", one.key}).finding, HasSubstr("no PEM certificate"));
-  EXPECT_THAT(check({one.certificate, "rubbish"}).finding, HasSubstr("no PEM private key"));
+  EXPECT_THAT(check({"rubbish", one.key}).finding, HasSubstr("contains no PEM certificate"));
+  EXPECT_THAT(check({one.certificate, "rubbish"}).finding,
+              HasSubstr("contains no PEM private key"));
   check(one);
   ::chmod(config.tls_key.c_str(), 0644);
   EXPECT_EQ(check_again().status, Status::warn);

@@ -25,7 +25,7 @@ struct Free {
 template <class T>
 using Owned = std::unique_ptr<T, Free>;
 
-/// Whole days from `now` until `time`, which is later.
+/// Whole days from `now` until `time`, which must be later.
 int days_until(const ASN1_TIME* time, std::time_t now) {
   const std::unique_ptr<ASN1_TIME, decltype(&ASN1_STRING_free)> from(ASN1_TIME_set(nullptr, now),
                                                                      &ASN1_STRING_free);
@@ -49,7 +49,8 @@ void check_tls(Checks& out, const ServeConfig& config, std::chrono::system_clock
   const auto open = [&](const std::string& path) {
     Owned<std::FILE> file(std::fopen(path.c_str(), "re"));
     if (!file) {
-      add(Status::fail, path + ": " + std::strerror(errno), "Name a PEM file that can be read");
+      add(Status::fail, path + ": " + std::strerror(errno),
+          "Give a PEM file that this user can read");
     }
     return file;
   };
@@ -58,25 +59,25 @@ void check_tls(Checks& out, const ServeConfig& config, std::chrono::system_clock
   const Owned<std::FILE> key_file = open(config.tls_key);
   if (!key_file) return;
   const Owned<X509> certificate(PEM_read_X509(certificate_file.get(), nullptr, nullptr, nullptr));
-  // No password is asked for: a server has nobody to type it.
+  // Does not ask for a password: nobody is there to type it when a server starts.
   const Owned<EVP_PKEY> key(PEM_read_PrivateKey(
       key_file.get(), nullptr, [](char*, int, int, void*) { return -1; }, nullptr));
   const bool matches =
       certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
   if (!certificate) {
-    add(Status::fail, config.tls_certificate + " holds no PEM certificate",
-        "Give the chain your certificate authority issued, in PEM");
+    add(Status::fail, config.tls_certificate + " contains no PEM certificate",
+        "Give the certificate chain that your certificate authority issued, in PEM");
     return;
   }
   if (!key) {
-    add(Status::fail, config.tls_key + " holds no PEM private key without a password",
-        "Take the password off: openssl pkey -in " + config.tls_key + " -out new.pem");
+    add(Status::fail, config.tls_key + " contains no PEM private key without a password",
+        "Remove the password: openssl pkey -in " + config.tls_key + " -out new.pem");
     return;
   }
   if (!matches) {
     add(Status::fail, config.tls_key + " is not the key of " + config.tls_certificate,
-        "Name the certificate and the key that were made together");
+        "Give a certificate and a key that belong together");
     return;
   }
   std::time_t seconds = std::chrono::system_clock::to_time_t(now);

@@ -9,18 +9,21 @@ namespace sluice {
 void add_client_options(Subcommand& command, ClientOptions& options) {
   const std::string group = "Connection";
   command.add_option("--url", &options.url,
-                     {.text = "The server, such as http://127.0.0.1:8080. SLUICE_URL",
+                     {.text = "Address of the server, such as http://127.0.0.1:8080. SLUICE_URL",
                       .operand = "URL",
                       .group = group});
-  command.add_option("--key", &options.key,
-                     {.text = "API key. SLUICE_KEY; other users of this machine can see flags",
-                      .operand = "KEY",
-                      .group = group});
   command.add_option(
-      "--ca", &options.ca_file,
-      {.text = "Trust certificates signed by these (PEM)", .operand = "FILE", .group = group});
-  command.add_flag("--insecure", options.insecure,
-                   {.text = "Trust any certificate, for tests on this machine", .group = group});
+      "--key", &options.key,
+      {.text = "API key. Prefer SLUICE_KEY: other users of this machine can see flags",
+       .operand = "KEY",
+       .group = group});
+  command.add_option("--ca", &options.ca_file,
+                     {.text = "Trust certificates that are signed by the ones in this file (PEM)",
+                      .operand = "FILE",
+                      .group = group});
+  command.add_flag(
+      "--insecure", options.insecure,
+      {.text = "Trust any certificate; only for tests on this machine", .group = group});
 }
 
 void complete_from_environment(ClientOptions& options) {

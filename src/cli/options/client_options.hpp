@@ -9,18 +9,18 @@ namespace sluice {
 
 class Subcommand;
 
-/// How to reach a server, as `chat` and `bench` take it.
+/// How to reach a server; `chat` and `bench` share these options.
 struct ClientOptions {
-  std::string url;  // empty: none given
+  std::string url;  // empty if none was given
   std::string key;
   std::string ca_file;
   bool insecure = false;
 };
 
-/// Adds --url, --key, --ca and --insecure. `options` outlives the parsing.
+/// Adds --url, --key, --ca and --insecure. `options` must outlive the parsing.
 void add_client_options(Subcommand& command, ClientOptions& options);
 
-/// Fills in SLUICE_URL and SLUICE_KEY where the flags are missing.
+/// Uses SLUICE_URL and SLUICE_KEY where the flags are missing.
 void complete_from_environment(ClientOptions& options);
 
 /// The address of `options.url`. Errors carry kExitUsage.

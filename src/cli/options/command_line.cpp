@@ -62,15 +62,15 @@ Subcommand CommandLine::add_subcommand(const std::string& name, const std::strin
 }
 
 int CommandLine::run(int argc, const char* const* argv) {
-  app_->require_subcommand(1);  // not before: the subcommands would inherit it
+  app_->require_subcommand(1);  // not earlier, because the subcommands would inherit it
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (app_->exit(error) != 0) return kExitUsage;
     return std::cout.flush() ? kExitOk : kExitFailure;
   } catch (const std::invalid_argument&) {
-    // CLI11 lets this one through, of `--flag=value`.
-    std::cerr << "A flag takes no other value than true or false\n"
+    // CLI11 throws this for `--flag=value` and does not handle it itself.
+    std::cerr << "A flag takes no value other than true or false\n"
                  "Run with --help for more information.\n";
     return kExitUsage;
   }

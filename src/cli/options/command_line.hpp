@@ -12,44 +12,46 @@ namespace CLI {
 class App;
 }
 
-// The command line of a program with subcommands. CLI11 does the work, in command_line.cpp alone:
-// its headers take seconds to compile. Programming errors, such as a name given to two options,
-// throw.
+// The command line of a program with subcommands. It is built on CLI11, which only command_line.cpp
+// includes because its headers take seconds to compile. Programming errors, such as two options
+// with the same name, throw.
 
 namespace sluice {
 
-/// Does what a subcommand is for. Returns the program's exit code.
+/// Runs a subcommand. Returns the program's exit code.
 using Command = std::function<int()>;
 
 /// How the help shows an option or a flag.
 struct OptionHelp {
-  std::string text;            // what it does
-  std::string operand = {};    // stands for the value; a flag has none
-  std::string group = {};      // the heading it is under; empty: "Options"
-  bool shows_default = false;  // the target's value before parsing
+  std::string text;            // what the option does
+  std::string operand = {};    // the placeholder for the value; a flag has none
+  std::string group = {};      // the heading to list it under; empty: "Options"
+  bool shows_default = false;  // show the value that the target has before parsing
 };
 
-/// Where the value of an option goes. A vector takes all words up to the next option.
+/// Where the value of an option is stored. A vector takes all words up to the next option.
 using OptionTarget =
     std::variant<std::string*, std::vector<std::string>*, std::uint32_t*, std::int64_t*, double*,
                  std::optional<int>*, std::optional<std::int64_t>*, std::optional<double>*>;
 
-/// Which values of an option that may be repeated count.
+/// Which values of a repeated option are used.
 enum class Keep : std::uint8_t { all, last };
 
-/// One subcommand of a CommandLine, which owns it. `names` are such as "--url" or "-q,--quiet"; a
-/// bare word is a positional argument. Targets and what callbacks refer to outlive the parsing.
+/// One subcommand of a CommandLine, which owns it. `names` looks like "--url" or "-q,--quiet"; a
+/// word without dashes is a positional argument. Targets, and what callbacks refer to, must outlive
+/// the parsing.
 class Subcommand {
  public:
   void add_flag(const std::string& names, bool& value, const OptionHelp& help);
-  /// `receive` is called if the flag is given; with false for "--name=false".
+  /// Calls `receive` if the flag is given: with false for "--name=false", otherwise with true.
   void add_flag(const std::string& names, std::function<void(bool)> receive,
                 const OptionHelp& help);
 
-  /// A value that is no such number, or a second one unless the target is a vector, is an error.
+  /// It is an error if the value does not parse as the target's type, or if a second value is given
+  /// and the target is not a vector.
   void add_option(const std::string& names, OptionTarget target, const OptionHelp& help);
-  /// May be given many times, each with one value. `receive` is called once, with the
-  /// values that `keep` selects.
+  /// Adds an option that may be given many times, each time with one value. `receive` is called
+  /// once, with the values that `keep` selects.
   void add_repeatable(const std::string& names, Keep keep,
                       const std::function<void(const std::vector<std::string>&)>& receive,
                       const OptionHelp& help);
@@ -61,7 +63,7 @@ class Subcommand {
   CLI::App* app_;
 };
 
-/// What the help of the whole program says.
+/// The texts of the whole program's help.
 struct ProgramHelp {
   std::string name;
   std::string description;
@@ -69,7 +71,7 @@ struct ProgramHelp {
   std::string footer;
 };
 
-/// What the whole program understands: exactly one of its subcommands, --help and --version.
+/// The command line of the whole program: exactly one of its subcommands, or --help or --version.
 class CommandLine {
  public:
   explicit CommandLine(const ProgramHelp& help);
@@ -77,12 +79,12 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
   ~CommandLine();
 
-  /// `command` is run, after the parsing, if this subcommand is the one given.
+  /// `command` is run after the parsing if this subcommand was given.
   Subcommand add_subcommand(const std::string& name, const std::string& description,
                             const std::string& footer, Command command);
 
-  /// Parses the arguments and runs the subcommand. Returns its exit code, or kExitUsage after
-  /// printing what is wrong, or kExitOk after printing help or version.
+  /// Parses the arguments and runs the subcommand. Returns its exit code, kExitUsage after printing
+  /// what is wrong, or kExitOk after printing the help or the version.
   int run(int argc, const char* const* argv);
 
  private:

@@ -68,11 +68,11 @@ Result<void> add_table(FileValues& out, const toml::table& table, std::string_vi
 }  // namespace
 
 Result<FileValues> parse_config_text(std::string_view text, std::string_view name) {
-  // Each dot of a key is a table within a table, and toml++ takes them down recursively.
+  // Each dot in a key makes a nested table, and toml++ destroys nested tables recursively.
   constexpr std::ptrdiff_t kMaxDots = 10'000;
   if (std::ranges::count(text, '.') > kMaxDots) {
     return fail(kExitUsage,
-                std::string(name) + ": more than " + std::to_string(kMaxDots) + " dots");
+                std::string(name) + ": contains more than " + std::to_string(kMaxDots) + " dots");
   }
   try {
     const toml::table table = toml::parse(text, name);

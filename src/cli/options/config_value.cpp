@@ -19,7 +19,7 @@ constexpr std::array<Unit, 5> kTimeUnits = {{{"h", 3'600'000'000},
                                              {"m", 60'000'000},
                                              {"s", 1'000'000},
                                              {"ms", 1'000},
-                                             {"us", 1}}};  // in microseconds
+                                             {"us", 1}}};  // factors are in microseconds
 constexpr std::array<Unit, 8> kSizeUnits = {{{"GiB", 1U << 30U},
                                              {"MiB", 1U << 20U},
                                              {"KiB", 1U << 10U},
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> factor_of(const std::array<Unit, N>& units, std::st
   return std::nullopt;
 }
 
-/// Takes digits off the front of `text`.
+/// Removes the digits at the start of `text` and returns their value.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -2,8 +2,8 @@
 
 namespace sluice {
 
-/// What the program ends with; `sluice --help` documents them. Errors inside cli/ carry one of
-/// them as their code.
+/// The program's exit codes, which `sluice --help` documents. Errors inside cli/ carry one of them
+/// as their code.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;        // a flag, a variable or the configuration file is wrong

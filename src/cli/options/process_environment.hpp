@@ -10,7 +10,7 @@ namespace sluice {
 /// The value of an environment variable; an empty one counts as not set.
 std::optional<std::string> environment(const std::string& name);
 
-/// The configuration's sources as this process has them; `file` may be empty.
+/// The configuration sources of this process. `file` is the value of --config, or empty.
 ConfigSources process_sources(SettingValues flags, const std::string& file);
 
 }  // namespace sluice

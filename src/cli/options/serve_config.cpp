@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kDefaultFile = "sluice.toml";
 
-/// What was given, for an error message.
+/// The values that were given, for an error message.
 std::string quoted(const Setting& setting, const std::vector<std::string>& values) {
   if (setting.secret) return "a value";
   std::string out;
@@ -57,8 +57,8 @@ std::string known_keys(std::string_view key) {
     keys.append(setting.key.substr(own.empty() ? 0 : own.size() + 1));
   }
   if (keys.empty()) return "the sections are" + sections;
-  if (section.empty()) return "above the sections" + sections + " there may be: " + keys;
-  return "[" + std::string(section) + "] has: " + keys;
+  if (section.empty()) return "keys allowed before the sections" + sections + ": " + keys;
+  return "[" + std::string(section) + "] has the keys: " + keys;
 }
 
 Result<void> load_file(LoadedConfig& loaded, const std::string& path) {
@@ -116,7 +116,7 @@ Result<void> load_flags(LoadedConfig& loaded, const ConfigSources& sources) {
   return {};
 }
 
-/// Runs `load`, one source, and works out whether it wants a port.
+/// Loads one source with `load`, and updates whether a port is to be opened.
 template <class Load>
 Result<void> load_source(LoadedConfig& loaded, Load load) {
   std::map<std::string, std::string, std::less<>> before = std::exchange(loaded.origins, {});
@@ -131,7 +131,7 @@ Result<void> load_source(LoadedConfig& loaded, Load load) {
   return done;
 }
 
-/// Adds the keys of the file to those given directly.
+/// Adds the keys in the API key file to those given directly.
 Result<void> load_api_key_file(ServeConfig::Access& access) {
   if (access.api_key_file.empty()) return {};
   constexpr std::size_t kMaxFile = std::size_t{4} << 20U;
@@ -153,7 +153,7 @@ Result<void> load_api_key_file(ServeConfig::Access& access) {
     }
     access.api_keys.push_back(*std::move(key));
   }
-  // Whoever names a file wants keys to be asked for; without any, everybody may call.
+  // Whoever names a key file wants keys to be required. With an empty file everybody could call.
   if (access.api_keys.size() == given_directly) {
     return fail(kExitUsage, access.api_key_file + ": there is no key in this file; give " +
                                 find_setting("access.api_keys")->allowed);
@@ -170,7 +170,7 @@ Result<void> check_together(const ServeConfig& config) {
                                 " is more than --max-total-bytes, " +
                                 format_size(config.streams.max_total_bytes));
   }
-  // A buffer that grows has up to twice the size of what is in it.
+  // A growing buffer takes up to twice the size of its contents.
   if (config.http.max_body > config.http.max_total_buffers / 2) {
     return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
                                 " is more than half of --max-total-buffers, " +
@@ -180,10 +180,10 @@ Result<void> check_together(const ServeConfig& config) {
 }
 
 void append_toml_string(std::string& out, std::string_view text) {
-  append_json_string(out, text);  // TOML's basic strings take JSON's escapes
+  append_json_string(out, text);  // TOML's basic strings have the same escapes as JSON
 }
 
-/// The part of a setting after "key = ".
+/// Appends the part of a setting after "key = ".
 void append_value(std::string& out, const Setting& setting,
                   const std::vector<std::string>& values) {
   switch (setting.kind) {
@@ -205,7 +205,7 @@ void append_value(std::string& out, const Setting& setting,
   }
 }
 
-/// Calls `each` for every setting, after writing the header of its section.
+/// Calls `each` for every setting, and writes a header before each section.
 template <class Each>
 std::string by_section(Each&& each) {
   std::string out;
@@ -297,9 +297,9 @@ std::string print_config(const LoadedConfig& loaded) {
 }
 
 std::string example_config() {
-  return "# Settings of `sluice serve`, each at its default. Read from ./sluice.toml, or from the "
-         "file\n# given with --config. A flag or a SLUICE_* variable, named behind each setting, "
-         "wins over it.\n\n" +
+  return "# The settings of `sluice serve` with their defaults. They are read from ./sluice.toml, "
+         "or from\n# the file given with --config. The flag and the SLUICE_* variable named with "
+         "each setting win over\n# this file.\n\n" +
          by_section([](std::string& out, const Setting& setting, std::string_view name) {
            out.append("# ").append(setting.help).append(".\n# (").append(setting.flag);
            out.append(", ").append(environment_name(setting)).append(")\n# ");

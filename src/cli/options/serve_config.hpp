@@ -21,66 +21,66 @@ class Subcommand;
 
 enum class EngineKind : std::uint8_t { llama, synthetic };
 
-/// Who may call, and the secret that proves it. `key` is never logged or printed.
+/// A client that may call, and its secret. `key` is never logged or printed.
 struct ApiKey {
   std::string name;
   std::string key;
 };
 
-/// Everything that `sluice serve` can be told. The members' defaults are the program's defaults;
-/// what each one means to the user is said once, in the table in serve_config.cpp, from which the
-/// flags, the environment variables, the file's keys and the help are made.
+/// All settings of `sluice serve`. The members' defaults are the program's defaults. The table in
+/// serve_settings.cpp describes each setting for the user; the flags, environment variables, file
+/// keys and help texts are generated from it.
 struct ServeConfig {
-  bool tcp = true;  // not a setting: worked out from those below (load_serve_config)
+  bool tcp = true;  // not a setting: load_serve_config() derives it from the settings
   std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;  // 0: any free one
+  std::uint16_t port = 8080;  // 0: any free port
   bool stdio = false;         // serve standard input and output
   std::string unix_path;      // serve a Unix domain socket
   std::uint32_t unix_mode = 0600;
   std::uint32_t threads = 0;    // event loops; 0: one per core
-  std::string tls_certificate;  // PEM files, both or neither
+  std::string tls_certificate;  // PEM files; set both or neither
   std::string tls_key;
   Duration shutdown_deadline = std::chrono::seconds(10);
-  std::size_t compression_threshold = std::size_t{4} << 10U;  // bytes of a reply; 0: never
+  std::size_t compression_threshold = std::size_t{4} << 10U;  // least bytes of a reply; 0: never
 
   struct Engine {
     EngineKind kind = EngineKind::llama;
     std::string model;             // GGUF file
-    std::uint32_t slots = 4;       // sequences decoded together
-    std::uint32_t context = 0;     // tokens of one sequence; 0: what the model was trained for
-    std::uint32_t threads = 0;     // of the model; 0: one per core
+    std::uint32_t slots = 4;       // sequences that are decoded together
+    std::uint32_t context = 0;     // tokens per sequence; 0: what the model was trained for
+    std::uint32_t threads = 0;     // for the model; 0: one per core
     std::string backend = "auto";  // "auto", "cpu", or a device's name as the engine reports it
-    std::int32_t gpu_layers = -1;  // -1: all that fit
-    std::uint32_t queue = 256;     // requests waiting for a slot
-    bool share_prefixes = false;   // what one client's prompt left may serve another's
+    std::int32_t gpu_layers = -1;  // -1: as many as fit
+    std::uint32_t queue = 256;     // requests that may wait for a slot
+    bool share_prefixes = false;   // reuse cached prompt prefixes between clients
   } engine;
 
-  /// Of streams.
+  /// Limits of streams.
   struct Streams {
     std::size_t max_chunks = 16384;                         // kept, of one stream
     std::size_t max_bytes = std::size_t{1} << 20U;          // kept, of one stream
-    std::size_t max_total_bytes = std::size_t{256} << 20U;  // kept, of all streams
-    std::size_t retained_bytes = std::size_t{64} << 10U;    // passed by all readers, of one stream
+    std::size_t max_total_bytes = std::size_t{256} << 20U;  // kept, of all streams together
+    std::size_t retained_bytes = std::size_t{64} << 10U;    // kept of text that all have read
     std::uint32_t per_client = 64;
     Duration expiry = std::chrono::minutes(5);
     Duration tombstone = std::chrono::minutes(5);
     Duration stall_limit = std::chrono::seconds(30);
   } streams;
 
-  /// Of requests that are answered later.
+  /// Limits of tool calls and other requests that are answered later.
   struct Calls {
     std::uint32_t per_client = 256;
   } calls;
 
-  /// Of clients of the session eras.
+  /// Limits of sessions, which MCP revisions before 2026-07-28 have.
   struct Sessions {
-    std::uint32_t max = 100'000;  // 0: none
+    std::uint32_t max = 100'000;  // 0: no sessions
     std::uint32_t per_client = 10'000;
     Duration expiry = std::chrono::minutes(30);
     Duration resume_window = std::chrono::minutes(1);
   } sessions;
 
-  /// Of calls that go on as tasks.
+  /// Limits of calls that continue as tasks.
   struct Tasks {
     std::uint32_t max = 10'000;
     std::uint32_t per_client = 100;
@@ -91,13 +91,13 @@ struct ServeConfig {
     std::size_t max_total_results = std::size_t{256} << 20U;
   } tasks;
 
-  /// Of connections.
+  /// Limits of connections.
   struct Http {
     std::uint32_t max_connections = 10000;
     std::uint32_t max_connections_per_client = 0;
     std::size_t max_body = std::size_t{4} << 20U;
     std::size_t max_header = std::size_t{16} << 10U;
-    std::size_t max_total_buffers = std::size_t{256} << 20U;  // of all connections
+    std::size_t max_total_buffers = std::size_t{256} << 20U;  // of all connections together
     Duration request_timeout = std::chrono::seconds(30);
     Duration keep_alive = std::chrono::seconds(75);
     Duration write_stall = std::chrono::seconds(30);
@@ -105,11 +105,11 @@ struct ServeConfig {
   } http;
 
   struct Access {
-    std::vector<ApiKey> api_keys;              // none: everybody may call
+    std::vector<ApiKey> api_keys;              // if empty, everybody may call
     std::string api_key_file;                  // NAME=KEY lines, added to api_keys by the loader
-    std::vector<std::string> allowed_origins;  // beyond loopback ones; "*": all
-    std::vector<std::string> allowed_hosts;    // beyond loopback names and `host`; "*": all
-    std::vector<std::string> trusted_proxies;  // addresses and prefixes
+    std::vector<std::string> allowed_origins;  // in addition to loopback origins; "*": all
+    std::vector<std::string> allowed_hosts;    // in addition to loopback names and `host`; "*": all
+    std::vector<std::string> trusted_proxies;  // addresses and address prefixes
     TrustedProxies::Field forwarded_field = TrustedProxies::Field::x_forwarded_for;
   } access;
 
@@ -119,42 +119,46 @@ struct ServeConfig {
   } log;
 };
 
-/// The values of one source, by the file's key ("streams.expiry"); lists have several values.
+/// The values of one source, by their key in the file, such as "streams.expiry". A list has several
+/// values.
 using SettingValues = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-/// Where load_serve_config looks. `environment` looks a variable up (normally std::getenv).
+/// The sources that load_serve_config() reads. `environment` returns the value of a variable,
+/// normally with std::getenv.
 struct ConfigSources {
   SettingValues flags;
   std::function<std::optional<std::string>(const std::string& name)> environment;
-  std::optional<std::string> file;  // --config; absent: ./sluice.toml if there is one
+  std::optional<std::string> file;  // --config; absent: ./sluice.toml if it exists
 };
 
-/// What came out, and from where: "flag", the variable's name, or "file:line"; keys that kept
-/// their default are missing.
+/// The resulting configuration, and for each key where its value came from: "flag", the variable's
+/// name, or "file:line". Keys that kept their default are missing from `origins`.
 struct LoadedConfig {
   ServeConfig config;
   std::map<std::string, std::string, std::less<>> origins;
 };
 
-/// Puts the sources together: flags before SLUICE_* variables before the file before the defaults.
-/// With stdio or a Unix socket a port is opened only if the source that asks for those, or one that
-/// wins over it, names a host or a port: a file made for a server in the network does not open a
-/// port for a program that is started over stdio. Reads the API key file. Errors (code kExitUsage)
-/// name the flag, the variable or file:line, and what is allowed there.
+/// Combines the sources. Flags win over SLUICE_* variables, these over the file, and the file over
+/// the defaults. With stdio or a Unix socket, a port is opened only if a host or a port is named by
+/// the source that asks for stdio or the socket, or by one that wins over it. So a file written for
+/// a network server does not open a port for a program that is started over stdio. Also reads the
+/// API key file. Errors carry kExitUsage and name the flag, the variable or file:line, and what is
+/// allowed there.
 Result<LoadedConfig> load_serve_config(const ConfigSources& sources);
 
-/// Adds every setting as an option of `command`; what the user gives lands in `flags`, unchecked
-/// (the loader checks it, so that an error reads the same from every source). Both outlive the
-/// parsing.
+/// Adds every setting as an option of `command`. The values that the user gives are stored in
+/// `flags` unchecked: the loader checks them, so that an error reads the same from every source.
+/// Both must outlive the parsing.
 void add_serve_options(Subcommand& command, SettingValues& flags);
-/// The same for the settings of the model only.
+/// Like add_serve_options(), but only the settings of the model.
 void add_engine_options(Subcommand& command, SettingValues& flags);
 
-/// The configuration as a sluice.toml, each value with where it came from, keys as "<redacted>".
+/// The configuration as a sluice.toml that says where each value came from. API keys are shown as
+/// "<redacted>".
 std::string print_config(const LoadedConfig& loaded);
 
-/// A commented sluice.toml with every setting at its default: docs/sluice.toml, kept the same by a
-/// test.
+/// A commented sluice.toml with every setting at its default. A test checks that docs/sluice.toml
+/// is the same.
 std::string example_config();
 
 }  // namespace sluice

@@ -37,7 +37,7 @@ ConfigSources sources(SettingValues flags, Environment environment, std::string 
     if (found == environment.end()) return std::nullopt;
     return found->second;
   };
-  out.file = std::move(file);  // empty: none, not even ./sluice.toml
+  out.file = std::move(file);  // empty: no file is read, not even ./sluice.toml
   return out;
 }
 
@@ -48,7 +48,7 @@ std::string error_of(const ConfigSources& from) {
   return loaded.error().message;
 }
 
-/// What the flags of `serve` come to.
+/// The settings that `serve` reads from these flags.
 SettingValues flags_of(std::vector<const char*> arguments) {
   SettingValues flags;
   CommandLine program({.name = "sluice", .description = "", .version = "", .footer = ""});
@@ -135,7 +135,7 @@ TEST(ServeConfig, AnUnknownKeyIsAnErrorThatNamesTheLineAndTheKnownOnes) {
   const ConfigFile file("port = 1\n[streams]\nmax_chunk = 5\n");
   EXPECT_THAT(error_of(sources({}, {}, file.path())),
               AllOf(HasSubstr("sluice.toml:3: unknown key \"streams.max_chunk\""),
-                    HasSubstr("[streams] has: max_chunks, max_bytes")));
+                    HasSubstr("[streams] has the keys: max_chunks, max_bytes")));
 
   const ConfigFile section("[stream]\nmax_chunks = 5\n");
   EXPECT_THAT(
@@ -231,7 +231,7 @@ TEST(ServeConfig, AKeyOfManyTablesIsRefused) {
   const auto values = parse_config_text(text + " = 1", "deep");
   ASSERT_FALSE(values);
   EXPECT_EQ(values.error().code, kExitUsage);
-  EXPECT_THAT(values.error().message, HasSubstr("deep: more than"));
+  EXPECT_THAT(values.error().message, HasSubstr("deep: contains more than"));
 }
 
 TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
@@ -242,7 +242,8 @@ TEST(ServeConfig, WhatIsPrintedReadsBackTheSame) {
                                  {"engine.gpu_layers", {"-1"}}},
                                 {}, ""));
   ASSERT_TRUE(loaded);
-  // Texts that are not set print as "", which nobody may give: drop them as a reader would.
+  // Texts that are not set are printed as "", which is not an allowed value. A person who copies
+  // the file removes those lines, and so does this test.
   std::string printed;
   std::istringstream lines(print_config(*loaded));
   for (std::string line; std::getline(lines, line);) {
@@ -272,7 +273,8 @@ TEST(ServeConfig, APortIsOpenedBesideStdioAndASocketOnlyIfItIsAskedFor) {
   EXPECT_TRUE(opens(sources({{"stdio", {"true"}}, {"port", {"0"}}}, {}, "")));
   EXPECT_TRUE(opens(sources({{"unix", {"/run/s"}}, {"host", {"::1"}}}, {}, "")));
   EXPECT_FALSE(opens(sources({}, {{"SLUICE_STDIO", "true"}}, "")));
-  // What a file says for another start does not count against a flag, nor a flag against a file.
+  // A port in the file does not count for a flag that asks for stdio; a file that asks for a socket
+  // still allows a flag to name the port.
   EXPECT_FALSE(opens(sources(stdio, {}, port_in_file.path())));
   EXPECT_FALSE(opens(sources(stdio, {{"SLUICE_PORT", "1"}}, "")));
   EXPECT_TRUE(opens(sources({}, {}, both_in_file.path())));

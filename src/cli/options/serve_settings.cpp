@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-/// Where a setting lives; called with ServeConfig& and const ServeConfig&.
+/// A function that returns the member of a ServeConfig& or const ServeConfig& that holds a setting.
 #define SLUICE_AT(path) [](auto& config) -> auto& { return config.path; }
 
 Setting base(std::string_view key, std::string_view flag, std::string_view operand,
@@ -110,7 +110,7 @@ Setting yes_or_no(std::string_view key, std::string_view flag, std::string_view 
   return setting;
 }
 
-/// Permissions of a file, in octal digits as for chmod.
+/// A file's permissions, in octal digits as for chmod.
 template <class At>
 Setting mode(std::string_view key, std::string_view flag, std::string_view help, At at) {
   static constexpr std::size_t kDigits = 4;
@@ -184,8 +184,8 @@ Setting names(std::string_view key, std::string_view flag, std::string_view oper
 Setting api_keys() {
   Setting setting =
       base("access.api_keys", "--api-key", "NAME=KEY",
-           "Who may call; once for each key. Other users of this machine can see flags: "
-           "prefer --api-key-file",
+           "Name and key of a client that may call; repeat for more clients. Other users of this "
+           "machine can see flags: prefer --api-key-file",
            "NAME=KEY with a name of [A-Za-z0-9_.-], used once, and a key of 16 to 256 visible "
            "ASCII characters without a comma",
            Setting::Kind::list);
@@ -231,167 +231,178 @@ std::vector<Setting> make_settings() {
 
   add(text("host", "--host", "ADDRESS", "Address to listen on", "an IP address or a host name",
            SLUICE_AT(host)));
-  add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free one",
+  add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free port",
              SLUICE_AT(port)));
-  add(yes_or_no("stdio", "--stdio",
-                "Serve the program that started this one, over standard input and output; no port "
-                "is opened unless --host or --port is given too",
-                SLUICE_AT(stdio)));
+  add(yes_or_no(
+      "stdio", "--stdio",
+      "Serve the program that started this one, over standard input and output; no port is "
+      "opened unless --host or --port is given too",
+      SLUICE_AT(stdio)));
   add(text("unix", "--unix", "PATH",
            "Listen on a Unix domain socket; no port is opened unless --host or --port is given too",
            "a path of at most 107 bytes", SLUICE_AT(unix_path)));
-  add(mode("unix_mode", "--unix-mode", "Who may connect to the socket, as for chmod",
+  add(mode("unix_mode", "--unix-mode", "Permissions of the socket, as for chmod",
            SLUICE_AT(unix_mode)));
-  add(number("threads", "--threads", 0, 1024, "Event loops; 0 makes one for each core",
+  add(number("threads", "--threads", 0, 1024, "Number of event loops; 0 starts one per core",
              SLUICE_AT(threads)));
   add(text("tls_certificate", "--tls-cert", "FILE", "Serve TLS with this certificate chain (PEM)",
            "a file", SLUICE_AT(tls_certificate)));
   add(text("tls_key", "--tls-key", "FILE", "The certificate's private key (PEM)", "a file",
            SLUICE_AT(tls_key)));
   add(duration("shutdown_deadline", "--shutdown-deadline",
-               "How long streams may go on after the first SIGTERM or Ctrl-C",
+               "How long streams may continue after the first SIGTERM or Ctrl-C",
                SLUICE_AT(shutdown_deadline)));
-  add(size(
-      "compression_threshold", "--compression-threshold", 0,
-      "Replies from this size on are compressed for clients that ask for it; 0 compresses none",
-      SLUICE_AT(compression_threshold)));
+  add(size("compression_threshold", "--compression-threshold", 0,
+           "Compress replies of at least this size for clients that accept it; 0 never compresses",
+           SLUICE_AT(compression_threshold)));
 
   add(choice(
       "engine.kind", "--engine", "NAME",
-      "What answers: llama runs a GGUF model, synthetic emits numbered chunks for load tests",
+      "What generates answers: llama runs a GGUF model, synthetic emits numbered chunks for load "
+      "tests",
       kEngines, SLUICE_AT(engine.kind)));
   add(text("engine.model", "--model", "FILE",
-           "GGUF file of the model; without it, a tiny built-in one runs", "a file",
+           "GGUF file of the model; without it, a tiny built-in model runs", "a file",
            SLUICE_AT(engine.model)));
-  add(number("engine.slots", "--slots", 1, 256, "Answers generated at the same time",
+  add(number("engine.slots", "--slots", 1, 256, "How many answers are generated at the same time",
              SLUICE_AT(engine.slots)));
   add(number(
       "engine.context", "--context", 0, kMany,
-      "Tokens that one conversation may have; 0 takes what the model was trained for, or what "
-      "fits into memory",
+      "Maximum number of tokens in one conversation; 0 takes what the model was trained for, or "
+      "what fits into memory",
       SLUICE_AT(engine.context)));
   add(number("engine.threads", "--model-threads", 0, 1024,
-             "Threads that compute the model; 0 takes one for each core, and one for a tiny model",
+             "Threads that run the model; 0 starts one per core, or a single one for a tiny model",
              SLUICE_AT(engine.threads)));
   add(text("engine.backend", "--backend", "NAME",
            "Where the model runs: auto, cpu, or the name of a device",
            "auto, cpu, or the name of a device", SLUICE_AT(engine.backend)));
   add(number("engine.gpu_layers", "--gpu-layers", -1, 10000,
-             "Layers of the model on the GPU; -1 puts all there that fit",
+             "How many layers of the model run on the GPU; -1: as many as fit",
              SLUICE_AT(engine.gpu_layers)));
-  add(number("engine.queue", "--queue", 1, 1'000'000,
-             "Requests that may wait for a slot; one client may take half of the free places",
-             SLUICE_AT(engine.queue)));
+  add(number(
+      "engine.queue", "--queue", 1, 1'000'000,
+      "Requests that may wait for a slot; one client may take half of the places that are free",
+      SLUICE_AT(engine.queue)));
   add(yes_or_no("engine.share_prefixes", "--share-prefixes",
-                "Reuse what one client's prompt left in the model for another's that begins alike; "
-                "then clients can learn what others asked",
+                "Reuse the cached beginning of one client's prompt for other clients; they can "
+                "then find out what others asked",
                 SLUICE_AT(engine.share_prefixes)));
 
   add(number("streams.max_chunks", "--max-chunks", 1, kMany,
-             "Chunks kept of one stream until its readers have them",
+             "Chunks that one stream keeps until its readers have them",
              SLUICE_AT(streams.max_chunks)));
   add(size("streams.max_bytes", "--max-stream-bytes", 1024,
-           "Text kept of one stream until its readers have it", SLUICE_AT(streams.max_bytes)));
-  add(size("streams.max_total_bytes", "--max-total-bytes", 1024, "Memory of all streams together",
+           "Text that one stream keeps until its readers have it", SLUICE_AT(streams.max_bytes)));
+  add(size("streams.max_total_bytes", "--max-total-bytes", 1024, "Memory for all streams together",
            SLUICE_AT(streams.max_total_bytes)));
   add(size("streams.retained_bytes", "--retained-bytes", 0,
-           "Text of one stream kept for a reader that resumes, once every reader had it",
+           "Text that one stream keeps after its readers had it, for a reader that resumes",
            SLUICE_AT(streams.retained_bytes)));
   add(number("streams.per_client", "--streams-per-client", 1, 1'000'000,
              "Streams that one client may have open", SLUICE_AT(streams.per_client)));
-  add(duration("streams.expiry", "--stream-expiry", "A stream nobody asked for this long is gone",
+  add(duration("streams.expiry", "--stream-expiry",
+               "A stream that nobody accesses for this long is removed",
                SLUICE_AT(streams.expiry)));
   add(duration("streams.tombstone", "--stream-tombstone",
-               "How long a gone stream answers \"expired\" rather than \"not found\"",
+               "How long a removed stream answers \"expired\" instead of \"not found\"",
                SLUICE_AT(streams.tombstone)));
   add(duration("streams.stall_limit", "--stall-limit",
-               "A reader that holds a full stream up this long loses it",
+               "A reader that blocks a full stream for this long is disconnected from it",
                SLUICE_AT(streams.stall_limit)));
 
   add(number("calls.per_client", "--calls-per-client", 1, 1'000'000,
-             "Calls of tools, and other requests answered later, that one client may have open",
+             "Tool calls and other requests answered later that one client may have open",
              SLUICE_AT(calls.per_client)));
 
-  add(number("sessions.max", "--max-sessions", 0, 10'000'000,
-             "Sessions of MCP clients before 2026-07-28; 0 serves each request by itself",
-             SLUICE_AT(sessions.max)));
+  add(number(
+      "sessions.max", "--max-sessions", 0, 10'000'000,
+      "Sessions, which MCP revisions before 2026-07-28 have; 0 serves each request on its own",
+      SLUICE_AT(sessions.max)));
   add(number("sessions.per_client", "--sessions-per-client", 1, 10'000'000,
              "Sessions that one client may have", SLUICE_AT(sessions.per_client)));
-  add(duration("sessions.expiry", "--session-expiry", "A session nobody uses for this long ends",
-               SLUICE_AT(sessions.expiry)));
-  add(duration("sessions.resume_window", "--resume-window",
-               "How long a call of a session goes on whose client is gone, for it to come back",
-               SLUICE_AT(sessions.resume_window)));
+  add(duration("sessions.expiry", "--session-expiry",
+               "A session that nobody uses for this long ends", SLUICE_AT(sessions.expiry)));
+  add(duration(
+      "sessions.resume_window", "--resume-window",
+      "How long a call in a session continues after its client has disconnected, so that the "
+      "client can come back",
+      SLUICE_AT(sessions.resume_window)));
 
-  add(number("tasks.max", "--max-tasks", 1, 10'000'000, "Tasks held, ended ones included",
-             SLUICE_AT(tasks.max)));
+  add(number("tasks.max", "--max-tasks", 1, 10'000'000,
+             "Tasks of all clients, including ended ones", SLUICE_AT(tasks.max)));
   add(number("tasks.per_client", "--tasks-per-client", 1, 10'000'000,
-             "Tasks that one client may have, ended ones included", SLUICE_AT(tasks.per_client)));
+             "Tasks that one client may have, including ended ones", SLUICE_AT(tasks.per_client)));
   add(duration("tasks.ttl", "--task-ttl",
-               "How long a task and its result are kept whose client does not say",
+               "How long a task and its result are kept if the client asks for no time",
                SLUICE_AT(tasks.ttl)));
-  add(duration("tasks.max_ttl", "--max-task-ttl", "The longest that a client may ask for",
+  add(duration("tasks.max_ttl", "--max-task-ttl",
+               "The longest time for which a client may have a task kept",
                SLUICE_AT(tasks.max_ttl)));
   add(duration("tasks.poll_interval", "--task-poll-interval",
-               "How often clients are told to look at a task", SLUICE_AT(tasks.poll_interval)));
-  add(size("tasks.max_result", "--max-task-result", 1024, "Result of one task",
+               "How often clients are told to poll a task", SLUICE_AT(tasks.poll_interval)));
+  add(size("tasks.max_result", "--max-task-result", 1024, "Largest result of one task",
            SLUICE_AT(tasks.max_result)));
   add(size("tasks.max_total_results", "--max-task-results", 1024,
-           "Memory of the results of all tasks", SLUICE_AT(tasks.max_total_results)));
+           "Memory for the results of all tasks", SLUICE_AT(tasks.max_total_results)));
 
   add(number("http.max_connections", "--max-connections", 1, 10'000'000,
-             "Connections open at the same time", SLUICE_AT(http.max_connections)));
-  add(number("http.max_connections_per_client", "--max-connections-per-client", 0, 10'000'000,
-             "Of them, those of one address, which is no loopback address or trusted proxy; 0: a "
-             "quarter",
-             SLUICE_AT(http.max_connections_per_client)));
+             "Connections that may be open at the same time", SLUICE_AT(http.max_connections)));
+  add(number(
+      "http.max_connections_per_client", "--max-connections-per-client", 0, 10'000'000,
+      "Connections that one address may have open, unless it is a loopback address or a trusted "
+      "proxy; 0: a quarter of --max-connections",
+      SLUICE_AT(http.max_connections_per_client)));
   add(size("http.max_body", "--max-body", 1024,
-           "Largest request body, also once decompressed; at most 1GiB", SLUICE_AT(http.max_body)));
-  add(size("http.max_header", "--max-header", 1024, "Largest request head",
+           "Largest request body, before and after decompression; at most 1GiB",
+           SLUICE_AT(http.max_body)));
+  add(size("http.max_header", "--max-header", 1024, "Largest request line and headers",
            SLUICE_AT(http.max_header)));
   add(size("http.max_total_buffers", "--max-total-buffers", 1024,
-           "Memory of what has been received in part or waits to be sent, on all connections; one "
-           "client may hold as much as is free",
+           "Memory for partly received and unsent data of all connections; one client may hold as "
+           "much as is free",
            SLUICE_AT(http.max_total_buffers)));
   add(duration("http.request_timeout", "--request-timeout",
-               "Time for a request to arrive, from its first byte to its last",
+               "Time in which a request must arrive, from its first byte to its last",
                SLUICE_AT(http.request_timeout)));
-  add(duration("http.keep_alive", "--keep-alive", "Connections idle for this long are closed",
-               SLUICE_AT(http.keep_alive)));
+  add(duration("http.keep_alive", "--keep-alive",
+               "Connections that are idle for this long are closed", SLUICE_AT(http.keep_alive)));
   add(duration("http.write_stall", "--write-stall",
-               "Connections that take no bytes for this long are closed",
+               "Connections that accept no data for this long are closed",
                SLUICE_AT(http.write_stall)));
   add(duration(
       "http.event_keep_alive", "--event-keep-alive",
-      "An event stream that is silent gets a comment this often, a WebSocket a ping half as "
+      "How often a silent event stream is sent a comment; a WebSocket is sent a ping half as "
       "often",
       SLUICE_AT(http.event_keep_alive)));
 
   add(api_keys());
   add(text("access.api_key_file", "--api-key-file", "FILE",
-           "More keys, one NAME=KEY on a line; # starts a comment", "a file",
+           "File with more keys, one NAME=KEY per line; # starts a comment", "a file",
            SLUICE_AT(access.api_key_file)));
   add(names("access.allowed_origins", "--allow-origin", "ORIGIN",
-            "Web pages that may call, such as https://example.org; * allows all. Pages of this "
-            "machine always may",
+            "Origins whose web pages may call, such as https://example.org; * allows all. Pages of "
+            "this machine are always allowed",
             "origins such as https://example.org, or *", SLUICE_AT(access.allowed_origins)));
   add(names(
       "access.allowed_hosts", "--allow-host", "HOST",
-      "Names and addresses under which the server may be called; * allows all. Loopback names "
-      "and the machine's own addresses always are",
+      "Host names and addresses that requests may use for this server; * allows all. Loopback "
+      "names and the machine's own addresses are always allowed",
       "host names, or *", SLUICE_AT(access.allowed_hosts)));
-  add(names("access.trusted_proxies", "--trusted-proxy", "ADDRESS",
-            "Proxies that are believed when they say for whom they ask; a prefix such as "
-            "10.0.0.0/8 names many. Without keys, each of their clients then counts for itself",
-            "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
+  add(names(
+      "access.trusted_proxies", "--trusted-proxy", "ADDRESS",
+      "Addresses of proxies that are trusted to name the client they forward for, or prefixes "
+      "such as 10.0.0.0/8. Without API keys, each client of such a proxy then counts separately",
+      "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
   add(choice("access.forwarded_field", "--forwarded-field", "FIELD",
-             "The header field in which trusted proxies say it", kForwardedFields,
+             "Header field in which trusted proxies name the client", kForwardedFields,
              SLUICE_AT(access.forwarded_field)));
 
-  add(choice("log.level", "--log-level", "LEVEL", "What is logged to standard error", kLevels,
+  add(choice("log.level", "--log-level", "LEVEL",
+             "The least severe messages that are logged to standard error", kLevels,
              SLUICE_AT(log.level)));
-  add(choice("log.format", "--log-format", "FORMAT", "Text for people, JSON for programs", kFormats,
-             SLUICE_AT(log.format)));
+  add(choice("log.format", "--log-format", "FORMAT",
+             "Log format: text for people, JSON for programs", kFormats, SLUICE_AT(log.format)));
   return all;
 }
 

@@ -10,24 +10,25 @@
 
 namespace sluice {
 
-/// One setting of the server, as every source and every print-out knows it.
+/// One setting of the server. Every source and every printout is generated from it.
 struct Setting {
   enum class Kind : std::uint8_t { number, text, list, flag };
 
-  std::string_view key;      // in the file: "section.name", or "name" above all sections
-  std::string_view flag;     // "--name"; the variable is SLUICE_NAME
-  std::string_view operand;  // what stands for the value in the help; a flag has none
-  std::string_view help;     // a sentence without its full stop
-  std::string allowed;       // completes "give ..."
-  Kind kind = Kind::text;    // how the file writes it
-  bool secret = false;       // never shown
-  /// Stores `values` (one, unless kind is list); false if they are not allowed.
+  std::string_view key;      // in the file: "section.name", or "name" before all sections
+  std::string_view flag;     // "--name"; the environment variable is SLUICE_NAME
+  std::string_view operand;  // the placeholder for the value in the help; a flag has none
+  std::string_view help;     // without the full stop at the end
+  std::string allowed;       // what is allowed; completes "give ..." in errors
+  Kind kind = Kind::text;    // how the value is written in the file
+  bool secret = false;       // the value is never shown
+  /// Stores `values`, which holds one value unless `kind` is list. Returns false if they are not
+  /// allowed.
   std::function<bool(ServeConfig&, const std::vector<std::string>& values)> store;
-  /// The values as `store` would take them; empty for a text that is not set.
+  /// The current values in the form that `store` accepts. Empty for a text that is not set.
   std::function<std::vector<std::string>(const ServeConfig&)> show;
 };
 
-/// All of them, grouped by section, in the order of the help.
+/// All settings, grouped by section, in the order of the help.
 std::span<const Setting> serve_settings();
 
 const Setting* find_setting(std::string_view key);
@@ -38,8 +39,8 @@ std::string environment_name(const Setting& setting);
 /// The part of the key before the dot, or "".
 std::string_view section_of(const Setting& setting);
 
-/// NAME=KEY as an ApiKey; nothing if the name is not 1-64 of [A-Za-z0-9_.-] or the key not 16-256
-/// visible ASCII characters without a comma.
+/// Parses NAME=KEY. Returns nothing unless the name has 1 to 64 characters of [A-Za-z0-9_.-] and
+/// the key has 16 to 256 visible ASCII characters, none of them a comma.
 std::optional<ApiKey> parse_api_key(std::string_view text);
 
 }  // namespace sluice

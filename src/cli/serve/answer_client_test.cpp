@@ -39,8 +39,9 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-/// A TCP proxy that breaks connections off: once armed, each of the first `cuts` through which the
-/// server sends more than `after_bytes` is reset at that point. One thread for all connections.
+/// A TCP proxy that cuts connections. Once armed, it resets a connection as soon as the server has
+/// sent more than `after_bytes` through it. It does so for the first `cuts` such connections. One
+/// thread serves all connections.
 class CuttingProxy {
  public:
   CuttingProxy(std::uint16_t server_port, int cuts, std::size_t after_bytes)
@@ -125,7 +126,7 @@ class CuttingProxy {
     }
   }
 
-  /// False: the connection is over.
+  /// Returns false when the connection is over.
   bool forward(Pair& pair, int from, int to) {
     std::array<char, 4096> piece{};
     ssize_t got = ::recv(from, piece.data(), piece.size(), 0);
@@ -150,13 +151,13 @@ class CuttingProxy {
   int listener_;
   std::uint16_t port_ = 0;
   int stop_fd_;
-  std::vector<Pair> pairs_;  // of the thread
+  std::vector<Pair> pairs_;  // used by the thread only
   std::atomic<bool> armed_ = false;
   std::atomic<int> cut_ = 0;
   std::thread thread_;
 };
 
-/// Keeps what comes, and lets another thread wait for it.
+/// Keeps what it receives, and lets another thread wait for it.
 class Collector final : public AnswerSink {
  public:
   /// `on_text` is called with each delta.
@@ -206,7 +207,7 @@ class Collector final : public AnswerSink {
   std::optional<AnswerEnd> end_;
 };
 
-/// The numbers of synthetic chunks, {"n":17,"t_ns":...}, in order.
+/// The numbers in the text of synthetic chunks, {"n":17,"t_ns":...}, in order.
 std::vector<int> numbers_in(const std::string& text) {
   std::vector<int> numbers;
   constexpr std::string_view kName = "{\"n\":";
@@ -311,7 +312,7 @@ TEST_P(AnswerClientTest, ReportsTheServersRefusal) {
   const auto pending = client->ask(GetParam(), std::move(wrong), sink);
   const AnswerEnd end = sink.wait_for_end();
   EXPECT_EQ(end.outcome, AnswerEnd::Outcome::failed);
-  // A tool's refusal is a result, which has no code.
+  // Over MCP, a refusal by a tool is a result and has no code of its own.
   EXPECT_EQ(end.error.code, GetParam() == AnswerVia::mcp ? -32603 : -32602);
   EXPECT_THAT(end.error.message, HasSubstr("temperature"));
 }
@@ -325,7 +326,7 @@ TEST_P(AnswerClientTest, ResumesWhereTheConnectionBroke) {
   const auto client = client_of(proxy.url());
   const auto pending = client->ask(GetParam(), request(kChunks, 100), sink);
   const AnswerEnd end = sink.wait_for_end();
-  if (GetParam() == AnswerVia::mcp) {  // which has nothing to resume with
+  if (GetParam() == AnswerVia::mcp) {  // MCP has no way to resume
     EXPECT_EQ(end.outcome, AnswerEnd::Outcome::unreachable);
     EXPECT_EQ(proxy.cut(), 1);
     return;
@@ -336,7 +337,7 @@ TEST_P(AnswerClientTest, ResumesWhereTheConnectionBroke) {
   EXPECT_GE(sink.retries(), kCuts);
 }
 
-/// Keeps an answer, and tells of its first piece and its end.
+/// Keeps an answer, and reports its first piece and its end.
 class CollectedAnswer final : public AnswerSink {
  public:
   CollectedAnswer(std::function<void()> on_first, std::function<void()> on_whole)

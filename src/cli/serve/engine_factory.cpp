@@ -35,7 +35,7 @@ void log_model_state(const ModelState& state) {
       log_debug("the model is ready");
       break;
     case ModelState::Phase::failed:
-      break;  // whoever waits for it says so
+      break;  // reported by whoever waits for the model
   }
 }
 
@@ -84,7 +84,7 @@ std::string built_in_model() {
   std::array<char, 4096> self{};
   const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
   if (length <= 0) return {};
-  // bin/sluice has its models in share/sluice, in the build tree as after installation.
+  // The models of bin/sluice are in share/sluice, both in the build tree and after installation.
   const std::filesystem::path share =
       std::filesystem::path(self.data()).parent_path().parent_path() / "share" / "sluice";
   std::error_code error;

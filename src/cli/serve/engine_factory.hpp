@@ -10,24 +10,25 @@
 
 namespace sluice {
 
-/// An engine and why it cannot answer yet.
+/// An engine, and whether it is ready to answer.
 struct EngineHandle {
   std::unique_ptr<Engine> engine;
-  /// Empty once it can answer; else what it is doing, or why it never will. Thread-safe.
+  /// Returns an empty text once the engine can answer. Until then it returns what the engine is
+  /// doing, or why it will never be ready. Thread-safe.
   std::function<std::string()> not_ready;
-  /// Waits until it can answer, but for no longer than it is told. An error says why it never will;
-  /// false: not yet.
+  /// Waits until the engine can answer, at most for the time given. Returns true when it can and
+  /// false if it cannot yet. An error says why it never will.
   std::function<Result<bool>(Duration)> wait_ready;
 };
 
 /// Makes the engine that `config` asks for. Errors carry an exit code of the program.
 Result<EngineHandle> make_engine(const ServeConfig& config);
 
-/// The file of the tiny model that runs when none is named: the one installed with the program, or
-/// the one in the build tree. Empty if there is none.
+/// The path of the tiny model that runs when no model is named: the file installed with the
+/// program, or the one in the build tree. Empty if there is none.
 std::string built_in_model();
 
-/// Whether `config` leaves it at the built-in model.
+/// Whether `config` names no model, so that the built-in one runs.
 bool runs_built_in_model(const ServeConfig& config);
 
 }  // namespace sluice

@@ -39,7 +39,7 @@ void read_cpu(MachineFacts& facts) {
     for (const auto& [flag, name] : kFeatures) {
       if (padded.find(flag) != std::string::npos) facts.features.emplace_back(name);
     }
-    return;  // the first core speaks for all
+    return;  // the first core stands for all
   }
 }
 

@@ -23,7 +23,7 @@
 namespace sluice {
 namespace {
 
-/// How often whoever waits for the model looks whether to stop.
+/// How often the wait for the model is interrupted to check for a request to stop.
 constexpr Duration kReadyCheck = std::chrono::milliseconds(100);
 
 ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsContext> tls) {
@@ -152,7 +152,7 @@ class RunningServer final : public LocalServer {
   std::unique_ptr<ServerHost> host_;
 };
 
-/// With stdio, standard output belongs to the protocol; then what is served is only logged.
+/// With stdio, standard output belongs to the protocol, so the addresses are only logged.
 void print_places(const RunningServer& server, const ServeConfig& config) {
   if (config.stdio) {
     if (config.tcp) log_info("serving", {{"mcp", std::string_view(server.url() + "/mcp")}});
@@ -175,7 +175,7 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
     std::printf("engine       synthetic: numbered chunks for load tests, no model\n");
   } else if (runs_built_in_model(config)) {
     std::printf(
-        "model        the tiny built-in one; sluice serve --model FILE.gguf for a real one\n");
+        "model        the tiny built-in one; run a real one with sluice serve --model FILE.gguf\n");
   } else {
     std::printf("model        %s\n", config.engine.model.c_str());
   }
@@ -203,7 +203,8 @@ int serve(const ServeConfig& config) {
     }
     streams = std::move(*taken);
   }
-  // After that, so that a closed stream's number is not given to anything else before.
+  // Constructed after taking the standard streams, so that nothing else can get the descriptor of a
+  // closed one.
   const ShutdownSignals signals;
   Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
   if (!started) {
@@ -212,7 +213,7 @@ int serve(const ServeConfig& config) {
   }
   RunningServer& server = **started;
   print_places(server, config);
-  // The server listens while the model loads, so that /readyz can tell how far it is.
+  // The server already listens while the model loads, so that /readyz can report the progress.
   for (bool is_ready = false; !is_ready;) {
     if (signals.take_signal()) {
       log_info("stopped before the model was loaded");
@@ -230,14 +231,16 @@ int serve(const ServeConfig& config) {
                      {"model", std::string_view(info.model)},
                      {"slots", static_cast<std::int64_t>(info.slots)},
                      {"context", static_cast<std::int64_t>(info.context_tokens)}});
-  // Whoever asks on standard input waits for the model, rather than be told to come back.
+  // Standard input is served only now: its client waits for the model instead of being told to try
+  // again.
   if (config.stdio) {
     server.serve_lines(std::move(streams), [&signals] { signals.input_ended(); });
   }
   signals.wait();
-  // Where nobody else is served, the one client has ended its input or told us to go.
+  // If no other clients are served, the only client has ended its input or sent a signal.
   const bool serves_others = config.tcp || !config.unix_path.empty();
-  log_info(serves_others ? "shutting down; once more ends at once" : "shutting down");
+  log_info(serves_others ? "shutting down; a second signal ends the program at once"
+                         : "shutting down");
   server.stop([&] { return !serves_others || signals.take_signal(); });
   log_info("stopped");
   return kExitOk;

@@ -8,20 +8,21 @@
 
 namespace sluice {
 
-/// Serves until SIGINT or SIGTERM, then shuts down within the configured deadline (a second signal
-/// ends at once). Prints the URLs to try on standard output. Returns the program's exit code.
+/// Serves until SIGINT or SIGTERM, then shuts down within the configured deadline. A second signal
+/// ends the program at once. Prints the URLs to try on standard output. Returns the program's exit
+/// code.
 int serve(const ServeConfig& config);
 
-/// A server in this process, on threads of its own. Destroying it stops it.
+/// A server inside this process, with threads of its own. Destroying it stops it.
 class LocalServer {
  public:
   virtual ~LocalServer() = default;
 
-  /// Starts serving; with port 0, on any free one. Waits until the engine can answer. Errors carry
+  /// Starts serving; port 0 takes any free port. Returns when the engine can answer. Errors carry
   /// an exit code of the program.
   static Result<std::unique_ptr<LocalServer>> start(const ServeConfig& config);
 
-  /// "http://127.0.0.1:43127", without a slash at the end.
+  /// Such as "http://127.0.0.1:43127", without a slash at the end.
   [[nodiscard]] virtual std::string url() const = 0;
   /// Ends streams and connections within the configured deadline. Idempotent.
   virtual void stop() = 0;

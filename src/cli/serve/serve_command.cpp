@@ -33,7 +33,8 @@ constexpr const char* kServeExamples =
     "  sluice serve --stdio --model model.gguf             # for a program that starts its "
     "servers\n"
     "  sluice serve --unix /run/user/1000/sluice.sock --model model.gguf\n"
-    "  SLUICE_PORT=9000 sluice serve --print-config       # what would be used, and why\n"
+    "  SLUICE_PORT=9000 sluice serve --print-config       # the settings, and where they come "
+    "from\n"
     "  sluice serve --example-config > sluice.toml\n";
 
 int run_serve(const ServeArguments& arguments) {
@@ -52,7 +53,7 @@ int run_serve(const ServeArguments& arguments) {
   set_logging(config.log.level, config.log.format, Style::of(STDERR_FILENO).coloured());
   const std::uint64_t files = files_for_connections(config.http.max_connections);
   if (const std::uint64_t got = raise_open_files(files); got < files) {
-    log_warning("Fewer files may be open than there may be connections; see sluice doctor",
+    log_warning("The limit of open files is too low for max_connections; see sluice doctor",
                 {{"open_files", static_cast<std::int64_t>(got)},
                  {"max_connections", static_cast<std::int64_t>(config.http.max_connections)}});
   }
@@ -64,10 +65,10 @@ int run_serve(const ServeArguments& arguments) {
 void add_serve_command(CommandLine& program) {
   const auto arguments = std::make_shared<ServeArguments>();
   Subcommand command =
-      program.add_subcommand("serve", "Serve a model, or numbers for load tests", kServeExamples,
-                             [arguments] { return run_serve(*arguments); });
+      program.add_subcommand("serve", "Serve a model, or numbered chunks for load tests",
+                             kServeExamples, [arguments] { return run_serve(*arguments); });
   command.add_option("--config", &arguments->file,
-                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if there is one",
+                     {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if it exists",
                       .operand = "FILE"});
   command.add_flag("--print-config", arguments->print_config,
                    {.text = "Print the settings that would be used, and where each comes from"});

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// Signal handlers reach nothing but globals.
+// Signal handlers can only use globals.
 std::atomic<int> wake_fd = -1;
 std::atomic<bool> term_seen = false;
 std::atomic<bool> cont_seen = false;
@@ -23,7 +23,7 @@ void on_interrupt(int signal) {
   errno = saved;
 }
 
-/// Its main effect is to interrupt poll().
+/// The main purpose of this handler is to interrupt poll().
 void on_nudge(int signal) {
   if (signal == SIGCONT) cont_seen = true;
 }

@@ -4,8 +4,8 @@
 
 namespace sluice {
 
-/// Turns SIGINT and SIGTERM into something that can be polled, for as long as it lives; one at a
-/// time in a process. SIGWINCH and SIGCONT interrupt waits, so that a line editor can redraw.
+/// Makes SIGINT and SIGTERM pollable while this object lives. A process has at most one at a time.
+/// SIGWINCH and SIGCONT interrupt waits, so that a line editor can redraw.
 class Interrupts {
  public:
   Interrupts();
@@ -13,13 +13,14 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  /// Readable while there is an interrupt to take.
+  /// A descriptor that is readable while there is an interrupt to take.
   [[nodiscard]] int fd() const { return fd_; }
-  /// Takes the interrupts so far; false if there was none.
+  /// Takes all interrupts so far. Returns false if there was none.
   bool take();
-  /// Whether the process was asked to end (SIGTERM), which no second question follows.
+  /// Whether the process was asked to end (SIGTERM). It then ends without waiting for a second
+  /// signal.
   [[nodiscard]] static bool terminating();
-  /// Whether the process was stopped and goes on (SIGCONT) since the last call.
+  /// Whether the process was stopped and continued (SIGCONT) since the last call.
   static bool take_continued();
 
  private:

@@ -20,7 +20,7 @@ namespace sluice {
 namespace {
 
 constexpr int kHistoryLines = 1000;
-/// Marks the parts of a prompt that take no room on the screen.
+/// Encloses the parts of a prompt that take no space on the screen.
 constexpr char kInvisible = '\1';
 
 }  // namespace
@@ -41,7 +41,7 @@ struct LineEditor::State {
 
   static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
 
-  /// libedit's source of characters: waits for standard input and for interrupts.
+  /// Reads the next character for libedit. Waits for standard input and for interrupts.
   static int next_character(EditLine* editor, wchar_t* out) {
     State& self = of(editor);
     std::mbstate_t partial{};
@@ -51,7 +51,7 @@ struct LineEditor::State {
         if (errno != EINTR) return -1;
         el_resize(editor);
         if (Interrupts::take_continued()) {
-          // Stopped and going on: the shell had the terminal meanwhile.
+          // The process was stopped and continued. In the meantime the shell had the terminal.
           el_set(editor, EL_PREP_TERM, 1);
           el_set(editor, EL_REFRESH);
         }
@@ -73,7 +73,7 @@ struct LineEditor::State {
       const std::size_t used = std::mbrtowc(out, &byte, 1, &partial);
       if (used == static_cast<std::size_t>(-2)) continue;  // more bytes to come
       if (used != static_cast<std::size_t>(-1)) return 1;
-      partial = {};  // not UTF-8: skipped
+      partial = {};  // skips bytes that are not UTF-8
     }
   }
 };
@@ -114,15 +114,15 @@ LineEditor::Result LineEditor::read(const std::string& prompt, const std::string
                                     std::string& line) {
   state_->prompt = prompt;
   if (!colour.empty()) {
-    // libedit shows an invisible part only with a character behind it.
+    // libedit shows an invisible part only if a character follows it.
     const std::string mark(1, kInvisible);
     const std::size_t most = prompt.empty() ? 0 : prompt.size() - 1;
     state_->prompt = mark + colour + mark + prompt.substr(0, most) + mark + "\x1b[0m" + mark +
                      prompt.substr(most);
   }
   state_->interrupted = false;
-  // libedit prepares the terminal only after it has shown the prompt. What is typed in between, as
-  // an end of input, would mean something else.
+  // libedit prepares the terminal only after it has shown the prompt. Until then, control
+  // characters such as the one for end of input would have another meaning.
   el_set(state_->editor, EL_PREP_TERM, 1);
   int count = 0;
   const char* text = el_gets(state_->editor, &count);
@@ -148,7 +148,7 @@ void LineEditor::remember(const std::string& line) {
   if (std::filesystem::create_directories(folder, failed)) {
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all, failed);
   }
-  // A history that cannot be written is not worth a word in the middle of a conversation.
+  // A history that cannot be saved is not reported, so as not to disturb the conversation.
   history(state_->history, &event, H_SAVE, state_->history_file.c_str());
 }
 

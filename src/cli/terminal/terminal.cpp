@@ -35,7 +35,7 @@ bool write_all(int fd, std::string_view text) {
 
 void complain(std::string_view message) {
   std::string line = "sluice: " + printable(message);
-  // What a server says must not look like more lines of ours.
+  // A message from a server must not look like several lines of this program.
   std::ranges::replace(line, '\n', ' ');
   line.push_back('\n');
   write_all(STDERR_FILENO, line);

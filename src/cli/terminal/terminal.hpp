@@ -5,11 +5,10 @@
 
 namespace sluice {
 
-/// Colours for one output stream: the sequences, or nothing when the stream is no terminal, TERM is
-/// "dumb", or NO_COLOR is set and not empty (no-color.org).
+/// Colour sequences for one output stream. They are empty when the stream is not a terminal, TERM
+/// is "dumb", or NO_COLOR is set and not empty (no-color.org).
 class Style {
  public:
-  /// For the file descriptor `fd`.
   static Style of(int fd);
   static Style plain() { return Style(false); }
 
@@ -32,15 +31,16 @@ class Style {
 
 bool is_terminal(int fd);
 
-/// Writes all of `text` to `fd` at once. False if the reader has gone or the disk is full.
+/// Writes all of `text` to `fd` without buffering. Returns false if the reader is gone or the disk
+/// is full.
 bool write_all(int fd, std::string_view text);
 
 /// Writes "sluice: <message>" to standard error, on one line.
 void complain(std::string_view message);
 
-/// `text` from a peer with control characters (is_control()) other than line feed and tab taken
-/// out, so that it cannot move the cursor, change the terminal or stand elsewhere than it came.
-/// What is no UTF-8 becomes U+FFFD.
+/// `text` from a peer, made safe to show. Control characters (is_control()) other than line feed
+/// and tab are removed, so that the text cannot move the cursor, change the terminal or appear out
+/// of order. Malformed UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
 }  // namespace sluice

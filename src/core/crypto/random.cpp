@@ -21,7 +21,8 @@ void random_bytes(std::span<std::byte> out) {
 
 std::string random_id(std::size_t length) {
   static constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
-  // Bytes from 252 up would make the first characters likelier than the others: 252 = 7 * 36.
+  // Bytes of 252 = 7 * 36 and above are skipped, because they would make the first characters more
+  // likely than the others.
   static constexpr unsigned kUniform = 252;
   std::string id;
   id.reserve(length);

@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 TEST(Random, FillsAllOfTheBytes) {
-  // Any one byte is zero now and then; none is zero every time.
+  // Any byte may be zero sometimes, but no byte is zero every time.
   std::array<bool, 300> seen{};
   for (int round = 0; round < 20; ++round) {
     std::array<std::byte, 300> bytes{};
@@ -35,8 +35,9 @@ TEST(RandomId, DoesNotRepeat) {
   EXPECT_EQ(ids.size(), 10000U);
 }
 
-// Chi-square over 36 characters. The limit is passed by chance once in more than 10^9 runs; a
-// plain modulo, which prefers the first four characters by 1/7, exceeds it many times over.
+// Chi-square test over 36 characters. By chance, the limit is exceeded less than once in 10^9 runs.
+// A plain modulo, which makes the first four characters more likely by 1/7, exceeds it many times
+// over.
 TEST(RandomId, IsUniform) {
   constexpr std::size_t kDraws = 720000;
   std::array<std::size_t, 256> count{};

@@ -41,7 +41,7 @@ Sealer::Sealer(std::vector<Key> keys) : keys_(std::move(keys)) {
 
 std::string Sealer::seal(std::string_view text, std::string_view purpose) const {
   if (text.size() > kMaxText || purpose.size() > kMaxText) {
-    throw std::length_error("there is too much to seal");
+    throw std::length_error("the text is too large to seal");
   }
   std::string sealed(kNonceBytes + text.size() + kTagBytes, '\0');
   random_bytes(std::as_writable_bytes(std::span(sealed).first(kNonceBytes)));

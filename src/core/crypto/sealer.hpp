@@ -9,21 +9,25 @@
 
 namespace sluice {
 
-/// Seals text that somebody else carries: nobody without a key can read or change it (AES-256-GCM,
-/// NIST SP 800-38D, with random 96-bit nonces). Immutable and thread-safe.
+/// Encrypts and authenticates text that is given to others for keeping: nobody without a key can
+/// read or change it (AES-256-GCM, NIST SP 800-38D, with random 96-bit nonces). Immutable and
+/// thread-safe.
 class Sealer {
  public:
   static constexpr std::size_t kKeyBytes = 32;
   using Key = std::array<unsigned char, kKeyBytes>;
 
-  /// The first key seals, each of them opens: a new one is put first and the old ones stay until
-  /// nothing they sealed is under way. Without keys, a random one that ends with this object.
+  /// Seals with the first key and opens with any of them. To change keys, put the new one first and
+  /// keep the old ones while texts sealed with them are still in use. Without keys, uses a random
+  /// one that exists only in this object.
   explicit Sealer(std::vector<Key> keys = {});
 
-  /// `text` as visible ASCII. `purpose` is not in it, but must be the same to open it.
+  /// Seals `text`; the result is visible ASCII. `purpose` is not part of it, but the same purpose
+  /// is needed to open it.
   [[nodiscard]] std::string seal(std::string_view text, std::string_view purpose) const;
 
-  /// What was sealed; nothing if it was not sealed with one of the keys for this purpose.
+  /// The text that was sealed. Nothing if it was not sealed with one of the keys and for this
+  /// purpose.
   [[nodiscard]] std::optional<std::string> open(std::string_view sealed,
                                                 std::string_view purpose) const;
 

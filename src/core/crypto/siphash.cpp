@@ -38,7 +38,7 @@ struct SipState {
 std::uint64_t siphash(const SipHashKey& key, std::string_view text) noexcept {
   SipState state{key[0] ^ 0x736f6d6570736575U, key[1] ^ 0x646f72616e646f6dU,
                  key[0] ^ 0x6c7967656e657261U, key[1] ^ 0x7465646279746573U};
-  // The last word has the rest of the text and, on top, its length.
+  // The last word holds the rest of the text and, in its top byte, the length.
   std::uint64_t last = std::uint64_t{text.size()} << 56U;
   while (text.size() >= sizeof last) {
     std::uint64_t word = 0;

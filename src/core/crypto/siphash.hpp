@@ -8,8 +8,8 @@ namespace sluice {
 
 using SipHashKey = std::array<std::uint64_t, 2>;
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012): without the key nobody can choose texts that
-/// collide. `key` holds the 16 bytes of the paper as two little-endian words.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012). Nobody can choose texts that collide without knowing
+/// the key. `key` holds the 16 bytes of the paper's key as two little-endian words.
 std::uint64_t siphash(const SipHashKey& key, std::string_view text) noexcept;
 
 }  // namespace sluice

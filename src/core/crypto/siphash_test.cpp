@@ -6,8 +6,8 @@
 namespace sluice {
 namespace {
 
-// The key is 00 01 ... 0f, the text of length n is 00 01 ... (n-1), as in the paper's appendix A
-// and the reference implementation's vectors.
+// The key is 00 01 ... 0f and the text of length n is 00 01 ... (n-1), as in the paper's appendix A
+// and the vectors of the reference implementation.
 TEST(SipHash, HashesAsItsAuthorsDo) {
   const SipHashKey key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
   std::string text;

@@ -6,7 +6,8 @@
 namespace sluice {
 namespace {
 
-// Both are whole groups, so that pieces join without padding between them, and far below an int.
+// Both sizes are whole groups, so that pieces join without padding between them, and are far below
+// the largest int.
 constexpr std::size_t kPieceBytes = std::size_t{48} << 10U;
 constexpr std::size_t kPieceText = kPieceBytes / 3 * 4;
 
@@ -18,7 +19,7 @@ const unsigned char* unsigned_data(std::string_view bytes) {
 
 void append_base64(std::string& out, std::string_view bytes) {
   std::size_t at = out.size();
-  out.resize(at + (bytes.size() + 2) / 3 * 4 + 1);  // the encoder ends with a zero
+  out.resize(at + (bytes.size() + 2) / 3 * 4 + 1);  // the encoder appends a zero byte
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, kPieceBytes);
     bytes.remove_prefix(piece.size());
@@ -33,7 +34,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   std::size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  // The decoder takes spaces at the ends and padding anywhere for nothing.
+  // Checked here because the decoder ignores spaces at the ends and padding anywhere.
   const std::string_view digits = text.substr(0, text.size() - padding);
   const bool plain = std::ranges::all_of(digits, [](unsigned char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
@@ -50,8 +51,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
     if (size < 0) return std::nullopt;
     at += static_cast<std::size_t>(size);
   }
-  // Each text has one meaning and each meaning one text: bits beyond the end are zero
-  // (section 3.5).
+  // The bits beyond the end must be zero, so that only one text encodes given bytes (section 3.5).
   if (std::ranges::any_of(std::string_view(out).substr(at - padding, padding),
                           [](char c) { return c != '\0'; })) {
     return std::nullopt;

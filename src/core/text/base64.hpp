@@ -9,7 +9,7 @@ namespace sluice {
 /// Appends `bytes` in Base64 with padding (RFC 4648, section 4).
 void append_base64(std::string& out, std::string_view bytes);
 
-/// The bytes of canonical Base64 text with its padding; nothing if it is not that.
+/// Decodes canonical Base64 text with padding. Returns nothing for any other text.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace sluice

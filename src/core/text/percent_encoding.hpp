@@ -6,12 +6,12 @@
 
 namespace sluice {
 
-/// Undoes percent-encoding (RFC 3986, section 2.1); nothing if a '%' is not followed by two
-/// hexadecimal digits. The result may be any bytes.
+/// Decodes percent-encoding (RFC 3986, section 2.1). Returns nothing if a '%' is not followed by
+/// two hexadecimal digits. The result may contain any bytes.
 std::optional<std::string> percent_decode(std::string_view text);
 
-/// Appends `text` as one segment of a URI's path (RFC 3986, section 3.3): what is neither
-/// unreserved nor a sub-delimiter is encoded, so also '/', ':' and '@'.
+/// Appends `text` as one segment of a URI's path (RFC 3986, section 3.3). Encodes every character
+/// that is neither unreserved nor a sub-delimiter, so also '/', ':' and '@'.
 void append_percent_encoded(std::string& out, std::string_view text);
 
 }  // namespace sluice

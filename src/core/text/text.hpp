@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// ASCII text, whatever the locale says.
+// Functions for ASCII text that do not depend on the locale.
 
 namespace sluice {
 
@@ -28,7 +28,7 @@ inline std::string to_lower(std::string_view text) {
   return out;
 }
 
-/// What tokens are made of (RFC 9110, section 5.6.2), by the character.
+/// Whether a character may stand in a token (RFC 9110, section 5.6.2).
 inline constexpr std::array<bool, 256> kTokenChars = [] {
   std::array<bool, 256> table{};
   for (const char c : std::string_view("!#$%&'*+-.^_`|~0123456789"
@@ -41,23 +41,24 @@ constexpr bool is_token_char(char c) {
   return kTokenChars[static_cast<unsigned char>(c)];
 }
 
-/// `text` without the spaces and tabs at both ends (OWS, RFC 9110 section 5.6.3). What is left,
-/// even nothing, is a part of `text`.
+/// `text` without the spaces and tabs at both ends (OWS, RFC 9110 section 5.6.3). The result is a
+/// view into `text`, even if it is empty.
 constexpr std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
 }
 
-/// The same with other characters than space and tab.
+/// Removes the characters in `blanks` instead of spaces and tabs.
 constexpr std::string_view trim(std::string_view text, std::string_view blanks) {
   while (!text.empty() && blanks.contains(text.front())) text.remove_prefix(1);
   while (!text.empty() && blanks.contains(text.back())) text.remove_suffix(1);
   return text;
 }
 
-/// Makes room in `text`, which is to become `size` bytes in pieces, so that no late piece moves all
-/// that is there. A promise counts up to 16 times what has come.
+/// Reserves memory for `text`, which is received in pieces and is to become `size` bytes, so that a
+/// late piece does not move everything. `size` is only a peer's announcement: nothing is reserved
+/// until a sixteenth of it has arrived.
 inline void make_room(std::string& text, std::size_t size) {
   if (text.capacity() < size && text.size() >= size / 16) text.reserve(size);
 }

@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-/// The bytes a character that starts with `lead` has, or 0 if no character starts with it.
+/// How many bytes a character has that starts with `lead`, or 0 if no character starts with it.
 std::size_t sequence_length(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead <= 0xDF) return 2;

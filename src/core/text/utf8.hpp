@@ -10,33 +10,33 @@ namespace sluice {
 /// U+10FFFF).
 bool is_valid_utf8(std::string_view text);
 
-/// What stands for malformed bytes: U+FFFD.
+/// U+FFFD, which replaces malformed bytes.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
-/// What a text starts with: a character, or bytes that are none.
+/// The first part of a text: a character, or malformed bytes.
 struct Utf8Part {
   std::size_t length;  // bytes
   bool valid;
 };
 
-/// The first character of `text`, which is not empty, or the bytes that one replacement character
-/// stands for (Unicode 15, section 3.9: maximal subparts).
+/// The first character of `text`, or the malformed bytes that one replacement character stands for
+/// (Unicode 15, section 3.9: maximal subparts). `text` must not be empty.
 Utf8Part first_utf8_part(std::string_view text);
 
 /// The code point of a character, given its bytes.
 char32_t code_point_of(std::string_view character);
 
-/// Whether what shows text, such as a terminal, may take the character for more: the C0 and C1
-/// controls, U+007F, the separators U+2028 and U+2029, and what changes the direction in which the
-/// text around it is shown (UAX #9, section 2).
+/// Whether a terminal or another program that shows text may interpret the character instead of
+/// showing it. These are the C0 and C1 controls, U+007F, the separators U+2028 and U+2029, and the
+/// characters that change the direction of the text around them (UAX #9, section 2).
 bool is_control(char32_t character);
 
-/// Appends `text` with a replacement character for each part that is malformed.
+/// Appends `text`, with a replacement character for each malformed part.
 void append_utf8(std::string& out, std::string_view text);
 
-/// The length of the longest prefix of `text` that does not end inside a character. What follows
-/// it (at most 3 bytes) may become a character when more bytes arrive. Bytes that can never become
-/// one count as complete: the caller replaces or rejects them.
+/// The length of the longest prefix of `text` that does not end inside a character. The rest, at
+/// most 3 bytes, may become a character when more bytes arrive. Bytes that can never become a
+/// character count as complete; the caller replaces or rejects them.
 std::size_t complete_utf8_prefix(std::string_view text);
 
 }  // namespace sluice

@@ -30,7 +30,7 @@ TEST(Utf8, AcceptsEveryCodePointButSurrogates) {
   }
 }
 
-// Every sequence of one, two and three bytes against the set of what utf8_of() can make.
+// Compares every sequence of one, two and three bytes with the set of what utf8_of() produces.
 TEST(Utf8, AcceptsNoOtherShortSequence) {
   std::vector<bool> valid(1U << 24U);
   for (std::uint32_t code_point = 0; code_point < 0x10000; ++code_point) {
@@ -61,7 +61,7 @@ TEST(Utf8, RefusesOverlongForms) {
   }
 }
 
-// The check takes eight bytes at a time: a fault must be found at every offset.
+// The check reads eight bytes at a time, so a fault must be found at every offset.
 TEST(Utf8, FindsAFaultWhereverItIs) {
   for (std::size_t length = 1; length <= 40; ++length) {
     std::string text(length, 'a');

@@ -15,14 +15,14 @@ namespace {
 
 using Text = std::expected<std::string, std::string>;
 
-constexpr int kMaxGroups = 200;                       // inside each other
-constexpr std::size_t kMaxExpression = 256UL * 1024;  // bytes, repetitions written out
-constexpr std::uint32_t kMaxRepeat = 1000;            // of RE2, for one operator
+constexpr int kMaxGroups = 200;                       // nested groups
+constexpr std::size_t kMaxExpression = 256UL * 1024;  // bytes, after repetitions are written out
+constexpr std::uint32_t kMaxRepeat = 1000;            // RE2's limit for one operator
 constexpr std::uint32_t kMaxRepeatWrittenOut = 20'000;
 constexpr std::uint32_t kUnlimited = std::numeric_limits<std::uint32_t>::max();
 constexpr char32_t kMaxCharacter = 0x10FFFF;
 
-// The inside of RE2 classes. White space is that of ECMA-262 sections 12.2 and 12.3.
+// Contents of RE2 character classes. White space is that of ECMA-262 sections 12.2 and 12.3.
 constexpr std::string_view kSpace =
     R"(\x{9}-\x{D}\x{20}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF})";
 constexpr std::string_view kNotSpace =
@@ -99,7 +99,7 @@ std::string repeat_suffix(std::uint32_t low, std::uint32_t high) {
   return out + "}";
 }
 
-/// `atom` repeated from `low` to `high` times, without an operator above RE2's limit.
+/// `atom` repeated from `low` to `high` times, with no single operator above RE2's limit.
 Text repeat(const std::string& atom, std::uint32_t low, std::uint32_t high) {
   if (high == 0) return std::string("(?:)");
   if (low <= kMaxRepeat && (high <= kMaxRepeat || high == kUnlimited)) {
@@ -119,7 +119,7 @@ Text repeat(const std::string& atom, std::uint32_t low, std::uint32_t high) {
   return many;
 }
 
-/// What an escape stands for: one character, or the inside of a class.
+/// What an escape stands for: one character, or the contents of a character class.
 struct ClassItem {
   std::optional<char32_t> character;
   std::string set;
@@ -201,7 +201,7 @@ class Translator {
     return quantified(std::move(*unit), before);
   }
 
-  /// Nothing of width 0 can be repeated.
+  /// An assertion has width 0 and cannot be repeated.
   Text assertion(std::string_view text) {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
@@ -236,7 +236,7 @@ class Translator {
     return std::string();
   }
 
-  /// Up to and with the closing parenthesis.
+  /// Reads up to and including the closing parenthesis.
   Text group_inside() {
     if (++depth_ > kMaxGroups) return std::unexpected("it nests too many groups");
     Text inside = disjunction();
@@ -285,14 +285,14 @@ class Translator {
       }
       at_ += end + 1;
     } else if (rest().starts_with("?") && !take("?:")) {
-      return std::unexpected("it has a ( followed by ?, which begins no group of ECMA-262");
+      return std::unexpected("it has a (? that does not begin a group of ECMA-262");
     }
     Text inside = group_inside();
     if (!inside) return inside;
     return "(?:" + *inside + ")";
   }
 
-  /// `before`: the visits without those of the unit.
+  /// `before` is the number of visits without those of `unit`.
   Text quantified(std::string unit, std::uint64_t before) {
     std::uint32_t low = 0;
     std::uint32_t high = kUnlimited;
@@ -304,7 +304,7 @@ class Translator {
       if (peek() != '{' || !braces(low, high)) return unit;
       if (low > high) return std::unexpected("it has a {m,n} with m above n");
     }
-    // Greedy or not makes no difference to whether there is a match.
+    // Whether it is greedy does not affect whether there is a match.
     take("?");
     count_repeated(before, low, high);
     if (low == 0 && high == kUnlimited) return unit + "*";
@@ -313,16 +313,16 @@ class Translator {
     return repeat(unit, low, high);
   }
 
-  /// What was counted since `before` is there as often as it may be repeated, each time with a
-  /// choice whether it is.
+  /// Multiplies the visits counted since `before` by how often the unit may be repeated. Each
+  /// repetition that is optional adds one visit for the choice.
   void count_repeated(std::uint64_t before, std::uint32_t low, std::uint32_t high) {
-    constexpr std::uint64_t kMany = std::uint64_t{1} << 32U;  // above what can be compiled
+    constexpr std::uint64_t kMany = std::uint64_t{1} << 32U;  // more than can be compiled
     const std::uint64_t times = high == kUnlimited ? std::max(low, 1U) : high;
     const std::uint64_t each = visits_ - before + (low == high ? 0 : 1);
     visits_ = std::min(kMany, before + times * each);
   }
 
-  /// {n}, {n,} or {n,m}; anything else stays unread.
+  /// Reads {n}, {n,} or {n,m}. Leaves anything else unread.
   bool braces(std::uint32_t& low, std::uint32_t& high) {
     const std::size_t start = at_;
     if (take("{") && number(low)) {
@@ -351,7 +351,7 @@ class Translator {
     return true;
   }
 
-  /// After the opening bracket.
+  /// Reads a class after its opening bracket.
   Text character_class() {
     const bool negated = take("^");
     std::string inside;
@@ -388,7 +388,7 @@ class Translator {
     return one_character(next_character());
   }
 
-  /// One character of UTF-8, which the pattern is known to be.
+  /// Reads one character. The pattern is known to be valid UTF-8.
   char32_t next_character() {
     const auto first = static_cast<unsigned char>(pattern_[at_++]);
     if (first < 0x80) return first;
@@ -400,7 +400,8 @@ class Translator {
     return std::min(character, kMaxCharacter);
   }
 
-  /// An escape that stands for a character or a set of them; the backslash is unread.
+  /// Reads an escape that stands for a character or a set of characters, beginning with the
+  /// backslash.
   Item escape(bool in_class) {
     ++at_;
     if (at_ == pattern_.size()) return std::unexpected("it ends in a backslash");
@@ -467,7 +468,8 @@ class Translator {
     return one_character(value);
   }
 
-  /// After \u: four digits, two such escapes that make a surrogate pair, or digits in braces.
+  /// Reads what follows \u: four digits, two such escapes that form a surrogate pair, or digits in
+  /// braces.
   Item unicode() {
     if (take("{")) {
       char32_t value = 0;
@@ -478,7 +480,7 @@ class Translator {
         ++at_;
       }
       if (value > kMaxCharacter || at_ == start || !take("}")) {
-        return std::unexpected("it has a \\u{...} that is no character");
+        return std::unexpected("it has a \\u{...} that is not a character");
       }
       return one_character(value);
     }
@@ -496,7 +498,7 @@ class Translator {
     return first;
   }
 
-  /// After \p or \P.
+  /// Reads what follows \p or \P.
   Item property(bool negated) {
     const std::size_t end = rest().find('}');
     if (!take("{") || end == std::string_view::npos) {
@@ -518,7 +520,7 @@ class Translator {
     for (const auto& [long_name, short_name] : kCategories) {
       if (!script && name == long_name) name = short_name;
     }
-    // Without "Script=" it is a category, and those of RE2 have at most two letters.
+    // Without "Script=" it is a category; RE2's names of categories have at most two letters.
     const bool word =
         !name.empty() && std::ranges::all_of(name, [](char c) { return is_letter(c) || c == '_'; });
     if (!word || script != (name.size() > 2)) {
@@ -530,7 +532,7 @@ class Translator {
   std::string_view pattern_;
   std::size_t at_ = 0;
   int depth_ = 0;
-  bool alternatives_ = false;  // outside of groups
+  bool alternatives_ = false;  // there are alternatives outside of groups
   std::vector<RegexPart> parts_;
   std::uint64_t visits_ = 0;
 };

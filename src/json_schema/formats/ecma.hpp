@@ -14,20 +14,20 @@ struct RegexPart {
   bool wanted = true;
 };
 
-/// What a text must match all of, and what that costs at worst: about so many places in the
-/// expressions are looked at for each byte of the text.
+/// A set of expressions that a text must all match, and their cost at worst: about how many places
+/// in the expressions are visited for each byte of the text.
 struct TranslatedRegex {
   std::vector<RegexPart> parts;
   std::uint64_t visits = 0;
 };
 
-/// Translates a regular expression of ECMA-262 (section 22.2.1, with the `u` flag; like browsers
-/// without it, it also takes `\-` and other escaped punctuation, and a lone `{`, `}` or `]`) into
-/// expressions for RE2 that a text matches all of exactly when it matches `pattern`.
+/// Translates a regular expression of ECMA-262 (section 22.2.1, with the `u` flag) into expressions
+/// for RE2. A text matches all of them exactly when it matches `pattern`. Like browsers without the
+/// `u` flag, this also accepts `\-` and other escaped punctuation, and a lone `{`, `}` or `]`.
 ///
-/// Lookaheads right after a leading `^` and lookbehinds right before a trailing `$` become
-/// expressions of their own; elsewhere they are refused, and so are backreferences, since neither
-/// can be matched in linear time. Errors are a phrase such as "backreferences are not supported".
+/// Lookaheads right after a leading `^` and lookbehinds right before a trailing `$` become separate
+/// expressions. Lookaround elsewhere and backreferences are refused, because neither can be matched
+/// in linear time. An error is a phrase such as "backreferences are not supported".
 std::expected<TranslatedRegex, std::string> translate_ecma_regex(std::string_view pattern);
 
 }  // namespace sluice

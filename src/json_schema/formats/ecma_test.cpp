@@ -31,10 +31,10 @@ TEST(JsonPattern, ReadsTheSyntaxOfEcma262) {
   };
   constexpr auto kCases = std::to_array<Case>({
       {"b", "abc", "ac"},                         // anywhere in the text
-      {"^a$", "a", "a\n"},                        // the end is the end
+      {"^a$", "a", "a\n"},                        // $ matches only at the very end
       {"^[^]$", "\n", ""},                        // anything at all
       {"^.$", "\xC3\xA4", "\n"},                  // a character, not a byte
-      {"^\\d$", "7", "\xD9\xA7"},                 // ASCII digits alone
+      {"^\\d$", "7", "\xD9\xA7"},                 // ASCII digits only
       {"^\\s$", "\xC2\xA0", "a"},                 // Unicode's white space
       {"^\\S$", "a", "\xE2\x80\xA8"},             //
       {"^\\u{1F600}$", "\xF0\x9F\x98\x80", "a"},  //

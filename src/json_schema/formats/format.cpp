@@ -55,7 +55,7 @@ struct Reader {
     return true;
   }
 
-  /// Exactly `count` digits; -1 if they are not there.
+  /// Reads exactly `count` digits. Returns -1 if they are not there.
   int number(std::size_t count) {
     if (text.size() < count || !std::ranges::all_of(text.substr(0, count), is_digit)) return -1;
     int value = 0;
@@ -64,7 +64,7 @@ struct Reader {
     return value;
   }
 
-  /// All the digits that are there: how many.
+  /// Reads all digits at this position and returns how many there were.
   std::size_t digits() {
     const auto end = std::ranges::find_if_not(text, is_digit);
     const auto count = static_cast<std::size_t>(end - text.begin());
@@ -86,7 +86,7 @@ bool take_date(Reader& in) {
   return day >= 1 && day <= last;
 }
 
-/// RFC 3339 full-time. A leap second is one only at 23:59:60 UTC.
+/// RFC 3339 full-time. A leap second is allowed only at 23:59:60 UTC.
 bool take_time(Reader& in) {
   const int hour = in.number(2);
   if (hour < 0 || hour > 23 || !in.take(':')) return false;
@@ -126,8 +126,8 @@ bool is_date_time(std::string_view text) {
   return take_date(in) && in.take_any("tT") && take_time(in) && in.done();
 }
 
-/// Units in their order, each after digits; none may stand between two that are used ("P1Y1D" is
-/// refused by RFC 3339 appendix A).
+/// Reads numbers, each followed by a unit, in the order of `units`. No unit may be skipped between
+/// two that are used: RFC 3339 appendix A refuses "P1Y1D".
 bool take_units(Reader& in, std::string_view units) {
   std::size_t next = 0;
   bool any = false;
@@ -171,7 +171,7 @@ bool is_hostname(std::string_view text) {
   }
 }
 
-/// RFC 2673 section 3.2: no leading zeros, which some read as octal.
+/// RFC 2673 section 3.2. Leading zeros are refused, because some programs read them as octal.
 bool is_ipv4(std::string_view text) {
   Reader in{text};
   for (int part = 0; part < 4; ++part) {
@@ -205,7 +205,7 @@ bool is_ipv6(std::string_view text) {
     text.remove_prefix(group.size());
     if (text.empty()) break;
     text.remove_prefix(1);
-    if (text.empty()) return false;  // one colon at the end
+    if (text.empty()) return false;  // a single colon at the end
     if (text.front() == ':') {
       if (gap) return false;
       gap = true;
@@ -215,7 +215,7 @@ bool is_ipv6(std::string_view text) {
   return gap ? groups < 8 : groups == 8;
 }
 
-/// RFC 5321 section 4.1.2; characters beyond ASCII only where `international` (RFC 6531).
+/// RFC 5321 section 4.1.2. Characters beyond ASCII are allowed only if `international` (RFC 6531).
 bool is_email(std::string_view text, bool international) {
   const std::size_t at = text.rfind('@');
   if (at == std::string_view::npos || at == 0) return false;
@@ -266,8 +266,8 @@ bool is_uuid(std::string_view text) {
 constexpr std::string_view kUnreserved = "-._~";
 constexpr std::string_view kSubDelimiters = "!$&'()*+,;=";
 
-/// Percent-encodings, unreserved characters, sub-delimiters and `more`; beyond ASCII only in an
-/// IRI.
+/// Whether `text` has only percent-encodings, unreserved characters, sub-delimiters and characters
+/// in `more`. Characters beyond ASCII are allowed only in an IRI.
 bool has_uri_characters(std::string_view text, std::string_view more, bool iri) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -291,7 +291,7 @@ bool is_authority(std::string_view authority, bool iri) {
     const std::size_t close = authority.find(']');
     if (close == std::string_view::npos) return false;
     const std::string_view address = authority.substr(1, close - 1);
-    // IPvFuture has no users; what it may hold is still checked.
+    // Nobody uses IPvFuture, but its characters are checked.
     if (!is_ipv6(address) &&
         !(address.starts_with('v') && has_uri_characters(address, ":", false))) {
       return false;
@@ -311,7 +311,7 @@ bool is_uri_reference(std::string_view text, bool absolute, bool iri) {
   const UriParts parts = split_uri(text);
   if (absolute && !parts.scheme) return false;
   if (parts.authority && !is_authority(*parts.authority, iri)) return false;
-  // Without a scheme, a colon in the first segment would have begun one.
+  // Without a scheme, the first segment must not contain a colon, which would end a scheme.
   if (!parts.scheme && !parts.authority &&
       parts.path.substr(0, parts.path.find('/')).contains(':')) {
     return false;

@@ -5,7 +5,8 @@
 
 namespace sluice {
 
-/// The formats that can be checked (JSON Schema Validation section 7.3); `none` for the rest.
+/// The formats that can be checked (JSON Schema Validation section 7.3); `none` stands for all
+/// others.
 enum class JsonFormat : std::uint8_t {
   none,
   date_time,
@@ -30,10 +31,10 @@ enum class JsonFormat : std::uint8_t {
 
 JsonFormat json_format(std::string_view name);
 
-/// The name that a schema gives it.
+/// The format's name in a schema.
 std::string_view json_format_name(JsonFormat format);
 
-/// Whether `text` (valid UTF-8) has the format. Takes time linear in its size.
+/// Whether `text`, which must be valid UTF-8, has the format. Takes time linear in its size.
 bool has_json_format(std::string_view text, JsonFormat format);
 
 }  // namespace sluice

@@ -55,8 +55,8 @@ bool JsonPattern::matches(std::string_view text) const {
 }
 
 std::uint64_t JsonPattern::cost(std::size_t size) const {
-  // A visit takes 3 to 8 ns where a text comes to all states of the expression, 20 ns if these are
-  // of many characters.
+  // A visit takes 3 to 8 ns when a text reaches all states of the expression, and 20 ns if the
+  // states match many characters.
   constexpr std::uint64_t kVisitsPerStep = 4;
   return 1 + static_cast<std::uint64_t>(size) * visits_ / kVisitsPerStep;
 }

@@ -14,23 +14,23 @@ class RE2;
 
 namespace sluice {
 
-/// A regular expression of a schema: see translate_ecma_regex for what it may contain. Immutable;
+/// A regular expression of a schema. See translate_ecma_regex() for what it may contain. Immutable;
 /// any thread may match with it.
 class JsonPattern {
  public:
-  /// Compiles `source` into at most about `max_memory` bytes, which also bound what matching
-  /// caches. Errors are a phrase that says what is wrong with it.
+  /// Compiles `source`. The compiled expression and its matching caches take at most about
+  /// `max_memory` bytes. An error is a phrase that says what is wrong with `source`.
   static std::expected<JsonPattern, std::string> compile(std::string_view source,
                                                          std::size_t max_memory);
   JsonPattern(JsonPattern&&) noexcept;
   JsonPattern& operator=(JsonPattern&&) noexcept;
   ~JsonPattern();
 
-  /// Whether `text` (valid UTF-8) contains a match. Takes time linear in its size.
+  /// Whether `text`, which must be valid UTF-8, contains a match. Takes time linear in its size.
   bool matches(std::string_view text) const;
-  /// What matching a text of `size` bytes costs at worst, in steps of a WorkBudget.
+  /// The cost at worst of matching a text of `size` bytes, in steps of a WorkBudget.
   std::uint64_t cost(std::size_t size) const;
-  /// As the schema writes it.
+  /// The expression as written in the schema.
   const std::string& source() const { return source_; }
 
  private:

@@ -92,7 +92,7 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   const UriParts from = split_uri(base);
   UriParts target = split_uri(reference);
   std::string path;
-  // NOLINTNEXTLINE(bugprone-branch-clone): in the order of RFC 3986, section 5.2.2
+  // NOLINTNEXTLINE(bugprone-branch-clone): keeps the order of RFC 3986, section 5.2.2
   if (target.scheme || target.authority) {
     path = remove_dot_segments(target.path);
   } else if (target.path.empty()) {

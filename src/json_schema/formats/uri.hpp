@@ -15,11 +15,11 @@ struct UriParts {
   std::optional<std::string_view> fragment;
 };
 
-/// Takes any text apart; it does not check the characters.
+/// Splits any text; does not check the characters.
 UriParts split_uri(std::string_view text);
 
-/// `reference` against `base` (RFC 3986 section 5.2, strict). An empty base leaves the reference as
-/// it is.
+/// Resolves `reference` against `base` (RFC 3986 section 5.2, strict). An empty base leaves the
+/// reference unchanged.
 std::string resolve_uri(std::string_view base, std::string_view reference);
 
 }  // namespace sluice

@@ -1,11 +1,11 @@
-// Headless Chromium, with nothing that would call out of the machine.
+// Headless Chromium, without the features that connect to other machines.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chromium } from 'playwright-core';
 
-// A page of the server's own origin; the test `t` closes the browser.
+// Opens a page of the server's own origin. The test `t` closes the browser.
 export async function open_page(t, server) {
   const profile = mkdtempSync(path.join(tmpdir(), 'sluice-chromium-'));
   const context = await chromium.launchPersistentContext(profile, {

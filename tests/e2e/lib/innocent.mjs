@@ -1,10 +1,10 @@
-// A client beside an attack: it follows a stream that has a chunk each 20 ms, on a thread of its own,
-// and says how long it had to wait for one.
+// A client that runs beside an attack. On its own thread, it reads a stream with a chunk every 20
+// ms and records the longest time between two chunks.
 
 import assert from 'node:assert/strict';
 import { Worker } from 'node:worker_threads';
 
-// Milliseconds between two chunks, at most. A sanitizer's build is slower.
+// The most milliseconds allowed between two chunks. Sanitizer builds need more.
 export const longest_gap = Number(process.env.SLUICE_LONGEST_GAP ?? 200);
 
 export class Innocent {
@@ -21,7 +21,7 @@ export class Innocent {
     return innocent;
   }
 
-  // Ends it, and checks that its sequence was whole and no gap too long.
+  // Ends the client. Checks that its sequence of chunks was complete and no gap was too long.
   async was_not_disturbed() {
     this.worker.postMessage('end');
     const { gap, chunks, whole } = await this.answer;

@@ -1,10 +1,10 @@
-// The thread of innocent.mjs.
+// The code that the thread of innocent.mjs runs.
 
 import http from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';
 import * as wire from './wire.mjs';
 
-// An attack may be over at once.
+// Reads at least this many chunks, because an attack may end at once.
 const kChunks = 10;
 const kPatience = 10_000;
 
@@ -46,7 +46,7 @@ request.on('response', (response) => {
   });
 });
 parentPort.on('message', async () => {
-  // What is late now is late.
+  // The time since the last chunk counts as a gap, too.
   gap = Math.max(gap, performance.now() - last);
   while (chunks < kChunks && gap < kPatience) {
     await new Promise((resolve) => setTimeout(resolve, 20));

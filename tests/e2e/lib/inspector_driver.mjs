@@ -1,5 +1,6 @@
-// Runs the Inspector's command line again and again in one process, for it takes long to start: reads
-// lines with its arguments, a JSON array each, and prints what it prints, then {"ended": {...}}.
+// Runs the Inspector's command line many times in one process, because it takes long to start.
+// Reads its arguments from lines with one JSON array each. Prints what the Inspector prints, then
+// {"ended": {...}}.
 
 import { createInterface } from 'node:readline';
 import { runCli } from '@modelcontextprotocol/inspector/clients/cli/build/index.js';

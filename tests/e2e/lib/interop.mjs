@@ -1,20 +1,20 @@
-// The rows of the interop tests - each official client over each transport that it has - and what
-// their features have in common.
+// The rows of the interop tests - each official client over each of its transports - and what the
+// tests of features share.
 
 import { describe, test } from 'node:test';
 import { connect_over, generations } from './mcp.mjs';
 import { everything, start_everything, until } from './server.mjs';
 
-// Which rows have a feature.
+// Predicates that say which rows have a feature.
 export const all = () => true;
 export const is_session = ({ era }) => era === 'legacy';
 export const is_stateless = ({ era }) => era === 'modern';
 export const is_v1 = ({ name }) => name.startsWith('v1');
 export const is_v2 = (row) => !is_v1(row);
-// Where replies can be taken up again, and changes come on a stream of their own.
+// Rows where replies can be resumed and changes arrive on a separate stream.
 export const is_http_session = (row) => is_session(row) && row.kind === 'http';
 
-// What clients can be asked.
+// The capabilities of clients that a server can ask.
 export const kAskable = {
   sampling: {},
   elicitation: { form: { applyDefaults: true }, url: {} },
@@ -25,13 +25,14 @@ export const named = (name, args = {}) => ({ name, arguments: args });
 export const accepting = (content) => () => ({ action: 'accept', content });
 export const code_of = (promise) => promise.then(() => 'no error', ({ code }) => code);
 
-// In a session over Streamable HTTP these clients open the stream for changes behind connect()'s back.
+// In a session over Streamable HTTP, these clients open the stream for changes in the background,
+// after connect() has returned.
 const until_it_listens = (server) =>
   until(async () => (await server.metric('sluice_streaming_replies')) > 0, 'the client listens');
 
-// Makes a test of every feature for every row that has it. A feature is its name, a predicate of
-// rows, and its test, which gets the row and open(settings), which connects (connect_over); with
-// `hears`, changes reach the client from then on. Each test has a server of its own.
+// Makes a test of every feature for every row that has it. A feature is [name, predicate of rows,
+// test]. The test gets the row and open(settings), which connects as connect_over() does. With
+// `hears`, changes reach the client from the moment open() resolves. Each test has its own server.
 export function test_features(features) {
   for (const [name, { era, transports }] of Object.entries(generations)) {
     for (const kind of Object.keys(transports)) {

@@ -1,4 +1,4 @@
-// JSON-RPC as lines, over the standard streams of a program that the test starts, or over a Unix
+// Line-based JSON-RPC over the standard streams of a program that the test starts, or over a Unix
 // domain socket.
 
 import { spawn } from 'node:child_process';
@@ -9,7 +9,8 @@ import { clean_environment, program, root } from './server.mjs';
 
 export const stdio_flags = ['serve', '--stdio', '--engine', 'synthetic', '--threads', '1'];
 
-// Messages over a pair of Node's streams. What came, parsed, is in `messages`.
+// Exchanges messages over a pair of Node streams. `messages` holds the parsed messages that
+// arrived.
 export class LineClient {
   #next_id = 1;
   #rest = '';
@@ -24,7 +25,7 @@ export class LineClient {
     output.on('data', (text) => {
       const lines = (this.#rest + text).split('\n');
       this.#rest = lines.pop();
-      // A line that is no message is an error of the test.
+      // A line that is not a message fails the test.
       for (const line of lines) this.messages.push(JSON.parse(line));
       this.#wake();
     });
@@ -41,7 +42,8 @@ export class LineClient {
     for (const look of this.#watchers) look();
   }
 
-  // Resolves as soon as `probe(this)` answers something true, looking after everything that comes.
+  // Calls `probe(this)` after everything that arrives. Resolves with its result as soon as that is
+  // true.
   when(probe, what, deadline = 30_000) {
     return new Promise((resolve, reject) => {
       const finish = (settle, value) => {
@@ -93,7 +95,7 @@ export class LineClient {
   }
 }
 
-// Starts `sluice serve --stdio`; the test `t` kills it if it is still there.
+// Starts `sluice serve --stdio`. The test `t` kills it if it is still running.
 export function start_stdio(t, flags = [], { env, stdio = ['pipe', 'pipe', 'pipe'] } = {}) {
   const child = spawn(program, [...stdio_flags, ...flags], {
     cwd: root,

@@ -1,4 +1,4 @@
-// The official TypeScript clients, both generations, behind one shape.
+// Both generations of the official TypeScript clients behind one interface.
 
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport as SseV1 } from '@modelcontextprotocol/sdk/client/sse.js';
@@ -20,7 +20,7 @@ const kInfo = { name: 'sluice-e2e', version: '1.0.0' };
 const v1 = {
   make: (options) => new ClientV1(kInfo, options),
   transports: { http: HttpV1, sse: SseV1, stdio: StdioV1, websocket: WebSocketV1 },
-  // It takes the result's schema as its second argument.
+  // callTool() takes the result's schema as its second argument.
   call_tool: (client, params, options) => client.callTool(params, undefined, options),
   method_key: (method) => schemas_v1[method],
 };
@@ -31,7 +31,7 @@ const v2 = (versionNegotiation) => ({
   method_key: (method) => method,
 });
 
-// By what v1 takes a handler for a method.
+// The schemas by which v1 registers handlers for methods.
 const schemas_v1 = {
   'sampling/createMessage': types_v1.CreateMessageRequestSchema,
   'elicitation/create': types_v1.ElicitRequestSchema,
@@ -42,7 +42,7 @@ const schemas_v1 = {
   'notifications/elicitation/complete': types_v1.ElicitationCompleteNotificationSchema,
 };
 
-// Every way in which the official clients speak to a server.
+// The official clients and their transports.
 export const generations = {
   'v1 (2025-11-25)': { era: 'legacy', ...v1 },
   'v2, legacy': { era: 'legacy', ...v2({ mode: 'legacy' }) },
@@ -50,7 +50,7 @@ export const generations = {
   'v2, 2026-07-28': { era: 'modern', ...v2({ mode: { pin: '2026-07-28' } }) },
 };
 
-// A transport to `server`, or to the program `command` (a list of words) if it is stdio.
+// Makes a transport to `server`, or for stdio to the program `command`, a list of words.
 function make_transport({ transports }, kind, { server, command, transport_options }) {
   const Transport = transports[kind];
   switch (kind) {
@@ -71,9 +71,9 @@ function make_transport({ transports }, kind, { server, command, transport_optio
   }
 }
 
-// Connects over any transport, to `server` or to the program `command`. `handlers` are what answers
-// the server's requests and notifications, by method. The test `t` closes, and fails if a message of
-// the server breaks its schema. `seen` are the messages that came.
+// Connects over any transport to `server` or to the program `command`. `handlers` are called for
+// the server's requests and notifications, by method. The test `t` closes the connection and fails
+// if a message of the server violates its schema. `seen` holds the messages that arrived.
 export async function connect_over(t, name, kind, settings) {
   const { client_options, connect_options, handlers = {} } = settings;
   const generation = generations[name];
@@ -94,12 +94,13 @@ export async function connect_over(t, name, kind, settings) {
   return { client, transport, call_tool, seen };
 }
 
-// The same over Streamable HTTP, with `headers` of the caller's.
+// Connects over Streamable HTTP, with additional `headers`.
 export function connect(t, server, name, { headers = {} } = {}) {
   return connect_over(t, name, 'http', { server, transport_options: { requestInit: { headers } } });
 }
 
-// Calls the tool `generate`: {text, deltas, result}. `on_delta` sees each delta as it comes.
+// Calls the tool `generate`: {text, deltas, result}. `on_delta` is called with each delta as it
+// arrives.
 export async function generate(connection, args, { signal, on_delta = () => {} } = {}) {
   const deltas = [];
   const result = await connection.call_tool(

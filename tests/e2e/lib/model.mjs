@@ -1,7 +1,7 @@
-// A language model of a few hundred kilobytes, made on the spot: a small llama whose vocabulary has
-// words, characters of several bytes and single bytes. After each word it is sure of the next one,
-// whatever the temperature and however its arithmetic is batched, so that answers can be compared;
-// and it never wants to end.
+// Generates a language model of a few hundred kilobytes: a small llama whose vocabulary has words,
+// characters of several bytes and single bytes. After each word it is certain of the next one,
+// whatever the temperature and however its arithmetic is batched, so that answers can be compared.
+// It never ends an answer by itself.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,11 @@ const kHeads = 4;
 const kInner = 64;
 const kLayers = 2;
 const kContext = 65536;
-// Keeps attention and the rest from mattering more than the word that came last.
+// Weights so small that the last word matters more than attention and everything else.
 const kNoise = 0.001;
 
-// What it says, over and over. No word twice, or it would not know how to go on.
+// The text that the model repeats. No word occurs twice, otherwise the next word would be
+// ambiguous.
 const kSentence = 'the stream of water runs down from a hill past stones to sea and never ends ;';
 const kCharacters = 'éßøжю世界流🌊🏞';
 
@@ -104,7 +105,8 @@ export function make_model() {
   const matrix = (name, columns, rows) =>
     add(name, [columns, rows], random(columns * rows, kNoise));
   const norm = (name) => add(name, [kWidth], new Float32Array(kWidth).fill(1));
-  // A word is a direction of its own; the word that follows listens to that direction.
+  // Each word has its own direction, and the output weights of the word that follows it have the
+  // same direction.
   const said = tokens.length - first_word;
   const embedding = new Float32Array(kWidth * tokens.length);
   const output = new Float32Array(kWidth * tokens.length);
@@ -176,7 +178,7 @@ export function make_model() {
   return file;
 }
 
-// Writes the model to a file of its own, which goes when the test `t` is over.
+// Writes the model to a new file, which is removed when the test `t` is over.
 export function model_file(t) {
   const directory = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-model-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));

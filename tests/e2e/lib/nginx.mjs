@@ -1,4 +1,4 @@
-// nginx in front of a server, with nothing set that is not said.
+// nginx in front of a server, with its defaults except for what a test configures.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,11 +9,12 @@ import path from 'node:path';
 
 const kTemporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-// Starts nginx with these directives in its `server`; the test `t` stops it. Returns its port.
+// Starts nginx with these directives in its `server` block and returns its port. The test `t` stops
+// it.
 export async function start_nginx(t, directives) {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-nginx-'));
-  // It inherits a socket that listens already, as at an upgrade of itself: no port is guessed, and
-  // whoever connects early waits.
+  // nginx inherits a socket that already listens, as it does when it is upgraded. So no port needs
+  // to be guessed, and a client that connects early waits.
   const socket = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve, reject) => socket.once('listening', resolve).once('error', reject));
   const { port } = socket.address();
@@ -48,7 +49,7 @@ export async function start_nginx(t, directives) {
   return port;
 }
 
-// `server` as its clients see it through a proxy at `port`, under a path.
+// `server` as clients see it through a proxy at `port`, under a path prefix.
 export function behind(t, server, port, prefix) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
   t.after(() => agent.destroy());

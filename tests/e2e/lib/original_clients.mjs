@@ -1,4 +1,4 @@
-// The two clients of the first design text (fixtures/), made to run against a given server.
+// Runs the two clients of the first design text (fixtures/) against a given server.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,13 +10,13 @@ const fixture = (name) => readFileSync(path.join(root, 'tests/e2e/fixtures', nam
 export const http_client = fixture('original_http_client.mjs');
 export const ws_client = fixture('original_ws_client.mjs');
 
-// The source with another host and port. Outside a page a relative address needs them too.
+// The source with the host and port of `server`. Outside a page, relative addresses need them too.
 export function with_address(source, server, { relative_works = false } = {}) {
   const there = source.replaceAll('ws://localhost:8080/', `ws://${server.host}:${server.port}/`);
   return relative_works ? there : there.replaceAll("'/mcp'", `'${server.mcp_url}'`);
 }
 
-// What the sources take for granted, as text to be run before them.
+// What the sources rely on, as code to run before them.
 export const surroundings = `
 globalThis.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 globalThis.process ??= { stdout: { write: (text) => globalThis.written(text) } };
@@ -31,7 +31,7 @@ globalThis.WebSocket = class extends WebSocket {
 };
 `;
 
-// The text between the WebSocket client's first and last line.
+// The text between the first and the last line that the WebSocket client prints.
 export function between_its_lines(output) {
   const match = /^Stream started: ([a-z0-9]{16})\n([^]*)\\nStream complete\n$/.exec(output);
   if (!match) throw new Error(`not the WebSocket client's output: ${JSON.stringify(output)}`);
@@ -40,7 +40,8 @@ export function between_its_lines(output) {
 
 export const ws_client_is_done = (output) => output.endsWith('\\nStream complete\n');
 
-// Runs a source in a Node of its own until it ends or `done(output)`; returns what it printed.
+// Runs a source in a new Node process until it ends or `done(output)` is true. Returns what it
+// printed.
 export function run_in_node(source, done = () => false) {
   return new Promise((resolve, reject) => {
     const child = spawn(

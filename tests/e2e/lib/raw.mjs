@@ -1,5 +1,5 @@
-// Bytes on a socket, exactly as the test wants them: HTTP that no client library would send, and
-// WebSocket frames that no browser would.
+// Sends bytes on a socket exactly as the test wants them, such as HTTP that no client library would
+// send and WebSocket frames that no browser would send.
 
 import { randomBytes } from 'node:crypto';
 import net from 'node:net';
@@ -28,7 +28,7 @@ export class RawConnection {
     };
     connection.socket.on('end', end);
     connection.socket.on('close', end);
-    // A reset is one of the ways in which a server may end a connection.
+    // A server may also end a connection with a reset.
     connection.socket.on('error', end);
     await new Promise((resolve) => connection.socket.once('connect', resolve));
     connection.socket.setNoDelay(true);
@@ -39,7 +39,8 @@ export class RawConnection {
     if (!this.socket.destroyed) this.socket.write(data);
   }
 
-  // Writes a lot, no faster than the peer takes it. Stops when the peer ends the connection.
+  // Writes `chunk` many times, no faster than the peer takes it. Stops when the peer ends the
+  // connection.
   async flood(chunk, times) {
     for (let n = 0; n < times && !this.ended; ++n) {
       if (!this.socket.write(chunk)) {
@@ -51,8 +52,8 @@ export class RawConnection {
     }
   }
 
-  // Resolves with what `probe` answers as soon as that is true; rejects when the connection ends
-  // or the time is over before.
+  // Resolves with the result of `probe` as soon as that is true. Rejects if the connection ends or
+  // the time is over before that.
   until(probe, what = 'something came') {
     return new Promise((resolve, reject) => {
       const settle = (how, value) => {
@@ -110,7 +111,7 @@ export class RawConnection {
   }
 }
 
-// A POST to /mcp as text. `length` overrides the Content-Length.
+// The text of a POST to /mcp. `length` overrides the Content-Length.
 export function post(body, { headers = '', length = Buffer.byteLength(body) } = {}) {
   return `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n${headers}\r\n${body}`;
 }
@@ -126,7 +127,7 @@ export async function upgrade(server, { headers = '', ...options } = {}) {
   return connection;
 }
 
-// One frame as a client sends it, with every rule breakable.
+// One frame as a client sends it. The options allow it to break every rule.
 export function frame(opcode, payload = '', { fin = true, masked = true, rsv = 0, length } = {}) {
   const data = Buffer.from(payload);
   const said = length ?? BigInt(data.length);
@@ -155,7 +156,7 @@ export function close_frame(code, reason = '', options) {
   return frame(8, payload, options);
 }
 
-// The frames of a server in `bytes`: [{opcode, rsv1, payload}], and what is left.
+// The frames of a server in `bytes`: [{opcode, rsv1, payload}], and the remaining bytes.
 export function parse_frames(bytes) {
   const frames = [];
   let at = 0;
@@ -182,7 +183,7 @@ export function parse_frames(bytes) {
   return { frames, rest: bytes.subarray(at) };
 }
 
-// The code of the close frame that the server sends.
+// Waits for a close frame from the server and returns its code.
 export function close_code(connection) {
   return connection.until(() => {
     const close = parse_frames(connection.received).frames.find(({ opcode }) => opcode === 8);
@@ -190,7 +191,7 @@ export function close_code(connection) {
   }, 'a close frame came');
 }
 
-// The first text message.
+// Waits for the first text message.
 export function text_message(connection) {
   return connection.until(() => {
     const text = parse_frames(connection.received).frames.find(({ opcode }) => opcode === 1);

@@ -1,4 +1,4 @@
-// The ways to read one stream. Each returns its chunks, {seq, delta, end}, to the last one.
+// The ways to read a stream. Each reads to the end and returns the chunks, {seq, delta, end}.
 
 import { spawn } from 'node:child_process';
 import { EventSource } from 'eventsource';
@@ -6,8 +6,8 @@ import { clean_environment } from './server.mjs';
 import { WsClient } from './rpc.mjs';
 import * as wire from './wire.mjs';
 
-// `pace` is awaited between two polls. Without `acknowledge` everything is asked for again until
-// it is there as a whole.
+// `pace` is awaited between two polls. Without `acknowledge`, every poll asks for the whole stream
+// again, until it is complete.
 export async function poll_stream(
   client,
   stream_id,
@@ -34,8 +34,8 @@ export async function push_stream(server, stream_id, { from = 0, window, options
   }
 }
 
-// As a browser's EventSource does it. `drop_after` breaks the connection once, after that many
-// events, so that the rest comes by Last-Event-ID.
+// Reads like a browser's EventSource. `drop_after` breaks the connection once after that many
+// events, so that the rest is requested with Last-Event-ID.
 export function event_stream(server, stream_id, { drop_after, on_chunk = () => {} } = {}) {
   const chunks = [];
   let drop = null;

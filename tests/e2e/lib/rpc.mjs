@@ -1,5 +1,4 @@
-// JSON-RPC over HTTP and over WebSocket, as plain as the wire allows: what a test does not send
-// is not sent.
+// JSON-RPC over HTTP and WebSocket without any extras: nothing is sent that the test does not send.
 
 import assert from 'node:assert/strict';
 import WebSocket from 'ws';
@@ -13,7 +12,7 @@ export class RpcError extends Error {
   }
 }
 
-// The result of a reply, or its error thrown.
+// Returns the result of a reply, or throws its error.
 export function unwrap(reply) {
   assert.equal(reply.jsonrpc, '2.0');
   if (reply.error) {
@@ -23,7 +22,7 @@ export function unwrap(reply) {
   return reply.result;
 }
 
-// A caller over POST /mcp. `key` is an API key, `local_address` the address to call from.
+// A client over POST /mcp. `key` is an API key, `local_address` the address to connect from.
 export class HttpClient {
   #next_id = 1;
 
@@ -69,7 +68,7 @@ export class HttpClient {
   }
 }
 
-// A caller over /ws. Pushed chunks are kept per stream, in `pushed.get(stream_id)`.
+// A client over /ws. Pushed chunks are kept per stream in `pushed.get(stream_id)`.
 export class WsClient {
   #next_id = 1;
   #waiting = new Map();
@@ -135,7 +134,7 @@ export class WsClient {
     return unwrap(await this.reply(method, params));
   }
 
-  // Resolves as soon as `probe(this)` answers something true, looking after every message.
+  // Calls `probe(this)` after every message. Resolves with its result as soon as that is true.
   when(probe, what, deadline = 30_000) {
     return new Promise((resolve, reject) => {
       const finish = (settle, value) => {
@@ -163,7 +162,7 @@ export class WsClient {
     return this.pushed.get(stream_id) ?? [];
   }
 
-  // All chunks of a stream, once the last one is there.
+  // Resolves with all chunks of a stream when the last one has arrived.
   whole(stream_id) {
     return this.when(
       () => this.chunks(stream_id).at(-1)?.end && this.chunks(stream_id),

@@ -1,5 +1,5 @@
-// Whether messages of the server follow the schema of their revision (tests/schemas), by a validator
-// that is not the server's own.
+// Checks that the server's messages follow the schema of their revision (tests/schemas), with a
+// validator that is not the server's own.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 
 const kVersionKey = 'io.modelcontextprotocol/protocolVersion';
 const kNewestLegacy = '2025-11-25';
-const kAssumed = '2025-03-26'; // over HTTP, for requests that do not say
+const kAssumed = '2025-03-26'; // over HTTP, for requests that name no revision
 
 const results = {
   initialize: 'InitializeResult',
@@ -48,7 +48,7 @@ const errors = {
 
 const validators = new Map();
 
-// A function of a value and the name of a definition, or undefined if the revision lacks it.
+// The definitions in a revision's schema: has(name), and get(name), which returns a validator.
 function definitions_of(revision) {
   let entry = validators.get(revision);
   if (!entry) {
@@ -72,8 +72,8 @@ function expect(definitions, value, name, message, revision) {
   assert.equal(told, '', `${name} of ${revision}: ${told} in ${JSON.stringify(message)}`);
 }
 
-// A message that the server has sent; `method` is that of the request if it is a response. Of
-// methods that are none of the protocol only the frame is checked.
+// Checks a message that the server has sent. If it is a response, `method` is the method of the
+// request. For methods that are not part of the protocol, only the JSON-RPC envelope is checked.
 export function check_message(message, method, revision) {
   const definitions = definitions_of(revision);
   // The schemas before 2025-11-25 have no error without an id.
@@ -85,13 +85,13 @@ export function check_message(message, method, revision) {
   else if (message.result?.resultType === 'input_required') {
     check(message.result, 'InputRequiredResult');
   } else if (message.result?.resultType === 'task') {
-    check(message.result, 'Result'); // SEP-2663, which the schemas do not have
+    check(message.result, 'Result'); // SEP-2663, which is not in the schemas
   } else if (message.result?.task) check(message.result, 'CreateTaskResult');
   else check(message.result, results[method]);
 }
 
-// The revision that the answer to a request speaks. `headers` for HTTP; `agreed` is that of the
-// session or connection.
+// The revision of the answer to a request. `headers` are those of an HTTP request. `agreed` is the
+// revision of the session or connection.
 export function revision_of({ method, params }, { headers, agreed } = {}) {
   const named = params?._meta?.[kVersionKey] ?? headers?.['mcp-protocol-version'] ?? agreed;
   if (method === 'initialize') return known_legacy(params?.protocolVersion);
@@ -103,8 +103,8 @@ function known_legacy(name) {
   return ['2025-06-18', '2025-03-26', '2024-11-05'].includes(name) ? name : kNewestLegacy;
 }
 
-// Looks at all that a client's `transport` receives, before the client gets it: `seen` are the
-// messages, `problems` what was wrong with them.
+// Checks everything that a client's `transport` receives before the client gets it. `seen` holds
+// the messages, `problems` what was wrong with them.
 export function check_transport(transport) {
   const seen = [];
   const problems = [];

@@ -1,4 +1,4 @@
-// Starts and stops the program under test, and asks it how it is.
+// Starts and stops the program under test, and queries its state.
 
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -17,10 +17,11 @@ const kStopDeadline = 20_000;
 // The longest that a connection may be silent while an answer is awaited.
 const kSilence = 60_000;
 
-// Where the build keeps its things is no setting of the program.
+// These variables say where the build keeps its files. They are not settings of the program.
 const kBuildVariables = new Set(['SLUICE_CACHE', 'SLUICE_JOBS']);
 
-// The environment without the settings a developer may have: tests see the program's defaults.
+// The environment without the settings that a developer may have, so that tests see the program's
+// defaults.
 export function clean_environment(extra = {}) {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
@@ -29,11 +30,11 @@ export function clean_environment(extra = {}) {
   return { ...Object.fromEntries(kept), NO_COLOR: '1', ...extra };
 }
 
-// A running server. Text that it printed is in `output`.
+// A running server. `output` holds the text that it printed.
 export class Server {
   constructor(child) {
     this.child = child;
-    this.prefix = ''; // of all paths
+    this.prefix = ''; // in front of all paths
     this.output = '';
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -50,7 +51,7 @@ export class Server {
     return this.child.pid;
   }
 
-  // The one place that knows how the program tells its address.
+  // Waits for the program to print its address. Only this function knows the format.
   async wait_for_address() {
     const found = await new Promise((resolve, reject) => {
       const look = () => {
@@ -90,7 +91,7 @@ export class Server {
     return `${this.tls ? 'wss' : 'ws'}://${this.host}:${this.port}${this.prefix}/ws`;
   }
 
-  // One HTTP exchange: {status, headers, body: Buffer}.
+  // Makes one HTTP exchange: {status, headers, body: Buffer}.
   request({
     method = 'GET',
     path: target = '/',
@@ -113,7 +114,7 @@ export class Server {
               ? headers
               : { 'Content-Length': Buffer.byteLength(body), ...headers },
           localAddress: local_address,
-          // Connections that come from elsewhere must not be mixed with the others.
+          // Connections from another local address must not be mixed with the others.
           agent: agent ?? (local_address === undefined ? this.agent : false),
           rejectUnauthorized: false,
           signal,
@@ -139,8 +140,8 @@ export class Server {
     });
   }
 
-  // The samples of /metrics, without letting the question itself count as a connection that
-  // stays: [{name, labels, value}].
+  // The samples of /metrics: [{name, labels, value}]. The request uses a connection of its own,
+  // which does not stay open and count.
   async metrics() {
     const { status, body } = await this.request({ path: '/metrics', agent: false });
     if (status !== 200) throw new Error(`/metrics answered ${status}`);
@@ -157,7 +158,7 @@ export class Server {
     return samples.reduce((sum, sample) => sum + sample.value, 0);
   }
 
-  // Open descriptors of the process.
+  // The number of open descriptors of the process.
   descriptors() {
     return readdirSync(`/proc/${this.pid}/fd`).length;
   }
@@ -193,8 +194,8 @@ export function parse_metrics(text) {
   return samples;
 }
 
-// Starts `sluice serve` on a port of its own with the flags given; the test `t` stops it. A flag
-// given twice overrides the default here.
+// Starts `sluice serve` with the given flags on its own port. The test `t` stops it. A flag that is
+// given replaces the default below.
 export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
   const has = (flag) => flags.some((given) => given === flag || given.startsWith(`${flag}=`));
   const defaults = [
@@ -202,11 +203,11 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
     ['--host', '127.0.0.1'],
     ['--port', '0'],
     ['--threads', '2'],
-    // A test that leaves an endless stream behind need not wait for it.
+    // So that a test that leaves an endless stream behind does not wait for it.
     ['--shutdown-deadline', '500ms'],
   ].filter(([flag]) => !has(flag));
   const server = await launch(t, program, ['serve', ...defaults.flat(), ...flags], { env, cwd });
-  // It listens while a model loads.
+  // The server already listens while a model loads.
   await until(async () => {
     if (server.child.exitCode !== null) throw new Error(`the server ended:\n${server.output}`);
     return (await server.request({ path: '/readyz', agent: false })).status === 200;
@@ -214,8 +215,8 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
   return server;
 }
 
-// Starts `sluice-everything` on a port of its own; the test `t`, or whatever else has an `after`,
-// stops it.
+// Starts `sluice-everything` on its own port. The test `t`, or anything else with an `after`, stops
+// it.
 export function start_everything(t) {
   return launch(t, everything, ['--listen', '127.0.0.1:0']);
 }
@@ -252,7 +253,7 @@ export function run_program(
       cwd: cwd ?? root,
       env: clean_environment(env),
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-      // A group of its own, so that at the deadline everything it started goes with it.
+      // In its own process group, so that everything it started is killed with it at the deadline.
       detached: true,
     });
     const out = { stdout: '', stderr: '' };
@@ -273,8 +274,8 @@ export function run_program(
   });
 }
 
-// Asks `probe` again and again until it answers something true, and returns that. The pause only
-// spares the machine; nothing depends on its length.
+// Calls `probe` again and again until its result is true, and returns that. The pause only saves
+// CPU time; nothing depends on its length.
 export async function until(probe, what, deadline = 30_000) {
   const end = performance.now() + deadline;
   for (;;) {

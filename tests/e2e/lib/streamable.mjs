@@ -1,4 +1,4 @@
-// A client of one revision over Streamable HTTP, as plain as the wire allows.
+// A minimal client of one revision over Streamable HTTP.
 
 import { check_message } from './schemas.mjs';
 
@@ -11,7 +11,7 @@ export const initialize = (revision, capabilities = {}) => ({
   params: { protocolVersion: revision, capabilities, clientInfo: kInfo },
 });
 
-// What a request of 2026-07-28 says besides its parameters.
+// Adds what a request of 2026-07-28 carries besides its parameters.
 export const modern = (params) => ({
   ...params,
   _meta: {
@@ -22,8 +22,8 @@ export const modern = (params) => ({
   },
 });
 
-// `arrows` has what went either way, `last_id` is that of the last request, `last_event_id` says where
-// to resume.
+// `arrows` lists what was sent in either direction. `last_id` is the id of the last request.
+// `last_event_id` says where to resume.
 export class StreamableClient {
   arrows = [];
   last_id = 0;
@@ -47,7 +47,7 @@ export class StreamableClient {
     return headers;
   }
 
-  // The message as this revision has it, a request with an id.
+  // Completes the message as this revision requires. A request gets an id.
   #complete(message) {
     const body = { jsonrpc: '2.0', ...message };
     if (message.method && !message.method.startsWith('notifications/')) body.id = ++this.last_id;
@@ -55,8 +55,8 @@ export class StreamableClient {
     return body;
   }
 
-  // POSTs a message of this kind and gives the reply's messages one by one. Returning before the end
-  // closes the connection.
+  // POSTs a message and yields the messages of the reply one by one. Leaving the loop early closes
+  // the connection.
   async *post(message, label = message.method) {
     this.arrows.push(`-> POST ${label}`);
     yield* this.#read(
@@ -70,7 +70,7 @@ export class StreamableClient {
     );
   }
 
-  // Opens the session's own stream, or reads on where a stream broke off.
+  // Opens the session's own stream, or resumes a stream that was interrupted.
   async *get({ last_event_id } = {}) {
     this.arrows.push('-> GET');
     const headers = this.#headers();
@@ -79,7 +79,7 @@ export class StreamableClient {
     yield* this.#read(await fetch(this.url, { headers, signal }));
   }
 
-  // Ends the session: the status.
+  // Ends the session and returns the status.
   async end() {
     return (await fetch(this.url, { method: 'DELETE', headers: this.#headers() })).status;
   }
@@ -104,7 +104,7 @@ export class StreamableClient {
     if (type === 'text/event-stream') this.arrows.push('<- end');
   }
 
-  // Sends a message and reads all that comes back; the last message.
+  // Sends a message, reads the whole reply and returns its last message.
   async ask(message, label) {
     let last;
     for await (const each of this.post(message, label)) last = each;

@@ -1,4 +1,4 @@
-// A program on a terminal of its own, as a person sees and types it.
+// A program on its own terminal, as a person sees and uses it.
 
 import { spawn } from 'node:child_process';
 import { clean_environment, root } from './server.mjs';
@@ -6,7 +6,7 @@ import { clean_environment, root } from './server.mjs';
 const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
 
 export class Terminal {
-  // script(1) makes the terminal; what is typed goes through its standard input.
+  // script(1) creates the terminal. What is typed is written to its standard input.
   constructor(t, words, { env = {}, cwd = root } = {}) {
     this.seen = '';
     this.child = spawn('script', ['-qefc', words.map(quoted).join(' '), '/dev/null'], {
@@ -41,7 +41,7 @@ export class Terminal {
     this.type('\x03');
   }
 
-  // What has been seen from `from` on, once `probe(text)` answers something true about it.
+  // Resolves with the output from position `from` on, once `probe(text)` is true for it.
   until(probe, what, { from = 0, deadline = 60_000 } = {}) {
     return new Promise((resolve, reject) => {
       const settle = (how, value) => {
@@ -63,7 +63,7 @@ export class Terminal {
     });
   }
 
-  // What the program ended with.
+  // Waits for the program to end and returns its exit code.
   async exit_code() {
     await this.until(() => this.gone, 'it ended');
     return this.exited;

@@ -1,5 +1,5 @@
-// The shapes on the wire that the tests rely on, in one place: stream methods, their errors, the
-// synthetic engine's text, the names of metrics and limits. docs/streaming.md describes them.
+// The parts of the protocol that the tests rely on, in one place: stream methods, their errors, the
+// synthetic engine's text, and the names of metrics and limits. docs/streaming.md describes them.
 
 import assert from 'node:assert/strict';
 
@@ -62,7 +62,7 @@ export const abort = (stream_id) => ['abort', { stream_id }];
 export const is_running = (stream_id) => ['is_running', { stream_id }];
 export const streams = () => ['streams', {}];
 
-// The arguments with which the tool `generate` hands on a stream that is already under way.
+// The arguments with which the tool `generate` attaches to a stream that already runs.
 export const attach_arguments = (stream_id) => ({ stream_id });
 
 // The text of a whole (not streamed) `run` result.
@@ -71,7 +71,7 @@ export function whole_text(result) {
   return result.text;
 }
 
-// A chunk as an event of an event stream carries it: the message that a WebSocket gets.
+// The chunk in an event of an event stream. The event holds the same message that a WebSocket gets.
 export const chunk_of_event = (event) => JSON.parse(event.data).params;
 
 // The text of a tool's result.
@@ -79,8 +79,8 @@ export function tool_text(result) {
   return result.content.map((part) => part.text).join('');
 }
 
-// Checks a list of {seq, delta, end} as received by one reader: numbered from `first` without a
-// gap, only the last one an end. Returns the text.
+// Checks a list of {seq, delta, end} that one reader received: they are numbered from `first`
+// without a gap, and only the last one is an end. Returns the text.
 export function checked_text(chunks, first = 0) {
   chunks.forEach((chunk, index) => {
     assert.equal(chunk.seq, first + index, 'sequence numbers have no gap');
@@ -90,7 +90,8 @@ export function checked_text(chunks, first = 0) {
   return chunks.map((chunk) => chunk.delta).join('');
 }
 
-// The synthetic engine's text: its numbers, checked to be 0, 1, 2, ... Returns how many.
+// Checks that the numbers in the synthetic engine's text are 0, 1, 2, ... Returns how many there
+// are.
 export function count_numbers(text, first = 0) {
   const numbers = numbers_in(text);
   numbers.forEach((number, index) => assert.equal(number, first + index, 'numbers have no gap'));
@@ -106,10 +107,10 @@ function numbers_in(text) {
   });
 }
 
-// The same text without its clock readings, so that two runs compare.
+// The text without its clock readings, so that two runs can be compared.
 export const without_clock = (text) => text.replace(/"t_ns":\d+/g, '"t_ns":0');
 
-// The messages of an event stream's text. Events without data, and comments, hold none.
+// The messages in the text of an event stream. Comments and events without data hold none.
 export function event_messages(text) {
   return text
     .split('\n')
