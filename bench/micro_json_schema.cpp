@@ -1,4 +1,4 @@
-// What it costs to check the arguments of a call against a tool's schema.
+// Measures the check of a call's arguments against a tool's schema.
 
 #include <benchmark/benchmark.h>
 #include <string_view>

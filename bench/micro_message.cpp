@@ -1,4 +1,4 @@
-// What a request costs to read, and its reply to write.
+// Measures reading a request and writing its reply.
 
 #include <benchmark/benchmark.h>
 #include <string>

@@ -1,4 +1,4 @@
-// What a chunk costs on its way to a socket, and a stream before it has chunks.
+// Measures a chunk's way to a socket, and a stream that has no chunks yet.
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -49,7 +49,7 @@ class FrameEncoder final : public ChunkEncoder {
   }
 };
 
-/// Takes everything and counts it.
+/// Accepts all blocks and counts them.
 class CountingSink final : public BlockSink {
  public:
   explicit CountingSink(std::size_t& bytes) : bytes_(&bytes) {}
@@ -65,7 +65,7 @@ class CountingSink final : public BlockSink {
   std::size_t* bytes_;
 };
 
-/// A chunk from its producer to the bytes of a socket, `range(0)` chunks in a block.
+/// Takes a chunk from its producer to the bytes for a socket, with `range(0)` chunks per block.
 template <class Encoder>
 void push(benchmark::State& state) {
   Loop loop;
@@ -85,7 +85,8 @@ void push(benchmark::State& state) {
 BENCHMARK(push<EventEncoder>)->Arg(1)->Arg(16);
 BENCHMARK(push<FrameEncoder>)->Arg(1)->Arg(16);
 
-/// `bytes_each`: the memory of a stream and of its place in the registry, without chunks.
+/// Starts streams. `bytes_each` is the memory of a stream and its entry in the registry, without
+/// chunks.
 void start_stream(benchmark::State& state) {
   Loop loop;
   const auto heap = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };

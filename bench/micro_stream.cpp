@@ -1,5 +1,5 @@
-// The hot paths of a stream, without a socket: appending and reading a chunk, a poll's reply, one
-// stream to many readers, and escaping text.
+// Measures the hot paths of a stream without a socket: appending and reading a chunk, a poll's
+// reply, one stream with many readers, and escaping text.
 
 #include <benchmark/benchmark.h>
 #include <cstddef>
@@ -18,14 +18,13 @@
 namespace sluice {
 namespace {
 
-/// A manager whose limits are out of the way.
+/// A manager whose limits are never reached.
 struct UnlimitedLoop {
   static StreamLimits limits() {
     StreamLimits wide;
     wide.max_chunks = std::size_t{1} << 24U;
     wide.max_bytes = std::size_t{1} << 31U;
-    // Little, so that streams which nobody acknowledges stop growing and what is measured is
-    // steady.
+    // Small, so that streams which nobody acknowledges stop growing and the measurement is steady.
     wide.retained_bytes = 1024;
     return wide;
   }
@@ -62,7 +61,7 @@ class NullSink final : public BlockSink {
   std::size_t* bytes_;
 };
 
-/// `backlog` chunks are kept all the time: each one appended is paid for by one acknowledged.
+/// Keeps `backlog` chunks all the time: for each chunk that is appended, one is acknowledged.
 void append_and_acknowledge(benchmark::State& state) {
   UnlimitedLoop loop;
   const auto stream = loop.start(true);
@@ -97,8 +96,8 @@ double page_faults() {
   return static_cast<double>(usage.ru_minflt);
 }
 
-/// Filling a buffer that nobody reads yet and then reading all of it. What is larger than malloc
-/// keeps comes from the kernel page by page: `faults` says how many for each chunk.
+/// Fills a buffer that nobody reads yet, then reads all of it. Memory beyond what malloc keeps
+/// comes from the kernel page by page; `faults` is the number of page faults per chunk.
 void fill_and_read(benchmark::State& state) {
   const std::string text(100, 'x');
   const auto chunks = static_cast<Seq>(state.range(0));
@@ -143,7 +142,7 @@ void poll_reply(benchmark::State& state) {
 }
 BENCHMARK(poll_reply)->Arg(1)->Arg(16)->Arg(1000);
 
-/// One chunk to `readers`, a chunk a turn: the rate is of deliveries.
+/// Delivers one chunk per turn to `readers` readers. The rate counts deliveries.
 void fan_out(benchmark::State& state) {
   UnlimitedLoop loop;
   const auto stream = loop.start(false);
@@ -164,7 +163,7 @@ void fan_out(benchmark::State& state) {
 }
 BENCHMARK(fan_out)->Arg(1)->Arg(10)->Arg(1000);
 
-/// A chunk for each of many streams a turn.
+/// Delivers one chunk per turn on each of many streams.
 void many_streams(benchmark::State& state) {
   UnlimitedLoop loop;
   const PushEncoder encoder;
@@ -177,7 +176,7 @@ void many_streams(benchmark::State& state) {
         streams.back(), encoder, std::make_unique<NullSink>(bytes), PushCursor::Options()));
     cursors.back()->resume();
   }
-  // Until every stream retains what it may.
+  // Run until every stream retains as much as it may.
   for (int turn = 0; turn < 400; ++turn) {
     for (const auto& stream : streams) stream->append(ChunkKind::text, "a word");
     loop.executor.run();

@@ -5,14 +5,14 @@ find_package(OpenSSL 3 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 
-# The archive: the shared library would bring a second C++ runtime into the process.
+# The static library, because the shared one would bring a second C++ runtime into the process.
 find_library(SLUICE_RE2_LIBRARY libre2.a REQUIRED)
 find_path(SLUICE_RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 add_library(sluice_re2 INTERFACE)
 target_link_libraries(sluice_re2 INTERFACE ${SLUICE_RE2_LIBRARY} Threads::Threads)
 target_include_directories(sluice_re2 SYSTEM INTERFACE ${SLUICE_RE2_INCLUDE_DIR})
 
-# Beast, and of Asio the buffers that it takes, without deprecated names and Boost.Date_Time.
+# Beast and the buffers of Asio that it uses, without deprecated names and Boost.Date_Time.
 add_library(sluice_beast INTERFACE)
 target_link_libraries(sluice_beast INTERFACE Boost::headers Threads::Threads)
 target_compile_definitions(sluice_beast INTERFACE

@@ -19,8 +19,8 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluiceConfig.cmake.in"
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/sluiceConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
-# Paths are relative to sluice.pc, so any prefix works, including one given to cmake --install.
-# With absolute install folders, only the prefix that was configured works.
+# Paths are relative to sluice.pc, so any prefix works, including one given to cmake --install. With
+# absolute install folders, only the configured prefix works.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(SLUICE_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
   set(SLUICE_PC_INCLUDEDIR "${CMAKE_INSTALL_FULL_INCLUDEDIR}")

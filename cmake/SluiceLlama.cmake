@@ -9,7 +9,8 @@ if(NOT llama_prefix)
   execute_process(
     COMMAND "${CMAKE_SOURCE_DIR}/scripts/llama-cpp" prefix
     OUTPUT_VARIABLE llama_prefix OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  # SLUICE_CACHE, which says where it is, may be set for scripts/build alone. The name says all else.
+  # SLUICE_CACHE, which determines the folder, may have been set only for scripts/build. The
+  # folder's name identifies everything else.
   get_filename_component(wanted "${llama_prefix}" NAME)
   get_filename_component(found "${SLUICE_LLAMA_FOUND}" NAME)
   if(NOT EXISTS "${llama_prefix}/.complete" AND found STREQUAL wanted
@@ -30,14 +31,14 @@ elseif(NOT EXISTS "${llama_prefix}/lib/libllama-common.a")
   message(FATAL_ERROR "There is no ${llama_prefix}/lib/libllama-common.a (SLUICE_LLAMA_PREFIX)")
 endif()
 
-# In link order: each library before those it needs.
+# In link order: each library precedes those that it needs.
 set(llama_libraries "")
 foreach(name llama-common llama-common-base llama ggml ggml-cpu ggml-base)
   list(APPEND llama_libraries "${llama_prefix}/lib/lib${name}.a")
 endforeach()
 
 add_library(sluice_llama_cpp INTERFACE)
-# SYSTEM: its headers do not answer for our warnings.
+# SYSTEM, because our warnings do not apply to its headers.
 target_include_directories(sluice_llama_cpp SYSTEM INTERFACE
   "${llama_prefix}/include" "${llama_prefix}/include/common")
 target_link_libraries(sluice_llama_cpp INTERFACE

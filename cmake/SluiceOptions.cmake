@@ -1,4 +1,4 @@
-# Language, warnings, sanitizers and caching, in force for everything below src/, bench/ and fuzz/.
+# Language standard, warnings, sanitizers and caching for everything below src/, bench/ and fuzz/.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -19,8 +19,8 @@ option(SLUICE_UNITY_BUILD "Compile files in batches" ON)
 option(SLUICE_WERROR "Treat warnings as errors" OFF)
 set(SLUICE_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, for example address,undefined")
 
-# With the compiler's own list of headers (depend mode), ccache need not preprocess a file that is
-# not cached yet, which would cost a cold build a fifth of its time.
+# In depend mode ccache uses the compiler's list of headers and need not preprocess files that are
+# not cached yet, which would take a fifth of a cold build.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
@@ -35,8 +35,8 @@ target_compile_options(sluice_options INTERFACE
 target_include_directories(sluice_options INTERFACE
   "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}/include")
 
-# Tests run the libraries, which are optimised; optimising the tests themselves would double the time
-# that they take to build.
+# Tests run the libraries, which are optimised. The tests themselves are not: that would double
+# their build time.
 add_library(sluice_test_options INTERFACE)
 target_link_libraries(sluice_test_options INTERFACE sluice_options)
 target_compile_options(sluice_test_options INTERFACE -O0)
@@ -46,8 +46,8 @@ if(SLUICE_SANITIZE)
   add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})
 endif()
-# The fuzzer is blind to code that does not report its coverage. The unit tests need not report theirs,
-# which would make them take half as long again to compile.
+# The fuzzer needs code that reports its coverage. The unit tests need not report theirs, which
+# would make them take half as long again to compile.
 if(SLUICE_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)
   target_compile_options(sluice_test_options INTERFACE -fno-sanitize=fuzzer-no-link)

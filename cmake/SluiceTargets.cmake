@@ -1,12 +1,13 @@
-# sluice_unity(<target>): compiles the target's files in batches, each as one, since most of the time
-# goes into what they all include. Names in anonymous namespaces must therefore be unique within a
-# target. The preset debug compiles file by file, which is faster when a single file has changed.
+# sluice_unity(<target>): compiles the target's files in batches, each batch as one file, because
+# most of the time is spent on the headers that they all include. Names in anonymous namespaces must
+# therefore be unique within a target. The preset debug compiles file by file, which is faster if a
+# single file has changed.
 function(sluice_unity target)
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${SLUICE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 16)
 endfunction()
 
-# sluice_test(<target>): makes the test program <target> known to CTest, as one test; the program
+# sluice_test(<target>): registers the test program <target> with CTest as one test. The program
 # itself reports how many tests it ran.
 function(sluice_test target)
   target_link_libraries(${target} PRIVATE sluice_test_options GTest::gmock GTest::gtest_main)

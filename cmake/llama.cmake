@@ -1,14 +1,14 @@
-# scripts/llama-cpp injects this file into the CMake project of the pinned llama.cpp, so that the
-# build takes half the time and upstream's files stay as they are. CMake reads it before upstream
-# makes the targets; the settings are applied at the end of upstream's top CMakeLists.txt.
+# scripts/llama-cpp injects this file into the CMake project of the pinned llama.cpp. The build then
+# takes half the time, and upstream's files stay unchanged. CMake reads this file before upstream
+# defines the targets; the settings are applied at the end of upstream's top CMakeLists.txt.
 
 set(sluice_patched "${CMAKE_BINARY_DIR}/patched") # what scripts/llama-cpp made of upstream's files
 
-# The objects do not depend on where the sources are.
+# Makes the objects independent of the path of the sources.
 add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=llama.cpp"
                     "-ffile-prefix-map=${sluice_patched}=llama.cpp")
 
-# Leaves the sources that match `regex` out of `target`. If Sluice ever needs one of them, linking
+# Removes the sources that match `regex` from `target`. If Sluice ever needs one of them, linking
 # fails.
 function(sluice_leave_out target regex)
   get_target_property(sources ${target} SOURCES)
@@ -16,9 +16,9 @@ function(sluice_leave_out target regex)
   set_target_properties(${target} PROPERTIES SOURCES "${sources}")
 endfunction()
 
-# Compiles `target` as one unit per regex given: each takes the sources that no regex before it has
-# taken. The compiler then parses each header and instantiates each template once per unit. The paths
-# are relative to the target's directory.
+# Compiles `target` as one unit per given regex. Each unit takes the sources that match its regex
+# and no earlier one. The compiler then parses each header and instantiates each template once per
+# unit. The paths are relative to the target's directory.
 function(sluice_unite target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(directory ${target} SOURCE_DIR)
@@ -38,7 +38,7 @@ function(sluice_unite target)
 endfunction()
 
 function(sluice_apply_settings)
-  # Quantization, the command line, downloads: Sluice does without them.
+  # Sluice does not use quantization, the command line and downloads.
   sluice_leave_out(llama "llama-quant")
   sluice_leave_out(llama-common
     "^(arg|console|debug|download|hf-cache|imatrix-loader|llguidance|preset|subproc)[.]")
@@ -52,9 +52,9 @@ function(sluice_apply_settings)
   target_sources(ggml-cpu PRIVATE "${sluice_patched}/${tinyblas}/sgemm.cpp")
   target_include_directories(ggml-cpu PRIVATE "${CMAKE_SOURCE_DIR}/${tinyblas}")
 
-  # No unit dominates, so that several cores share the work; the users of the costly std::regex
-  # are together. Sources that define the same names are in different units: llama-graph and
-  # llama-kv-cache-dsv4, json and all others.
+  # The units are of similar size, so that several cores share the work, and the users of the slow
+  # std::regex are in one unit. Sources that define the same names must be in different units:
+  # llama-graph and llama-kv-cache-dsv4; json and all others.
   sluice_unite(llama
     "^models/[a-f]" "^models/[g-m]" "^models/[n-z]"
     "^llama-(kv-cache|memory|context)" "^llama-(model|grammar|sampler)|^unicode" ".")
@@ -62,7 +62,8 @@ function(sluice_apply_settings)
     "^parsers/" "^chat" "^jinja/" "^json[.]"
     "^(common|json-schema|peg-parser)" ".")
 
-  # ggml computes the tensors and keeps -O3; llama samples and tokenizes; common handles text.
+  # ggml, which computes the tensors, keeps -O3. llama samples and tokenizes, and common handles
+  # text: -O2 is enough.
   target_compile_options(llama PRIVATE -O2)
   target_compile_options(llama-common PRIVATE -Os)
 endfunction()

@@ -1,5 +1,5 @@
-// Batches are cut where the JSON parser sees their elements, each piece is the JSON of its element,
-// and no batch goes over its limit.
+// Batches are split exactly where the JSON parser sees their elements. Each piece is the JSON text
+// of its element, and no batch exceeds its limit.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < batch->size(); ++i) {
     const Result<json::value> element = parse_json((*batch)[i]);
     require(element && *element == whole->get_array()[i]);
-    // Whatever an element is, the parser says so and takes the next one.
+    // Whatever an element is, the parser reports it and can then parse the next one.
     static_cast<void>(parser.parse((*batch)[i]));
   }
   return 0;

@@ -1,7 +1,8 @@
-// The calls of one loop as a state machine: handlers that speak, ask, answer, fail, forget or go on
-// as tasks, and clients of all eras that answer, cancel, vanish, come back, read slowly or stop, in
-// any order on the manual executor. Each call is answered exactly once unless its client has gone
-// or cancelled, no question is answered twice, and everything is given back.
+// The calls of one loop as a state machine, in any order on the manual executor. Handlers send
+// messages, ask, answer, fail, are dropped or continue as tasks. Clients of all eras answer,
+// cancel, disappear, return, read slowly or stop reading. Each call is answered exactly once unless
+// its client has disappeared or cancelled, no question is answered twice, and all memory is
+// returned.
 
 #include <algorithm>
 #include <array>
@@ -37,11 +38,11 @@ namespace {
 using namespace sluice;
 using namespace std::chrono_literals;
 
-/// What a client knows of one of its requests.
+/// What a client knows about one of its requests.
 struct Asked {
   RequestId id;
   int answers = 0;
-  /// It has gone or cancelled, or was dropped: there need be no answer.
+  /// The client has disappeared or cancelled, or was dropped: an answer is optional.
   bool given_up = false;
   std::string stream_id = {};  // to resume from
   Seq next = 0;
@@ -49,7 +50,7 @@ struct Asked {
 
 class Client;
 
-/// The way back of one request. What it is given goes to the client.
+/// The reply channel of one request, which passes everything on to the client.
 class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_this<FuzzChannel> {
  public:
   FuzzChannel(Client& client, std::shared_ptr<Asked> asked, bool streams)
@@ -85,7 +86,7 @@ class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_th
     gone_ = true;
     end();
   }
-  /// The client has gone, of which nobody hears before it is asked.
+  /// The client disappears; the server notices it only when it asks.
   void vanish() {
     vanished_ = true;
     gone_ = true;
@@ -123,7 +124,7 @@ class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_th
   Executor::Task drain_task_;
 };
 
-/// A client of one kind, and what has come to it.
+/// A client of one kind, and what it has received.
 class Client final : public Caller {
  public:
   Client(std::shared_ptr<Session> session, bool streams, Executor& loop)
@@ -153,7 +154,7 @@ class Client final : public Caller {
     return {std::shared_ptr<Caller>(std::shared_ptr<Caller>(), this)};
   }
 
-  /// Takes events for `asked`.
+  /// Receives events for `asked`.
   void take(Asked& asked, std::string_view block) {
     while (!block.empty()) {
       const std::string_view line = block.substr(0, block.find('\n'));
@@ -161,7 +162,7 @@ class Client final : public Caller {
       if (line.starts_with("id: ")) {
         const std::optional<EventPosition> position = parse_event_id(line.substr(4));
         require(position.has_value());
-        // Each event is new.
+        // Each event is one that the client has not seen.
         require(asked.stream_id.empty() || position->next > asked.next || position->next == 0);
         asked.stream_id = position->stream_id;
         asked.next = position->next;
@@ -198,7 +199,7 @@ class Client final : public Caller {
   std::shared_ptr<Asked> current;  // the request being handled
   bool full = false;
   std::vector<std::shared_ptr<FuzzChannel>> channels;
-  std::vector<std::string> questions;  // ids of requests to it
+  std::vector<std::string> questions;  // ids of requests from the server to this client
   std::vector<std::string> tasks;      // ids, as JSON
   std::string round;                   // the last requestState, as JSON
   std::shared_ptr<Session> session_;
@@ -221,7 +222,7 @@ bool FuzzChannel::write(std::string_view block) {
   return writable_;
 }
 
-/// Who answers a call.
+/// The handler that answers a call.
 struct Handler final : StreamProducer {
   ~Handler() override {
     if (call != nullptr) call->set_producer(nullptr);
@@ -233,7 +234,7 @@ struct Handler final : StreamProducer {
   int cancels = 0;
 };
 
-/// Reads a stream that was lost.
+/// Reads the rest of a stream whose connection was lost.
 struct Resumed final : BlockSink {
   Resumed(Client& to, std::shared_ptr<Asked> of) : client(&to), asked(std::move(of)) {}
   bool write(std::string_view block) override {
@@ -296,7 +297,7 @@ class World {
   }
 
   ~World() {
-    // What waits in the middleware goes on.
+    // Requests that wait in the middleware continue.
     executor_.advance(10s);
     for (Client& client : clients_) {
       for (const auto& channel : client.channels) channel->set_writable(true);
@@ -304,7 +305,7 @@ class World {
     for (const auto& handler : handlers_) {
       if (choices_.below(2) == 0) handler->call->complete({.text = "at last"});
     }
-    // The rest is forgotten, which answers too.
+    // The remaining handlers are dropped, which answers their calls too.
     handlers_.clear();
     executor_.run();
     tasks_->end_all({kBusy, "over", {}});
@@ -312,7 +313,7 @@ class World {
     for (Client& client : clients_) {
       for (const auto& channel : client.channels) channel->set_writable(true);
     }
-    // So does what waits there behind the end.
+    // Code that waits in the middleware after the end continues too.
     executor_.advance(10s);
     resume_all();
     for (const auto& [client, asked] : asked_) {
@@ -390,7 +391,7 @@ class World {
   }
 
  private:
-  /// A middleware that does what it should not, too.
+  /// A middleware that also does what it should not.
   Task<> wander(Request& request) {
     const std::size_t way = choices_.below(16);
     if (way == 0) throw Error{403, "no", {}};
@@ -424,7 +425,7 @@ class World {
     if (!out.empty()) {
       require(outcome.kind == Outcome::Kind::answered);
       client.take_message(*asked, out);
-      // What is refused has run nothing.
+      // A refused request must not have run a handler.
       require(started == started_);
       if (client.channels.size() > opened)
         client.channels.back()->close(DisconnectReason::cancelled);
@@ -534,7 +535,7 @@ class World {
         call->complete(R"("a":1)", {});
         break;
       default:
-        // What a time limit does.
+        // The effect of a time limit.
         call->fail({kTimedOut, "too long", {}});
         call->complete({.text = "late"});
     }
@@ -546,7 +547,7 @@ class World {
     auto* const channel = choices_.pick(client.channels);
     if (channel == nullptr) return;
     const std::shared_ptr<FuzzChannel> leaving = *channel;
-    // Only a session's client comes back.
+    // Only a client with a session returns.
     const bool returns = client.session_ == resumable_;
     switch (choices_.below(4)) {
       case 0:
@@ -566,7 +567,7 @@ class World {
     }
   }
 
-  /// Whoever has lost a stream that is still kept goes on reading it.
+  /// Clients that have lost a stream which is still kept continue to read it.
   void resume_all() {
     for (const auto& [client, asked] : asked_) {
       if (client->session_ != resumable_ || asked->stream_id.empty() || asked->answers > 0)
@@ -579,7 +580,8 @@ class World {
       service_->subscribe(asked->stream_id, resumable_->stream_principal(), asked->next, 0,
                           message_events(), false, std::make_unique<Resumed>(*client, asked),
                           [&](Result<std::unique_ptr<Subscription>> subscribed) {
-                            // It may have expired, or been cancelled for want of a reader.
+                            // The stream may have expired, or have been cancelled because it had no
+                            // reader.
                             if (!subscribed) {
                               asked->given_up = true;
                               return;
@@ -661,15 +663,15 @@ class World {
   std::vector<std::pair<Asked*, std::unique_ptr<Subscription>>> readers_;
   std::vector<std::unique_ptr<Handler>> handlers_;
   int started_ = 0;
-  int begun_ = 0;  // requests that have come to the middleware
-  int heard_ = 0;  // of whose end it has heard
+  int begun_ = 0;  // requests that have reached the middleware
+  int heard_ = 0;  // requests whose end the middleware has been told of
   int last_id_ = 0;
 };
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Handlers fail on purpose, so quietly.
+  // Handlers fail on purpose, so the log is silenced.
   static const bool quiet = [] {
     set_logging(LogLevel::off, LogFormat::text, false);
     return true;

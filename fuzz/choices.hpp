@@ -8,8 +8,7 @@
 
 namespace sluice {
 
-/// What a schedule does next, taken from a fuzzer's input: its bytes, one after another, and zeros
-/// behind its end.
+/// Chooses what a schedule does next from a fuzzer's input: its bytes in order, then zeros.
 class Choices {
  public:
   Choices(const std::uint8_t* data, std::size_t size) : data_(data), end_(data + size) {}

@@ -1,8 +1,8 @@
-// The server's connections as state machines: HTTP, WebSocket and lines on the manual executor,
-// with peers that cut, pipeline, read slowly or never, half-close and vanish, handlers that answer
-// at once, late, in pieces or never, and allocations that fail. Nothing may be touched that has
-// gone, memory stays within the budget, each request is answered or its connection closed, and
-// everything is given back.
+// The server's connections (HTTP, WebSocket and lines) as state machines on the manual executor.
+// Peers split, pipeline, read slowly or never, half-close and disappear. Handlers answer at once,
+// late, in pieces or never, and allocations fail. No object may be used after its destruction,
+// memory stays within the budget, each request is answered or its connection closed, and all memory
+// is returned.
 
 #include <algorithm>
 #include <cctype>
@@ -30,7 +30,7 @@
 
 namespace {
 
-/// Allocations until one fails; 0: none does.
+/// How many allocations succeed before one fails; 0: none fails.
 std::size_t allocations_left = 0;
 
 }  // namespace
@@ -106,12 +106,13 @@ class World final : private HttpHandler, private LineService {
     require(budget_.used() == 0);
   }
 
-  /// Does one thing.
+  /// Takes one step.
   void step() {
     try {
       choose();
     } catch (const std::bad_alloc&) {
-      // In a handler's own call, outside of any connection's: its answer may be there in part.
+      // An allocation failed in a handler's own call, outside any call of a connection, so its
+      // answer may be incomplete.
       has_failed_ = true;
     }
     allocations_left = 0;
@@ -177,7 +178,7 @@ class World final : private HttpHandler, private LineService {
   struct Peer {
     RefPtr<MemoryConnection> connection;
     bool is_http = true;
-    bool keeps = false;  // an exchange is kept by its own callback
+    bool keeps = false;  // an exchange is kept alive by its own callback
     std::string received;
     std::size_t asked = 0;
   };
@@ -186,14 +187,14 @@ class World final : private HttpHandler, private LineService {
     bool has_body = false;
   };
 
-  /// Takes bodies while they arrive.
+  /// Receives bodies while they arrive.
   struct Body final : BodyHandler {
     explicit Body(World& in) : world(&in) {}
     bool on_body(std::string_view bytes) override { return bytes.size() % 3 != 0; }
     void on_body_end() override {}
     World* world;
   };
-  /// A body that is ready when the world says so.
+  /// A body that becomes ready when the schedule says so.
   class Prepared final : public PreparedBody {
    public:
     Prepared(World& world, std::string text, Executor::Task ready)
@@ -400,7 +401,7 @@ class World final : private HttpHandler, private LineService {
     return std::make_unique<Lines>(*this, std::move(session));
   }
 
-  /// One thing that a handler does later.
+  /// Performs one step of a handler that answers later.
   void handle() {
     const std::size_t choice = choices_.next();
     const std::size_t size = std::size_t{choices_.next()} * (choices_.next() % 32U);
@@ -456,7 +457,7 @@ class World final : private HttpHandler, private LineService {
     std::erase_if(sessions_, [](const LineProtocolPtr& session) { return !session->is_open(); });
   }
 
-  /// Whether handlers take what comes, but need time for it.
+  /// Whether handlers accept everything but need time for it.
   [[nodiscard]] bool is_slow() const { return mode_ % 4 == 3; }
   void resume_all() {
     for (const WebSocketSessionPtr& socket : sockets_) socket->resume_input();
@@ -470,7 +471,7 @@ class World final : private HttpHandler, private LineService {
   void advance(Duration by) {
     for (ManualExecutor& executor : executors_) executor.advance(std::min<Duration>(by, 3s));
   }
-  /// Ends what is held, and lets the peers take all.
+  /// Ends the exchanges that are held, and lets the peers read everything.
   void settle() {
     for (bool has_moved = true; has_moved;) {
       has_moved = !exchanges_.empty() || !prepared_.empty();
@@ -485,13 +486,13 @@ class World final : private HttpHandler, private LineService {
       has_moved = has_moved || !exchanges_.empty() || !prepared_.empty();
     }
   }
-  /// Who is still connected has got an answer for each request.
+  /// A peer that is still connected must have an answer to each request.
   void check_answers(const Peer& peer) const {
     if (!peer.is_http || !peer.connection->is_open() || has_failed_) return;
     std::size_t answers = 0;
     for (std::size_t at = peer.received.find(kStatusLine); at != std::string::npos;
          at = peer.received.find(kStatusLine, at + 1)) {
-      // Bodies name the version too.
+      // Bodies contain the version too.
       const std::string_view status = std::string_view(peer.received).substr(at);
       const bool has_code =
           status.size() > kStatusLine.size() &&
@@ -516,7 +517,7 @@ class World final : private HttpHandler, private LineService {
   std::size_t drains_ = 0;
   std::size_t closes_ = 0;
   std::uint8_t mode_ = 1;
-  bool has_failed_ = false;  // an allocation of a handler's
+  bool has_failed_ = false;  // whether an allocation of a handler has failed
 };
 
 }  // namespace

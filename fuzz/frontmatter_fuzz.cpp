@@ -1,5 +1,5 @@
-// The frontmatter of a document: whatever is read is JSON that comes back the same, and what is
-// refused is refused with the line that is wrong.
+// The frontmatter of a document. Accepted text gives JSON that survives a round trip. Refused text
+// gives an error that names the faulty line.
 
 #include <cstddef>
 #include <cstdint>

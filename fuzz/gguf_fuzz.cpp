@@ -1,4 +1,4 @@
-// The check of a model file's header, before llama.cpp sees it.
+// The check of a model file's header, which runs before llama.cpp reads the file.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::istringstream file(std::string(reinterpret_cast<const char*>(data), size));
-  // As itself, and as the beginning of something larger whose sizes would add up.
+  // As a complete file, and as the beginning of a larger file in which the sizes would add up.
   (void)sluice::check_gguf(file, size);
   file.clear();
   file.seekg(0);

@@ -1,5 +1,5 @@
-// A request's grammar, and following it: neither may take long, whatever the grammar is. The first
-// line of the input is a text to follow, the rest the grammar.
+// A request's grammar. Neither parsing nor following it may take long, whatever it is. The first
+// line of the input is a text to follow, the rest is the grammar.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,13 +30,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (matcher.exhausted()) return 0;
     state = matcher.begin_token(state);
     const auto code_point = static_cast<unsigned char>(c);
-    // The memory of what has been worked out may not change what it is.
+    // Caching results must not change them.
     const auto next = matcher.next(state, code_point);
     if (matcher.exhausted()) return 0;
     if (matcher.next(state, code_point) != next) std::abort();
     if ((next != sluice::GrammarMatcher::kNowhere) !=
         matcher.may_follow(state, code_point, code_point)) {
-      // A character that is taken leads nowhere only if what follows can never be taken.
+      // An accepted character leads to kNowhere only if whatever follows can never be accepted.
       if (next != sluice::GrammarMatcher::kNowhere) std::abort();
     }
     state = next;

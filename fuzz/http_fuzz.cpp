@@ -16,7 +16,8 @@ bool is_inside(std::string_view part, std::string_view whole) {
          (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
-/// A body read from `first` and `second`: what it was, whether it is whole, or the error.
+/// A body that is read from `first` and then `second`: its content, whether it is complete, or the
+/// error.
 struct Body {
   std::string text;
   bool is_whole = false;
@@ -37,7 +38,7 @@ Body read_body(std::string_view first, std::string_view second) {
 
 }  // namespace
 
-/// The first two bytes say where the input is cut; a cut must change nothing.
+/// The first two bytes say where the input is split. A split must change nothing.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const std::string_view input(reinterpret_cast<const char*>(data) + 2, size - 2);

@@ -39,7 +39,7 @@ struct Reply final : HttpReplySink {
   bool keep_alive = false;
 };
 
-/// Feeds `bytes` in pieces until the reply is whole or broken.
+/// Feeds `bytes` in pieces until the reply is complete or malformed.
 Reply read(std::string_view bytes, std::size_t step, bool head_request) {
   Reply reply;
   HttpReplyParser parser(reply, kMaxHead, head_request);
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const Reply whole = read(bytes, bytes.size() + 1, head_request);
   const Reply pieces = read(bytes, 1U + data[1] % 64U, head_request);
-  // What is wrong with the bytes behind a head may show before or after the head is reported.
+  // An error in the bytes after a head may be found before or after the head is reported.
   require(whole.done == pieces.done);
   if (!whole.done) return 0;
   require(whole.head == pieces.head);

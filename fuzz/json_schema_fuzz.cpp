@@ -1,5 +1,5 @@
-// JSON Schemas: the first line is a schema, the rest an instance. Whatever they are, compiling and
-// validating end, say the same again, and `not` says the opposite.
+// JSON Schemas: the first line is a schema, the rest an instance. For any input, compiling and
+// validating terminate and give the same result when repeated, and `not` inverts the result.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ void check(const JsonSchema& schema, const json::value& text, const json::value&
     require(is_valid_utf8(result.error().describe("arguments")));
     if (is_exhausted(result.error())) return;
   }
-  // Where a schema refers to itself by its place, it is another one inside another.
+  // A schema that refers to itself by its location has a different meaning inside another schema.
   if (!text.is_object() || to_json(text).contains("Ref\"") || to_json(text).contains("$ref"))
     return;
   const json::value inverse = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},

@@ -1,5 +1,5 @@
-// The reader of lines: however the bytes are cut into pieces, it finds the lines that a plain
-// search for newlines finds, and holds no more than one line and one piece.
+// The line reader. However the bytes are split, it finds the same lines as a plain search for
+// newlines, and holds at most one line and one piece.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace {
 using namespace sluice;
 
 constexpr std::size_t kMaxLine = 32;
-// Stands for a line that is too long; no line has a newline.
+// Represents a line that is too long; a real line contains no newline.
 constexpr std::string_view kTooLong = "\n";
 
 std::vector<std::string> expected(std::string_view text) {

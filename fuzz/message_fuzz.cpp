@@ -1,5 +1,5 @@
-// The JSON-RPC parser: whatever it takes for a message keeps the promises of Message, its id goes
-// back as it came, and what one text leaves behind does not change how the next one is read.
+// The JSON-RPC parser. Each message that it accepts keeps the promises of Message, its id is
+// returned unchanged, and parsing one text does not affect how the next is parsed.
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +52,7 @@ void check(const Message& message, std::string_view text) {
   append_result(out, message.id, to_json(*message.body));
   MessageParser parser;
   const std::expected<Message, MessageError> back = parser.parse(out);
-  // One deeper than what came in, so it may be too deep by that one.
+  // The reply is nested one level deeper than the input, so it may exceed the depth limit by one.
   require(back ? back->kind == MessageKind::response && back->id == message.id
                : back.error().error.code == kParseError);
 }

@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-/// Ends a fuzz target, as a finding, where an invariant does not hold.
+/// Aborts the fuzz target, which reports a finding, if an invariant does not hold.
 inline void require(bool condition, std::source_location where = std::source_location::current()) {
   if (condition) return;
   std::fprintf(stderr, "line %u does not hold\n", where.line());

@@ -1,5 +1,5 @@
-// What becomes of a request's JSON Schema: whatever passes the check of its bounds must be
-// converted by llama.cpp and read as a grammar without a crash, and soon (-timeout).
+// The conversion of a request's JSON Schema. A schema that passes the check of its bounds must be
+// converted by llama.cpp and parsed as a grammar without a crash and in time (-timeout).
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The event stream decoder: any split of the bytes gives the same events, within the limits; what
-// the encoder writes is read back as it was.
+// The event stream decoder. Any split of the bytes gives the same events, within the limits. What
+// the encoder writes is decoded unchanged.
 
 #include <algorithm>
 #include <cstddef>
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   append_sse_event(encoded, std::uint64_t{7}, bytes);
   append_sse_comment(encoded, bytes);
   const Reading back = read(encoded, step, {.line = 2 * size + 16, .event = 2 * size + 16});
-  // A line break of any kind comes back as '\n'.
+  // A line break of any kind is decoded as '\n'.
   std::string data_of_event;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (bytes[i] == '\r' && i + 1 < bytes.size() && bytes[i + 1] == '\n') continue;

@@ -1,6 +1,6 @@
-// What a client says about itself, about a stream and about a task: whatever negotiation and the
-// decoders of the stream methods' and tasks' parameters let through is within the limits they
-// promise, and what they refuse they refuse with an answer that can be sent.
+// What a client says about itself, about a stream and about a task. Whatever negotiation and the
+// decoders of parameters accept is within the limits they promise, and whatever they refuse gives
+// an error that can be sent.
 
 #include <array>
 #include <cstddef>
@@ -60,7 +60,7 @@ void check_decoders(const json::object& params) {
 void check_task_decoders(const json::object& params) {
   if (const auto request = decode_task_request(params)) {
     require(request->has_value() == params.contains("task"));
-    // So long that no sum of times overflows.
+    // Limited so that no sum of times overflows.
     if (*request && (*request)->ttl) {
       require((*request)->ttl->count() >= 0 && *(*request)->ttl <= std::chrono::years(101));
     }
@@ -85,7 +85,7 @@ void check_negotiation(const Message& message, const MirroredHeaders* headers) {
   if (context) {
     require(context->revision == find_revision(context->revision->name));
     if (!context->progress_token.empty()) require(parse_json(context->progress_token).has_value());
-    // What headers notifications have is not defined (2026-07-28, Streamable HTTP).
+    // The specification does not define the headers of notifications (2026-07-28, Streamable HTTP).
     if (context->revision->era == Era::modern && headers != nullptr &&
         message.kind == MessageKind::request) {
       require(headers->protocol_version == context->revision->name);
@@ -103,7 +103,7 @@ void check_negotiation(const Message& message, const MirroredHeaders* headers) {
 
 }  // namespace
 
-/// Three lines for the header fields (`-`: absent), then the message.
+/// The input has three lines for the header fields (`-`: absent), then the message.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   std::array<std::string_view, 3> fields;

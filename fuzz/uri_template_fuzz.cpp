@@ -1,5 +1,5 @@
-// URI templates: whatever is a template and whatever is matched against it, the answer comes soon
-// and names no variable that the template does not have.
+// URI templates. For any template and any URI, matching ends soon and gives no variable that the
+// template does not have.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The WebSocket decoder, in both roles: any split of the bytes gives the same events, and what it
-// reports keeps its promises.
+// The WebSocket decoder in both roles. Any split of the bytes gives the same events, and the events
+// keep their promises.
 
 #include <cstddef>
 #include <cstdint>

@@ -167,7 +167,7 @@ std::size_t FloorServer::take_request(Connection& connection, std::string_view b
 }
 
 std::size_t FloorServer::take_frame(Connection& connection, std::string_view bytes) {
-  // Every message of the load is a `run`; they are masked and shorter than 64 KiB.
+  // Every message of the load is a `run`; messages are masked and shorter than 64 KiB.
   if (bytes.size() < 2) return 0;
   std::size_t length = static_cast<unsigned char>(bytes[1]) & 0x7fU;
   std::size_t header = 2 + 4;
@@ -224,7 +224,7 @@ void FloorServer::start_stream(Connection& connection, Form form) {
 void FloorServer::poll_reply(Connection& connection) {
   static thread_local std::string body;
   body.assign(poll_body_prefix());
-  const std::int64_t total = options_.count + 1;  // with the one that ends the stream
+  const std::int64_t total = options_.count + 1;  // including the chunk that ends the stream
   const std::int64_t until = std::min(connection.next + options_.per_write, total);
   for (; connection.next < until; ++connection.next) {
     append_chunk(body, Form::elements, connection.next, options_.count);
@@ -246,7 +246,7 @@ void FloorServer::encode(const Connection& connection, std::int64_t chunks) {
     }
     return;
   }
-  // The length line stands before the events and is as long for all but the first few.
+  // The length line precedes the events. It has the same length for all but the first few.
   static thread_local std::string events;
   events.clear();
   for (std::int64_t i = 0; i < chunks; ++i) {
@@ -275,7 +275,7 @@ void FloorServer::push_active() {
   for (std::size_t i = 0; i < active_.size();) {
     Connection* const connection = active_[i];
     if (!connection->blocked) push(*connection);
-    // One that ended or failed has taken itself out.
+    // A connection that ended or failed has removed itself.
     if (i < active_.size() && active_[i] == connection) ++i;
   }
 }

@@ -15,17 +15,17 @@ namespace sluice::bench {
 
 struct FloorOptions {
   std::uint16_t port = 0;
-  std::string echo_reply;     // file with the whole HTTP reply to each POST
-  bool call = false;          // a POST is a tools/call that streams; else a `run` or its poll
+  std::string echo_reply;     // file with the complete HTTP reply to each POST
+  bool call = false;          // a POST is a tools/call that streams; otherwise a `run` or its poll
   bool shared = false;        // all GETs read one stream
   std::int64_t count = 1000;  // chunks of a stream
   std::int64_t interval_us = 0;
   std::int64_t per_write = 1;  // chunks in one send(), or in one poll's reply
 };
 
-/// A server that does nothing but move the bytes: one epoll set, no parsing beyond where a request
-/// ends. What is not on the command line is known from the order of requests: on a connection, the
-/// first POST is the `run`, those that follow are its polls until the stream has ended.
+/// A server that does nothing but move bytes. It has one epoll set and parses only where a request
+/// ends. What the command line does not say follows from the order of requests: on each connection
+/// the first POST is the `run`, and the following ones are its polls until the stream has ended.
 class FloorServer {
  public:
   explicit FloorServer(FloorOptions options);
@@ -55,7 +55,7 @@ class FloorServer {
   void answer_post(Connection& connection);
   void start_stream(Connection& connection, Form form);
   void poll_reply(Connection& connection);
-  /// Sends the next chunks of its stream; ends it after the last.
+  /// Sends the next chunks of the connection's stream; ends the stream after the last one.
   void push(Connection& connection);
   void push_active();
   void push_shared();
@@ -64,7 +64,7 @@ class FloorServer {
   void send(Connection& connection, std::string_view bytes);
   void flush(Connection& connection);
   void close(Connection& connection);
-  /// Whether it is, or is about to be, in active_.
+  /// Whether the connection is in active_ or will be added to it.
   [[nodiscard]] bool is_active(const Connection& connection) const;
   [[nodiscard]] int timeout() const;
 
@@ -74,10 +74,11 @@ class FloorServer {
   Connection listener_;
   Connection timer_;
   std::unordered_map<int, std::unique_ptr<Connection>> connections_;
-  std::vector<std::unique_ptr<Connection>> closed_;  // in this turn; others may still name them
-  std::vector<Connection*> active_;                  // streaming without a pace, or shared
-  std::size_t blocked_ = 0;                          // of those
-  std::deque<Due> due_;                              // paced, in order: all have the same interval
+  std::vector<std::unique_ptr<Connection>>
+      closed_;                       // closed in this turn; pending events may still refer to them
+  std::vector<Connection*> active_;  // streams without a pace, or shared streams
+  std::size_t blocked_ = 0;          // how many of them are blocked
+  std::deque<Due> due_;              // paced streams in order of time; all have the same interval
   std::int64_t shared_next_ = 0;
   std::string scratch_;
   std::string buffer_;

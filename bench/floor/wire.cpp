@@ -12,7 +12,7 @@ void append_number(std::string& out, std::int64_t value) {
   out.append(digits, end);
 }
 
-/// The synthetic engine's text of chunk `number`, escaped for a JSON string.
+/// Appends the synthetic engine's text of chunk `number`, escaped for a JSON string.
 void append_text(std::string& out, std::int64_t number) {
   out.append(R"({\"n\":)");
   append_number(out, number);
@@ -112,7 +112,7 @@ void append_event_stream_head(std::string& out) {
 }
 
 void append_upgrade_reply(std::string& out) {
-  // The answer to the sample key of RFC 6455, section 1.3, which is the one the load sends.
+  // The answer to the sample key of RFC 6455, section 1.3, which the load generator sends.
   out.append(
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
       "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n");

@@ -1,4 +1,4 @@
-"""Rows of requests that are answered at once: tools/call, and long polls."""
+"""The rows of requests that are answered at once: tools/call and long polls."""
 
 import json
 import os
@@ -19,12 +19,12 @@ from .measure import Bench, Target, compare
 from .processes import BenchError
 
 
-# The target for this peer was set with Node.js 20; a newer one is shown beside it.
+# The target for this peer was set with Node.js 20. A newer version is shown beside it.
 _ON_NODE_20 = "TypeScript SDK, Node.js 20"
 
 
 def echo_reply(bench: Bench) -> bytes:
-    """What sluice answers to the load's request: the floors return the same bytes."""
+    """Sluice's answer to the load generator's request; the floors return the same bytes."""
     server = servers.sluice(bench.paths)
     log = os.path.join(bench.paths.scratch, "server.log")
     with processes.running(bench.cores.server, server.command, server.port, log):

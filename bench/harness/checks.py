@@ -1,4 +1,4 @@
-"""What a row finds, and the parts that rows share."""
+"""The result of a row, and code that rows share."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ class Check:
 
 @dataclasses.dataclass
 class Result:
-    """`figures` are lines of a table, each a name and its cells by column."""
+    """`figures` maps the name of each line of a table to its cells by column."""
 
     figures: dict[str, dict[str, float]]
     checks: list[Check]
@@ -56,13 +56,13 @@ def rate_figures(reports: dict[str, dict]) -> dict[str, dict[str, float]]:
 
 
 def sluice_errors(reports: dict[str, dict]) -> int:
-    """Errors of sluice and its floor count against the run; a peer's are only told."""
+    """Errors of sluice and its floor make the run invalid; a peer's are only reported."""
     ours = [report for label, report in reports.items() if label.startswith((SLUICE, "bare"))]
     return sum(report["errors"] + int(report.get("stalled", 0)) for report in ours)
 
 
 def cpu_ratio(reports: dict[str, dict], label: str, other: str) -> float:
-    """How many of its units sluice does with the CPU time that the other needs for one."""
+    """How many units `label` does in the CPU time that `other` needs for one."""
     return reports[other]["server_us_per_unit"] / reports[label]["server_us_per_unit"]
 
 
@@ -97,7 +97,7 @@ def micro(bench: Bench, pattern: str) -> dict[str, dict]:
 def run_micro(bench: Bench) -> Result:
     figures = {}
     for name, found in micro(bench, ".").items():
-        # Every iteration's time, or a single item's if it does several.
+        # The time of an iteration, or of a single item if an iteration has several.
         per_second = found.get("items_per_second")
         each = 1e9 / per_second if per_second else found["cpu_time"]
         figures[f"`{name.partition('/iterations')[0]}`"] = {"ns each": each}

@@ -1,4 +1,4 @@
-"""The row of growth: what a unit costs when there is much of everything."""
+"""The row of growth: the cost of a unit with many streams, sessions and chunks."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from .pushes import flush_load
 
 
 def _with_idle_streams(bench: Bench, idle: int, load: list[str]) -> dict:
-    """Runs `load` while so many other streams are open and quiet."""
+    """Runs `load` while `idle` other streams are open and quiet."""
     server = servers.sluice(bench.paths)
     log = os.path.join(bench.paths.scratch, "server.log")
     with processes.running(bench.cores.server, server.command, server.port, log) as process:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from . import processes, servers
 from .processes import Cores, Paths
 
-# Above so much CPU time of other processes, in cores, a run is repeated once and the quieter kept.
+# If other processes use more CPU time than this, in cores, a run is repeated once and the quieter
+# one is kept.
 _NOISE = 0.25
 
 
 @dataclasses.dataclass
 class Bench:
-    """What every row needs to know. `rounds` alternate between a row's targets."""
+    """The settings for all rows. The `rounds` of a row alternate between its targets."""
 
     paths: Paths
     cores: Cores
@@ -66,7 +67,7 @@ def run_quietly(bench: Bench, target: Target) -> dict:
 
 
 def compare(bench: Bench, targets: list[Target]) -> dict[str, dict]:
-    """Measures each target once a round. Returns the medians of every figure by label."""
+    """Measures each target once per round. Returns the median of each figure by label."""
     runs: dict[str, list[dict]] = {target.label: [] for target in targets}
     for _ in range(bench.rounds):
         for target in targets:
@@ -85,9 +86,9 @@ def summary(report: dict) -> str:
 
 
 def medians(reports: list[dict]) -> dict:
-    """The median of each number, also of nested ones. Texts come from the first.
+    """The median of each number, including nested ones. Texts are those of the first report.
 
-    Errors add up, and of the share that the slowest connection had, the worst counts.
+    Errors are added up. For the share of the slowest connection, the worst value counts.
     """
     merged: dict = {}
     for key, value in reports[0].items():

@@ -1,4 +1,4 @@
-"""Rows of memory: open idle streams, sessions and chunks."""
+"""The rows of memory: open idle streams, sessions and chunks."""
 
 import json
 import os
@@ -15,8 +15,8 @@ FIRST = "16"  # connections
 
 
 def _memory_run(bench: Bench, target: Target) -> dict:
-    """Like run_once, without the options of modes that measure for a time. A few come and go
-    before: what all of them share - code that has not run yet - is not what each one takes."""
+    """Like run_once, without the options for modes that measure for a time. A few connections
+    are opened and closed first, so that one-time costs, such as loading code, are not counted."""
     server = target.start()
     log = os.path.join(bench.paths.scratch, "server.log")
     with processes.running(bench.cores.server, server.command, server.port, log) as process:
@@ -75,7 +75,7 @@ def run_idle(bench: Bench) -> Result:
 
 
 def _text_bytes(port: int) -> float:
-    """The mean length of a chunk's text, as a reader gets it."""
+    """The mean length of a chunk's text as a reader receives it."""
     start = {"prompt": "x", "stream": True, "count": 10000, "interval_us": 0}
     stream_id = _rpc(port, "run", start)["stream_id"]
     time.sleep(0.2)
@@ -148,8 +148,8 @@ def _metric(port: int, name: str) -> float:
 
 
 def _sessions_run(bench: Bench, load: list[str]) -> dict:
-    """Its report has the `sessions` that the server counts while the load holds them. As in
-    _memory_run(), a few come before; they stay."""
+    """The report has the number of `sessions` that the server counts while the load holds them.
+    As in _memory_run(), a few are opened first; they stay open."""
     server = servers.sluice(bench.paths)
     log = os.path.join(bench.paths.scratch, "server.log")
     with processes.running(bench.cores.server, server.command, server.port, log) as process:
@@ -165,7 +165,7 @@ def _sessions_run(bench: Bench, load: list[str]) -> dict:
 
 
 def run_mcp_sessions(bench: Bench) -> Result:
-    # HTTP with SSE and sessions of Streamable HTTP: the newest revision that has them.
+    # The newest revision that has HTTP with SSE and sessions of Streamable HTTP.
     [revision, *_] = [
         route["revision"]
         for route in processes.routes(bench.paths)

@@ -1,4 +1,4 @@
-"""Rows of streams at a model's pace: how late chunks are, and how many streams are held."""
+"""The rows of streams at a model's pace: how late chunks are, and how many streams are held."""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from .checks import SLUICE, Check, Result, sluice_errors
 from .measure import Bench, Target, compare, medians, run_quietly
 from .processes import Paths
 
-_PACE_US = 20_000  # 50 chunks a second
+_PACE_US = 20_000  # 50 chunks per second
 
 
 def _paced_load(streams: int, via: str) -> list[str]:
@@ -64,13 +64,13 @@ def run_latency(bench: Bench) -> Result:
     return Result(figures, checks, sluice_errors(reports))
 
 
-# A stream count is held if so much of the pace is kept, with p99 below the limit.
+# A number of streams is held if this share of the pace is kept, with p99 below the limit.
 _HELD_SHARE = 0.97
 _HELD_P99_US = 8000
 
 
 def _held(bench: Bench, target: Callable[[int], Target], ladder: list[int]) -> tuple[int, dict]:
-    """The highest count of the ladder before the first that is not held, and its report."""
+    """The last number of streams before the first one that is not held, and its report."""
     best, best_report = 0, {}
     for streams in ladder:
         report = medians([run_quietly(bench, target(streams)) for _ in range(bench.rounds)])
@@ -117,7 +117,8 @@ def run_held(bench: Bench) -> Result:
             figures[label]["added p99, us"] = report["added_us"]["p99"]
             figures[label]["behind schedule p99, us"] = report["schedule_us"]["p99"]
             figures[label]["server cores"] = report["server_cores"]
-    # 2,500 where the floor holds 3,900: how many it is depends on the machine, and on its day.
+    # The target is 2,500 on a machine where the floor holds 3,900. The absolute number depends on
+    # the machine and varies from day to day, so the ratio is checked too.
     share = held[SLUICE] / max(held["bare epoll"], 1)
     checks = [
         Check("streams held", held[SLUICE], 2500, at_least=True),

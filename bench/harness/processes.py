@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 
 class BenchError(Exception):
-    """Something could not be measured; the text says what and why."""
+    """Something could not be measured; the message says what and why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Paths:
-    """Where the programs are. `scratch` is emptied by whoever made it."""
+    """Where the programs are. Whoever created `scratch` deletes it."""
 
     sluice: str
     floor: str
@@ -34,7 +34,7 @@ class Cores:
 
 
 def raise_descriptor_limit() -> int:
-    """Children inherit it. Returns how many descriptors each may have."""
+    """Raises the limit, which children inherit. Returns how many descriptors each may have."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -67,7 +67,7 @@ def wait_until_open(
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.005)
-    raise BenchError(f"{program} does not listen after {seconds} s: {last_line(log)}")
+    raise BenchError(f"{program} did not listen within {seconds} s: {last_line(log)}")
 
 
 def stop(process: subprocess.Popen) -> None:
@@ -81,7 +81,7 @@ def stop(process: subprocess.Popen) -> None:
 
 @contextlib.contextmanager
 def running(core: int, command: list[str], port: int, log: str) -> Iterator[subprocess.Popen]:
-    """The server, listening; its output goes to the file `log`."""
+    """Starts the server and waits until it listens; its output goes to the file `log`."""
     with open(log, "wb") as output:
         process = subprocess.Popen(
             pinned(core, command), stdin=subprocess.DEVNULL, stdout=output, stderr=output
@@ -96,7 +96,7 @@ def running(core: int, command: list[str], port: int, log: str) -> Iterator[subp
 
 
 def load(paths: Paths, cores: Cores, arguments: list[str], timeout: float = 300) -> dict:
-    """One run of the load generator: its report, which may count errors."""
+    """Runs the load generator once and returns its report, which may contain errors."""
     command = pinned(cores.load, [paths.load, *arguments])
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     if not done.stdout.startswith("{"):
@@ -106,7 +106,7 @@ def load(paths: Paths, cores: Cores, arguments: list[str], timeout: float = 300)
 
 @contextlib.contextmanager
 def holding(paths: Paths, cores: Cores, arguments: list[str]) -> Iterator[dict]:
-    """A run of the load generator that keeps its connections open for as long as the context."""
+    """A run of the load generator that keeps its connections open while the context lasts."""
     command = pinned(cores.load, [paths.load, *arguments, "--hold"])
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -120,7 +120,7 @@ def holding(paths: Paths, cores: Cores, arguments: list[str]) -> Iterator[dict]:
 
 
 def routes(paths: Paths) -> list[dict[str, str]]:
-    """Every MCP revision on every transport that carries it, as the load generator knows them."""
+    """All MCP revisions on all transports that support them, as the load generator lists them."""
     done = subprocess.run([paths.load, "routes"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
@@ -131,7 +131,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def exchange(port: int, request: bytes, timeout: float = 10) -> bytes:
-    """Sends one HTTP request and returns its reply: head and Content-Length body, as they came."""
+    """Sends one HTTP request and returns the raw reply: the head and a Content-Length body."""
     with socket.create_connection(("127.0.0.1", port), timeout) as connection:
         connection.sendall(request)
         reply = b""

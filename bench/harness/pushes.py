@@ -1,10 +1,10 @@
-"""Rows of pushed streams as fast as they go: events and frames, and one stream to many."""
+"""The rows of streams pushed at full speed: events, frames, and one stream to many readers."""
 
 from . import servers
 from .checks import CONNECTIONS, SLUICE, Check, Result, at_least_bare, cpu_ratio, rates
 from .measure import Bench, Target
 
-# Chunks in one write of the floor that stands for a coalesced backlog.
+# Chunks per write of the floor that represents a coalesced backlog.
 _PER_WRITE = 16
 
 

@@ -1,4 +1,4 @@
-"""The results as text for the terminal and as tables of docs/performance.md."""
+"""The results as text for the terminal and as tables for docs/performance.md."""
 
 import datetime
 import os
@@ -10,7 +10,7 @@ END = "<!-- measured by scripts/bench: end -->"
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on."""
+    """The machine and the software versions that the figures depend on."""
 
     def first_line(*command: str) -> str:
         try:
@@ -74,7 +74,7 @@ def markdown(document: dict) -> str:
 
 
 def update(path: str, document: dict) -> None:
-    """Replaces what stands between the two marks in the file."""
+    """Replaces the text between the two marks in the file."""
     with open(path, encoding="utf-8") as source:
         text = source.read()
     begin, end = text.index(BEGIN), text.index(END) + len(END)

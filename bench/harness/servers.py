@@ -1,4 +1,4 @@
-"""The servers under test and how each is started."""
+"""The servers under test and how to start each."""
 
 import dataclasses
 import functools
@@ -11,9 +11,9 @@ from .processes import BenchError, Paths, free_port
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """A command that listens on `port`; 0: the load starts it, and speaks to it over stdio.
+    """A command that listens on `port`. If it is 0, the load generator starts it and uses stdio.
 
-    `warmup_s` is what its run-time needs to reach its speed.
+    `warmup_s` is how long its runtime needs to reach full speed.
     """
 
     name: str
@@ -22,7 +22,7 @@ class Server:
     warmup_s: float = 1.0
 
 
-# What sluice would otherwise refuse to one client at these loads.
+# Raises limits that would otherwise stop a single client at these loads.
 _SLUICE_LIMITS = [
     "--streams-per-client", "1000000",
     "--calls-per-client", "1000000",

@@ -13,7 +13,7 @@ from .processes import BenchError
 
 
 def _cold_start(bench: Bench, server: servers.Server, request: bytes) -> tuple[float, int]:
-    """Milliseconds from the start to the first valid reply, and what is resident a second later."""
+    """Milliseconds from the start to the first valid reply, and resident memory a second later."""
     begin = time.perf_counter()
     process = subprocess.Popen(
         processes.pinned(bench.cores.server, server.command),
@@ -44,7 +44,7 @@ def run_start(bench: Bench) -> Result:
     with open(reply_file, "wb") as target:
         target.write(reply)
     body = reply.partition(b"\r\n\r\n")[2].decode()
-    # As it is started without the bench's limits.
+    # Started without the limits that the other rows set.
     port = processes.free_port()
     plain = [
         paths.sluice, "serve", "--engine", "synthetic", "--host", "127.0.0.1", "--port", str(port),

@@ -1,4 +1,4 @@
-"""Rows of the echo on every way that a message can take: what a call costs, and who gets how much."""
+"""The rows of the echo over all transports: the cost of a call, and fairness between connections."""
 
 import os
 
@@ -7,8 +7,9 @@ from .checks import CONNECTIONS, Check, Result, rate_figures, sluice_errors
 from .measure import Bench, Target, compare
 from .pushes import backlog_load
 
-# What a call may cost, beside one over Streamable HTTP in the newest revision. HTTP with SSE has a
-# POST and an event for each; the others have no head to read and write.
+# The most CPU time that a call may take, relative to one over Streamable HTTP in the newest
+# revision. HTTP with SSE has a POST and an event per call; the others have no head to read and
+# write.
 _MOST = {"http": 1.25, "sse": 2.0, "ws": 1.0, "unix": 1.0, "stdio": 0.5}
 
 
@@ -58,15 +59,15 @@ def run_transports(bench: Bench) -> Result:
 def run_fairness(bench: Bench) -> Result:
     paths = bench.paths
 
-    # As many loops as it makes by itself on this machine. They share its core evenly; on one that
-    # the load has too, a loop would get what the scheduler leaves it.
+    # Uses the default number of loops on this machine. They share the server's core evenly. On a
+    # core that the load generator uses too, a loop would get only what the scheduler leaves it.
     def start() -> servers.Server:
         return servers.sluice(paths, "--unix", _socket_path(bench), threads=os.cpu_count() or 1)
 
     newest: dict[str, dict[str, str]] = {}
     for route in processes.routes(paths):
         newest.setdefault(route["transport"], route)
-    del newest["stdio"]  # which has one client
+    del newest["stdio"]  # stdio has only one client
     targets = [Target(_label(route), start, _load(bench, route)) for route in newest.values()]
     targets += [
         Target(f"sluice, {title}", start, backlog_load(via))

@@ -26,7 +26,7 @@ Child::Child(const std::vector<std::string>& command) {
   ::posix_spawnattr_init(&attributes);
   sigset_t changed;
   sigemptyset(&changed);
-  sigaddset(&changed, SIGPIPE);  // which we ignore
+  sigaddset(&changed, SIGPIPE);  // ignored in this process
   ::posix_spawnattr_setsigdefault(&attributes, &changed);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 

@@ -6,8 +6,8 @@
 
 namespace sluice::bench {
 
-/// A server started by the load, which reads its messages from a pipe and writes to another.
-/// Standard error is shared. Ended with SIGTERM and awaited by the destructor.
+/// A server process that the load generator starts. It reads messages from one pipe and writes to
+/// another, and shares standard error. The destructor ends it with SIGTERM and waits for it.
 class Child {
  public:
   /// Throws std::runtime_error if the program cannot be started.
@@ -17,7 +17,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// The ends of its pipes that are ours; whoever takes them closes them.
+  /// This side's ends of the pipes. The one who takes them must close them.
   [[nodiscard]] int output() const { return output_; }
   [[nodiscard]] int input() const { return input_; }
 

@@ -87,7 +87,7 @@ void ChunkTrack::read_stamp(std::string_view text, std::size_t from, std::int64_
 }
 
 bool is_last_chunk(std::string_view text) {
-  // An ordinary chunk says at its very end that it is not the last, so the search is short.
+  // A chunk says at its very end whether it is the last one, so the search is short.
   static constexpr std::size_t kTail = 24;
   const std::size_t tail = text.size() < kTail ? 0 : text.size() - kTail;
   if (position_of(text, R"("end":false)", tail) != kNowhere) return false;

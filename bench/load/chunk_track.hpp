@@ -8,20 +8,20 @@
 
 namespace sluice::bench {
 
-/// Follows one stream's chunks by the number and the time that each carries: `"seq":N` (or
-/// `"progress":N`) and `t_ns` with CLOCK_MONOTONIC nanoseconds, escaped or not. A number that does
-/// not follow the last one is an error.
+/// Follows the chunks of one stream by the number and the time in each: `"seq":N` (or
+/// `"progress":N`), and `t_ns` in CLOCK_MONOTONIC nanoseconds, escaped or not. A number that does
+/// not follow the previous one is an error.
 class ChunkTrack {
  public:
-  /// `label` is the number's member with quotes and colon. `interval_ns` > 0: chunks are paced, and
-  /// measured against that pace too.
+  /// `label` is the member name of the number, with quotes and colon. If `interval_ns` > 0, chunks
+  /// are paced, and are measured against that pace too.
   ChunkTrack(std::string_view label, std::int64_t interval_ns)
       : label_(label), interval_ns_(interval_ns) {}
 
   void restart();
-  /// Takes a text that holds one chunk. False if it holds none.
+  /// Takes a text with one chunk. Returns false if there is none.
   bool take(std::string_view text, std::int64_t now, Tally& tally);
-  /// Takes a text that holds any number of them; returns how many.
+  /// Takes a text with any number of chunks. Returns how many.
   std::size_t take_all(std::string_view text, std::int64_t now, Tally& tally);
 
   [[nodiscard]] std::int64_t taken() const { return taken_; }
@@ -35,14 +35,14 @@ class ChunkTrack {
 
   std::string_view label_;
   std::int64_t interval_ns_;
-  std::int64_t next_ = -1;  // -1: any
+  std::int64_t next_ = -1;  // -1: any number
   std::int64_t taken_ = 0;
   std::int64_t first_stamp_ = 0;
   std::int64_t first_number_ = 0;
   std::int64_t last_read_ = 0;
-  // Where they were in the last text; it is tried first.
+  // Their positions in the last text, which are tried first.
   std::size_t label_hint_ = 0;
-  std::size_t stamp_hint_ = 0;  // from the end of the number
+  std::size_t stamp_hint_ = 0;  // relative to the end of the number
 };
 
 /// Whether a chunk's text says that it is its stream's last.

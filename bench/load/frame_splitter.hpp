@@ -7,8 +7,8 @@
 
 namespace sluice::bench {
 
-/// Cuts what a WebSocket server sends into frames (RFC 6455, section 5.2), from pieces of any size.
-/// Servers do not mask.
+/// Splits the bytes from a WebSocket server, which arrive in pieces of any size, into frames (RFC
+/// 6455, section 5.2). Servers do not mask.
 class FrameSplitter {
  public:
   static constexpr unsigned kFinalText = 0x81;
@@ -16,8 +16,8 @@ class FrameSplitter {
   static constexpr unsigned kPing = 0x89;
   static constexpr unsigned kPong = 0x8a;
 
-  /// `sink(unsigned first_byte, std::string_view payload)` gets each frame, and returns false to
-  /// forget the rest.
+  /// Calls `sink(unsigned first_byte, std::string_view payload)` for each frame. If it returns
+  /// false, the rest is discarded.
   template <class Sink>
   void feed(std::string_view bytes, Sink&& sink) {
     if (partial_.empty()) {

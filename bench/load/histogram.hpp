@@ -8,7 +8,7 @@
 
 namespace sluice::bench {
 
-/// Counts of durations in nanoseconds, in buckets at most 1.6 % wide (64 for each power of two).
+/// Counts durations in nanoseconds, in buckets that are at most 1.6 % wide (64 per power of two).
 /// Negative values count as 0.
 class Histogram {
  public:
@@ -22,7 +22,8 @@ class Histogram {
   [[nodiscard]] std::uint64_t total() const { return total_; }
   [[nodiscard]] std::uint64_t max() const { return max_; }
 
-  /// The value that `share` (0 to 1) of all are not above; 0 if there are none.
+  /// The smallest value that the fraction `share` (0 to 1) of all values does not exceed; 0 if
+  /// there are none.
   [[nodiscard]] std::uint64_t quantile(double share) const {
     const auto rank = static_cast<std::uint64_t>(share * static_cast<double>(total_));
     std::uint64_t seen = 0;

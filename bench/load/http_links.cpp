@@ -8,8 +8,8 @@
 namespace sluice::bench {
 namespace {
 
-/// Streamable HTTP: each call is a POST to /mcp. Revisions with sessions begin one first, and keep
-/// it when the connection is opened again.
+/// Streamable HTTP: each call is a POST to /mcp. In revisions with sessions the link begins one
+/// first, and keeps it when the connection is reopened.
 class HttpLink final : public CallLink, private Connection {
  public:
   HttpLink(Loop& loop, const Revision& revision, const ToolCall& call, LinkEvents& events)
@@ -82,7 +82,7 @@ class HttpLink final : public CallLink, private Connection {
     events_.on_ready();
   }
 
-  /// A kept-alive connection may be closed before a request; its call is made again.
+  /// A kept-alive connection may be closed before a request arrives; the call is then repeated.
   void on_closed(std::string_view why) override {
     const bool is_between = opened_ && stage_ == Stage::calling && body_.empty();
     if (!is_between || reply_.has_head()) events_.on_error(why);
@@ -107,7 +107,7 @@ class HttpLink final : public CallLink, private Connection {
   bool opened_ = false;
 };
 
-/// HTTP with SSE: what is said is posted on one connection, what is heard comes on another.
+/// HTTP with SSE: messages are posted on one connection and received on another.
 class SseLink final : public CallLink {
  public:
   SseLink(Loop& loop, const Revision& revision, const ToolCall& call, LinkEvents& events)
@@ -192,7 +192,7 @@ class SseLink final : public CallLink {
     const std::string_view data =
         event.substr(at + kData.size(), event.find('\n', at) - at - kData.size());
     if (event.find("event: endpoint") != std::string_view::npos) {
-      // Named beside /sse, or from the root.
+      // The path is relative to /sse, or absolute.
       path_ = (data.starts_with('/') ? "" : "/") + std::string(data);
       loop_.open(poster_);
       return;
@@ -209,8 +209,7 @@ class SseLink final : public CallLink {
     poster_.send(request);
   }
 
-  /// A post is done with when it was accepted and, if it asks for something, answered; in any
-  /// order.
+  /// A post is finished when it has been accepted and, if it is a request, answered, in any order.
   void go_on(std::int64_t now) {
     if (!accepted_ || (!answered_ && stage_ != Stage::confirming)) return;
     switch (stage_) {
@@ -232,7 +231,7 @@ class SseLink final : public CallLink {
     }
   }
 
-  /// The session has ended with either connection.
+  /// The session ends when either connection does.
   void give_up(std::string_view why) {
     events_.on_error(why);
     stream_.close();

@@ -7,13 +7,13 @@
 
 namespace sluice::bench {
 
-/// Reads HTTP/1.1 replies from pieces of any size: with a length, chunked, or until the end of the
-/// connection. Small and quick rather than complete: it trusts the servers it measures to frame
-/// correctly, and says so when they do not.
+/// Parses HTTP/1.1 replies from pieces of any size: with a length, chunked, or until the connection
+/// ends. It is small and fast rather than complete: it trusts the measured servers to frame
+/// correctly, and reports it if they do not.
 class HttpReply {
  public:
-  /// Takes bytes of one reply; `body(std::string_view)` gets each piece of its body. Returns how
-  /// many bytes were used: fewer than given once done() or failed().
+  /// Takes bytes of one reply and calls `body(std::string_view)` for each piece of its body.
+  /// Returns how many bytes were used, which is fewer than given once done() or failed().
   template <class Body>
   std::size_t feed(std::string_view bytes, Body&& body) {
     const std::size_t given = bytes.size();
@@ -36,17 +36,17 @@ class HttpReply {
     return given - bytes.size();
   }
 
-  /// Ready for the next reply on the same connection.
+  /// Prepares for the next reply on the same connection.
   void restart();
 
   [[nodiscard]] bool done() const { return state_ == State::done; }
   [[nodiscard]] bool failed() const { return state_ == State::failed; }
   [[nodiscard]] bool has_head() const { return state_ != State::head && !failed(); }
   [[nodiscard]] int status() const { return status_; }
-  /// A field of the head of a reply with status 200 and a body, or empty. `name` is in lower case;
-  /// valid until restart().
+  /// A header field of a reply with status 200 and a body; empty if it is absent. `name` must be in
+  /// lower case. Valid until restart().
   [[nodiscard]] std::string_view field(std::string_view name) const;
-  /// The end of the connection ends a reply without a length.
+  /// Whether the reply has no length and ends with the connection.
   [[nodiscard]] bool ends_with_connection() const { return state_ == State::until_close; }
 
  private:
@@ -68,10 +68,10 @@ class HttpReply {
 
   State state_ = State::head;
   int status_ = 0;
-  std::size_t left_ = 0;  // of the body, the chunk or the line end
+  std::size_t left_ = 0;  // bytes left of the body, the chunk or the line end
   bool last_chunk_ = false;
   std::string partial_;  // an unfinished head or size line
-  // The head before this one and what it said: most replies begin with the same bytes.
+  // The previous head and its meaning. Most replies begin with the same bytes.
   std::string last_head_;
   State last_state_ = State::head;
   std::size_t last_length_ = 0;

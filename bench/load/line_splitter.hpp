@@ -7,10 +7,10 @@
 
 namespace sluice::bench {
 
-/// Cuts what comes over stdio or a Unix socket into lines, from pieces of any size.
+/// Splits the bytes from stdio or a Unix socket, which arrive in pieces of any size, into lines.
 class LineSplitter {
  public:
-  /// `sink(std::string_view line)` gets each, without its newline.
+  /// Calls `sink(std::string_view line)` for each line, without its newline.
   template <class Sink>
   void feed(std::string_view bytes, Sink&& sink) {
     std::size_t end = bytes.find('\n');

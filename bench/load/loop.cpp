@@ -24,7 +24,7 @@ constexpr std::size_t kConnectsAtOnce = 128;
 constexpr std::size_t kReadBytes = std::size_t{512} << 10U;
 constexpr int kEventsAtOnce = 512;
 constexpr std::uint32_t kEnd = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-/// Edge-triggered: a socket that was emptied is not looked at again for nothing.
+/// Edge-triggered, so that a socket which has been emptied is not checked again needlessly.
 constexpr std::uint32_t kAlways = EPOLLET | EPOLLRDHUP;
 
 }  // namespace
@@ -38,7 +38,7 @@ void Connection::send(std::string_view bytes) {
   if (unsent_.empty()) {
     const ssize_t sent = ::write(out_, bytes.data(), bytes.size());
     if (sent == static_cast<ssize_t>(bytes.size())) return;
-    if (sent < 0 && errno != EAGAIN) return;  // the read that follows reports it
+    if (sent < 0 && errno != EAGAIN) return;  // the next read reports the error
     bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
     want_room(true);
   }
@@ -146,7 +146,7 @@ void Loop::finish_connect(Connection& connection) {
     closed(connection, std::strerror(error));
     return;
   }
-  // Half of this core's time would else go into an acknowledgement for each read.
+  // Otherwise half of this core's time would be spent on an acknowledgement for each read.
   const int off = 0;
   ::setsockopt(connection.fd_, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
   --connecting_;
@@ -195,7 +195,7 @@ int Loop::timeout_until(std::int64_t until_ns) const {
   std::int64_t next = until_ns;
   if (!timers_.empty()) next = std::min(next, timers_.begin()->first);
   const std::int64_t left = next - now_ns();
-  // Rounded down, and looked at again: never late by a millisecond.
+  // Rounded down and then checked again, so that a timer is never a millisecond late.
   return left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>(left / 1'000'000, 100));
 }
 

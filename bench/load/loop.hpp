@@ -15,7 +15,7 @@ namespace sluice::bench {
 
 class Loop;
 
-/// One connection of the load: TCP, to a Unix socket, or a child's pipes. Belongs to its loop,
+/// A connection of the load generator: TCP, a Unix socket, or a child's pipes. Belongs to its loop,
 /// which must outlive it.
 class Connection {
  public:
@@ -25,14 +25,15 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   virtual void on_open() = 0;
-  /// Bytes as they came. `now`: CLOCK_MONOTONIC right after they were read.
+  /// Receives bytes. `now` is CLOCK_MONOTONIC right after they were read.
   virtual void on_bytes(std::string_view bytes, std::int64_t now) = 0;
-  /// The server closed, or the connection failed. It may be opened again from here.
+  /// The server closed the connection, or it failed. The callback may reopen it.
   virtual void on_closed(std::string_view why) = 0;
 
-  /// Sends, or keeps what the socket does not take for later.
+  /// Sends `bytes`, and keeps what the socket does not accept for later.
   void send(std::string_view bytes);
-  /// Closes without a word to on_closed(), by a reset: nothing lingers in TIME_WAIT.
+  /// Closes the connection without calling on_closed(), by a reset, so that nothing lingers in
+  /// TIME_WAIT.
   void close();
   [[nodiscard]] bool is_open() const { return state_ == State::open; }
 
@@ -44,17 +45,18 @@ class Connection {
   enum class State : std::uint8_t { closed, queued, connecting, open };
 
   [[nodiscard]] bool is_pipe() const { return out_ != fd_; }
-  /// Whether to be told when there is room again.
+  /// Sets whether the loop reports when the socket has room again.
   void want_room(bool wanted);
 
   Loop* loop_;
   int fd_ = -1;
-  int out_ = -1;  // of a socket the same
+  int out_ = -1;  // the same descriptor for a socket
   State state_ = State::closed;
   std::string unsent_;
 };
 
-/// One thread, one epoll set: opens connections, hands them what they read, runs timers.
+/// One thread with one epoll set. It opens connections, passes them the bytes that it reads, and
+/// runs timers.
 class Loop {
  public:
   explicit Loop(const Options& options);
@@ -62,15 +64,16 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Opens `connection`, a bounded number at a time; nothing if it is open or about to be.
+  /// Opens `connection`; only a limited number is being opened at a time. Does nothing if it is
+  /// open or being opened.
   void open(Connection& connection);
-  /// Makes two pipes a connection, which is open at once; takes both over.
+  /// Makes a connection of two pipes, which is open at once. Takes ownership of both.
   void adopt(Connection& connection, int in, int out);
   void at(std::int64_t when_ns, std::function<void()> task);
-  /// Until CLOCK_MONOTONIC is `until_ns` or stop() has been called.
+  /// Runs until CLOCK_MONOTONIC is `until_ns` or stop() is called.
   void run_until(std::int64_t until_ns);
   void stop() { stopped_ = true; }
-  /// Whether the last run was ended so.
+  /// Whether stop() ended the last run.
   [[nodiscard]] bool stopped() const { return stopped_; }
 
  private:
@@ -78,7 +81,8 @@ class Loop {
 
   void start_connects();
   void finish_connect(Connection& connection);
-  /// Reads what there is; `to_end`: the peer has sent its last, which is not told again.
+  /// Reads what is available. `to_end` says that the peer has sent its last bytes, which epoll does
+  /// not report again.
   void read(Connection& connection, bool to_end);
   void flush(Connection& connection);
   int connect(int fd) const;
@@ -96,7 +100,8 @@ class Loop {
   std::deque<Connection*> to_open_;
   std::multimap<std::int64_t, std::function<void()>> timers_;
   std::vector<char> buffer_;
-  std::vector<Connection*> dead_;  // closed while a batch of events may still name them
+  std::vector<Connection*>
+      dead_;  // closed, but events of the current batch may still refer to them
 };
 
 }  // namespace sluice::bench

@@ -35,7 +35,8 @@ void report_error(Loop& loop, Tally& tally, std::string_view what) {
 
 namespace {
 
-/// Thousands of connections need as many descriptors; the hard limit is what we may have.
+/// Raises the limit of descriptors to the hard limit, because there may be thousands of
+/// connections.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -55,7 +56,7 @@ int main(int argc, char** argv) {
     bench::print_routes();
     return 0;
   }
-  std::signal(SIGPIPE, SIG_IGN);  // a write that fails says so
+  std::signal(SIGPIPE, SIG_IGN);  // the failing write reports it
   try {
     const bench::Options options = bench::parse_options(argc, argv);
     raise_descriptor_limit();

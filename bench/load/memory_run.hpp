@@ -9,20 +9,20 @@
 
 namespace sluice::bench {
 
-/// A run that opens --connections of something, each a unit of the tally, and reports the server's
-/// memory before and after.
+/// A run that opens --connections of something, each of which counts as a unit of the tally, and
+/// reports the server's memory before and after.
 class MemoryRun {
  public:
-  /// The server is as it was before. Throws std::runtime_error without --server-pid.
+  /// Measures the server before the run. Throws std::runtime_error without --server-pid.
   explicit MemoryRun(const Options& options);
 
   [[nodiscard]] Loop& loop() { return loop_; }
   [[nodiscard]] Tally& tally() { return *tally_; }
 
-  /// Runs the loop until all are open, it is stopped, or a minute is over.
+  /// Runs the loop until all are open, it is stopped, or a minute has passed.
   void open();
-  /// Lets the server settle, reports, and holds everything open if asked to. Returns the errors;
-  /// not to have opened all is one.
+  /// Waits for the server to settle, reports, and keeps everything open if requested. Returns the
+  /// number of errors; it is an error if not all were opened.
   std::uint64_t finish();
 
  private:

@@ -11,7 +11,7 @@
 namespace sluice::bench {
 namespace {
 
-/// What transports have in common whose connections carry messages both ways.
+/// The common part of transports whose connections carry messages in both directions.
 class MessageLink : public CallLink, protected Connection {
  public:
   MessageLink(Loop& loop, const Revision& revision, const ToolCall& call, LinkEvents& events)
@@ -22,10 +22,10 @@ class MessageLink : public CallLink, protected Connection {
   void listen() override { events_.on_listening(); }
 
  protected:
-  /// A message as this transport sends it.
+  /// `message` in the form in which this transport sends it.
   [[nodiscard]] virtual std::string framed(std::string_view message) const = 0;
 
-  /// The connection takes messages.
+  /// The connection accepts messages now, so the handshake begins.
   void greet() {
     is_ready_ = false;
     if (revision_.era == Era::modern) {
@@ -59,7 +59,7 @@ class MessageLink : public CallLink, protected Connection {
     is_ready_ = true;
     calls_.clear();
     for (std::size_t slot = 0; slot < call_.slots; ++slot) {
-      // Ids from 1: 0 was the greeting's.
+      // Ids start at 1, because the handshake used 0.
       calls_.push_back(framed(tool_call_message(revision_, slot + 1, call_.tool, call_.arguments)));
     }
     events_.on_ready();
@@ -140,7 +140,7 @@ class LineLink final : public MessageLink {
       was_open_ = true;
       loop().adopt(*this, child_->output(), child_->input());
     } else {
-      loop().stop();  // a child's pipes are not opened again
+      loop().stop();  // a child's pipes cannot be reopened
     }
   }
 

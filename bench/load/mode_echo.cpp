@@ -9,8 +9,8 @@
 namespace sluice::bench {
 namespace {
 
-/// Calls `echo` again and again, in each slot of its link. The first answer in a slot must hold the
-/// text; the later ones must be the same, or hold it too.
+/// Calls `echo` repeatedly in each slot of its link. The first answer in a slot must contain the
+/// text; later answers must be identical, or contain it too.
 class EchoCaller final : public LinkEvents {
  public:
   EchoCaller(Loop& loop, Tally& tally, std::size_t index, const Route& route, const ToolCall& call,
@@ -85,7 +85,7 @@ std::uint64_t run_echo(const Options& given) {
   ToolCall call{.tool = "echo", .arguments = {}};
   std::size_t links = options.connections;
   if (route.transport == Transport::stdio && !options.command.empty()) {
-    // There is one pair of pipes: the same number of calls shares it.
+    // There is only one pair of pipes, so all calls share it.
     child = std::make_unique<Child>(options.command);
     options.server_pid = child->pid();
     call.slots = links;

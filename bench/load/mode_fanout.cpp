@@ -51,7 +51,7 @@ class Subscriber final : public Connection {
   ChunkTrack track_{R"("seq":)", 0};
 };
 
-/// Sends requests one after the other and keeps the last reply's body.
+/// Sends one request after another and keeps the body of the last reply.
 class Requester : public Connection {
  public:
   Requester(Loop& loop, Tally& tally) : Connection(loop), tally_(tally) {}
@@ -88,7 +88,7 @@ class Requester : public Connection {
   std::size_t waiting_ = 0;
 };
 
-/// Publishes numbered messages, as fast as the readers take them.
+/// Publishes numbered messages as fast as the readers read them.
 class Publisher final : public Requester {
  public:
   Publisher(Loop& loop, Tally& tally, const Options& options)
@@ -100,7 +100,7 @@ class Publisher final : public Requester {
 
   void begin() { publish(); }
 
-  /// A reader has read one message.
+  /// Records that a reader has read one message.
   void advance() {
     ++delivered_;
     publish();
@@ -154,7 +154,7 @@ Subscribers subscribe(Loop& loop, Tally& tally, const Options& options, const st
   return subscribers;
 }
 
-/// Readers of one of the server's own streams.
+/// Measures readers of one of the server's own streams.
 std::uint64_t run_stream_fanout(const Options& options) {
   Loop loop(options);
   auto tally = std::make_unique<Tally>();
@@ -170,7 +170,7 @@ std::uint64_t run_stream_fanout(const Options& options) {
   return tally->errors;
 }
 
-/// Readers of a message broker, and a publisher.
+/// Measures readers of a message broker, with a publisher.
 std::uint64_t run_broker_fanout(const Options& options) {
   Loop loop(options);
   auto tally = std::make_unique<Tally>();

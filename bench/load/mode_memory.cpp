@@ -12,10 +12,10 @@
 namespace sluice::bench {
 namespace {
 
-/// Between two chunks of an idle stream: the longest that the synthetic engine takes.
+/// The time between two chunks of an idle stream: the longest that the synthetic engine accepts.
 constexpr std::int64_t kIdleIntervalUs = 60'000'000;
 
-/// Opens one stream and leaves it.
+/// Opens one stream and leaves it idle.
 class IdleReader final : public StreamEvents {
  public:
   IdleReader(Loop& loop, Tally& tally, const Options& options)
@@ -34,7 +34,7 @@ class IdleReader final : public StreamEvents {
   std::unique_ptr<StreamSource> source_;
 };
 
-/// Starts streams on one connection, one `run` after the other, and reads none of them.
+/// Starts streams on one connection, one `run` after another, and reads none of them.
 class Starter final : public Connection {
  public:
   Starter(Loop& loop, Tally& tally, std::string_view request, std::size_t total)

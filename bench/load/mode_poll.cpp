@@ -11,7 +11,7 @@
 namespace sluice::bench {
 namespace {
 
-/// Starts a stream and polls it to its end, over and over.
+/// Starts a stream and polls it to its end, repeatedly.
 class Poller final : public Connection {
  public:
   Poller(Loop& loop, Tally& tally, const Options& options)
@@ -80,7 +80,7 @@ class Poller final : public Connection {
       poll();
       return;
     }
-    // The last chunk has no text of its own and is none of the `count`.
+    // The chunk that ends the stream has no text and is not one of the `count`.
     if (track_.taken() != count_ + 1) {
       report_error(loop(), tally_, "a stream ended after " + std::to_string(track_.taken()));
     }

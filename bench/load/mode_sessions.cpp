@@ -11,7 +11,7 @@
 namespace sluice::bench {
 namespace {
 
-/// Begins MCP sessions on one connection, one after the other, and leaves each.
+/// Begins MCP sessions on one connection, one after another, and leaves each idle.
 class SessionStarter final : public Connection {
  public:
   SessionStarter(Loop& loop, Tally& tally, const Revision& revision, std::size_t total)
@@ -61,7 +61,7 @@ class SessionStarter final : public Connection {
   bool confirming_ = false;
 };
 
-/// A client that has said hello, and listens.
+/// A client that completes its handshake and listens.
 class Listener final : public LinkEvents {
  public:
   Listener(Loop& loop, Tally& tally, const Route& route, const ToolCall& no_call)

@@ -12,7 +12,7 @@
 namespace sluice::bench {
 namespace {
 
-/// Reads one stream after the other and checks that each is whole.
+/// Reads one stream after another and checks that each is complete.
 class StreamReader final : public StreamEvents {
  public:
   StreamReader(Loop& loop, Tally& tally, std::size_t index, const Options& options)
@@ -50,13 +50,13 @@ class StreamReader final : public StreamEvents {
   }
   void on_error(std::string_view what) override { report_error(loop_, tally_, what); }
 
-  /// A paced reader waits for this with its first stream.
+  /// Allows a paced reader to start its first stream.
   void release() {
     released_ = true;
     if (ready_) start();
   }
   [[nodiscard]] bool ready() const { return ready_; }
-  /// Whether a chunk has come since the last call.
+  /// Whether a chunk has arrived since the last call.
   bool take_progressed() { return std::exchange(progressed_, false); }
 
  private:
@@ -105,7 +105,7 @@ std::uint64_t run_streams(const Options& given) {
   Options options = given;
   if (options.mode == "paced") {
     if (options.interval_us <= 0) throw std::runtime_error("paced: give --interval-us above 0");
-    // Enough to last, so that no stream ends within the measured time.
+    // Enough chunks that no stream ends within the measured time.
     options.count = static_cast<std::int64_t>((options.warmup_s + options.seconds + 60) * 1e6) /
                     options.interval_us;
   }
@@ -118,7 +118,7 @@ std::uint64_t run_streams(const Options& given) {
   }
   if (options.mode == "paced") start_paced(loop, options, readers);
 
-  // A stream that stands still for the second half would otherwise only lower the rate.
+  // Counts streams that stand still in the second half; otherwise they would only lower the rate.
   loop.at(now_ns() + static_cast<std::int64_t>((options.warmup_s + options.seconds / 2) * 1e9),
           [&] {
             for (const auto& reader : readers) reader->take_progressed();

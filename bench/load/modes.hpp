@@ -8,8 +8,8 @@
 
 namespace sluice::bench {
 
-// Each mode measures, prints its report and returns the number of errors. They throw
-// std::runtime_error where nothing can be measured.
+// Each mode measures, prints its report and returns the number of errors. It throws
+// std::runtime_error if nothing can be measured.
 
 std::uint64_t run_echo(const Options& options);
 std::uint64_t run_streams(const Options& options);  // stream and paced
@@ -20,11 +20,11 @@ std::uint64_t run_sessions(const Options& options);
 std::uint64_t run_idle_sessions(const Options& options);
 std::uint64_t run_listeners(const Options& options);
 
-/// So many errors end a run.
+/// The number of errors that ends a run.
 inline constexpr std::uint64_t kTooManyErrors = 100;
 
-/// Runs the loop for the warm-up, then for the measured time, and reports it; `before_report` may
-/// complete the tally.
+/// Runs the loop for the warm-up and then for the measured time, and reports the latter.
+/// `before_report` may complete the tally.
 void measure(Loop& loop, Tally& tally, const Options& options,
              const std::function<void()>& before_report = {});
 

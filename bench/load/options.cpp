@@ -11,40 +11,40 @@ namespace sluice::bench {
 const char* const kUsage = R"(sluice_bench_load MODE --port N [OPTION...] [-- COMMAND...]
 
 Modes; each prints one JSON object:
-  echo       tools/call echo on each connection, the next when the last is answered; over stdio all
+  echo       tools/call echo on each connection, one after another; over stdio all
              calls share the pipes of the server that COMMAND starts
-  stream     one stream of --count chunks after the other on each connection (--via says how)
-  poll       the same, polled: `run` with from_seq and wait_ms
+  stream     streams of --count chunks, one after another on each connection (see --via)
+  poll       the same with polling: `run` with from_seq and wait_ms
   fanout     one stream, --connections readers of GET /streams/{id}; or, with --subscribe and
              --publish, readers and one publisher of a message broker
-  paced      one endless stream on each connection, a chunk each --interval-us; latencies
+  paced      one endless stream per connection, one chunk per --interval-us; measures latencies
   idle       opens --connections quiet streams and reports the server's memory before and after
   sessions   starts --connections streams that nobody reads and reports the same
   idle-sessions
              begins --connections MCP sessions, which need no connection, and reports the same
-  listeners  connects --connections MCP clients that listen, on the event stream that is a session's
-             or its transport's, and reports the same
-  routes     prints what --transport and --revision can be, and ends
+  listeners  connects --connections MCP clients that listen on the event stream of their session
+             or transport, and reports the same
+  routes     prints the possible values of --transport and --revision
 Options:
   --host ADDRESS       127.0.0.1
   --connections N      64
-  --transport NAME     of echo and listeners: http (default), sse, ws, unix or stdio
-  --revision NAME      of MCP: the newest that the transport carries
+  --transport NAME     for echo and listeners: http (default), sse, ws, unix or stdio
+  --revision NAME      of MCP; default: the newest that the transport supports
   --unix PATH          connect to this socket instead of a port
   --seconds S          measured time, 3; --warmup S before it, 1
   --via call|get|ws    how chunks are delivered: progress of tools/call stream_numbers (default),
                        GET /streams/{id}, or /ws
   --count N            chunks of a stream, 1000
-  --interval-us N      pause between chunks; 0 none; -1 none, and each flushed by itself
-  --wait-ms N          a long poll's limit, 10000
-  --max-chunks N       ask for at most so many chunks in a poll's reply; 0, as many as there are
+  --interval-us N      pause between chunks; 0: none; -1: none, and each is flushed separately
+  --wait-ms N          the longest wait of a long poll, 10000
+  --max-chunks N       the most chunks in a poll's reply; 0: no limit
   --stagger            spread the starts of paced streams over one interval
-  --text-bytes N       the echoed text, 32
-  --lazy-us N          sleep so long before each look at the sockets: the reader is never woken
-  --settle-ms N        wait so long before reading the server's memory, 300
+  --text-bytes N       length of the echoed text, 32
+  --lazy-us N          sleep this long before each check of the sockets, so that no reader is woken
+  --settle-ms N        wait this long before reading the server's memory, 300
   --subscribe PATH --publish PATH --publish-window N --message-bytes N
-                       a broker's fan-out: at most N messages ahead of the readers on average
-  --server-pid PID     whose CPU time and memory to report
+                       for a broker's fan-out; the publisher is on average at most N messages ahead
+  --server-pid PID     the process whose CPU time and memory to report
   --hold               after an idle or sessions report, keep everything open until stdin closes
 )";
 
@@ -126,7 +126,7 @@ Options parse_options(int argc, char** argv) {
     found->second(flag, argv[i]);
   }
   if (options.port == 0 && options.unix_path.empty() && options.command.empty()) {
-    throw std::runtime_error("--port is missing");
+    throw std::runtime_error("give --port, --unix or a command after --");
   }
   if (options.connections == 0) throw std::runtime_error("--connections: give at least 1");
   return options;

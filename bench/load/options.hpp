@@ -7,11 +7,11 @@
 
 namespace sluice::bench {
 
-/// How the streamed chunks come: progress of a `tools/call`, an event stream of
-/// `GET /streams/{id}`, or WebSocket messages.
+/// How streamed chunks are delivered: progress of a `tools/call`, an event stream of `GET
+/// /streams/{id}`, or WebSocket messages.
 enum class Delivery : std::uint8_t { call, get, websocket };
 
-/// What to do and with what, as the command line says it. kUsage explains each member.
+/// The options of the command line. kUsage explains each member.
 struct Options {
   std::string mode;
   std::string host = "127.0.0.1";
@@ -42,7 +42,7 @@ struct Options {
 
 extern const char* const kUsage;
 
-/// Throws std::runtime_error that names the argument and what it may be.
+/// Throws a std::runtime_error that names the argument and what is allowed.
 Options parse_options(int argc, char** argv);
 
 }  // namespace sluice::bench

@@ -9,28 +9,28 @@
 
 namespace sluice::bench {
 
-// The requests of the load, as bytes. Bodies follow docs/streaming.md and the revisions of MCP
+// The load generator's requests as bytes. Bodies follow docs/streaming.md and the revisions of MCP
 // (Transports; Lifecycle, "Initialization").
 
-/// The JSON of `initialize`, with the id 0, and of the notification that follows its answer.
+/// The JSON of `initialize` with id 0, and of the notification that follows its answer.
 std::string initialize_message(const Revision& revision);
 std::string_view initialized_message();
-/// The JSON of a tools/call with the `_meta` that `revision` asks for. `arguments` is JSON text.
+/// The JSON of a tools/call with the `_meta` that `revision` requires. `arguments` is JSON text.
 std::string tool_call_message(const Revision& revision, std::size_t id, std::string_view tool,
                               std::string_view arguments);
 
-/// POST /mcp of `message` with all that `revision` asks for; `tool` is what a tools/call names, or
-/// empty. `session` may be empty.
+/// A POST to /mcp with `message` and all headers that `revision` requires. `tool` is the tool of a
+/// tools/call, otherwise empty. `session` may be empty.
 std::string mcp_request(const Revision& revision, std::string_view session, std::string_view tool,
                         std::string_view message);
-/// POST /mcp of a tools/call in the newest revision.
+/// A POST to /mcp with a tools/call in the newest revision.
 std::string tool_call_request(std::string_view tool, std::string_view arguments);
 /// GET /mcp: the event stream of a session.
 std::string listen_request(const Revision& revision, std::string_view session);
 
 /// The JSON of `run` that starts a stream.
 std::string run_message(std::int64_t count, std::int64_t interval_us);
-/// The JSON of `run` that polls one, for at most `max_chunks` if that is not 0.
+/// The JSON of `run` that polls a stream, for at most `max_chunks` chunks unless that is 0.
 std::string poll_message(std::string_view stream_id, std::int64_t from_seq, std::int64_t wait_ms,
                          std::int64_t max_chunks);
 
@@ -38,8 +38,8 @@ std::string post_request(std::string_view path, std::string_view body);
 std::string event_stream_request(std::string_view path);
 std::string upgrade_request(std::string_view path);
 
-/// A masked text frame (RFC 6455, section 5.3; the mask is zero, which is as good as any other
-/// between two programs of one machine).
+/// A masked text frame (RFC 6455, section 5.3). The mask is zero, which makes no difference between
+/// two programs on one machine.
 std::string websocket_text(std::string_view text);
 std::string websocket_pong(std::string_view payload);
 

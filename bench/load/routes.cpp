@@ -12,7 +12,7 @@ struct TransportRow {
   Transport transport;
   std::string_view name;
   std::string_view title;
-  bool sessions_only;  // carries what begins with `initialize` alone
+  bool sessions_only;  // supports only revisions that begin with `initialize`
 };
 
 constexpr std::array<TransportRow, 5> kTransports = {{
@@ -45,7 +45,7 @@ Route find_route(std::string_view transport, std::string_view revision) {
     known.append(known.empty() ? "" : ", ").append(route.name).append(" ");
     known.append(route.revision->name);
   }
-  throw std::runtime_error("--transport, --revision: there are " + known);
+  throw std::runtime_error("--transport, --revision: use one of " + known);
 }
 
 void print_routes() {

@@ -8,25 +8,25 @@
 
 namespace sluice::bench {
 
-/// How messages travel (docs/transports.md).
+/// The transports of messages (docs/transports.md).
 enum class Transport : std::uint8_t { http, sse, websocket, unix_socket, stdio };
 
-/// A revision on a transport that carries it.
+/// A transport and a revision that it supports.
 struct Route {
   Transport transport;
   std::string_view name;   // for --transport
-  std::string_view title;  // for people
+  std::string_view title;  // human-readable
   const Revision* revision;
 };
 
-/// Every one that the server has: by transport, of each the newest revision first.
+/// All routes of the server, by transport, each with the newest revision first.
 std::vector<Route> routes();
 
-/// Throws std::runtime_error that says what there is, if there is none of these names. An empty
-/// `revision` is the newest that the transport carries.
+/// Throws a std::runtime_error that lists the routes if none has these names. An empty `revision`
+/// means the newest that the transport supports.
 Route find_route(std::string_view transport, std::string_view revision);
 
-/// All of them as a JSON array of objects with `transport`, `title` and `revision`.
+/// Prints all routes as a JSON array of objects with `transport`, `title` and `revision`.
 void print_routes();
 
 }  // namespace sluice::bench

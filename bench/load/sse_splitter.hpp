@@ -5,15 +5,15 @@
 
 namespace sluice::bench {
 
-/// Cuts an event stream into events at the empty lines ("\n\n", which is what every server here
-/// writes), from pieces of any size.
+/// Splits an event stream, which arrives in pieces of any size, into events at the empty lines
+/// ("\n\n", which all measured servers write).
 class SseSplitter {
  public:
   template <class Sink>
   void feed(std::string_view bytes, Sink&& sink) {
     if (!partial_.empty()) {
       const std::size_t before = partial_.size();
-      // The end may lie across the seam.
+      // The end may be split between two pieces.
       partial_.append(bytes.substr(0, 1));
       std::size_t end = partial_.find("\n\n", before - 1);
       if (end == std::string::npos) {

@@ -11,7 +11,7 @@
 namespace sluice::bench {
 namespace {
 
-/// What the two HTTP deliveries have in common: replies on a kept-alive connection.
+/// The common part of the two HTTP deliveries: replies on a kept-alive connection.
 class HttpSource : public StreamSource {
  public:
   HttpSource(Loop& loop, StreamEvents& events) : StreamSource(loop), events_(events) {}
@@ -250,7 +250,7 @@ class WebSocketSource final : public StreamSource {
 
   StreamEvents& events_;
   std::string request_;
-  HttpReply reply_;  // of the upgrade
+  HttpReply reply_;  // the reply to the upgrade
   FrameSplitter splitter_;
   bool running_ = false;
   bool started_ = false;

@@ -9,28 +9,29 @@
 
 namespace sluice::bench {
 
-/// What a stream's reader learns. Views are valid during the call.
+/// Receives the events of a stream. Views are valid during the call.
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;
-  /// The connection is open (a WebSocket: upgraded) and no stream runs on it: start() may follow.
+  /// The connection is open (a WebSocket has been upgraded) and no stream is running: start() may
+  /// follow.
   virtual void on_ready() = 0;
   /// The server has accepted the stream.
   virtual void on_started() = 0;
   virtual void on_chunk(std::string_view text, std::int64_t now) = 0;
-  /// The stream came to its proper end; on_ready() follows.
+  /// The stream ended properly; on_ready() follows.
   virtual void on_end() = 0;
   virtual void on_error(std::string_view what) = 0;
 };
 
-/// A connection that carries one stream after the other, by one of the deliveries. Reports a
-/// wrong status, a malformed reply and a connection lost within a stream as errors; opens itself
-/// again after the last.
+/// A connection that carries one stream after another by one of the deliveries. Reports as errors a
+/// wrong status, a malformed reply, and a connection that is lost within a stream. Reopens a lost
+/// connection.
 class StreamSource : public Connection {
  public:
   using Connection::Connection;
   virtual void start() = 0;
-  /// The member that numbers this delivery's chunks.
+  /// The member name of the chunk numbers in this delivery.
   [[nodiscard]] virtual std::string_view label() const = 0;
 };
 

@@ -17,7 +17,8 @@ void print_histogram(const char* name, const Histogram& histogram) {
               us(histogram.quantile(0.99)), us(histogram.quantile(0.999)), us(histogram.max()));
 }
 
-/// How evenly the units came to the connections: what the slowest had, beside the mean.
+/// Prints how evenly the units were distributed over the connections: those of the slowest, and the
+/// mean.
 void print_fairness(const std::vector<std::uint64_t>& by_connection, double elapsed_s) {
   if (by_connection.size() < 2) return;
   const auto slowest = static_cast<double>(std::ranges::min(by_connection));

@@ -29,7 +29,7 @@ double user_time(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
-  // The name in parentheses may hold spaces; utime is the 12th field after it.
+  // The name in parentheses may contain spaces; utime is the 12th field after it.
   std::istringstream rest(line.substr(line.rfind(')') + 1));
   std::string skipped;
   for (int i = 0; i < 11; ++i) rest >> skipped;

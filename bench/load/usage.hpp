@@ -4,21 +4,20 @@
 
 namespace sluice::bench {
 
-/// CLOCK_MONOTONIC in nanoseconds: what a chunk's `t_ns` counts in.
+/// CLOCK_MONOTONIC in nanoseconds, the clock of a chunk's `t_ns`.
 std::int64_t now_ns();
 
-/// CPU time since the process started, all its threads; and of the machine since it booted.
+/// CPU time of all threads of a process since its start, and of the machine since it booted.
 struct CpuTimes {
   double server_s = 0;
-  double server_user_s = 0;  // in steps of 10 ms
+  double server_user_s = 0;  // resolution: 10 ms
   double load_s = 0;
-  double machine_s = 0;  // in steps of 10 ms
+  double machine_s = 0;  // resolution: 10 ms
 };
-/// `server_pid` 0: leaves the server's at 0. Throws if it is gone.
+/// If `server_pid` is 0, the server's times stay 0. Throws if the process is gone.
 CpuTimes cpu_times(int server_pid);
 
-/// Memory of a process in bytes: all that is resident, and the part that is its own heap and
-/// stacks.
+/// Memory of a process in bytes: all resident memory, and the part that is its own heap and stacks.
 struct Memory {
   std::int64_t resident = 0;
   std::int64_t anonymous = 0;

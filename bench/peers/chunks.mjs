@@ -1,4 +1,4 @@
-// What the two hand-written peers push and return: sluice's chunks (docs/streaming.md).
+// The chunks that the two hand-written peers push and return, in sluice's form (docs/streaming.md).
 
 export const streamId = 'abcdefghijklmnop';
 

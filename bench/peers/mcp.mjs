@@ -1,5 +1,5 @@
 // The official TypeScript SDK's server, stateless revision 2026-07-28, as its documentation writes
-// it: a new McpServer for each POST. Tools as sluice's synthetic engine has them.
+// it: a new McpServer for each POST. Its tools are those of sluice's synthetic engine.
 //   node mcp.mjs PORT
 import { createServer } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
@@ -9,8 +9,8 @@ import { z } from 'zod';
 
 const nowUs = () => Number(process.hrtime.bigint() / 1000n);
 
-// Above 0: chunk n is due at start + n * intervalUs. 0: as fast as notify() returns. -1: one for
-// each turn of the event loop.
+// Above 0: chunk n is due at start + n * intervalUs. 0: as fast as notify() returns. -1: one per
+// turn of the event loop.
 async function pace(start, n, intervalUs) {
   if (intervalUs < 0) return setImmediate();
   if (intervalUs > 0 && n > 0) {

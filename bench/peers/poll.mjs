@@ -7,7 +7,7 @@ const perReply = Number(process.argv[3]);
 
 function answer(request, params) {
   if (params.stream_id === undefined) {
-    request.socket.count = params.count; // one stream for each connection
+    request.socket.count = params.count; // one stream per connection
     return runReply;
   }
   const count = request.socket.count;

@@ -1,10 +1,10 @@
-// npm's `ws`: answers a `run` and pushes its chunks, a message each. It does what the text that
-// sluice's stream methods come from asks for, and nothing else: no limits, no resumption.
+// npm's `ws`: answers a `run` and pushes its chunks, one message per chunk. It does only what the
+// specification of sluice's stream methods requires: no limits, no resumption.
 //   node ws.mjs PORT
 import { WebSocketServer } from 'ws';
 import { chunk, runReply, streamId } from './chunks.mjs';
 
-const kBatch = 16; // chunks before other connections have their turn
+const kBatch = 16; // chunks before it is other connections' turn
 const kHighWater = 1 << 20; // bytes waiting in one socket
 
 function push(socket, n, count) {

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# For the scripts that install things: what apt-get and npm say when they fail, and what can be done.
-# Sourced, never run; needs die().
+# For the scripts that install packages: shows what apt-get and npm print when they fail, and what to do.
+# To be sourced; needs die().
 
-# try <what> <command...>: silent if it succeeds; else prints what it said, and what that may mean.
+# try <what> <command...>: prints nothing if the command succeeds; otherwise its output and its
+# likely cause.
 try() {
   local what="$1" log
   shift
@@ -15,11 +16,11 @@ try() {
   local why
   why="$(explain <"$log")"
   rm -f "$log"
-  die "$what failed; what it said is above.${why:+
+  die "$what failed; its output is above.${why:+
 $why}"
 }
 
-# What can be done about the failures of apt-get and npm that a machine's settings cause.
+# Explains failures of apt-get and npm that are caused by a machine's settings.
 explain() {
   local said
   said="$(cat)"
@@ -53,5 +54,5 @@ Acquire::http::Proxy in /etc/apt/apt.conf.d" ;;
   esac
 }
 
-# Without a password that its URL may hold.
+# The URL of the registry without a password.
 registry() { { npm config get registry 2>/dev/null || echo "of npm"; } | sed 's#//[^/@]*@#//#'; }

@@ -50,7 +50,7 @@ const std::string* ApiKeys::name_of_authorization(std::string_view value) const 
 std::expected<Principal, Refusal> ApiKeys::authenticate(const RequestHead& head) {
   static constexpr std::string_view kKey = "X-API-Key";
   static constexpr std::string_view kAuthorization = "Authorization";
-  // Which of two keys counts is nothing to guess.
+  // If a header is repeated, it is not clear which key counts, so the request is refused.
   if (!head.is_repeated(kKey) && !head.is_repeated(kAuthorization)) {
     const auto key = head.field(kKey);
     const std::string* const name =

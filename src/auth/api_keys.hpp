@@ -10,19 +10,21 @@
 
 namespace sluice {
 
-/// Names of callers and the keys that prove them. Keys are kept as SHA-256 digests and compared in
-/// constant time, every one of them on every look-up. Immutable, so thread-safe.
+/// The names of callers and the keys that prove them. Keys are stored as SHA-256 digests. Each
+/// look-up compares with all of them, in constant time. Immutable, therefore thread-safe.
 class ApiKeys final : public Authenticator {
  public:
-  /// Pairs of name and key.
+  /// `keys` are pairs of name and key.
   explicit ApiKeys(const std::vector<std::pair<std::string, std::string>>& keys);
 
-  /// The name behind `key`, or null.
+  /// The name of the caller with `key`, or null.
   [[nodiscard]] const std::string* name_of(std::string_view key) const;
-  /// The name behind an Authorization header's value ("Bearer KEY"), or null.
+  /// The name of the caller with the key in an Authorization header's value ("Bearer KEY"), or
+  /// null.
   [[nodiscard]] const std::string* name_of_authorization(std::string_view value) const;
 
-  /// "key:" and the name behind the key, which is in X-API-Key or in Authorization.
+  /// Returns the principal "key:" followed by the name of the key's caller. The key is in X-API-Key
+  /// or in Authorization.
   std::expected<Principal, Refusal> authenticate(const RequestHead& head) override;
 
  private:

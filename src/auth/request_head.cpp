@@ -1,4 +1,4 @@
-// sluice/authenticator.hpp.
+// Implements RequestHead of sluice/authenticator.hpp.
 
 #include <algorithm>
 

@@ -11,9 +11,9 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kV4Prefix = 96;  // bits before an IPv4 address that is mapped into IPv6
+constexpr std::size_t kV4Prefix = 96;  // bits before an IPv4 address that is mapped to IPv6
 
-/// "192.0.2.1", "192.0.2.1:80", "2001:db8::1" or "[2001:db8::1]:80".
+/// Parses "192.0.2.1", "192.0.2.1:80", "2001:db8::1" or "[2001:db8::1]:80".
 std::optional<PeerAddress> parse_node(std::string_view text) {
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');
@@ -25,8 +25,8 @@ std::optional<PeerAddress> parse_node(std::string_view text) {
   return PeerAddress::parse(has_port ? text.substr(0, colon) : text);
 }
 
-/// Where `separator` stands last outside of quoted strings (RFC 9110, section 5.6.4). Seen from the
-/// end: what stands at the front may be anybody's word, and lack a quote.
+/// The position of the last `separator` outside quoted strings (RFC 9110, section 5.6.4). Searches
+/// from the end, because the beginning may be forged and have unbalanced quotes.
 std::size_t find_last(std::string_view text, char separator) {
   bool quoted = false;
   for (std::size_t i = text.size(); i-- > 0;) {
@@ -41,7 +41,7 @@ std::size_t find_last(std::string_view text, char separator) {
   return std::string_view::npos;
 }
 
-/// Takes what stands behind the last `separator` from `text`.
+/// Removes and returns the part of `text` after the last `separator`.
 std::string_view take_last(std::string_view& text, char separator) {
   const std::size_t at = find_last(text, separator);
   const std::string_view last = trim(at == text.npos ? text : text.substr(at + 1));
@@ -49,7 +49,8 @@ std::string_view take_last(std::string_view& text, char separator) {
   return last;
 }
 
-/// The node of `element`'s parameter "for" (RFC 7239, section 4); empty if it has none, or several.
+/// The value of the parameter "for" of `element` (RFC 7239, section 4); empty if there is none or
+/// more than one.
 std::string_view forwarded_for(std::string_view element) {
   std::string_view node;
   while (!element.empty()) {
@@ -88,7 +89,8 @@ Result<TrustedProxies> TrustedProxies::make(const std::vector<std::string>& netw
     }
     if (!is_network) {
       return fail(
-          1, "'" + text + "' is no address or prefix of a proxy; write 192.0.2.1 or 10.0.0.0/8");
+          1,
+          "'" + text + "' is not the address or prefix of a proxy; write 192.0.2.1 or 10.0.0.0/8");
     }
     proxies.networks_.push_back({*address, bits});
   }
@@ -118,7 +120,7 @@ PeerAddress TrustedProxies::client_of(const HttpRequest& request) const {
       const std::string_view element = take_last(left, ',');
       const std::optional<PeerAddress> node =
           parse_node(field_ == KnownHeader::forwarded ? forwarded_for(element) : element);
-      // "unknown", or a name that only the proxy understands.
+      // The element is "unknown", or a name that only the proxy understands.
       if (!node) return client;
       client = *node;
       if (!trusts(client)) return client;

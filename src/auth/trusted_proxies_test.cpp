@@ -55,7 +55,7 @@ TEST(TrustedProxies, BelievesOnlyWhatTrustedProxiesSay) {
   EXPECT_EQ(client(proxies, "10.0.0.1", {{"x-forwarded-for", "192.0.2.1"}}), "192.0.2.1");
   EXPECT_EQ(client(proxies, "::1", {{"X-Forwarded-For", "203.0.113.7, 192.0.2.1 , 10.9.9.9"}}),
             "192.0.2.1")
-      << "what stands before it is the client's own word";
+      << "the addresses before it come from the client itself";
   EXPECT_EQ(client(proxies, "::1",
                    {{"X-Forwarded-For", "203.0.113.7"}, {"X-Forwarded-For", "192.0.2.1:99"}}),
             "192.0.2.1");
@@ -64,7 +64,7 @@ TEST(TrustedProxies, BelievesOnlyWhatTrustedProxiesSay) {
             "10.2.2.2");
   EXPECT_EQ(client(proxies, "::1", {{"X-Forwarded-For", ","}, {"X-Forwarded-For", ""}}), "::1");
   EXPECT_EQ(client(proxies, "::1", {{"Forwarded", "for=192.0.2.1"}}), "::1")
-      << "a field that the proxy may have passed on";
+      << "the proxy may have forwarded this field from the client";
 }
 
 TEST(TrustedProxies, ReadsForwarded) {
@@ -85,7 +85,8 @@ TEST(TrustedProxies, ReadsForwarded) {
         R"(for=198.51.100.6, for=192.0.2.1;host="a\",for=198.51.100.6;b\"")"}) {
     EXPECT_EQ(of(forged), "192.0.2.1") << forged;
   }
-  EXPECT_EQ(of("for=192.0.2.1;for=198.51.100.6"), "10.0.0.1") << "which of them?";
+  EXPECT_EQ(of("for=192.0.2.1;for=198.51.100.6"), "10.0.0.1")
+      << "two parameters \"for\" are ambiguous";
   EXPECT_EQ(client(proxies, "10.0.0.1", {{"X-Forwarded-For", "192.0.2.1"}}), "10.0.0.1");
 }
 

@@ -24,7 +24,8 @@ struct AnswerClient::State {
     bool done = false;
     loop.post([&] {
       work();
-      // Notified under the lock: both are gone as soon as the waiter sees `done`.
+      // Notify while holding the lock: the mutex and the condition variable are destroyed as soon
+      // as the waiter sees `done`.
       const std::lock_guard lock(mutex);
       done = true;
       finished.notify_one();
@@ -64,7 +65,7 @@ class AnswerClient::Asked final : public PendingAnswer {
 
  private:
   State* state_;
-  AnswerConnection connection_;  // touched on the loop only
+  AnswerConnection connection_;  // used only on the loop
   std::unique_ptr<AnswerMachine> machine_;
 };
 

@@ -9,17 +9,18 @@
 
 namespace sluice {
 
-/// An answer that was asked for. Destroying it drops the answer and waits until its sink will not
-/// be called again; a sink that blocks must have been released before.
+/// An answer that has been requested. The destructor drops the answer and waits until its sink will
+/// not be called again. A sink that blocks must have been released before.
 class PendingAnswer {
  public:
   virtual ~PendingAnswer() = default;
-  /// AnswerMachine::cancel(), from any thread but the client's. A sink that blocks delays it.
+  /// Calls AnswerMachine::cancel(). May be called from any thread except the client's. A sink that
+  /// blocks delays it.
   virtual void cancel() = 0;
 };
 
-/// Asks a server for answers, on a thread of its own. Its members are thread-safe; pending answers
-/// must be destroyed before it.
+/// Requests answers from a server, on a thread of its own. Its members are thread-safe. Pending
+/// answers must be destroyed before it.
 class AnswerClient {
  public:
   explicit AnswerClient(ServerAddress address);
@@ -27,7 +28,8 @@ class AnswerClient {
   AnswerClient(const AnswerClient&) = delete;
   AnswerClient& operator=(const AnswerClient&) = delete;
 
-  /// Starts an answer. `sink` is called on the client's thread and outlives what is returned.
+  /// Starts an answer. `sink` is called on the client's thread and must outlive the returned
+  /// object.
   std::unique_ptr<PendingAnswer> ask(AnswerVia via, AnswerRequest request, AnswerSink& sink);
 
  private:

@@ -11,16 +11,17 @@
 
 namespace sluice {
 
-/// An AnswerPort to a real server. Carries one machine's answer at a time. Belongs to the loop.
+/// An AnswerPort that talks to a real server. It serves one machine at a time. Belongs to the loop.
 class AnswerConnection final : public AnswerPort {
  public:
-  /// Requests go through `http`. All references outlive the connection.
+  /// Sends its requests through `http`. All references must outlive the connection.
   AnswerConnection(EventLoop& loop, HttpClient& http, const ServerAddress& address);
   ~AnswerConnection() override;
   AnswerConnection(const AnswerConnection&) = delete;
   AnswerConnection& operator=(const AnswerConnection&) = delete;
 
-  /// What is told of everything; not owned. Whatever was under way for another one is dropped.
+  /// Sets the machine that receives all events; it is not owned. Drops whatever was in progress for
+  /// the previous machine.
   void set_machine(AnswerMachine* machine);
 
   void send(HttpCall call) override;
@@ -42,9 +43,10 @@ class AnswerConnection final : public AnswerPort {
   Executor::TimerId timer_ = 0;
 };
 
-/// Settings for the HTTP client of answers: a model may think for minutes before it says a word.
+/// Options for the HTTP client of answers. The idle timeout is long, because a model may think for
+/// minutes before it sends anything.
 HttpClientOptions answer_http_options(const ServerAddress& address);
-/// The headers that every request to the server carries.
+/// The headers of every request to the server.
 HttpHeaderList server_headers(const ServerAddress& address);
 
 }  // namespace sluice

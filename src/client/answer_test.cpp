@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 constexpr const char* kId = "abcdefghijklmnop";
 
-/// The world as a test plays it: keeps what the machine wants.
+/// A port that records what the machine asks for.
 class FakePort final : public AnswerPort {
  public:
   void send(HttpCall call) override { sent.push_back(std::move(call)); }
@@ -53,7 +53,7 @@ class FakeSink final : public AnswerSink {
 json::object parsed(std::string_view text) {
   auto value = parse_json(text);
   if (!value || !value->is_object()) {
-    ADD_FAILURE() << "no JSON object: " << text;
+    ADD_FAILURE() << "not a JSON object: " << text;
     return {};
   }
   return value->get_object();
@@ -89,10 +89,10 @@ class AnswerTest : public ::testing::Test {
     machine->start();
   }
 
-  /// Takes the request the machine has sent last; its body as JSON.
+  /// Takes the request that the machine sent last and returns its body as JSON.
   json::object take_request(HttpCall* call = nullptr) {
     if (port.sent.size() != 1) {
-      ADD_FAILURE() << port.sent.size() << " requests under way";
+      ADD_FAILURE() << port.sent.size() << " requests in progress";
       return {};
     }
     const HttpCall taken = port.sent.front();
@@ -113,7 +113,7 @@ class AnswerTest : public ::testing::Test {
 
   void reply(std::string_view body, int status = 200) {
     machine->on_head(status, "application/json");
-    // In two pieces, as bytes come.
+    // Deliver the body in two pieces, as a network may.
     machine->on_body(body.substr(0, body.size() / 2));
     machine->on_body(body.substr(body.size() / 2));
     machine->on_complete();
@@ -279,7 +279,7 @@ TEST_F(AnswerTest, AMissingChunkIsAnErrorAndAnOldOneIsSkipped) {
   reply(poll_reply({chunk(1, "b"), chunk(2, "c"), chunk(4, "e")}));
   EXPECT_EQ(sink.text, "abc");
   EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
-  EXPECT_THAT(only_end().error.message, HasSubstr("expected number 3, got 4"));
+  EXPECT_THAT(only_end().error.message, HasSubstr("expected seq 3, got 4"));
 }
 
 TEST_F(AnswerTest, CancelAbortsAndWaitsForTheEnd) {
@@ -332,7 +332,7 @@ TEST_F(AnswerTest, SseReadsTheStreamAndResumesBehindTheLastEvent) {
   event(0, chunk(0, "a"));
   event(1, chunk(1, "b"));
   machine->on_body("retry: 30\n");
-  machine->on_complete();  // without the last chunk
+  machine->on_complete();  // ends before the last chunk
   ASSERT_THAT(port.timers, SizeIs(1));
   EXPECT_GE(port.timers[0], std::chrono::milliseconds(15));
   machine->on_timer();

@@ -8,8 +8,9 @@
 
 namespace sluice {
 
-/// How long to wait before trying again: twice as long each time, up to a longest wait and a number
-/// of attempts, with a random part so that clients cut off together do not return together.
+/// Computes how long to wait before the next attempt. The wait doubles each time, up to a maximum,
+/// for a limited number of attempts. A random part keeps clients that were disconnected together
+/// from returning together.
 class Backoff {
  public:
   struct Policy {
@@ -21,12 +22,12 @@ class Backoff {
   Backoff() = default;
   explicit Backoff(Policy policy) : policy_(policy) {}
 
-  /// The next wait, uniform in the upper half of [0, first * 2^n]; nothing when the attempts are
-  /// used up.
+  /// The next wait, uniform in the upper half of [0, first * 2^n] (at most `longest`); nothing if
+  /// all attempts are used up.
   std::optional<Duration> next();
-  /// Something got through: counts from the beginning again.
+  /// Starts again with the first wait, because an attempt succeeded.
   void reset() { used_ = 0; }
-  /// The server named the first wait (the `retry` field of an event stream).
+  /// Sets the first wait, which the server may name (the `retry` field of an event stream).
   void set_first(Duration first);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kRevision = "2026-07-28";
 
-/// The texts of a tool result's content, joined.
+/// The concatenated texts in a tool result's content.
 std::string content_text(const json::object& result) {
   std::string out;
   const json::value* content = result.if_contains("content");
@@ -66,7 +66,8 @@ void McpAnswer::on_body(std::string_view bytes) {
   if (ended_) return;
   if (!is_events_) {
     if (!body_.append(bytes)) {
-      fail(AnswerEnd::Outcome::failed, {kInternalError, "The server's reply is too large"});
+      fail(AnswerEnd::Outcome::failed,
+           {kInternalError, "The server's reply is larger than 64 MiB; limit it with max_tokens"});
     }
     return;
   }
@@ -77,7 +78,8 @@ void McpAnswer::on_body(std::string_view bytes) {
 void McpAnswer::on_complete() {
   if (ended_) return;
   if (is_events_) {
-    fail(AnswerEnd::Outcome::unreachable, {kInternalError, "The answer broke off"});
+    fail(AnswerEnd::Outcome::unreachable,
+         {kInternalError, "The connection ended before the answer did; try again"});
     return;
   }
   const auto result = body_.parse();
@@ -94,7 +96,7 @@ void McpAnswer::take_message(std::string_view text) {
   const json::object* message = parsed ? parsed->if_object() : nullptr;
   if (message == nullptr) {
     fail(AnswerEnd::Outcome::failed,
-         {kInternalError, "The server sent an event that is no JSON object"});
+         {kInternalError, "The server sent an event that is not a JSON object"});
     return;
   }
   if (const auto error = error_of(*message)) {
@@ -133,7 +135,7 @@ void McpAnswer::take_result(const json::object& result) {
          {kInternalError, text.empty() ? "The tool failed without saying why" : text});
     return;
   }
-  // Progress is the server's choice; without it the result brings the whole text.
+  // The server need not send progress. Without it the result contains the whole text.
   if (!any_progress_ && !text.empty()) sink_->on_delta({AnswerDelta::Kind::text, text});
   const json::value* structured = result.if_contains("structuredContent");
   finish(decode_end(structured != nullptr && structured->is_object() ? structured->get_object()

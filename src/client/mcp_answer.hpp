@@ -9,9 +9,9 @@
 
 namespace sluice {
 
-/// An answer from the tool `generate` (MCP 2026-07-28, Streamable HTTP): deltas are the messages of
-/// progress notifications, the end is the tool's result. Closing the reply cancels it, and so does
-/// losing it.
+/// Receives an answer from the tool `generate` (MCP 2026-07-28, Streamable HTTP). Its deltas are
+/// the messages of progress notifications, its end is the tool's result. Closing or losing the
+/// reply cancels the answer.
 class McpAnswer final : public AnswerMachine {
  public:
   McpAnswer(AnswerRequest request, AnswerPort& port, AnswerSink& sink);

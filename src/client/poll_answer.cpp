@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-/// Below common idle limits of proxies.
+/// How long a poll waits. It is below the usual idle timeouts of proxies.
 constexpr std::int64_t kWaitMilliseconds = 25'000;
 
 }  // namespace
@@ -25,7 +25,7 @@ void PollAnswer::on_head(int status, std::string_view /*content_type*/) {
 }
 
 void PollAnswer::on_body(std::string_view bytes) {
-  if (!body_.append(bytes)) fail({kInternalError, "The server's reply is too large"});
+  if (!body_.append(bytes)) fail({kInternalError, "The server's reply is larger than 64 MiB"});
 }
 
 void PollAnswer::on_complete() {
@@ -52,7 +52,7 @@ void PollAnswer::on_complete() {
   for (const json::value& chunk : chunks->get_array()) {
     const json::object* members = chunk.if_object();
     if (members == nullptr) {
-      fail({kInternalError, "The server sent a chunk that is no object"});
+      fail({kInternalError, "The server sent a chunk that is not an object"});
       return;
     }
     if (!take_chunk(*members)) return;

@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-/// An answer by long polls: each asks for what follows the chunks received, and so acknowledges
-/// them; a poll whose reply is lost is simply asked again.
+/// Receives an answer by long polls. Each poll asks for the chunks after those received, and so
+/// acknowledges them. A poll whose reply is lost is repeated.
 class PollAnswer final : public StreamAnswer {
  public:
   using StreamAnswer::StreamAnswer;

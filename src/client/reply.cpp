@@ -9,7 +9,7 @@ namespace sluice {
 std::optional<Error> error_of(const json::object& message) {
   const json::value* error = message.if_contains("error");
   if (error == nullptr) return std::nullopt;
-  Error out{kInternalError, "The server reports an error without saying which"};
+  Error out{kInternalError, "The server reported an error without a message"};
   const json::object* members = error->if_object();
   if (members == nullptr) return out;
   if (const json::value* code = members->if_contains("code");

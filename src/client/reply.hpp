@@ -13,11 +13,11 @@ namespace sluice {
 /// The JSON-RPC error in `message`, or nothing if it has none.
 std::optional<Error> error_of(const json::object& message);
 
-/// The `result` object of a JSON-RPC response in `body`. Errors: the response's own, or -32603 if
-/// it is no response; a body that is no JSON is reported with its HTTP status.
+/// The `result` object of the JSON-RPC response in `body`. Errors: the response's own error, or
+/// -32603 if `body` is not a JSON-RPC response; that error names the HTTP status.
 Result<json::object> parse_reply(int status, std::string_view body);
 
-/// Whether an HTTP status speaks of the server's present state, so that asking again may help:
+/// Whether an HTTP status means a temporary condition of the server, so that trying again may help:
 /// 429, 502, 503, 504.
 bool is_passing_trouble(int status);
 
@@ -27,7 +27,7 @@ class ReplyBody {
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;
 
   void begin(int status);
-  /// False if the body has become too large.
+  /// Returns false if the body would exceed kMaxBytes.
   bool append(std::string_view bytes);
   [[nodiscard]] int status() const { return status_; }
   [[nodiscard]] Result<json::object> parse() const { return parse_reply(status_, text_); }

@@ -14,10 +14,10 @@ Result<ServerAddress> make_server_address(const std::string& url, std::string ap
   auto base = parse_url(url);
   if (!base) return std::unexpected(std::move(base.error()));
   if (base->is_websocket()) {
-    return fail(400, url + ": give the server's http or https URL; /ws is found below it");
+    return fail(400, url + ": give the server's http or https URL; the client adds /ws itself");
   }
   if (base->target.find('?') != std::string::npos) {
-    return fail(400, url + ": a server's URL has no query");
+    return fail(400, url + ": a server's URL must not have a query; remove it");
   }
   constexpr std::string_view kEndpoint = "/mcp";
   while (base->target.ends_with('/')) base->target.pop_back();

@@ -9,18 +9,18 @@
 
 namespace sluice {
 
-/// Where a server is and how to speak to it.
+/// Where a server is and how to connect to it.
 struct ServerAddress {
-  Url base;  // http or https; its target is a path without a slash at the end
-  std::shared_ptr<TlsContext> tls;  // with https
+  Url base;                         // http or https; its target is a path without a trailing slash
+  std::shared_ptr<TlsContext> tls;  // set if `base` is https
   std::string api_key;              // sent as a bearer token; may be empty
 
-  /// The URL of `target`, which begins with '/', below the base.
+  /// The URL of `target`, which begins with '/', relative to the base.
   [[nodiscard]] Url url_of(const std::string& target) const;
 };
 
-/// Makes an address from what a user typed: "http://host:8080", "https://host/prefix", or either
-/// with the endpoint /mcp. Errors say what is wrong with it.
+/// Makes an address from a URL that a user typed: "http://host:8080", "https://host/prefix", or
+/// either with the endpoint /mcp. Errors say what is wrong with the URL.
 Result<ServerAddress> make_server_address(const std::string& url, std::string api_key,
                                           const TlsClientOptions& tls);
 

@@ -8,8 +8,8 @@
 namespace sluice {
 namespace {
 
-/// The text behind `name` in a message, up to a quote; the server writes no spaces. Empty if it is
-/// not there.
+/// The text after `name` in a message, up to the next quote; empty if `name` is not in it. Relies
+/// on the server's JSON having no spaces.
 std::string_view string_after(std::string_view text, std::string_view name) {
   const auto at = text.find(name);
   if (at == std::string_view::npos) return {};
@@ -49,7 +49,7 @@ void SharedWebSocket::open(Port& port) {
     loop_->post([this] { on_open(); });
     return;
   }
-  if (socket_ != nullptr) return;  // it is being opened
+  if (socket_ != nullptr) return;  // already connecting
   WebSocketClientCallbacks callbacks;
   callbacks.on_open = [this] { on_open(); };
   callbacks.on_message = [this](WebSocketOpcode, std::string_view text) { on_message(text); };
@@ -73,7 +73,7 @@ void SharedWebSocket::forget(Port& port) {
 }
 
 void SharedWebSocket::on_open() {
-  const auto ports = by_range_;  // one that ends leaves the table
+  const auto ports = by_range_;  // a copy: an answer that ends is removed from the table
   for (const auto& [range, port] : ports) {
     if (by_range_.contains(range) && !std::exchange(port->opened_, true)) {
       port->machine_->on_open();
@@ -107,7 +107,7 @@ void SharedWebSocket::on_end(const Error& error) {
   socket_.reset();
   const auto ports = by_range_;
   for (const auto& [range, port] : ports) {
-    // One that ends may take others with it.
+    // An answer that ends may remove others from the table.
     if (by_range_.contains(range)) port->machine_->on_lost(error);
   }
 }

@@ -14,23 +14,23 @@
 
 namespace sluice {
 
-/// Several answers over one WebSocket. Responses find their answer by their id, of which each
-/// answer has a range of its own, and chunks by their stream. Belongs to the loop.
+/// Carries several answers over one WebSocket. A response is matched to its answer by its id, for
+/// which each answer has its own range, and a chunk by its stream. Belongs to the loop.
 class SharedWebSocket {
  public:
   /// One answer's share of the connection.
   class Port;
 
-  /// `address` outlives the connection.
+  /// `address` must outlive the connection.
   SharedWebSocket(EventLoop& loop, const ServerAddress& address);
   ~SharedWebSocket();
   SharedWebSocket(const SharedWebSocket&) = delete;
   SharedWebSocket& operator=(const SharedWebSocket&) = delete;
 
-  /// A port for one answer after the other. The connection outlives it.
+  /// Makes a port that serves one answer after another. The connection must outlive it.
   std::unique_ptr<Port> make_port();
 
-  /// Ids that one answer may use.
+  /// How many ids one answer may use.
   static constexpr std::int64_t kIdsEach = std::int64_t{1} << 20U;
 
  private:
@@ -56,13 +56,13 @@ class SharedWebSocket::Port final : public AnswerPort {
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
-  /// Makes room for the next answer: the first of its ids.
+  /// Prepares for the next answer and returns the first of its ids.
   std::int64_t next_answer();
-  /// Who is told of everything; not owned.
+  /// Sets the machine that receives all events; it is not owned.
   void set_machine(AnswerMachine* machine) { machine_ = machine; }
 
-  // An answer over WebSocket makes requests beside it only to abort while it is cut off; then the
-  // stream is left to its expiry.
+  // These do nothing. An answer over WebSocket sends a separate request only to abort while it is
+  // disconnected; here the stream is left to expire instead.
   void send(HttpCall /*call*/) override {}
   void send_aside(HttpCall /*call*/) override {}
   void open_websocket(std::string /*target*/) override { socket_->open(*this); }
@@ -77,7 +77,7 @@ class SharedWebSocket::Port final : public AnswerPort {
   std::int64_t range_ = 0;
   std::string stream_id_;
   Executor::TimerId timer_ = 0;
-  bool opened_ = false;  // has been told that the connection is open
+  bool opened_ = false;  // the machine has been told that the connection is open
 };
 
 }  // namespace sluice

@@ -26,7 +26,7 @@ void SseAnswer::on_head(int status, std::string_view content_type) {
 void SseAnswer::on_body(std::string_view bytes) {
   if (ended()) return;
   if (!is_events_) {
-    if (!body_.append(bytes)) fail({kInternalError, "The server's reply is too large"});
+    if (!body_.append(bytes)) fail({kInternalError, "The server's reply is larger than 64 MiB"});
     return;
   }
   const auto fed = events_.feed(bytes, [this](const SseEvent& event) { take_event(event); });
@@ -38,10 +38,10 @@ void SseAnswer::take_event(const SseEvent& event) {
   const auto parsed = parse_json(event.data);
   const json::object* members = parsed ? parsed->if_object() : nullptr;
   if (members == nullptr) {
-    fail({kInternalError, "The server sent an event that is no JSON object"});
+    fail({kInternalError, "The server sent an event that is not a JSON object"});
     return;
   }
-  // An event is the chunk, or the notification that would carry it elsewhere.
+  // An event is either the chunk itself or the notification that carries it on other transports.
   const json::value* params = members->if_contains("params");
   if (params != nullptr && params->is_object()) members = &params->get_object();
   if (!members->contains("seq")) {
@@ -62,12 +62,13 @@ void SseAnswer::on_complete() {
       backoff().set_first(std::chrono::milliseconds(*wait));
     }
     retry({body_.status(),
-           is_events_ ? "The event stream broke off"
+           is_events_ ? "The event stream ended before the answer did"
                       : "The server answered with HTTP status " + std::to_string(body_.status())});
     return;
   }
   const auto result = body_.parse();
-  fail(result ? Error{kInternalError, "The server sent no event stream"} : result.error());
+  fail(result ? Error{kInternalError, "The server did not reply with an event stream"}
+              : result.error());
 }
 
 }  // namespace sluice

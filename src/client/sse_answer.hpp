@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-/// An answer as an event stream, resumed behind the last event received when it breaks off.
+/// Receives an answer as an event stream. If the stream breaks, it resumes after the last event
+/// received.
 class SseAnswer final : public StreamAnswer {
  public:
   using StreamAnswer::StreamAnswer;

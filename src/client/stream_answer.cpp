@@ -89,7 +89,7 @@ bool StreamAnswer::take_started(const Result<json::object>& result) {
   }
   stream_id_ = text_at(*result, "stream_id");
   if (stream_id_.empty()) {
-    fail({kInternalError, "The server started no stream: its reply has no stream_id"});
+    fail({kInternalError, "The server did not start a stream: its reply has no stream_id"});
     return false;
   }
   if (cancelled_) abort();
@@ -100,7 +100,7 @@ bool StreamAnswer::take_chunk(const json::object& chunk) {
   if (ended_) return false;
   const auto seq = integer_at(chunk, "seq");
   if (!seq || *seq < 0) {
-    // A reader that loses its place is told so without a number.
+    // The error for a reader that loses its place has no sequence number.
     const auto error = error_of(chunk);
     fail(error ? *error
                : Error{kInternalError, "The server sent a chunk without a sequence number"});
@@ -108,7 +108,7 @@ bool StreamAnswer::take_chunk(const json::object& chunk) {
   }
   if (static_cast<std::uint64_t>(*seq) < next_seq_) return true;
   if (static_cast<std::uint64_t>(*seq) > next_seq_) {
-    fail({kInternalError, "Chunks are missing: expected number " + std::to_string(next_seq_) +
+    fail({kInternalError, "Chunks are missing: expected seq " + std::to_string(next_seq_) +
                               ", got " + std::to_string(*seq)});
     return false;
   }
@@ -137,7 +137,7 @@ void StreamAnswer::fail(const Error& error) {
 
 void StreamAnswer::retry(const Error& why) {
   port_->close();
-  // Before the id is known a second `run` could make a second answer, so that is not tried.
+  // Before the id is known, repeating `run` could start a second answer, so it is not repeated.
   const auto wait = started() ? backoff_.next() : std::nullopt;
   if (cancelled_ || !wait) {
     AnswerEnd end;

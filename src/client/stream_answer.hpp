@@ -10,9 +10,9 @@
 
 namespace sluice {
 
-/// What the ways over the stream methods have in common: the stream's id, the next chunk to come,
-/// cancellation, and trying again when a connection is lost. A way says how to start, how to read
-/// on from `next_seq()`, and how to abort.
+/// The common part of the ways that use the stream methods: it keeps the stream's id and the next
+/// chunk to receive, cancels, and tries again when a connection is lost. A subclass defines how to
+/// start, how to continue from `next_seq()`, and how to abort.
 class StreamAnswer : public AnswerMachine {
  public:
   StreamAnswer(AnswerRequest request, AnswerPort& port, AnswerSink& sink);
@@ -25,26 +25,26 @@ class StreamAnswer : public AnswerMachine {
  protected:
   /// Asks the server to start the stream.
   virtual void begin() = 0;
-  /// Asks for the chunks from next_seq() on, anew or after a lost connection.
+  /// Requests the chunks from next_seq() on, at first or after a lost connection.
   virtual void read_on() = 0;
-  /// Asks the server to stop the stream; over HTTP unless the way has a better one.
+  /// Asks the server to stop the stream. This implementation uses HTTP.
   virtual void abort();
 
-  /// The reply to `run`: takes the id, and aborts at once if that was asked for meanwhile. False if
-  /// there is none; then the answer has ended.
+  /// Takes the stream's id from the reply to `run`. Aborts at once if cancel() was called
+  /// meanwhile. Returns false if the reply has no id; the answer has then ended.
   bool take_started(const Result<json::object>& result);
-  /// Hands one chunk (an object with seq, delta, end and more) to the sink. Chunks received before
-  /// are skipped. False once the answer has ended, with this chunk or before it.
+  /// Passes one chunk (an object with seq, delta, end and more) to the sink. Skips chunks that were
+  /// received before. Returns false if the answer has ended, with this chunk or before it.
   bool take_chunk(const json::object& chunk);
-  /// Ends the answer because of what the server said.
+  /// Ends the answer with an error from the server or about its reply.
   void fail(const Error& error);
-  /// The connection is of no use: waits, then reads on.
+  /// Drops the connection, waits and continues.
   void retry(const Error& why);
 
   /// {"jsonrpc":"2.0","id":n,"method":method,"params":params}
   std::string request_text(std::string_view method, json::object params);
   HttpCall post(std::string body) const;
-  /// The parameters of `run` with `stream`; what the caller gave moves out.
+  /// The parameters of `run` with `stream` set. The request's own parameters are moved out.
   json::object run_params();
 
   AnswerPort& port() { return *port_; }
@@ -69,7 +69,7 @@ class StreamAnswer : public AnswerMachine {
   bool ended_ = false;
 };
 
-/// The numbers of an answer's end from `members`: finish_reason, usage and timings.
+/// Decodes an answer's end from `members`: finish_reason, usage, timings and error.
 AnswerEnd decode_end(const json::object& members);
 
 }  // namespace sluice

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-/// Chunks that may be on their way, and how many are received before the server is told.
+/// How many chunks may be unacknowledged, and after how many to send an acknowledgement.
 constexpr std::uint64_t kWindow = 1024;
 constexpr std::uint64_t kAcknowledgeEvery = kWindow / 4;
 
@@ -23,7 +23,7 @@ void WsAnswer::read_on() {
 
 void WsAnswer::on_lost(const Error& why) {
   open_ = false;
-  // The handshake was answered, with no: asking again changes nothing.
+  // The server refused the handshake, so trying again changes nothing.
   if (why.code >= 400 && why.code < 500) {
     if (!ended()) fail(why);
     return;
@@ -51,7 +51,7 @@ void WsAnswer::on_message(std::string_view text) {
   const auto parsed = parse_json(text);
   const json::object* message = parsed ? parsed->if_object() : nullptr;
   if (message == nullptr) {
-    fail({kInternalError, "The server sent a message that is no JSON object"});
+    fail({kInternalError, "The server sent a message that is not a JSON object"});
     return;
   }
   if (!message->contains("method")) {
@@ -71,10 +71,10 @@ void WsAnswer::take_response(const json::object& message) {
   const json::value* id = message.if_contains("id");
   const auto error = error_of(message);
   if (id == nullptr || !id->is_int64()) {
-    if (error) fail(*error);  // the server could not read what we sent
+    if (error) fail(*error);  // the server could not parse a request
     return;
   }
-  if (id->get_int64() != awaited_) return;  // the reply to an ack or an abort
+  if (id->get_int64() != awaited_) return;  // a reply to an ack or an abort
   awaited_ = 0;
   if (error) {
     fail(*error);

@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-/// An answer pushed over a WebSocket. What has been received is acknowledged now and then, so that
-/// the server keeps what a lost connection may have swallowed.
+/// Receives an answer that is pushed over a WebSocket. It acknowledges received chunks from time to
+/// time; the server keeps the others, in case a lost connection swallowed them.
 class WsAnswer final : public StreamAnswer {
  public:
   using StreamAnswer::StreamAnswer;
@@ -30,7 +30,7 @@ class WsAnswer final : public StreamAnswer {
   void acknowledge();
 
   bool open_ = false;
-  std::int64_t awaited_ = 0;        // id of the run or subscribe under way
+  std::int64_t awaited_ = 0;        // id of the run or subscribe request in progress
   std::uint64_t acknowledged_ = 0;  // the seq of the last ack sent
 };
 

@@ -28,7 +28,7 @@ ChunkKind chunk_kind(Delta::Kind kind) {
   return ChunkKind::text;
 }
 
-/// A generation as the chunks of a stream.
+/// Delivers a generation as the chunks of a stream.
 class StreamGeneration final : public GenerationProducer {
  public:
   explicit StreamGeneration(std::shared_ptr<ChunkStream> stream)
@@ -53,13 +53,13 @@ class StreamGeneration final : public GenerationProducer {
     }
   }
 
-  std::shared_ptr<ChunkStream> stream_;  // null once it is over
+  std::shared_ptr<ChunkStream> stream_;  // null once the generation has ended
 };
 
-/// A generation as a tool call's progress and result.
+/// Delivers a generation as the progress and the result of a tool call.
 class CallGeneration final : public GenerationProducer {
  public:
-  /// `keep_text`: the result repeats what progress has shown.
+  /// `keep_text`: whether the result repeats the text that progress messages have shown.
   CallGeneration(std::shared_ptr<PendingRequest> call, bool keep_text)
       : GenerationProducer(call->executor()), call_(std::move(call)), keep_text_(keep_text) {}
 
@@ -85,8 +85,10 @@ class CallGeneration final : public GenerationProducer {
       return;
     }
     if (kept != nullptr && kept->is_too_long()) {
-      call->complete({.text = "The answer is too long for a tool's result; ask for it with run",
-                      .is_error = true});
+      call->complete(
+          {.text =
+               "The answer is too long for a tool's result; use run instead, or lower max_tokens",
+           .is_error = true});
       return;
     }
     std::string structured = "{";
@@ -103,7 +105,7 @@ class CallGeneration final : public GenerationProducer {
                     .structured = std::move(structured)});
   }
 
-  /// What the result has.
+  /// What the result will contain.
   struct Kept {
     explicit Kept(const std::shared_ptr<MemoryShare>& memory)
         : text(memory), reasoning(memory), tool_calls(memory) {}
@@ -115,16 +117,16 @@ class CallGeneration final : public GenerationProducer {
     TextAccumulator tool_calls;  // JSON, separated by commas
   };
 
-  /// False: there is no memory for it, and the call has failed.
+  /// Returns false if there is no memory for `text`; the call has then failed.
   bool keep(TextAccumulator& to, std::string_view text) {
     if (to.append(text)) return true;
     call_->abandon(TextAccumulator::no_memory());
     return false;
   }
 
-  std::shared_ptr<PendingRequest> call_;  // null once it is over
+  std::shared_ptr<PendingRequest> call_;  // null once the call has ended
   bool keep_text_;
-  std::unique_ptr<Kept> kept_;  // null while there is nothing
+  std::unique_ptr<Kept> kept_;  // null while nothing is kept
 };
 
 Result<void> run(Engine& engine, const json::object& params,
@@ -150,20 +152,20 @@ Result<void> generate(Engine& engine, GenerationRequest request,
 std::string engine_metrics(const Engine& engine) {
   const EngineStats stats = engine.stats();
   std::string out;
-  append_metric(out, "sluice_engine_slots", "gauge", "Sequences the engine decodes together.",
+  append_metric(out, "sluice_engine_slots", "gauge", "Sequences that the engine decodes together.",
                 engine.info().slots);
   append_metric(out, "sluice_engine_slots_busy", "gauge", "Slots that are generating.",
                 stats.slots_busy);
   append_metric(out, "sluice_engine_requests_queued", "gauge", "Generations waiting for a slot.",
                 stats.requests_queued);
-  append_metric(out, "sluice_engine_requests_total", "counter", "Generations asked for.",
+  append_metric(out, "sluice_engine_requests_total", "counter", "Generations requested.",
                 stats.requests);
   append_metric(out, "sluice_engine_cancelled_total", "counter", "Generations cancelled.",
                 stats.cancelled);
   append_metric(out, "sluice_engine_prompt_tokens_total", "counter", "Prompt tokens.",
                 stats.prompt_tokens);
   append_metric(out, "sluice_engine_cached_tokens_total", "counter",
-                "Prompt tokens taken from an earlier sequence.", stats.cached_tokens);
+                "Prompt tokens reused from an earlier sequence.", stats.cached_tokens);
   append_metric(out, "sluice_engine_completion_tokens_total", "counter", "Tokens generated.",
                 stats.completion_tokens);
   return out;
@@ -185,7 +187,7 @@ void add_engine_methods(ServerDefinition& definition, Engine& engine) {
   definition.tools.push_back(
       {.name = "generate",
        .description = "Answers a prompt with the model, streaming its text as progress messages; "
-                      "with stream_id, follows an answer that run has started",
+                      "with stream_id, follows an answer that was started by run",
        .input_schema = generation_schema(),
        .handler = Tool::Deferred([&engine](const json::object& arguments,
                                            std::shared_ptr<PendingRequest> call) -> Result<void> {
@@ -213,7 +215,7 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
        })});
   definition.tools.push_back(
       {.name = "stream_numbers",
-       .description = "Emits numbered progress messages with the time each was made",
+       .description = "Emits numbered progress messages, each with the time at which it was made",
        .input_schema = R"({"type":"object","properties":{)"
                        R"("count":{"type":"integer","minimum":0},)"
                        R"("interval_ms":{"type":"integer","minimum":-1},)"

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxMessages = 4096;
 constexpr std::size_t kMaxStops = 16;
-// Engines may take less. What is longer is not even written.
+// Engines may accept less. Longer values are refused before they are converted to text.
 constexpr std::size_t kMaxSchemaBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
 constexpr std::size_t kMaxStopBytes = 256;
@@ -51,7 +51,7 @@ std::string range(double low, double high) {
   return text.data();
 }
 
-/// Reads the integer `name` into `set`, if it is there.
+/// Passes the integer `name` to `set`, if it is present.
 template <class Set>
 Result<void> read_integer(const json::object& params, std::string_view name, double low,
                           double high, Set&& set) {
@@ -103,7 +103,7 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
 Result<void> read_stop(const json::object& params, GenerationRequest& request) {
   const json::value* const value = find_parameter(params, "stop");
   if (value == nullptr) return {};
-  const std::string expected = "a string, or an array of at most 16, of 1 to 256 bytes each";
+  const std::string expected = "a string of 1 to 256 bytes, or an array of at most 16 of them";
   const auto add = [&](const json::value& stop) -> bool {
     if (!stop.is_string() || stop.get_string().empty() ||
         stop.get_string().size() > kMaxStopBytes) {
@@ -195,8 +195,8 @@ Result<GenerationRequest> decode_generation(const json::object& params) {
 
 std::string generation_schema() {
   return R"({"type":"object","properties":{)"
-         R"("prompt":{"type":["string","null"],"description":"What to answer"},)"
-         R"("stream_id":{"type":"string","description":"A stream of run to follow instead"},)"
+         R"("prompt":{"type":["string","null"],"description":"The text to answer"},)"
+         R"("stream_id":{"type":"string","description":"Follow a stream that run started"},)"
          R"("messages":{"type":["array","null"],"description":"A conversation, instead of prompt",)"
          R"("items":{"type":"object","properties":{"role":{"type":"string",)"
          R"("enum":["system","user","assistant","tool"]},"content":{"type":"string"}},)"
@@ -210,24 +210,24 @@ std::string generation_schema() {
          R"("frequency_penalty":{"type":["number","null"],"minimum":-2,"maximum":2},)"
          R"("presence_penalty":{"type":["number","null"],"minimum":-2,"maximum":2},)"
          R"("penalty_last_n":{"type":["integer","null"],"minimum":-1,"maximum":65536,)"
-         R"("description":"Tokens that the penalties look at; -1 takes the whole context"},)"
+         R"("description":"How many last tokens the penalties consider; -1: all of the context"},)"
          R"("seed":{"type":["integer","null"],"minimum":0,"maximum":4294967295},)"
          R"("stop":{"type":["string","array","null"],"minLength":1,"maxLength":256,)"
          R"("items":{"type":"string","minLength":1,"maxLength":256},"maxItems":16},)"
-         R"("json_schema":{"type":["object","null"],"description":"The answer must satisfy it"},)"
-         R"("grammar":{"type":["string","null"],"description":"GBNF that the answer must satisfy"},)"
+         R"("json_schema":{"type":["object","null"],"description":"Schema of the answer"},)"
+         R"("grammar":{"type":["string","null"],"description":"GBNF that the answer must match"},)"
          R"("tools":{"type":["array","null"],"items":{"type":"object"}},)"
          R"("priority":{"type":["integer","null"],"minimum":-10,"maximum":10,)"
-         R"("description":"Among your own requests: higher is served earlier"},)"
+         R"("description":"Among your own requests, higher is served earlier"},)"
          R"("count":{"type":["integer","null"],"minimum":0,"maximum":1000000000,)"
-         R"("description":"Synthetic engine: chunks"},)"
+         R"("description":"Synthetic engine: number of chunks"},)"
          R"("interval_us":{"type":["integer","null"],"minimum":-1,"maximum":3600000000,)"
-         R"("description":"Synthetic engine: pause between chunks; -1 sends each by itself"}}})";
+         R"("description":"Synthetic engine: us between chunks; -1: none, each sent separately"}}})";
 }
 
 std::string completion_members(const Completion& completion) {
   std::string out;
-  out.reserve(192);  // most are shorter, and a stream keeps them until it goes
+  out.reserve(192);  // enough for most; a stream stores the text until it is removed
   out.append(R"("finish_reason":")");
   out.append(to_string(completion.reason)).append(R"(","usage":{"prompt_tokens":)");
   append_number(out, completion.usage.prompt_tokens);

@@ -8,17 +8,18 @@
 
 namespace sluice {
 
-/// A generation's parameters, as `run` and the tool `generate` take them. Unknown members are
-/// ignored; a known one of the wrong type or out of its range is -32602 and says what it may be.
+/// Decodes the parameters of a generation, which `run` and the tool `generate` take. Ignores
+/// unknown members. Error: -32602 for a known member of the wrong type or out of range; it says
+/// what is allowed.
 Result<GenerationRequest> decode_generation(const json::object& params);
 
-/// The JSON Schema of the same, for the tool's `inputSchema`.
+/// The JSON Schema of these parameters, for the tool's `inputSchema`.
 std::string generation_schema();
 
-/// `"finish_reason":...,"usage":{...},"timings":{...}` of a generation that has ended.
+/// The members `"finish_reason":...,"usage":{...},"timings":{...}` of a generation that has ended.
 std::string completion_members(const Completion& completion);
 
-/// `"phase":...` and what belongs to it, of a generation under way.
+/// The member `"phase":...` of a running generation, and the members that describe the phase.
 std::string status_members(const GenerationStatus& status);
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ Result<GenerationRequest> decoded(std::string_view name, const json::value& valu
   return decode_generation(params);
 }
 
-/// What the schema says is allowed may not be refused, and what it says is not must be.
+/// The decoder must accept what the schema allows, and refuse what it forbids.
 TEST(GenerationParams, AreWhatTheSchemaAdvertises) {
   const auto schema = parse_json(generation_schema());
   ASSERT_TRUE(schema);
@@ -48,7 +48,7 @@ TEST(GenerationParams, AreWhatTheSchemaAdvertises) {
   EXPECT_FALSE(decoded("stop", json::string(std::string(longest + 1, 'x'))));
 }
 
-/// Whatever the value, parameters and schema agree on it.
+/// The decoder and the schema must agree on every value.
 TEST(GenerationParams, AreTakenExactlyWhereTheSchemaTakesThem) {
   const json::value schema = parse_json(generation_schema()).value();
   const JsonSchema compiled = JsonSchema::compile(schema).value();
@@ -77,7 +77,7 @@ TEST(GenerationParams, AreTakenExactlyWhereTheSchemaTakesThem) {
                                            json::array{json::object{}},
                                            {{"type", "string"}}};
   for (const auto& [name, property] : schema.at("properties").as_object()) {
-    if (name == "stream_id") continue;  // another call
+    if (name == "stream_id") continue;  // starts a different kind of call
     for (const json::value& value : values) {
       json::object params;
       params[name] = value;

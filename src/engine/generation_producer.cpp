@@ -19,7 +19,8 @@ bool GenerationProducer::on_delta(Delta delta) {
     queue_ = std::make_unique<Queue>();
     threaded_.store(true, std::memory_order_release);
   }
-  // The engine stops at half a queue, so that what it had in hand always fits.
+  // The engine is told to stop when the queue is half full, so that the deltas it still has always
+  // fit.
   if (!queue_->push(std::move(delta))) return false;
   const bool room = queue_->size() < kQueued / 2;
   if (!room) engine_waits_.store(true);
@@ -53,7 +54,7 @@ void GenerationProducer::drain() {
     if (over_) return;
   }
   if (output_full_) {
-    // The engine lets go of a completed generation; what it made still waits for room.
+    // The engine releases a generation that has completed, but its deltas still wait for room.
     if (completed_.load(std::memory_order_acquire)) completion_->self = shared_from_this();
     return;
   }
@@ -66,7 +67,8 @@ void GenerationProducer::drain() {
 
 bool GenerationProducer::take(const Delta& delta) {
   if (over_) return true;
-  // The little that is queued when it is cancelled goes out in any case, so that the end follows.
+  // After a cancellation the few queued deltas are passed on regardless, so that the end can
+  // follow.
   output_full_ = !append(delta) && !cancelled_;
   if (delta.flush && !over_) flush();
   if (output_full_) engine_waits_.store(true);
@@ -100,7 +102,7 @@ void GenerationProducer::finish(const Completion& completion) {
   const std::shared_ptr<GenerationProducer> keep = shared_from_this();
   if (completed_.load(std::memory_order_acquire)) completion_->self = nullptr;
   if (!std::exchange(over_, true)) complete(completion);
-  // Not under the engine's feet: it may be the one that called.
+  // The engine may be the caller, so destroy its generation later.
   home_->post([generation = std::move(generation_)] {});
 }
 

@@ -10,14 +10,15 @@
 
 namespace sluice {
 
-/// Carries deltas from an engine, on whatever thread it runs, to an output on its loop, and room
-/// and cancellation back. Derived classes are the output. The engine keeps it until the generation
-/// has completed. start() and the StreamProducer side belong to the loop.
+/// Carries deltas from an engine, which may run on any thread, to an output on a loop, and carries
+/// resumption and cancellation back. Derived classes implement the output. The engine keeps the
+/// object alive until the generation has completed. start() and the StreamProducer functions belong
+/// to the loop.
 class GenerationProducer : public GenerationSink,
                            public StreamProducer,
                            public std::enable_shared_from_this<GenerationProducer> {
  public:
-  /// Starts generating. Errors as Engine::start.
+  /// Starts generating. Errors: those of Engine::start().
   Result<void> start(Engine& engine, GenerationRequest request);
 
   void on_writable() override;
@@ -29,12 +30,12 @@ class GenerationProducer : public GenerationSink,
   explicit GenerationProducer(Executor& home) : home_(&home) {}
 
  private:
-  // The output. Called on the loop.
-  /// Takes a delta; false: taken, but wait for on_writable().
+  // The output; called on the loop.
+  /// Takes a delta. Returns false if the next one must wait for on_room().
   virtual bool append(const Delta& delta) = 0;
   virtual void flush() = 0;
-  /// Nothing follows: lets go of all that belongs to the loop, for the engine may be the last to
-  /// let go of this.
+  /// No call follows. Must release everything that belongs to the loop, because the engine's thread
+  /// may destroy this object.
   virtual void complete(const Completion& completion) = 0;
 
   bool on_delta(Delta delta) override;
@@ -45,19 +46,21 @@ class GenerationProducer : public GenerationSink,
   void drain();
   void finish(const Completion& completion);
 
-  /// How the engine has ended.
+  /// The end of the generation, until it has been passed on.
   struct Completed {
     Completion completion;
-    std::shared_ptr<GenerationProducer> self = nullptr;  // until all has been taken
+    std::shared_ptr<GenerationProducer> self =
+        nullptr;  // keeps this object alive until all deltas have been taken
   };
 
-  /// Deltas between the threads: enough for the loop to be late, little enough to stay bounded.
+  /// The most deltas that wait between the threads. The loop may be late, but the memory stays
+  /// bounded.
   static constexpr std::size_t kQueued = 64;
   using Queue = SpscQueue<Delta, kQueued>;
 
   Executor* home_;
   std::unique_ptr<Generation> generation_;
-  std::unique_ptr<Queue> queue_;  // made when the first delta comes from another thread
+  std::unique_ptr<Queue> queue_;  // created when the first delta comes from another thread
   std::unique_ptr<Completed> completion_;
   std::atomic<bool> threaded_ = false;  // queue_ is set
   std::atomic<bool> scheduled_ = false;
@@ -65,7 +68,7 @@ class GenerationProducer : public GenerationSink,
   std::atomic<bool> engine_waits_ = false;
   bool output_full_ = false;
   bool over_ = false;
-  bool cancelled_ = false;  // by whoever reads: the output's limits hold nothing up any more
+  bool cancelled_ = false;  // by the reader; the output's limits no longer delay deltas
 };
 
 }  // namespace sluice

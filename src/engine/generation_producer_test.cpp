@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-/// Hands tasks to a loop on whose thread nobody is who asks, as an engine's thread is not.
+/// Posts tasks to a loop and says that the caller is on another thread, as an engine's thread is.
 class LoopElsewhere final : public Executor {
  public:
   explicit LoopElsewhere(ManualExecutor& loop) : loop_(loop) {}
@@ -35,7 +35,7 @@ struct Ended {
   std::vector<Completion> completions;
 };
 
-/// Has room for as many deltas as it is told.
+/// An output that has room for a given number of deltas.
 class SmallGeneration final : public GenerationProducer {
  public:
   SmallGeneration(Executor& home, Ended& seen, std::size_t room)
@@ -50,7 +50,7 @@ class SmallGeneration final : public GenerationProducer {
   std::size_t room_;
 };
 
-/// Completes when it is told to, not when it is cancelled.
+/// An engine that completes only when the test says so, not when it is cancelled.
 class ScriptedEngine final : public Engine {
  public:
   struct Run final : Generation {
@@ -77,8 +77,8 @@ class ScriptedEngine final : public Engine {
 
 class GenerationProducerTest : public testing::Test {
  protected:
-  /// A generation whose output is full after `room` deltas, and which has made `made` more than
-  /// fit, as an engine does until it hears that there is no room.
+  /// Starts a generation whose output is full after `room` deltas. The engine has made `made`
+  /// deltas beyond that, as an engine does until it is told to stop.
   void start(std::size_t room, std::size_t made) {
     producer_ = std::make_shared<SmallGeneration>(home_, seen_, room);
     ASSERT_TRUE(producer_->start(engine_, {}));
@@ -107,7 +107,7 @@ TEST_F(GenerationProducerTest, CancelledWithoutRoomItEndsAllTheSame) {
   loop_.run();
   EXPECT_TRUE(engine_.stopped);
   complete(Completion::Reason::cancelled);
-  EXPECT_EQ(seen_.deltas, 32U) << "nothing that was made is lost";
+  EXPECT_EQ(seen_.deltas, 32U) << "no delta is lost";
   ASSERT_EQ(seen_.completions.size(), 1U);
   EXPECT_EQ(seen_.completions[0].reason, Completion::Reason::cancelled);
 }
@@ -115,7 +115,7 @@ TEST_F(GenerationProducerTest, CancelledWithoutRoomItEndsAllTheSame) {
 TEST_F(GenerationProducerTest, CompletedWithoutRoomItEndsOnceItIsCancelled) {
   start(2, 30);
   complete(Completion::Reason::stop);
-  EXPECT_TRUE(seen_.completions.empty()) << "what was made waits for room";
+  EXPECT_TRUE(seen_.completions.empty()) << "the remaining deltas wait for room";
   producer_->on_cancel();
   loop_.run();
   EXPECT_EQ(seen_.deltas, 32U);

@@ -8,14 +8,14 @@
 
 namespace sluice {
 
-/// A bounded queue from one thread to one other without locks. push() belongs to the producing
-/// thread, pop() to the consuming one; `Capacity` is a power of two.
+/// A bounded, lock-free queue from one thread to another. Only the producing thread may call
+/// push(), and only the consuming thread pop(). `Capacity` must be a power of two.
 template <class T, std::size_t Capacity>
 class SpscQueue {
   static_assert((Capacity & (Capacity - 1)) == 0);
 
  public:
-  /// False when it is full; then `value` has not been moved from.
+  /// Returns false if the queue is full; `value` has then not been moved from.
   bool push(T&& value) {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     if (tail - head_.load(std::memory_order_acquire) == Capacity) return false;
@@ -30,7 +30,8 @@ class SpscQueue {
     head_.store(head + 1, std::memory_order_release);
     return value;
   }
-  /// Exact on either of the two threads as far as its own end goes.
+  /// The size as seen by either thread. The other thread may change it at any time: the producer
+  /// sees at most too many, the consumer at most too few.
   [[nodiscard]] std::size_t size() const {
     return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire);
   }

@@ -26,7 +26,7 @@ Result<std::int64_t> in_range(std::optional<std::int64_t> value, std::int64_t ab
 
 }  // namespace
 
-/// What runs share: who is running, and the counts.
+/// State that all runs share: the set of active runs and the counters.
 struct SyntheticEngine::Registry {
   explicit Registry(std::uint32_t max) : max_generations(max) {}
 
@@ -34,14 +34,14 @@ struct SyntheticEngine::Registry {
   std::mutex mutex;  // guards `runs`, `closed` and `chunks`
   std::unordered_set<std::shared_ptr<Run>> runs;
   bool closed = false;
-  std::uint64_t chunks = 0;  // of those that have ended
+  std::uint64_t chunks = 0;  // of runs that have ended
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> cancelled = 0;
 };
 
 namespace {
 
-/// A mutex of one byte.
+/// A mutex that takes only one byte.
 class SmallMutex {
  public:
   void lock() {
@@ -70,7 +70,7 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
         queued_at_(home.clock().now()),
         sink_(std::move(sink)) {}
 
-  // Thread-safe.
+  // These are thread-safe.
   void cancel() {
     if (!cancelled_.exchange(true)) post_step();
   }
@@ -129,13 +129,14 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
         return;
       }
       resumed_.store(false, std::memory_order_relaxed);
-      // Late ones leave together.
+      // Late chunks are flushed together.
       const bool next_is_due = interval > Duration::zero() && due + interval <= now;
       const bool flush = interval_us_ != 0 && !next_is_due;
       const bool more =
           sink_->on_delta({.kind = Delta::Kind::text, .text = chunk(n, now), .flush = flush});
       made_.store(++n, std::memory_order_relaxed);
-      if (cancelled_.load(std::memory_order_relaxed)) return;  // the posted step ends it
+      if (cancelled_.load(std::memory_order_relaxed))
+        return;  // cancel() has posted a step, which ends the run
       if (!more && n < count_ && !resumed_.exchange(false)) {
         paused_ = true;
         return;
@@ -187,13 +188,13 @@ class SyntheticEngine::Run : public std::enable_shared_from_this<Run> {
   std::shared_ptr<GenerationSink> sink_;
   TimePoint started_at_{};
   Executor::TimerId timer_ = 0;
-  SmallMutex mutex_;  // held while the sink is called; guards what stands around it
+  SmallMutex mutex_;  // held during calls to the sink; guards the members without atomics
   bool started_ = false;
   bool paused_ = false;
 
   std::atomic<std::int64_t> made_ = 0;
   std::atomic<bool> cancelled_ = false;
-  std::atomic<bool> resumed_ = false;  // since the last delta was handed over
+  std::atomic<bool> resumed_ = false;  // since the last delta was passed to the sink
   std::atomic<bool> done_ = false;
 };
 

@@ -27,7 +27,7 @@ struct RecordingSink final : GenerationSink {
   }
   std::vector<Delta> deltas;
   std::optional<Completion> completion;
-  std::size_t room = 0;  // refuse after every this many; 0: never
+  std::size_t room = 0;  // is full after each this many deltas; 0: never
   std::function<void()> after_delta;
 };
 
@@ -117,13 +117,13 @@ TEST_F(SyntheticEngineTest, CatchesUpWithTheScheduleAfterAPause) {
   std::vector<bool> flushed;
   for (const Delta& delta : sink_->deltas) flushed.push_back(delta.flush);
   EXPECT_THAT(flushed, testing::ElementsAre(true, false, false, false, false, true, true))
-      << "what is late leaves together";
+      << "late chunks are flushed together";
 }
 
 TEST_F(SyntheticEngineTest, PausesWhileTheSinkIsFull) {
   sink_->room = 2;
   const auto generation = start(request(5));
-  generation->resume();  // before there was a pause: means nothing
+  generation->resume();  // has no effect before there was a pause
   loop_.run();
   EXPECT_EQ(sink_->deltas.size(), 2U);
   generation->resume();

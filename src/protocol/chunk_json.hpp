@@ -7,16 +7,18 @@
 
 namespace sluice {
 
-// A stream's chunks as JSON (docs/streaming.md).
+// Encodes a stream's chunks as JSON (docs/streaming.md).
 
-/// `"seq":n,"delta":"...","end":false` and what stands beside them: `"reasoning"` or
-/// `"tool_call"` instead of text in the delta, and on the last chunk the stream's trailer.
+/// Appends `"seq":n,"delta":"...","end":false`. Chunks that are not text have an empty delta and
+/// the member `"reasoning"`, `"tool_call"` or `"message"` besides. The last chunk has the stream's
+/// trailer besides.
 void append_chunk_members(std::string& out, const ChunkStream& stream, const Chunk& chunk);
 
-/// One element of a poll's `chunks`.
+/// Appends one element of `chunks` in the reply to a poll.
 void append_poll_chunk(std::string& out, const ChunkStream& stream, const Chunk& chunk);
 
-/// A pushed chunk: {"jsonrpc":"2.0","method":<the caller's>,"params":{"stream_id":...,<members>}}.
+/// Appends a pushed chunk: {"jsonrpc":"2.0","method":<the method
+/// called>,"params":{"stream_id":...,<members>}}.
 void append_pushed_chunk(std::string& out, const ChunkStream& stream, const Chunk& chunk);
 
 }  // namespace sluice

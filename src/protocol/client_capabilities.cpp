@@ -21,7 +21,7 @@ ClientCapabilities decode_client_capabilities(const json::object& declared) {
   }
   if (const json::object* elicitation = object_member(declared, "elicitation")) {
     found.elicitation_url = object_member(*elicitation, "url") != nullptr;
-    // An empty object declares the form, the only mode before there were several.
+    // An empty object declares form mode, which used to be the only mode.
     found.elicitation_form =
         object_member(*elicitation, "form") != nullptr || !found.elicitation_url;
   }

@@ -7,27 +7,27 @@
 
 namespace sluice {
 
-/// What a client can be asked for, as its ClientCapabilities declare it (in `initialize`, from
-/// 2026-07-28 on in every request).
+/// What the server may ask of a client, as its ClientCapabilities declare it: in `initialize`, and
+/// from 2026-07-28 on in every request.
 struct ClientCapabilities {
   bool roots = false;
   bool sampling = false;
-  bool sampling_tools = false;  // sampling requests may offer tools
+  bool sampling_tools = false;  // sampling requests may include tools
   bool elicitation_form = false;
   bool elicitation_url = false;
-  bool tasks = false;  // the client knows the tasks extension (SEP-2663)
+  bool tasks = false;  // the client supports the tasks extension (SEP-2663)
 
-  /// Whether it can be asked for anything.
+  /// Whether the server may send the client any request.
   [[nodiscard]] bool any() const {
     return roots || sampling || elicitation_form || elicitation_url;
   }
 };
 
-/// Members that are unknown or of other types declare nothing.
+/// Ignores members that are unknown or have the wrong type.
 ClientCapabilities decode_client_capabilities(const json::object& declared);
 
-/// The part of `declared` that a request of `method` with `params` needs, as the JSON text of a
-/// ClientCapabilities object; empty if nothing is missing.
+/// The capabilities that a request of `method` with `params` needs and that `declared` lacks, as
+/// the JSON text of a ClientCapabilities object; empty if none is missing.
 std::string missing_capabilities(const ClientCapabilities& declared, std::string_view method,
                                  const json::object& params);
 

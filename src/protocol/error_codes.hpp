@@ -7,10 +7,10 @@ inline constexpr int kHeaderMismatch = -32020;
 inline constexpr int kMissingClientCapability = -32021;
 inline constexpr int kUnsupportedProtocolVersion = -32022;
 
-// MCP 2025-11-25 and before, Resources, Error Handling.
+// MCP up to 2025-11-25, Resources, Error Handling.
 inline constexpr int kResourceNotFound = -32002;
 
-// MCP 2025-11-25 alone, Elicitation, URL Elicitation Required Error.
+// MCP 2025-11-25 only, Elicitation, URL Elicitation Required Error.
 inline constexpr int kUrlElicitationRequired = -32042;
 
 }  // namespace sluice

@@ -107,11 +107,11 @@ const JsonSchema& shape_of(std::string_view method) {
 }
 
 std::unexpected<Error> unfit(const InputRequest& request, const std::string& why) {
-  return fail(kInvalidParams, "The client's answer to " + request.method +
-                                  " does not fit what it was asked: " + why);
+  return fail(kInvalidParams,
+              "The client's answer to " + request.method + " does not match the request: " + why);
 }
 
-/// Whether the content of `accepted` follows the schema that `request` asked it to.
+/// Checks the content of `accepted` against the schema in `request`.
 Result<void> check_form(const InputRequest& request, const json::object& accepted) {
   static const json::value kNoContent(json::object_kind);
   const json::value* const requested = request.params.if_contains("requestedSchema");

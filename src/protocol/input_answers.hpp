@@ -11,15 +11,16 @@
 
 namespace sluice {
 
-/// Whether `answer` is a result that `request` may have: of the shape of its method (2026-07-28,
-/// Elicitation, Sampling, Roots), and what an elicitation accepts follows the schema that was
-/// requested, formats included. Methods that are not known may have any object.
+/// Checks whether `answer` is a valid result for `request`. Its shape must be that of the request's
+/// method (2026-07-28, Elicitation, Sampling, Roots), and the content of an accepted elicitation
+/// must follow the requested schema, including formats. For unknown methods any object is valid.
 ///
-/// The Error (-32602) says where the answer is wrong; it is -32603 if the requested schema is none.
+/// Errors: -32602 says where the answer is wrong; -32603 if the requested schema is not a valid
+/// schema.
 Result<void> check_answer(const InputRequest& request, const json::value& answer);
 
-/// Requests to the client that are asked together, and what it has answered so far. Whatever way
-/// the answers take, each passes check_answer() here and is bound to its request.
+/// Requests to the client that are sent together, and the answers received so far. Whichever way an
+/// answer arrives, it is checked with check_answer() here and bound to its request.
 class AskedInputs {
  public:
   explicit AskedInputs(std::vector<InputRequest> requests)
@@ -27,15 +28,15 @@ class AskedInputs {
 
   [[nodiscard]] const std::vector<InputRequest>& requests() const { return requests_; }
   [[nodiscard]] bool answered(std::size_t index) const { return answers_[index].has_value(); }
-  /// Those that have no answer.
+  /// The requests that have no answer yet.
   [[nodiscard]] std::vector<const InputRequest*> missing() const;
-  /// Whether there is an answer to each.
+  /// Whether every request has an answer.
   [[nodiscard]] bool complete() const { return missing_ == 0; }
 
-  /// Copies the answer to the request at `index`; the first one counts. An Error, as of
-  /// check_answer(), leaves the request without an answer.
+  /// Copies the answer to the request at `index`; later answers to it are ignored. If
+  /// check_answer() refuses the answer, returns its Error and leaves the request unanswered.
   Result<void> take(std::size_t index, const json::value& answer);
-  /// All answers in the order of their requests. Once, when it is complete.
+  /// Moves out all answers, in the order of their requests. Call it once, when complete().
   std::vector<json::value> release();
 
  private:

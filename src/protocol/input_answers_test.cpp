@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 struct Case {
   std::string_view answer;
-  std::string_view why;  // empty: it fits
+  std::string_view why;  // empty: the answer is valid
 };
 
 void check(const InputRequest& request, std::initializer_list<Case> cases) {
@@ -27,7 +27,7 @@ void check(const InputRequest& request, std::initializer_list<Case> cases) {
     ASSERT_FALSE(checked) << c.answer;
     EXPECT_EQ(checked.error().code, kInvalidParams);
     EXPECT_THAT(checked.error().message,
-                HasSubstr("The client's answer to " + request.method + " does not fit"));
+                HasSubstr("The client's answer to " + request.method + " does not match"));
     EXPECT_THAT(checked.error().message, HasSubstr(c.why)) << c.answer;
   }
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kNotOfTheRequest = {"_meta", "inputResponses",
                                                               "requestState"};
 
-/// `value` as JSON text that does not depend on the order of members.
+/// Appends `value` as text that does not depend on the order of members.
 void append_canonical(std::string& out, const json::value& value) {
   if (const json::array* array = value.if_array()) {
     out.push_back('[');
@@ -53,7 +53,7 @@ std::string digest(std::string_view text) {
   return out;
 }
 
-/// Tells questions apart.
+/// Different questions have different digests.
 std::string digest_of(const InputRequest& request) {
   std::string text = request.method + "\n";
   append_canonical(text, request.params);
@@ -82,7 +82,7 @@ std::int64_t seconds(InputRounds::Time time) {
 std::unexpected<Error> bad_state() {
   return fail(
       kInvalidParams,
-      "Invalid params: requestState is not one of this request, or has expired; begin again "
+      "Invalid params: requestState does not belong to this request or has expired; begin again "
       "without it");
 }
 
@@ -111,7 +111,7 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
   const json::object& params = message.params == nullptr ? kNone : *message.params;
   InputRounds rounds;
   rounds.purpose_ = purpose_of(message, params, principal);
-  json::object asked;  // digests of the questions of the round before, by their keys
+  json::object asked;  // key -> digest of each question of the previous round
   if (const json::value* state = params.if_contains("requestState")) {
     if (!state->is_string()) {
       return fail(kInvalidParams, "Invalid params: requestState must be a string");
@@ -131,7 +131,8 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
       return fail(kInvalidParams, "Invalid params: inputResponses must be an object");
     }
     for (const auto& [key, answer] : given->get_object()) {
-      // What was not asked is ignored (2026-07-28, Multi Round-Trip Requests, Error Handling).
+      // Answers to questions that were not asked are ignored (2026-07-28, Multi Round-Trip
+      // Requests, Error Handling).
       const json::value* const question = asked.if_contains(key);
       if (question == nullptr) continue;
       if (!answer.is_object()) {

@@ -16,7 +16,7 @@ using ::testing::Not;
 
 class InputRoundsTest : public ::testing::Test {
  protected:
-  /// Reads the request `params` (JSON members) of `principal`.
+  /// Reads a request of `principal` with these params (JSON members).
   Result<InputRounds> read(const std::string& members, const std::string& principal = "alice",
                            std::string_view method = "tools/call") {
     const std::string text = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) +
@@ -31,7 +31,7 @@ class InputRoundsTest : public ::testing::Test {
   static InputRequest question(const std::string& key, const std::string& message = "?") {
     return {key, "elicitation/create", {{"message", message}}};
   }
-  /// The state that a round leaves which asks for `key`.
+  /// The state after a round that asks for `key`.
   std::string state_after(const InputRounds& rounds, const std::string& key) {
     const InputRequest request = question(key);
     const auto result = parse_json("{" + rounds.ask({&request}, sealer, now) + "}");
@@ -69,7 +69,7 @@ TEST_F(InputRoundsTest, TheStateIsOfOneRequestOfOnePrincipal) {
   EXPECT_TRUE(read(kRequest + state));
   EXPECT_TRUE(
       read(R"("_meta":{"x":1},"arguments":{"b":[2,{"d":4,"c":3}],"a":1},"name":"ask")" + state))
-      << "the same request, written in another order";
+      << "the same request with its members in another order";
   EXPECT_FALSE(read(R"("name":"ask","arguments":{"a":1,"b":[2,{"c":3,"d":5}]})" + state));
   EXPECT_FALSE(read(R"("name":"other","arguments":{"a":1,"b":[2,{"c":3,"d":4}]})" + state));
   EXPECT_FALSE(read(kRequest + state, "mallory"));
@@ -96,7 +96,7 @@ TEST_F(InputRoundsTest, AnAnswerIsThatToItsQuestionAlone) {
   ASSERT_TRUE(second);
   EXPECT_NE(second->find(question("sure")), nullptr);
   EXPECT_EQ(second->find(question("sure", "Delete 3000?")), nullptr);
-  // In later rounds neither.
+  // Nor in later rounds.
   const auto third = read(std::string(kRequest) + "," + state_after(*second, "more"));
   ASSERT_TRUE(third);
   EXPECT_NE(third->find(question("sure")), nullptr);

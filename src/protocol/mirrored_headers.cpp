@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::string_view kBase64Prefix = "=?base64?";
 constexpr std::string_view kBase64Suffix = "?=";
-/// What IEEE 754 doubles hold exactly, as the specification limits mirrored integers.
+/// The largest integer that IEEE 754 doubles hold exactly. The specification limits mirrored
+/// integers to that.
 constexpr std::int64_t kMaxSafeInteger = (std::int64_t{1} << 53U) - 1;
 
 std::unexpected<Error> mismatch(std::string why) {
@@ -24,11 +25,11 @@ std::unexpected<Error> mismatch(std::string why) {
 }
 
 std::unexpected<Error> missing(std::string_view name) {
-  return mismatch("the " + std::string(name) + " header is required on this request");
+  return mismatch("the " + std::string(name) + " header is required for this request");
 }
 
 std::unexpected<Error> repeated(std::string_view name) {
-  return mismatch("the " + std::string(name) + " header came more than once");
+  return mismatch("the " + std::string(name) + " header appears more than once; send it once");
 }
 
 std::unexpected<Error> differs(std::string_view name, std::string_view header,
@@ -42,16 +43,19 @@ bool is_plain(std::string_view value) {
                              [](unsigned char c) { return c == '\t' || (c >= 0x20 && c < 0x7F); });
 }
 
-/// Whether the field `name` with the value `header`, perhaps in its Base64 form, says `body`.
+/// Checks that the field `name` has the value `body`. Its raw value is `header`, possibly in the
+/// Base64 form.
 Result<void> check_text(std::string_view name, std::string_view header, std::string_view body) {
   if (!header.starts_with(kBase64Prefix) && header == body && is_plain(header)) return {};
   const std::optional<std::string> decoded = decode_header_value(header);
-  if (!decoded) return mismatch("the " + std::string(name) + " header has invalid characters");
+  if (!decoded)
+    return mismatch("the " + std::string(name) +
+                    " header has invalid characters; send its value as =?base64?...?=");
   if (*decoded != body) return differs(name, *decoded, body);
   return {};
 }
 
-/// The integer that `header` spells in decimal, perhaps with a fraction of zeros.
+/// Parses a decimal integer, which may have a fraction of zeros.
 std::optional<std::int64_t> decode_integer(std::string_view header) {
   if (const std::size_t point = header.find('.'); point != std::string_view::npos) {
     const std::string_view fraction = header.substr(point + 1);
@@ -65,7 +69,7 @@ std::optional<std::int64_t> decode_integer(std::string_view header) {
   return value;
 }
 
-/// The integer that a JSON number is, if it is one that can be mirrored.
+/// The value of a JSON number, if it is an integer that can be mirrored.
 std::optional<std::int64_t> safe_integer(const json::value& number) {
   if (number.is_double()) {
     const double value = number.get_double();
@@ -106,11 +110,13 @@ Result<void> check_parameter(const ParameterHeader& parameter, const json::value
   if (!value.is_number() || parameter.type != ParameterHeader::Type::integer) return {};
   const std::optional<std::int64_t> integer = safe_integer(value);
   if (!integer) {
-    return mismatch(parameter.field + " stands for " + to_json(value) +
-                    ", which is no integer that a header can carry exactly");
+    return mismatch(parameter.field + " mirrors " + to_json(value) +
+                    ", which is not an integer between -2^53+1 and 2^53-1");
   }
   const std::optional<std::string> decoded = decode_header_value(header);
-  if (!decoded) return mismatch("the " + parameter.field + " header has invalid characters");
+  if (!decoded)
+    return mismatch("the " + parameter.field +
+                    " header has invalid characters; send its value as =?base64?...?=");
   if (decode_integer(*decoded) != integer) {
     return differs(parameter.field, *decoded, std::to_string(*integer));
   }
@@ -130,7 +136,7 @@ class AnnotationFinder {
  private:
   enum class Where : std::uint8_t { reachable, elsewhere };
 
-  /// `schema` is at path_. As deep as JSON is at most (kMaxJsonDepth).
+  /// Walks `schema`, which is at path_. The recursion is as deep as JSON may be (kMaxJsonDepth).
   Result<void> walk(const json::value& schema, Where where) {
     const json::object* const object = schema.if_object();
     if (object == nullptr) return {};
@@ -163,7 +169,7 @@ class AnnotationFinder {
     return {};
   }
 
-  /// A schema, or an array of them.
+  /// Walks a schema or an array of schemas.
   Result<void> walk_below(const json::value& below) {
     const json::array* const several = below.if_array();
     if (several == nullptr) return walk(below, Where::elsewhere);
@@ -175,15 +181,15 @@ class AnnotationFinder {
 
   Result<void> annotate(const json::object& schema, const json::value& annotation, Where where) {
     const json::string* const name = annotation.if_string();
-    if (name == nullptr || name->empty()) return refuse("must be a string that is not empty");
+    if (name == nullptr || name->empty()) return refuse("must be a non-empty string");
     if (where == Where::elsewhere || path_.empty()) {
-      return refuse("is only for parameters that `properties` alone lead to");
+      return refuse("is allowed only for parameters that are reachable through `properties` alone");
     }
     if (!std::ranges::all_of(std::string_view(*name), is_token_char)) {
-      return refuse("must have the characters of a header field's name only");
+      return refuse("may contain only characters that are allowed in the name of a header field");
     }
     const std::optional<ParameterHeader::Type> type = type_of(schema);
-    if (!type) return refuse("is only for parameters of type string, integer or boolean");
+    if (!type) return refuse("is allowed only for parameters of type string, integer or boolean");
     std::string field = "Mcp-Param-" + std::string(std::string_view(*name));
     const auto same = [&](const ParameterHeader& other) {
       return std::ranges::equal(field, other.field,
@@ -191,7 +197,7 @@ class AnnotationFinder {
     };
     if (std::ranges::any_of(found_, same)) {
       return refuse("'" + std::string(std::string_view(*name)) +
-                    "' is that of another parameter; case does not count");
+                    "' is already used by another parameter (case is ignored)");
     }
     found_.push_back({std::move(field), path_, *type});
     return {};
@@ -207,7 +213,7 @@ class AnnotationFinder {
     const json::value* const type = schema.if_contains("type");
     if (type == nullptr) return {};
     if (const json::string* name = type->if_string()) return type_named(*name);
-    // A nullable one: null has no field.
+    // A nullable parameter: null has no header field.
     const json::array* const several = type->if_array();
     if (several == nullptr || several->size() != 2) return {};
     for (const std::size_t at : {0U, 1U}) {
@@ -230,8 +236,8 @@ class AnnotationFinder {
     return std::ranges::find(keywords, keyword) != keywords.end();
   }
 
-  // The keywords with schemas, also of the older drafts that are read (JSON Schema 2020-12 Core,
-  // section 10).
+  // The keywords whose values are schemas, including those of the older drafts that are supported
+  // (JSON Schema 2020-12 Core, section 10).
   static constexpr std::array<std::string_view, 16> kSchemas = {"additionalItems",
                                                                 "additionalProperties",
                                                                 "allOf",
@@ -282,7 +288,7 @@ Result<void> check_mirrored_headers(const Message& message, const MirroredHeader
   const std::optional<std::string_view> member = mirrored_parameter(message.method);
   if (!member || message.params == nullptr) return {};
   const json::value* const name = message.params->if_contains(*member);
-  if (name == nullptr || !name->is_string()) return {};  // the method's own check says so
+  if (name == nullptr || !name->is_string()) return {};  // the method's own check reports it
   if (headers.name.data() != nullptr) {
     return check_text("Mcp-Name", headers.name, name->get_string());
   }
@@ -313,7 +319,8 @@ Result<void> check_parameter_headers(const std::vector<ParameterHeader>& paramet
     const HeaderSource::Field field = headers.all->find(parameter.field);
     if (value == nullptr) {
       if (field.count == 0) continue;
-      return mismatch(parameter.field + " stands for a parameter that the body does not have");
+      return mismatch(parameter.field +
+                      " mirrors a parameter that the body does not have; send both or neither");
     }
     if (field.count == 0) {
       if (headers.required) return missing(parameter.field);

@@ -18,7 +18,7 @@ json::value parsed(std::string_view text) {
   return parse_json(text).value();
 }
 
-/// A schema with one annotated parameter `p`, whose schema has these members.
+/// A schema with one parameter `p`, whose schema has these members.
 std::string schema_of(std::string_view members) {
   return R"({"type":"object","properties":{"p":{)" + std::string(members) + "}}}";
 }
@@ -47,7 +47,7 @@ TEST(DecodeHeaderValue, TakesPlainTextAndBase64) {
   EXPECT_EQ(decode_header_value("=?base64?YWI=?="), "ab");
   EXPECT_EQ(decode_header_value("=?base64?YWJj?="), "abc");
   EXPECT_EQ(decode_header_value("=?base64?PT9iYXNlNjQ/?="), "=?base64?");
-  // Not closed, so not that form: plain text.
+  // The Base64 form is not closed, so this is plain text.
   EXPECT_EQ(decode_header_value("=?base64?YQ=="), "=?base64?YQ==");
   EXPECT_EQ(decode_header_value("=?base64?="), "=?base64?=");
   EXPECT_EQ(decode_header_value("=?base64?YQ=?="), std::nullopt);
@@ -89,8 +89,8 @@ TEST(FindParameterHeaders, RefusesWhatBreaksTheRules) {
            std::string(annotated) + (array ? "]" : "") + "}}}";
   };
   std::vector<Case> cases = {
-      {schema_of(R"("type":"string","x-mcp-header":"")"), "not empty"},
-      {schema_of(R"("type":"string","x-mcp-header":1)"), "not empty"},
+      {schema_of(R"("type":"string","x-mcp-header":"")"), "non-empty"},
+      {schema_of(R"("type":"string","x-mcp-header":1)"), "non-empty"},
       {schema_of(R"("type":"string","x-mcp-header":"My Region")"), "characters"},
       {schema_of(R"("type":"string","x-mcp-header":"Region:Primary")"), "characters"},
       {schema_of("\"type\":\"string\",\"x-mcp-header\":\"R\xC3\xA9gion\""), "characters"},
@@ -104,7 +104,7 @@ TEST(FindParameterHeaders, RefusesWhatBreaksTheRules) {
       {schema_of(R"("x-mcp-header":"A")"), "string, integer or boolean"},
       {R"({"properties":{"a":{"type":"string","x-mcp-header":"Region"},)"
        R"("b":{"type":"string","x-mcp-header":"REGION"}}})",
-       "/b 'REGION' is that of another"},
+       "/b 'REGION' is already used by another"},
       {R"({"type":"object","x-mcp-header":"A"})", "at the root"},
       {R"({"$defs":{"d":)" + std::string(annotated) + "}}", "alone"},
       {R"({"patternProperties":{"^a":)" + std::string(annotated) + "}}", "alone"},
@@ -134,7 +134,7 @@ TEST(CheckParameterHeaders, FieldsSayWhatTheBodySays) {
   struct Case {
     std::string_view arguments;
     Fields fields;
-    std::string_view why;  // empty: they match
+    std::string_view why;  // empty: the headers match
   };
   for (const Case& c : {
            Case{R"({})", {}, ""},
@@ -173,15 +173,15 @@ TEST(CheckParameterHeaders, FieldsSayWhatTheBodySays) {
            Case{R"({"n":9007199254740991})", {{"Mcp-Param-N", "9007199254740991"}}, ""},
            Case{R"({"n":-9007199254740992})",
                 {{"Mcp-Param-N", "-9007199254740992"}},
-                "no integer that a header can carry"},
+                "not an integer between"},
            Case{R"({"n":18446744073709551615})",
                 {{"Mcp-Param-N", "18446744073709551615"}},
-                "no integer that a header can carry"},
-           Case{R"({"n":1.5})", {{"Mcp-Param-N", "1.5"}}, "no integer that a header can carry"},
+                "not an integer between"},
+           Case{R"({"n":1.5})", {{"Mcp-Param-N", "1.5"}}, "not an integer between"},
            Case{R"({"o":{"b":true}})", {{"Mcp-Param-B", "true"}}, ""},
            Case{R"({"o":{"b":true}})", {{"Mcp-Param-B", "True"}}, "does not match"},
            Case{R"({"o":{"b":false}})", {}, "the Mcp-Param-B header is required"},
-           // The schema says what is wrong with it.
+           // The check against the schema reports this one.
            Case{R"({"s":[1]})", {{"Mcp-Param-S", "x"}}, ""},
        }) {
     const json::value arguments = parsed(c.arguments);

@@ -14,10 +14,10 @@ constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersio
 constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view kLoggingLevelKey = "io.modelcontextprotocol/logLevel";
-/// What HTTP requests speak that do not say (2025-11-25, Protocol Version Header).
+/// The revision of HTTP requests that name none (2025-11-25, Protocol Version Header).
 constexpr std::string_view kAssumedRevision = "2025-03-26";
 
-/// A header value as it may stand in an error's data, which is UTF-8 whatever came in.
+/// Makes a header value valid UTF-8, so that an error's data can contain it.
 std::string quotable(std::string_view value) {
   std::string out(value);
   if (!is_valid_utf8(value)) {
@@ -125,7 +125,7 @@ Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* 
   } else {
     const Result<const Revision*> implied = implied_revision(headers, agreed);
     if (!implied) return std::unexpected(implied.error());
-    // Only requests have it (2026-07-28, RequestMetaObject).
+    // Only requests must have the member (2026-07-28, RequestMetaObject).
     if ((*implied)->era == Era::modern && message.kind == MessageKind::request) {
       return fail(kInvalidParams, "Invalid params: _meta[\"" + std::string(kVersionKey) +
                                       "\"] is required by protocol revision " +

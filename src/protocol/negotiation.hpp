@@ -15,45 +15,50 @@
 
 namespace sluice {
 
-/// What a request says about itself, whatever its era.
+/// What a request says about itself, in any era.
 struct RequestContext {
   const Revision* revision = nullptr;
-  /// `_meta.progressToken` as JSON text; empty: the caller wants no progress.
+  /// `_meta.progressToken` as JSON text; empty if the caller wants no progress notifications.
   std::string progress_token;
-  /// What the client declared: from 2026-07-28 on with the request, before in its session.
+  /// What the client has declared: in the request itself from 2026-07-28 on, in its session before.
   ClientCapabilities capabilities;
-  /// The least severe log messages that the caller wants of this request; none: no messages.
+  /// The lowest severity of log messages that the caller wants for this request; nothing if it
+  /// wants none.
   std::optional<LoggingLevel> logging_level;
-  /// Where the request stands in a distributed trace; null: it does not say.
+  /// The request's place in a distributed trace; null if it names none.
   std::unique_ptr<const TraceContext> trace;
 };
 
-/// For a second request that goes on where `context` was.
+/// Copies `context` for a second request that continues the first.
 RequestContext copy_of(const RequestContext& context);
 
-/// Finds the revision that `message` speaks and checks what that revision demands of a request.
-/// With `headers`, also that they mirror the body (2026-07-28, Streamable HTTP, Server Validation).
+/// Finds the revision that `message` uses, and checks what that revision requires of a request. If
+/// there are `headers`, checks also that they mirror the body (2026-07-28, Streamable HTTP, Server
+/// Validation).
 ///
-/// Errors: -32022 for a revision that is not served (`data.supported`, `data.requested`), -32602
-/// for missing or ill-typed `_meta` fields, -32020 for headers that are missing or do not match.
+/// Errors: -32022 for a revision that is not supported (`data.supported`, `data.requested`); -32602
+/// for `_meta` fields that are missing or have the wrong type; -32020 for headers that are missing
+/// or do not match.
 ///
-/// `agreed` is the revision of the caller's session or null. Requests that neither say nor have
-/// agreed on one are taken for 2025-03-26's over HTTP (2025-11-25, Protocol Version Header), for
+/// `agreed` is the revision of the caller's session, or null. If neither the request nor a session
+/// names a revision, it is 2025-03-26 over HTTP (2025-11-25, Protocol Version Header), and the
+/// newest legacy revision on other transports.
 /// the newest legacy one's elsewhere.
 Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers,
                                  const Revision* agreed);
 
-/// The revision of messages that do not say what they speak: `agreed`, else what the header names,
-/// else as for negotiate(). A header that names another served revision of the same era is let pass
-/// (2025-11-25, Protocol Version Header: it SHOULD be the one that was negotiated). -32022 for one
-/// that is not served.
+/// The revision of messages that do not name one: `agreed`; otherwise what the header names;
+/// otherwise as for negotiate(). A header that names another supported revision of the same era is
+/// accepted (2025-11-25, Protocol Version Header: it SHOULD be the negotiated one). Error: -32022
+/// for a revision that is not supported.
 Result<const Revision*> implied_revision(const MirroredHeaders* headers, const Revision* agreed);
 
-/// Whether `message` speaks for itself, as those of 2026-07-28 on do: then no session counts.
+/// Whether `message` names its own revision, as messages do from 2026-07-28 on. Such a message does
+/// not use a session.
 bool is_self_contained(const Message& message);
 
-/// The revision that answers an `initialize` request asking for `requested`: itself if it is a
-/// served legacy revision, else the newest legacy one.
+/// The revision with which to answer an `initialize` request for `requested`: the same if it is a
+/// supported legacy revision, otherwise the newest legacy one.
 const Revision& negotiate_initialize(std::string_view requested);
 
 }  // namespace sluice

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kVersion = R"("io.modelcontextprotocol/protocolVersion":"2026-07-28")";
 constexpr std::string_view kCapabilities = R"("io.modelcontextprotocol/clientCapabilities":{})";
 
-/// A request of `method` with these members in params and in params._meta.
+/// A request of `method` with these members in params._meta and params.
 std::string request(std::string_view method, std::string_view meta, std::string_view params = "") {
   std::string text = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) +
                      R"(","params":{"_meta":{)" + std::string(meta) + "}";
@@ -96,7 +96,7 @@ TEST(Negotiate, RefusesRevisionsThatAreNotServed) {
                 {},
                 "2030-01-01"},
            Case{request("a", R"("io.modelcontextprotocol/protocolVersion":"\"")"), {}, "\\\""},
-           // A legacy revision is not named in _meta.
+           // Messages of a legacy revision must not name it in _meta.
            Case{request("a", R"("io.modelcontextprotocol/protocolVersion":"2025-11-25")"),
                 {},
                 "2025-11-25"},
@@ -195,11 +195,11 @@ TEST(Negotiate, HeadersMirrorTheBody) {
            Case{echo, headers("2026-07-28", "tools/call", "=?base64?/w==?="),
                 "Mcp-Name header value '\xFF' does not match body value 'echo'"},
            Case{echo, headers("2026-07-28", "tools/call", "=?base64?ZWNobw=?="),
-                "the Mcp-Name header has invalid characters"},
+                "the Mcp-Name header has invalid characters; send its value as =?base64?...?="},
            Case{echo, headers("2026-07-28", "tools/call", "=?base64?!!!!?="),
-                "the Mcp-Name header has invalid characters"},
+                "the Mcp-Name header has invalid characters; send its value as =?base64?...?="},
            Case{echo, headers("2026-07-28", "tools/call", "ech\xC3\xB6"),
-                "the Mcp-Name header has invalid characters"},
+                "the Mcp-Name header has invalid characters; send its value as =?base64?...?="},
            Case{accented, headers("2026-07-28", "tools/call", "=?base64?w6k=?="), ""},
            Case{prompt, headers("2026-07-28", "prompts/get", "p"), ""},
            Case{prompt, headers("2026-07-28", "prompts/get"), "the Mcp-Name header is required"},
@@ -207,14 +207,14 @@ TEST(Negotiate, HeadersMirrorTheBody) {
            Case{resource, headers("2026-07-28", "resources/read", "a:c"),
                 "Mcp-Name header value 'a:c' does not match body value 'a:b'"},
            Case{accented, headers("2026-07-28", "tools/call", "\xC3\xA9"),
-                "the Mcp-Name header has invalid characters"},
+                "the Mcp-Name header has invalid characters; send its value as =?base64?...?="},
            Case{list,
                 {.protocol_version = "2026-07-28",
                  .method = "tools/list",
                  .name = {},
                  .repeated = "Mcp-Method"},
-                "the Mcp-Method header came more than once"},
-           // What is wrong with the name itself, the method says.
+                "the Mcp-Method header appears more than once; send it once"},
+           // The method itself reports what is wrong with the name.
            Case{nameless, headers("2026-07-28", "tools/call"), ""},
        }) {
     const auto context = negotiated(c.text, c.headers);
@@ -269,7 +269,7 @@ TEST(Negotiate, TheTraceComesAlongInBothEras) {
     ASSERT_NE(context->trace, nullptr);
     EXPECT_EQ(context->trace->trace_id(), "0af7651916cd43dd8448eb211c80319c");
   }
-  // A broken one breaks nothing.
+  // A malformed trace does not break the request.
   const auto context = negotiated(modern("a", "", R"("traceparent":7)"));
   ASSERT_TRUE(context);
   EXPECT_EQ(context->trace, nullptr);

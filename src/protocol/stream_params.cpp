@@ -16,7 +16,7 @@ std::unexpected<Error> bad_parameter(std::string_view name, std::string_view exp
               "Invalid params: " + std::string(name) + " must be " + std::string(expected));
 }
 
-/// An integer in [low, high], or `absent` if there is none.
+/// An integer in [low, high], or `absent` if the parameter is absent.
 Result<std::int64_t> integer(const json::object& params, std::string_view name, std::int64_t low,
                              std::int64_t high, std::int64_t absent) {
   const json::value* const value = find_parameter(params, name);
@@ -33,7 +33,8 @@ constexpr std::int64_t kMaxSeq = std::numeric_limits<std::int64_t>::max();
 
 Result<Seq> sequence(const json::object& params, std::string_view name) {
   const Result<std::int64_t> number = integer(params, name, 0, kMaxSeq, -1);
-  if (!number || *number < 0) return bad_parameter(name, "a sequence number: an integer from 0");
+  if (!number || *number < 0)
+    return bad_parameter(name, "a sequence number (an integer of at least 0)");
   return static_cast<Seq>(*number);
 }
 
@@ -83,7 +84,7 @@ Result<RunPoll> decode_run_poll(const json::object& params) {
 Result<std::string> decode_stream_id(const json::object& params) {
   const json::value* const id = params.if_contains("stream_id");
   if (id == nullptr || !id->is_string())
-    return bad_parameter("stream_id", "the string that run returned");
+    return bad_parameter("stream_id", "the stream_id that run returned");
   return std::string(id->get_string());
 }
 

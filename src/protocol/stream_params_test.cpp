@@ -16,7 +16,7 @@ json::object object(std::string_view members) {
   return value ? value->as_object() : json::object();
 }
 
-/// Every decoder refuses with -32602 and a message that begins with the parameter's name.
+/// Expects `decode` to refuse with -32602 and a message that begins with the parameter's name.
 template <class Decode>
 void expect_refused(Decode decode, std::string_view name,
                     const std::vector<std::string_view>& cases) {
@@ -71,7 +71,7 @@ TEST(RunStart, NullIsAsGoodAsNothingAndFractionsMayBeIntegers) {
   const auto poll = decode_run_poll(object(R"("stream_id":"a","from_seq":null,"wait_ms":null)"));
   ASSERT_TRUE(poll);
   EXPECT_EQ(poll->from, std::nullopt);
-  // But an id that got lost begins no other stream.
+  // A stream_id of null must not start another stream.
   EXPECT_TRUE(is_poll(object(R"("stream_id":null)")));
 }
 

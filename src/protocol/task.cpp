@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-/// Longer than anything is kept, and safe to count in nanoseconds.
+/// Longer than any task is kept, and small enough to be counted in nanoseconds.
 constexpr std::int64_t kMaxTtlMs = std::int64_t{1000} * 60 * 60 * 24 * 365 * 100;
 
 void append_padded(std::string& out, unsigned value, std::size_t digits) {
@@ -16,7 +16,7 @@ void append_padded(std::string& out, unsigned value, std::size_t digits) {
   out.append(digits > text.size() ? digits - text.size() : 0, '0').append(text);
 }
 
-/// A number of milliseconds; fractions are cut off.
+/// Reads a number of milliseconds; fractions are truncated.
 std::optional<std::int64_t> milliseconds_of(const json::value& value) {
   if (const std::int64_t* exact = value.if_int64()) return *exact;
   if (value.is_uint64()) return kMaxTtlMs;
@@ -99,7 +99,9 @@ Result<std::string> decode_task_id(const json::object& params) {
   const json::value* const id = params.if_contains("taskId");
   if (id == nullptr || !id->is_string() || id->get_string().empty() ||
       id->get_string().size() > kMaxTaskId) {
-    return fail(kInvalidParams, "Invalid params: taskId must be the id of a task");
+    return fail(kInvalidParams,
+                "Invalid params: taskId must be the id of a task, a string of 1 to " +
+                    std::to_string(kMaxTaskId) + " bytes");
   }
   return std::string(id->get_string());
 }

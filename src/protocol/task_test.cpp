@@ -48,7 +48,7 @@ TEST(TaskTest, ARequestMayNameATtl) {
   EXPECT_FALSE(decode_task_request(parsed_object(R"({"task":{}})")).value()->ttl.has_value());
   EXPECT_EQ(decode_task_request(parsed_object(R"({"task":{"ttl":1500}})")).value()->ttl, 1500ms);
   EXPECT_EQ(decode_task_request(parsed_object(R"({"task":{"ttl":1.9}})")).value()->ttl, 1ms);
-  // What is beyond all counting is very long.
+  // A ttl that is too large to represent is clamped.
   for (const char* const ttl : {"1e300", "18446744073709551615", "9223372036854775807"}) {
     const auto decoded =
         decode_task_request(parsed_object(R"({"task":{"ttl":)" + std::string(ttl) + "}}"));

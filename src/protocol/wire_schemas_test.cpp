@@ -1,4 +1,5 @@
-// The example messages of the specification, and the schemas that the tests check messages with.
+// Checks the specification's example messages, and the schemas that the tests use to check
+// messages.
 
 #include <filesystem>
 #include <fstream>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr int kExamples = 129;
 
-/// Reads a message as a peer's.
+/// Parses `text` as a message from a peer.
 void read_message(const std::string& text) {
   MessageParser parser;
   const auto message = parser.parse(text);

@@ -16,11 +16,11 @@
 
 namespace sluice {
 
-/// The schema that the specification publishes with a revision (tests/schemas/), for tests to check
-/// what goes over the wire.
+/// The schema that the specification publishes for a revision (tests/schemas/). Tests check
+/// messages with it.
 class WireSchema {
  public:
-  /// tests/schemas of the source tree that this was compiled in.
+  /// The folder tests/schemas of the source tree that this was compiled in.
   static std::filesystem::path folder() {
     return std::filesystem::path(__FILE__).parent_path() / "../../tests/schemas";
   }
@@ -36,7 +36,8 @@ class WireSchema {
     return definitions().contains(definition);
   }
 
-  /// Whether `value` is one of `definition`, which there is; what is wrong, or nothing.
+  /// Checks `value` against `definition`, which must exist. Returns what is wrong, or an empty
+  /// string.
   std::string check(const json::value& value, std::string_view definition) const {
     auto compiled = compiled_.find(definition);
     if (compiled == compiled_.end()) {
@@ -54,13 +55,13 @@ class WireSchema {
     return valid ? std::string() : valid.error().describe(definition);
   }
 
-  /// Whether `message` is one that a server may send: a response to a request of `method`, or a
-  /// request or notification, whose own method counts. What is wrong, or nothing. Of methods that
-  /// the revision does not have only the frame is checked.
+  /// Checks a message that a server sends: a response to a request of `method`, or a request or
+  /// notification, which is checked by its own method. Returns what is wrong, or an empty string.
+  /// For methods that the revision does not have, only the envelope is checked.
   std::string check_sent(const json::value& message, std::string_view method) const {
     const json::object& members = message.as_object();
-    // Requests that have no id to answer to are answered without one; the schemas before
-    // 2025-11-25 have no such response.
+    // A request without a usable id is answered without an id. The schemas before 2025-11-25 have
+    // no such response.
     if (!members.contains("id") && members.contains("error") && !has("JSONRPCErrorResponse")) {
       return {};
     }
@@ -75,14 +76,14 @@ class WireSchema {
     const json::value& result = members.at("result");
     const json::value* const type = result.as_object().if_contains("resultType");
     if (type != nullptr && *type == "input_required") return check(result, "InputRequiredResult");
-    // A call may become a task. The schemas do not have the extension of 2026-07-28 (SEP-2663).
+    // A call may become a task. The schemas do not contain the extension of 2026-07-28 (SEP-2663).
     if (type != nullptr && *type == "task") return check(result, "Result");
     if (result.as_object().contains("task")) return check(result, "CreateTaskResult");
     return check_known(result, of_result(method));
   }
 
-  /// Whether `message` is one that a client may send. What is wrong, or nothing. Of methods that
-  /// the revision does not have only the frame is checked.
+  /// Checks a message that a client sends. Returns what is wrong, or an empty string. For methods
+  /// that the revision does not have, only the envelope is checked.
   std::string check_received(const json::value& message) const {
     const std::string wrong = check(message, "JSONRPCMessage");
     const json::value* const method = message.as_object().if_contains("method");
@@ -209,9 +210,9 @@ class WireSchema {
   mutable std::map<std::string, JsonSchema, std::less<>> compiled_;
 };
 
-/// What is known of a request, to check the messages that answer it.
+/// What a test knows about a request, to check the messages that answer it.
 struct SentCheck {
-  const Revision* revision = nullptr;  // null: nothing is checked
+  const Revision* revision = nullptr;  // null: check nothing
   std::string method;
 
   void expect_valid(std::string_view message) const {

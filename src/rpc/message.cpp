@@ -9,7 +9,8 @@
 namespace sluice {
 namespace {
 
-/// Walks well-formed JSON text without building anything, for what a number loses in a double.
+/// Finds values in well-formed JSON text without parsing it, for numbers that a double cannot
+/// represent exactly.
 class TextWalker {
  public:
   explicit TextWalker(std::string_view text) : text_(text) {}
@@ -21,7 +22,7 @@ class TextWalker {
     return found;
   }
 
-  /// The texts of the elements of an array, up to `max` of them.
+  /// The texts of an array's elements, at most `max` of them.
   std::vector<std::string_view> elements(std::size_t max) {
     std::vector<std::string_view> found;
     skip_space();
@@ -95,7 +96,7 @@ class TextWalker {
   std::size_t at_ = 0;
 };
 
-/// Bytes of a message whose memory is not kept for the next.
+/// The memory of a message longer than this many bytes is not kept for the next one.
 constexpr std::size_t kLong = std::size_t{64} << 10U;
 
 std::unexpected<MessageError> invalid(std::string why, RequestId id = {}) {
@@ -109,7 +110,7 @@ void MessageParser::forget_long() {
   if (!std::exchange(is_long_, false)) return;
   std::destroy_at(&root_);
   std::construct_at(&root_);
-  parser_ = JsonParser();  // it keeps what it has grown to
+  parser_ = JsonParser();  // a parser keeps the buffers it has grown
   memory_.reset();
 }
 
@@ -121,7 +122,8 @@ bool is_batch(std::string_view text) {
 std::expected<void, MessageError> MessageParser::read(std::string_view text) {
   root_ = json::value();
   is_long_ = text.size() > kLong;
-  // Made anew: released, it would go on to double what it takes at a time.
+  // Construct a new resource instead of calling release(): release() would keep the block size,
+  // which doubles with every block, so that it would grow from message to message.
   memory_.emplace(storage_.data(), storage_.size());
   std::expected<json::value, JsonSyntaxError> value = parser_.parse(text, &*memory_);
   if (!value) {
@@ -132,7 +134,7 @@ std::expected<void, MessageError> MessageParser::read(std::string_view text) {
          {}},
         {}});
   }
-  // Not assigned: a value keeps the memory it was made with.
+  // Construct instead of assigning: an assigned value would keep its previous memory resource.
   std::destroy_at(&root_);
   std::construct_at(&root_, *std::move(value));
   return {};
@@ -144,10 +146,10 @@ std::expected<std::vector<std::string_view>, MessageError> MessageParser::parse_
     return std::unexpected(std::move(is_json.error()));
   }
   const json::array* const batch = root_.if_array();
-  if (batch == nullptr) return invalid("a batch is a JSON array");
-  if (batch->empty()) return invalid("the batch is empty");
+  if (batch == nullptr) return invalid("a batch must be a JSON array");
+  if (batch->empty()) return invalid("the batch is empty; send at least one message");
   if (batch->size() > max) {
-    return invalid("the batch has more than " + std::to_string(max) + " messages");
+    return invalid("the batch has more than " + std::to_string(max) + " messages; split it");
   }
   return TextWalker(text).elements(max);
 }
@@ -160,7 +162,7 @@ std::expected<Message, MessageError> MessageParser::parse(std::string_view text)
   if (body == nullptr) {
     return invalid(root_.is_array() ? "batches are not part of this protocol revision; send one "
                                       "message at a time"
-                                    : "a message is a JSON object");
+                                    : "a message must be a JSON object");
   }
   Message message;
   message.body = body;
@@ -207,8 +209,8 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
     append_number(out, *natural);
   } else if (value.is_double()) {
     const std::string_view digits = TextWalker(text).member(path);
-    // The walker compares names as they stand, so it may be at a namesake of the member that was
-    // parsed (one of the two written with escapes), which need not be a number.
+    // The walker compares names without resolving escapes. It may therefore have found a different
+    // member with the same name (one of the two written with escapes), which need not be a number.
     if (digits.empty() || digits.find_first_not_of("-0123456789") != std::string_view::npos) {
       return {};
     }

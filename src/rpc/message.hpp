@@ -16,16 +16,17 @@
 
 namespace sluice {
 
-/// A request's id as the JSON text it came as, so that it goes back exactly: integers of any size,
-/// strings with their quotes. Empty: no id.
+/// A request's id as the JSON text in which it came, so that it is returned exactly: integers of
+/// any size, strings with their quotes. Empty means no id.
 using RequestId = std::string;
-/// Bytes of that text. A request that waits is kept by its id, beyond every other limit.
+/// The most bytes that text may have. A pending request is stored by its id, and no other limit
+/// counts that memory.
 inline constexpr std::size_t kMaxRequestId = 4096;
 
 enum class MessageKind : std::uint8_t { request, notification, response };
 
-/// One JSON-RPC 2.0 message. The views point into the parser that made it and live until its next
-/// parse().
+/// One JSON-RPC 2.0 message. The views point into the parser that made it and are valid until its
+/// next parse().
 struct Message {
   MessageKind kind = MessageKind::request;
   RequestId id;
@@ -35,63 +36,65 @@ struct Message {
   std::string_view text;                 // the JSON text it was parsed from
 };
 
-/// The members of its params; none where they are absent.
+/// The message's params; an empty object if they are absent.
 const json::object& params_of(const Message& message);
 
-/// Why a text is no message, with the id to answer if there was a usable one.
+/// Why a text is not a valid message, with the id to answer if it had a usable one.
 struct MessageError {
   Error error;
   RequestId id;
 };
 
-/// Whether `text` can only be a batch.
+/// Whether `text` starts like a batch, so that it can be nothing else.
 bool is_batch(std::string_view text);
 
-/// Parses messages into memory it uses again. One per loop; not thread-safe.
+/// Parses messages into memory that it reuses. One per loop; not thread-safe.
 class MessageParser {
  public:
-  /// Parses one message. Errors: -32700 for what is not JSON (RFC 8259, UTF-8, at most
-  /// kMaxJsonDepth deep), -32600 for JSON that is not a JSON-RPC 2.0 message: a batch, no
-  /// "jsonrpc":"2.0", an id that is neither string nor integer, params that are not an object.
+  /// Parses one message. Errors: -32700 for text that is not JSON (RFC 8259, UTF-8, at most
+  /// kMaxJsonDepth levels deep); -32600 for JSON that is not a JSON-RPC 2.0 message: a batch, a
+  /// missing "jsonrpc":"2.0", an id that is neither a string nor an integer, params that are not an
+  /// object.
   std::expected<Message, MessageError> parse(std::string_view text);
 
-  /// The texts of the messages in a batch (JSON-RPC 2.0, section 6), each to be parsed by itself;
-  /// they point into `text`. Errors: -32700 as parse(), -32600 for an array that is empty or has
-  /// more than `max` elements.
+  /// Splits a batch (JSON-RPC 2.0, section 6) into the texts of its messages, each to be parsed on
+  /// its own. They point into `text`. Errors: -32700 as for parse(); -32600 if `text` is not an
+  /// array, is empty or has more than `max` elements.
   std::expected<std::vector<std::string_view>, MessageError> parse_batch(std::string_view text,
                                                                          std::size_t max);
 
-  /// Gives back what a long message took. What the last one returned is gone then.
+  /// Frees the memory of a long message. What the last call returned is invalid afterwards.
   void forget_long();
 
  private:
-  /// Makes `root_` of `text`.
+  /// Parses `text` into `root_`.
   std::expected<void, MessageError> read(std::string_view text);
 
   std::array<unsigned char, 8192> storage_;
   std::optional<json::monotonic_resource> memory_;
   JsonParser parser_;
   json::value root_;
-  bool is_long_ = false;  // the message that is held
+  bool is_long_ = false;  // whether the current message is long
 };
 
-/// `value` (a string or a number that stands in `text` under the member names of `path`) as JSON
-/// text. Numbers that no integer type holds are taken from `text` as they stand there. Nothing if
-/// it is neither a string nor an integer.
+/// `value` as JSON text. It is the member of `text` that the names of `path` lead to. Numbers that
+/// no integer type can hold are copied from `text` unchanged. Returns nothing if `value` is neither
+/// a string nor an integer.
 std::optional<std::string> exact_text(const json::value& value, std::string_view text,
                                       std::initializer_list<std::string_view> path);
 
 /// {"jsonrpc":"2.0","id":<id>,"result":<result>}; `result` is JSON text.
 void append_result(std::string& out, const RequestId& id, std::string_view result);
 
-/// The same around a result that is appended in between.
+/// Write the parts before and after a result that the caller appends in between.
 void begin_result(std::string& out, const RequestId& id);
 void end_result(std::string& out);
 
-/// {"jsonrpc":"2.0","id":<id>,"error":{...}}; without "id" when there is none.
+/// {"jsonrpc":"2.0","id":<id>,"error":{...}}, without "id" if there is none.
 void append_error(std::string& out, const RequestId& id, const Error& error);
 
-/// The code of the error that `response` to request `id`, one of these, is; nothing for a result.
+/// The error code in `response`, which the functions above made for request `id`; nothing if it is
+/// a result.
 std::optional<int> error_code_of(std::string_view response, const RequestId& id);
 
 }  // namespace sluice

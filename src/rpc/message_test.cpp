@@ -130,9 +130,9 @@ TEST(Message, MustSayWhatItIs) {
                 ""},
            Case{R"([{"jsonrpc":"2.0","id":1,"method":"a"}])",
                 "batches are not part of this protocol revision; send one message at a time", ""},
-           Case{"7", "a message is a JSON object", ""},
-           Case{"null", "a message is a JSON object", ""},
-           Case{R"("a")", "a message is a JSON object", ""},
+           Case{"7", "a message must be a JSON object", ""},
+           Case{"null", "a message must be a JSON object", ""},
+           Case{R"("a")", "a message must be a JSON object", ""},
            Case{"{}", R"("jsonrpc" must be "2.0")", ""},
            Case{R"({"id":1,"method":"a"})", R"("jsonrpc" must be "2.0")", "1"},
            Case{R"({"jsonrpc":"1.0","id":1,"method":"a"})", R"("jsonrpc" must be "2.0")", "1"},
@@ -176,9 +176,11 @@ TEST(Batch, IsRefusedAsAWhole) {
     std::string_view message;
   };
   for (const Case& c : {
-           Case{"[]", kInvalidRequest, "Invalid Request: the batch is empty"},
-           Case{"[1,2,3]", kInvalidRequest, "Invalid Request: the batch has more than 2 messages"},
-           Case{"{}", kInvalidRequest, "Invalid Request: a batch is a JSON array"},
+           Case{"[]", kInvalidRequest,
+                "Invalid Request: the batch is empty; send at least one message"},
+           Case{"[1,2,3]", kInvalidRequest,
+                "Invalid Request: the batch has more than 2 messages; split it"},
+           Case{"{}", kInvalidRequest, "Invalid Request: a batch must be a JSON array"},
            Case{"[1,]", kParseError, ""},
            Case{"[1", kParseError, ""},
        }) {

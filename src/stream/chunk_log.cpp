@@ -8,14 +8,15 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kEntryBytes = sizeof(std::uint32_t);
-/// An emptied segment up to this size waits for the next chunks.
+/// An emptied segment of up to this many bytes is kept for the next chunks.
 constexpr std::size_t kReusedSegment = 2048;
-/// Room for later chunks: this much for each one there is, so that what is wasted is in proportion
-/// to their number, however long they are.
+/// Bytes to reserve for later chunks per stored chunk. The waste is therefore proportional to the
+/// number of chunks, however long they are.
 constexpr std::size_t kSlackPerChunk = 8;
 constexpr std::size_t kLeastSlack = 32;
 
-// An index entry: the end of the chunk's text in the low bits, its kind above them.
+// An index entry holds the end of the chunk's text in the low bits and the chunk's kind in the high
+// bits.
 constexpr std::uint32_t kKindShift = 29;
 constexpr std::uint32_t kEndMask = (std::uint32_t{1} << kKindShift) - 1;
 
@@ -68,7 +69,8 @@ ChunkLog::~ChunkLog() {
 bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
   if (escaped.size() > kMaxChunkBytes) return false;
   if (Need need = need_for(escaped.size(), slack()); need.capacity > 0) {
-    // What is left last is for chunks that are there, of all streams, not for later ones.
+    // When memory is short, nothing is reserved for later chunks: the rest is for chunks that exist
+    // now, in any stream.
     if (share_->is_short(need.memory)) need = need_for(escaped.size(), 0);
     if (!share_->try_acquire(need.memory)) return false;
     provide(need);
@@ -78,7 +80,7 @@ bool ChunkLog::append(ChunkKind kind, std::string_view escaped) {
 }
 
 void ChunkLog::append_end() {
-  // Nothing follows it, so it takes no room for more.
+  // No chunk follows the end, so nothing is reserved.
   if (const Need need = need_for(0, 0); need.capacity > 0) {
     share_->acquire_beyond_limit(need.memory);
     provide(need);
@@ -106,7 +108,7 @@ ChunkLog::Need ChunkLog::need_for(std::size_t bytes, std::size_t slack) const {
 }
 
 void ChunkLog::provide(const Need& need) {
-  // Counted first: the destructor gives it back if an allocation throws.
+  // Count the memory first: if an allocation throws, the destructor returns it.
   memory_ += need.memory;
   if (need.new_segment) {
     trim_last();
@@ -120,7 +122,8 @@ void ChunkLog::trim_last() {
   Segment& last = segments_.back();
   const std::size_t needed = last.used + last.count * kEntryBytes;
   const std::size_t unused = last.capacity - needed;
-  // The end of a segment is too short for a long chunk: worth a copy if that is much for each.
+  // A long chunk that did not fit leaves the end of the segment unused. Copying the segment pays
+  // off only if much is unused per chunk.
   if (unused <= last.count * kSlackPerChunk) return;
   last.resize(needed);
   memory_ -= unused;
@@ -145,7 +148,7 @@ void ChunkLog::release_below(Seq seq) {
     first_ = segment.base + to;
     if (to < segment.count) break;
     if (head_ + 1 == segments_.size() && segment.capacity <= kReusedSegment) {
-      // A reader that keeps up costs its writer no allocation.
+      // Reuse the segment: while the reader keeps up, the writer needs no allocation.
       segment.base = next_;
       segment.count = 0;
       segment.used = 0;
@@ -155,7 +158,8 @@ void ChunkLog::release_below(Seq seq) {
     segment.data.reset();
     ++head_;
   }
-  // Shells go when they are half of the vector, so that each is moved over about once.
+  // Erase released segments only when they are half of the vector, so that each segment is moved
+  // about once.
   if (head_ * 2 >= segments_.size()) {
     segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;

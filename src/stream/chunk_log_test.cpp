@@ -89,7 +89,7 @@ TEST(ChunkLog, AnswersForItsMemoryToTheBudget) {
     EXPECT_GT(appended, 30U);
     EXPECT_EQ(budget.used(), log.memory());
     EXPECT_LE(budget.used(), budget.limit());
-    // What was refused changed nothing.
+    // The refused append changed nothing.
     EXPECT_EQ(log.size(), appended);
     EXPECT_EQ(log.bytes(), appended * text.size());
     EXPECT_EQ(read_all(log, 0).size(), appended);
@@ -106,14 +106,15 @@ TEST(ChunkLog, LeavesTheLastBytesOfItsShareToOthers) {
   ChunkLog log(share);
   const std::string text(40, 'x');
   while (!share->is_short()) ASSERT_TRUE(log.append(ChunkKind::text, text));
-  // Each of a client's other streams has its first chunk now, and waits.
+  // Each of the client's other streams can still store its first chunk, and then waits.
   std::deque<ChunkLog> others;
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(others.emplace_back(share).append(ChunkKind::text, text)) << i;
   }
   while (log.append(ChunkKind::text, text)) {
   }
-  EXPECT_GT(budget.used(), budget.limit() / 2 - 200) << "a client alone has half of it";
+  EXPECT_GT(budget.used(), budget.limit() / 2 - 200)
+      << "a single client may use half of the budget";
 }
 
 TEST(ChunkLog, AlwaysHasRoomForTheEnd) {
@@ -208,7 +209,7 @@ TEST(ChunkLog, ClearsEverythingButItsNumbers) {
   EXPECT_EQ(read_all(log, 1000), (std::vector<Kept>{{.text = "more"}}));
 }
 
-// payload + 16 bytes is what a kept chunk may cost; malloc's own share is measured in
+// A stored chunk may cost its payload plus 16 bytes. The overhead of malloc is measured in
 // stream_memory_test.cpp.
 TEST(ChunkLog, AChunkCostsAtMostSixteenBytesBesideItsText) {
   for (const std::size_t length : {20U, 40U, 100U, 400U, 1000U}) {

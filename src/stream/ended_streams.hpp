@@ -8,28 +8,28 @@
 
 namespace sluice {
 
-/// The ended streams of one loop, in the order in which they make room for others: first those that
-/// nobody would miss, then those of the client that leaves most unread; of each, the oldest.
-/// Belongs to the loop of its streams.
+/// The ended streams of one loop, in the order in which they are evicted: first those that a
+/// reader has read to the end and that have no reader now, then those of the client with the most
+/// unread streams. Within each group the oldest goes first. Belongs to the loop of its streams.
 class EndedStreams {
  public:
   static StreamLink& link_of(ChunkStream& stream);
   using List = StreamList<&link_of>;
-  /// A stream's place.
+  /// The list that a stream is in, and its link there.
   struct Position {
     List* list = nullptr;
     StreamLink link;
   };
 
-  /// Puts `stream`, which has ended, where it belongs now: among those that have been read it
-  /// becomes the newest.
+  /// Moves `stream`, which must have ended, to the list it belongs to now. Among the streams that
+  /// have been read it becomes the newest.
   void put(ChunkStream& stream);
   void remove(ChunkStream& stream);
-  /// The one that goes next, or null.
+  /// The stream to evict next, or null if there is none.
   [[nodiscard]] ChunkStream* next() const;
 
  private:
-  /// What one client leaves unread.
+  /// The unread streams of one client.
   struct Client : List {
     explicit Client(const MemoryShare* its_share) : share(its_share) {}
     const MemoryShare* share;
@@ -38,7 +38,7 @@ class EndedStreams {
   };
 
   List read_;
-  std::unordered_map<const MemoryShare*, Client> clients_;  // by what names each
+  std::unordered_map<const MemoryShare*, Client> clients_;  // by the client's memory share
   Ranking<Client> ranking_;
 };
 

@@ -43,13 +43,13 @@ Result<void> PushCursor::acknowledge(Seq seq) {
 }
 
 void PushCursor::on_chunks() {
-  // A sink that resumes from within write() is served by the loop that called it.
+  // If the sink calls resume() from within write(), the loop below that called write() carries on.
   if (writing_ != nullptr) return;
   while (state_ == State::open && stream() != nullptr) {
     ChunkStream& source = *stream();
     const Seq limit = window_ == 0 ? source.next() : acknowledged() + window_;
     if (position() >= source.next()) {
-      // A reader that resumes behind the last chunk has everything.
+      // A reader that resumes after the last chunk already has everything.
       if (source.ended()) finish();
       return;
     }

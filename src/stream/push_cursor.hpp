@@ -11,20 +11,23 @@
 
 namespace sluice {
 
-/// Where a PushCursor's blocks go. Belongs to the stream's loop, like the cursor that owns it. Each
-/// call may destroy that cursor, and so this sink, as the last thing it does.
+/// Receives the blocks of a PushCursor. Belongs to the stream's loop, like the cursor that owns it.
+/// As its last action, each call may destroy that cursor and with it this sink.
 class BlockSink {
  public:
   virtual ~BlockSink() = default;
-  /// Takes encoded chunks. False: taken, but no more until PushCursor::resume().
+  /// Takes a block of encoded chunks. Returns false if it accepts no more blocks until
+  /// PushCursor::resume(); this block has been taken either way.
   virtual bool write(std::string_view block) = 0;
-  /// The same, for a block that several readers share.
+  /// Does the same with a block that several readers share.
   virtual bool write(const Bytes& block) = 0;
-  /// The last chunk has been written, now or before this reader resumed; nothing follows.
+  /// Called when the last chunk has been written, by this cursor or before the reader resumed. No
+  /// call follows.
   virtual void finish() = 0;
-  /// The stream let go of this reader before its end; nothing follows.
+  /// Called when the stream drops this reader before its end. No call follows.
   virtual void drop(const Error& error) = 0;
-  /// The cursor goes. One that somebody else owns does nothing.
+  /// Called when the cursor is destroyed. A sink that has another owner overrides this to do
+  /// nothing.
   virtual void release() { delete this; }
 };
 struct ReleaseSink {
@@ -32,17 +35,18 @@ struct ReleaseSink {
 };
 using BlockSinkPtr = std::unique_ptr<BlockSink, ReleaseSink>;
 
-/// A cursor that encodes what arrives and writes it to a sink as long as the sink takes it: every
-/// push delivery (SSE, WebSocket, progress notifications) is one of these with its own encoder and
-/// sink. Belongs to the stream's loop.
+/// A cursor that encodes new chunks and writes them to a sink for as long as the sink accepts them.
+/// Every push delivery (SSE, WebSocket, progress notifications) is a PushCursor with its own
+/// encoder and sink. Belongs to the stream's loop.
 class PushCursor final : public Cursor {
  public:
   struct Options {
     Seq from = 0;
-    /// Chunks that may be delivered beyond the acknowledged ones; 0: the reader does not
-    /// acknowledge, delivery is enough. What is more than 32 bits hold is taken for the most.
+    /// How many chunks may be delivered beyond the acknowledged ones. 0 means that the reader does
+    /// not acknowledge, and delivery counts as acknowledgement. Larger values than 32 bits can hold
+    /// are clamped.
     std::size_t window = 0;
-    /// Whether other readers may share what `encoder` writes.
+    /// Whether other readers may share the blocks that `encoder` writes.
     bool shareable = true;
   };
 
@@ -54,16 +58,18 @@ class PushCursor final : public Cursor {
       : PushCursor(std::move(stream), encoder, BlockSinkPtr(sink.release()), options) {}
   ~PushCursor() override;
 
-  /// The sink takes blocks again, or for the first time.
+  /// Tells the cursor that the sink accepts blocks, again or for the first time.
   void resume();
-  /// The reader has everything below `seq`; -32006 if that is ahead of what it was given.
+  /// The reader confirms that it has every chunk below `seq`. Error: -32006 if `seq` is ahead of
+  /// what has been delivered.
   Result<void> acknowledge(Seq seq);
 
-  /// About this many bytes go into one block, so that one long backlog does not hold up a loop.
+  /// Approximate maximum size of a block, in bytes, so that a long backlog does not hold up the
+  /// loop.
   static constexpr std::size_t kBlockBytes = std::size_t{32} << 10U;
 
  private:
-  /// A call to the sink that is on the stack, and what it did to this cursor.
+  /// Marks that a call to the sink is on the stack, and records what the call did to this cursor.
   struct Writing {
     explicit Writing(PushCursor& of) : cursor(&of) { of.writing_ = this; }
     ~Writing() {
@@ -77,14 +83,14 @@ class PushCursor final : public Cursor {
     bool resumed = false;
   };
 
-  /// Nothing follows. May destroy the cursor.
+  /// Ends the delivery. May destroy the cursor.
   void finish();
   void on_chunks() override;
   void on_dropped(const Error& error) override;
 
-  enum class State : std::uint8_t { waiting, open, finished };  // for resume()
+  enum class State : std::uint8_t { waiting, open, finished };  // waiting for resume()
 
-  // First what fits behind what the base has.
+  // The small members come first: they fit into the padding of the base class.
   bool shareable_;
   State state_ = State::waiting;
   std::uint32_t window_;

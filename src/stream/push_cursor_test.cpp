@@ -59,7 +59,7 @@ TEST_F(PushCursorTest, WaitsWhileTheSinkIsFullAndThenGoesOnWhereItStood) {
   append(2);
   EXPECT_EQ(written->text, "[0]x[1]x");
   append(2);
-  EXPECT_EQ(written->text, "[0]x[1]x") << "it said no more";
+  EXPECT_EQ(written->text, "[0]x[1]x") << "the sink accepted no more";
   written->credit = 10;
   cursor->resume();
   EXPECT_EQ(written->text, "[0]x[1]x[2]x[3]x");
@@ -87,13 +87,13 @@ TEST_F(PushCursorTest, FinishesOnceAfterTheLastChunk) {
   EXPECT_EQ(written->finishes, 1);
   EXPECT_TRUE(stream->delivered());
   cursor->resume();
-  // Nothing follows the end, not even news that the stream is gone.
+  // No call follows finish(), not even drop() when the stream is discarded.
   bench.streams->discard(*stream);
   EXPECT_EQ(written->finishes, 1);
   EXPECT_EQ(written->drops, 0);
 }
 
-// An EventSource that reconnects with the last id must not wait for ever.
+// An EventSource that reconnects with the last id must not wait forever.
 TEST_F(PushCursorTest, FinishesAtOnceForAReaderThatResumesBehindTheEnd) {
   append(2);
   stream->finish();
@@ -142,7 +142,7 @@ TEST_F(PushCursorTest, StaysWithinItsWindow) {
   EXPECT_EQ(written->text, "[0]x[1]x[2]x");
   ASSERT_TRUE(cursor->acknowledge(1));
   EXPECT_EQ(written->text, "[0]x[1]x[2]x[3]x");
-  EXPECT_EQ(stream->first(), 1U) << "what is acknowledged is free";
+  EXPECT_EQ(stream->first(), 1U) << "acknowledged chunks are freed";
   ASSERT_TRUE(cursor->acknowledge(1));
   EXPECT_EQ(written->text, "[0]x[1]x[2]x[3]x");
   ASSERT_TRUE(cursor->acknowledge(4));
@@ -206,7 +206,7 @@ TEST_F(PushCursorTest, SharesOneBlockAmongReadersAtTheSamePlace) {
     cursors.back()->resume();
   }
   append(3);
-  EXPECT_EQ(encoder.encoded, 3) << "once for all of them";
+  EXPECT_EQ(encoder.encoded, 3) << "each chunk is encoded once for all readers";
   for (const auto& reader : readers) {
     EXPECT_EQ(reader->text, "[0]x[1]x[2]x");
     EXPECT_EQ(reader->shared, readers[0]->shared);
@@ -214,7 +214,7 @@ TEST_F(PushCursorTest, SharesOneBlockAmongReadersAtTheSamePlace) {
 }
 
 TEST_F(PushCursorTest, WhatReadersStillHoldOfABlockCountsOnce) {
-  /// A reader that has taken a block and not sent it on.
+  /// A reader that keeps the block it was given.
   class Holding final : public BlockSink {
    public:
     explicit Holding(std::vector<Bytes>& held) : held_(&held) {}

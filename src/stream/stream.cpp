@@ -120,7 +120,7 @@ void ChunkStream::poll_from(Seq seq) {
   if (seq > absent_at_) poller_moved_ = true;
   if (is_new || seq > absent_at_) absent_at_ = std::min(seq, next());
   manager_->place(*this);
-  // What a reader that was cut off may come back for stays, within the retained bytes.
+  // If a reader was disconnected, keep what it may return for, within the retained bytes.
   if (!interrupted_) log_.release_below(hold());
   if (paused_ || log_.bytes() > retained_bytes()) queue();
 }
@@ -168,7 +168,7 @@ Bytes ChunkStream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t ma
     shared_->encoder = &encoder;
     shared_->from = from;
   }
-  // Outside a round of readers nothing else lets go of it.
+  // Outside a round of notifications nothing else would release the shared block.
   if (!telling_) queue();
   next_seq = shared_->next;
   return shared_->bytes;
@@ -223,7 +223,8 @@ void ChunkStream::queue() {
 
 class ChunkStream::Round {
  public:
-  /// `readers`: those to be told, of whom those that go are blanked; null if it is only one.
+  /// `readers` are the cursors to notify; those that are destroyed meanwhile are set to null. It is
+  /// null if there is only one cursor.
   Round(ChunkStream& stream, std::vector<Cursor*>* readers)
       : stream_(stream), readers_(readers), outer_(std::exchange(stream.manager_->rounds_, this)) {
     stream_.telling_ = true;
@@ -252,13 +253,14 @@ void ChunkStream::notify_cursors() {
   if (telling_) return;
   dirty_ = false;
   if (cursors_ == nullptr) return;
-  // The manager keeps what is queued, until it flushes it.
+  // The manager keeps a queued stream alive until it flushes it.
   const std::shared_ptr<ChunkStream> keep = queued_ ? nullptr : shared_from_this();
   if (cursors_->next_ == nullptr) {
     const Round round(*this, nullptr);
     cursors_->on_chunks();
   } else {
-    // Cursors may come and go while one is told: walk a copy, in which detach() blanks its own.
+    // Cursors may come and go during a notification. Walk a copy, in which detach() sets its own
+    // entry to null.
     std::vector<Cursor*> walk;
     walk.swap(manager_->cursor_walk());
     for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
@@ -277,7 +279,7 @@ void ChunkStream::notify_cursors() {
 }
 
 void ChunkStream::settle() {
-  // What was encoded for this turn's readers is of no use to later ones.
+  // Later readers have no use for the block that was encoded for the readers of this turn.
   shared_.reset();
   if (!listed_) return;
   make_room();
@@ -330,7 +332,8 @@ void ChunkStream::make_room() {
   }
   log_.release_below(log_.read(first(), [&](const Chunk& chunk) {
     if (chunk.seq >= passed || (bytes <= keep_bytes && chunks <= keep_chunks)) return false;
-    // However long the last one is, a reader may have been cut off within it.
+    // Keep the last chunk with text, however long it is: a reader may have been disconnected in the
+    // middle of it.
     if (ended() && chunk.seq + 2 >= next()) return false;
     bytes -= chunk.escaped.size();
     --chunks;
@@ -361,12 +364,14 @@ void ChunkStream::on_stall() {
   if (!paused_ || ended()) return;
   const std::shared_ptr<ChunkStream> keep = shared_from_this();
   const Error error{kStreamInvalidState,
-                    "The reader stalled: it held up a full stream for longer than stall-limit"};
-  // A stream that nobody is attached to waits for a reader as long as its expiry lets it.
+                    "The reader stalled: it held up a full stream for longer than stall-limit; "
+                    "read faster or raise stall-limit"};
+  // A stream without readers waits for one until it expires.
   bool dropped = false;
   while (cursors_ != nullptr || poller_ != Poller::none) {
     const Seq lowest = hold();
-    // Whoever has passed everything waits for memory that others have.
+    // A reader that has passed everything is not to blame: the stream waits for memory that others
+    // hold.
     if (lowest == next() || drop_stalled(lowest, error) == 0) break;
     if (ended()) return;
     dropped = true;
@@ -376,7 +381,7 @@ void ChunkStream::on_stall() {
     if (roomy()) break;
   }
   if (dropped && cursors_ == nullptr && poller_ == Poller::none) {
-    // Nobody is left to read it: what is kept stays readable, the producer stops.
+    // No reader is left. The kept chunks stay readable, and the producer stops.
     abandon(error);
     return;
   }
@@ -390,7 +395,7 @@ std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {
     poller_ = Poller::none;
     ++dropped;
   }
-  // One that is dropped may destroy others, which blanks them in the list.
+  // Dropping one cursor may destroy others, which sets their entries in the list to null.
   std::vector<Cursor*> stalled;
   for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
     if (cursor->held() == lowest && !cursor->moved_) stalled.push_back(cursor);
@@ -457,7 +462,7 @@ void Cursor::pass(Seq position) {
   position_ = position;
   if (stream_->ended() && position >= stream_->next()) stream_->mark_delivered();
   stream_->manager_->place(*stream_);
-  // A round of readers settles at its end anyway.
+  // During a round of notifications this is not necessary: settle() runs after it anyway.
   if (!stream_->telling_ &&
       (stream_->paused_ || stream_->log_.bytes() > stream_->retained_bytes())) {
     stream_->queue();

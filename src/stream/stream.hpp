@@ -23,16 +23,16 @@ class Executor;
 class ChunkStream;
 class StreamManager;
 
-/// What one stream may use. Reaching `max_chunks` or `max_bytes` pauses its producer.
+/// The limits of one stream. Reaching `max_chunks` or `max_bytes` pauses its producer.
 struct StreamLimits {
   std::size_t max_chunks = 16384;
   std::size_t max_bytes = std::size_t{1} << 20U;
-  /// Chunks already passed by every reader but not acknowledged stay, up to this many bytes, for a
-  /// reader that resumes.
+  /// Bytes of chunks that are kept for a reader that resumes, after every reader has passed them
+  /// but nobody has acknowledged them.
   std::size_t retained_bytes = std::size_t{64} << 10U;
   Duration expiry = std::chrono::minutes(5);
   Duration tombstone = std::chrono::minutes(5);
-  /// A reader that holds up a full stream and does not move for this long loses it.
+  /// A reader that holds up a full stream and does not move for this long is dropped.
   Duration stall = std::chrono::seconds(30);
 };
 
@@ -41,44 +41,47 @@ enum class StreamState : std::uint8_t { initializing, active, finished, failed }
 /// "initializing", "active", "finished", "failed".
 std::string_view to_string(StreamState state);
 
-/// Whoever makes a stream's chunks, told when to go on and when to stop. Called on the stream's
-/// loop, on_writable() only at the end of its turn: never from within a call to the stream.
+/// Makes a stream's chunks, and is told when to continue and when to stop. Called on the stream's
+/// loop. on_room() is called only at the end of the loop's turn, never from within a call to the
+/// stream.
 class StreamProducer {
  public:
   virtual ~StreamProducer() = default;
-  /// There is room again after an append() that returned false.
+  /// There is room again after append() returned false.
   virtual void on_writable() = 0;
-  /// Nobody wants more: stop. Called at most once; finish() or fail() may still follow.
+  /// The producer must stop, because nobody wants more chunks. Called at most once; finish() or
+  /// fail() may still follow.
   virtual void on_cancel() = 0;
 };
 
-/// Writes one or more chunks in a delivery's own form. An encoder whose blocks can be shared by
-/// several readers is one object for all of them: its address names the form.
+/// Encodes chunks in the form of one kind of delivery. Readers that share blocks must use the same
+/// encoder object: its address identifies the form.
 class ChunkEncoder {
  public:
   virtual ~ChunkEncoder() = default;
   virtual void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const = 0;
-  /// Completes a block that several readers will share, before it can no longer change.
+  /// Completes a block that several readers will share. The block is immutable afterwards.
   virtual void seal(std::string& /*block*/) const {}
 };
 
 /// An ordered sequence of chunks with one producer and any number of readers.
 ///
-/// Chunks that every reader has passed stay within `retained_bytes` and half of `max_chunks` until
-/// someone acknowledges them; of a stream that has ended the last one stays too. When what is kept
-/// reaches the limits, append() says so and the producer waits for on_writable(), which comes when
-/// a quarter is free. A stream that its manager has removed is ended, has no readers and takes
-/// none. Belongs to the loop of its manager.
+/// Chunks that every reader has passed are kept, within `retained_bytes` and half of `max_chunks`,
+/// until a reader acknowledges them. The last chunk of an ended stream is kept too. When the kept
+/// chunks reach the limits, append() returns false and the producer waits for on_room(), which is
+/// called when a quarter is free. A stream that its manager has removed has ended, has no readers
+/// and accepts none. Belongs to the loop of its manager.
 class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
  public:
   struct Options {
     StreamId id;
-    std::string principal;    // who started it; nobody else finds it
-    const char* method = "";  // the caller's, repeated in pushed chunks; outlives the stream
+    std::string principal;  // who started it; only they can find it
+    const char* method =
+        "";  // the method that was called, repeated in pushed chunks; must outlive the stream
     int priority = 0;
-    bool expects_poller = true;               // hold everything until the first reader comes
-    bool is_private = false;                  // StreamManager::start_private()
-    std::shared_ptr<MemoryShare> share = {};  // of whoever started it; not null
+    bool expects_poller = true;               // keep everything until the first reader comes
+    bool is_private = false;                  // see StreamManager::start_private()
+    std::shared_ptr<MemoryShare> share = {};  // the memory share of who started it; not null
   };
 
   ChunkStream(Options options, StreamManager& manager);
@@ -88,53 +91,58 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
 
   // --- the producer's side -------------------------------------------------------------------
 
-  /// The producer is not owned and must outlive the stream or be reset to null before it goes.
+  /// Sets the producer, which is not owned. It must outlive the stream or be reset to null before
+  /// it is destroyed.
   void set_producer(StreamProducer* producer) { producer_ = producer; }
   [[nodiscard]] const StreamProducer* producer() const { return producer_; }
   /// The loop this stream belongs to.
   [[nodiscard]] Executor& executor() const;
 
-  /// Appends a chunk of UTF-8 text, or a message in JSON text without line breaks. True: there is
-  /// room for another. False: this one is kept, but the producer must wait for on_writable(); it
-  /// stays false until then. Ignored, and false, once the stream has ended. If there is no memory
-  /// for it at all, the stream fails. It lives until append() and flush() return, whoever lets go
-  /// of it meanwhile.
+  /// Appends a chunk of UTF-8 text, or a message as JSON text without line breaks. Returns true if
+  /// there is room for another chunk. Returns false if the producer must wait for on_room(): this
+  /// chunk is kept, and append() returns false until then. On an ended stream it does nothing and
+  /// returns false. If there is no memory for the chunk at all, the stream fails. The stream stays
+  /// alive until append() and flush() return, even if its last other reference is dropped
+  /// meanwhile.
   bool append(ChunkKind kind, std::string_view text);
-  /// Hands everything appended so far to the readers now; otherwise that happens at the end of
-  /// the loop's turn.
+  /// Passes everything appended so far to the readers now. Otherwise this happens at the end of the
+  /// loop's turn.
   void flush();
-  /// Ends the stream. `trailer` is JSON members to stand beside the last chunk's own (no braces),
-  /// or empty.
+  /// Ends the stream. `trailer` is empty or holds JSON members (without braces) that are added to
+  /// those of the last chunk.
   void finish(std::string trailer = {});
-  /// Ends the stream with an error that its readers see after everything before it.
+  /// Ends the stream with an error, which readers receive after all chunks before it.
   void fail(const Error& error, std::string trailer = {});
-  /// As StreamManager::discard(), also when there is no manager any more.
+  /// Does the same as StreamManager::discard(). Safe to call when the manager no longer exists.
   void discard();
 
   // --- the readers' side ---------------------------------------------------------------------
 
-  /// A polling reader has everything below `seq`: frees it as far as no other reader holds it,
-  /// and holds what follows until the next call. `seq` must have passed check_position().
+  /// A polling reader confirms that it has every chunk below `seq`. Frees those chunks unless
+  /// another reader holds them, and holds the following ones until the next call. `seq` must have
+  /// passed check_position().
   void poll_from(Seq seq);
-  /// Whether a reader may start at `from`: -32006 below the oldest kept chunk (`data.oldest_seq`
-  /// names it) or ahead of the next one, -32005 if the stream has been removed.
+  /// Checks whether a reader may start at `from`. Errors: -32006 if `from` is below the oldest kept
+  /// chunk (`data.oldest_seq` names that chunk) or ahead of the next one, -32005 if the stream has
+  /// been removed.
   [[nodiscard]] Result<void> check_position(Seq from) const;
-  /// The oldest chunk that a reader, at it or gone, has not passed.
+  /// The oldest chunk that some reader, present or absent, has not passed.
   [[nodiscard]] Seq undelivered() const { return hold(); }
-  /// Stops the producer on a reader's behalf; the stream then ends as the producer says. False if
-  /// it had already ended.
+  /// Stops the producer on a reader's behalf. The producer then decides how the stream ends.
+  /// Returns false if the stream had already ended or been cancelled.
   bool cancel();
-  /// The chunks from `from` on in `encoder`'s form, about `max_bytes` of them, shared by readers
-  /// at the same place within one turn. Sets `next` to the first chunk not in it. They count as
-  /// memory of the stream's client until the last reader lets go of them; empty if there is none.
+  /// Encodes about `max_bytes` of the chunks from `from` on with `encoder`. Readers at the same
+  /// place share the block within one turn. Sets `next` to the first chunk that is not in the
+  /// block. The block counts as memory of the stream's client until the last reader lets go of it.
+  /// Returns an empty block if there is no memory for it.
   Bytes encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_bytes, Seq& next);
-  /// Appends the chunks in [from, limit) to `out`, stopping after about `max_bytes`. Returns the
-  /// first chunk not appended.
+  /// Appends the chunks in [from, limit) to `out` and stops after about `max_bytes`. Returns the
+  /// first chunk that was not appended.
   Seq encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq limit,
              std::size_t max_bytes) const;
   [[nodiscard]] bool has_readers() const { return cursors_ != nullptr; }
   [[nodiscard]] bool has_several_readers() const;
-  /// A string of the loop to encode into; valid until the next cursor uses it.
+  /// An empty string to encode into, owned by the loop. Valid until another cursor uses it.
   std::string& block_scratch();
 
   template <class Visit>
@@ -144,7 +152,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
 
   [[nodiscard]] const StreamId& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
-  /// Begun by StreamManager::start_private().
+  /// Whether StreamManager::start_private() started it.
   [[nodiscard]] bool is_private() const { return is_private_; }
   [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] int priority() const { return priority_; }
@@ -154,14 +162,14 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] Seq next() const { return log_.next(); }
   [[nodiscard]] std::size_t bytes() const { return log_.bytes(); }
   [[nodiscard]] std::size_t memory() const { return log_.memory(); }
-  /// JSON members of the last chunk beside seq, delta and end, each followed by nothing; empty
-  /// until the end.
+  /// The JSON members that the last chunk has besides seq, delta and end, without a comma after
+  /// them. Empty until the stream ends.
   [[nodiscard]] const std::string& trailer() const;
   /// Why the stream failed; set in state `failed`.
   [[nodiscard]] const Error& error() const { return ending_->error; }
-  /// Whether some reader has been given the last chunk.
+  /// Whether at least one reader has been given the last chunk.
   [[nodiscard]] bool delivered() const { return delivered_; }
-  /// A reader without a cursor has been given the last chunk.
+  /// Records that a reader without a cursor has been given the last chunk.
   void note_delivered();
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] TimePoint last_access() const { return last_access_; }
@@ -171,17 +179,18 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   friend class EndedStreams;
   friend class StreamManager;
 
-  /// Where a reader that comes by requests, and is not there between them, stands.
+  /// Whether there is a polling reader, which is absent between its requests.
   enum class Poller : std::uint8_t { none, expected, active };
 
   void end(StreamState state, std::string trailer, Error error = {});
-  /// fail(), and the producer is told to stop.
+  /// Calls fail() and tells the producer to stop.
   void abandon(const Error& error);
   void mark_dirty();
   void notify_cursors();
-  /// The lowest chunk a reader still needs.
+  /// The lowest chunk that some reader still needs.
   [[nodiscard]] Seq hold() const;
-  /// Frees what every reader has passed beyond what is retained for one that resumes.
+  /// Frees chunks that every reader has passed, except those that are retained for a reader that
+  /// resumes.
   void make_room();
   [[nodiscard]] std::size_t retained_bytes() const;
   [[nodiscard]] bool full() const;
@@ -189,21 +198,22 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   void pause();
   void arm_stall_timer();
   void on_stall();
-  /// Lets go of the readers that stand at `lowest` and have not moved. Returns how many they were.
+  /// Drops the readers that are at `lowest` and have not moved. Returns their number.
   std::size_t drop_stalled(Seq lowest, const Error& error);
-  /// Has settle() called at the end of the turn.
+  /// Arranges for settle() to be called at the end of the turn.
   void queue();
-  /// Makes room and, if there is enough of it, wakes the producer.
+  /// Makes room, and wakes the producer if there is enough.
   void settle();
   void touch();
   void mark_delivered();
-  /// Whether nobody would miss the stream: a reader has had all of it and none is at it.
+  /// Whether the stream can be evicted without loss: a reader has had all of it and no reader is
+  /// attached.
   [[nodiscard]] bool evictable() const;
 
-  /// Readers are being told something.
+  /// Exists while readers are being notified.
   class Round;
 
-  /// What is known once the stream has ended.
+  /// What is known only after the stream has ended.
   struct Ending {
     std::string trailer;
     Error error;
@@ -224,20 +234,20 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   StreamState state_ = StreamState::initializing;
   Poller poller_;
   bool poller_moved_ = false;  // since the stall timer was armed
-  bool poller_done_ = false;   // it has been given the last chunk
-  bool dirty_ = false;         // the readers have not been told of everything
+  bool poller_done_ = false;   // the poller has been given the last chunk
+  bool dirty_ = false;         // readers have not been notified of every chunk
   bool queued_ = false;        // in the manager's list of streams to flush
-  bool interrupted_ = false;   // a reader was cut off before the end and may come back
-  bool telling_ = false;       // there is a Round, which nests no further
+  bool interrupted_ = false;   // a reader was disconnected before the end and may return
+  bool telling_ = false;       // a Round of this stream exists; there is no second one
   bool paused_ = false;
-  bool awaits_memory_ = false;  // in the manager's list of streams to wake when there is some
+  bool awaits_memory_ = false;  // in the manager's list of streams that wait for memory
   bool cancelled_ = false;
   bool delivered_ = false;
-  bool listed_ = false;  // by the manager, until it removes the stream
-  bool yields_ = false;  // among those that may have memory to give
+  bool listed_ = false;  // known to the manager, until it removes the stream
+  bool yields_ = false;  // in the manager's list of streams that may have memory to free
   const bool is_private_;
   std::int8_t priority_;
-  /// What the poller has acknowledged; without one, where the last reader stood when it left.
+  /// What the poller has acknowledged. Without a poller, where the last reader was when it left.
   Seq absent_at_ = 0;
   ChunkLog log_;
   std::string principal_;
@@ -246,18 +256,19 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   std::unique_ptr<SharedBlock> shared_;
   TimePoint last_access_;
   std::uint64_t stall_timer_ = 0;
-  // Its places in the manager's lists.
+  // Links in the manager's lists.
   StreamLink by_access_;
   StreamLink by_start_;
   StreamLink by_yield_;
 };
 
-/// A reader's place in a stream. It holds the chunks from its position on until it has passed
-/// them. Attached from construction to destruction, or until the stream drops it. Belongs to the
-/// stream's loop.
+/// A reader's position in a stream. The stream keeps the chunks from that position on until the
+/// cursor has passed them. A cursor is attached from construction to destruction, or until the
+/// stream drops it. Belongs to the stream's loop.
 class Cursor {
  public:
-  /// `from` must have passed check_position(). On a removed stream the cursor is not attached.
+  /// `from` must have passed check_position(). If the stream has been removed, the cursor is not
+  /// attached.
   Cursor(std::shared_ptr<ChunkStream> stream, Seq from);
   virtual ~Cursor();
   Cursor(const Cursor&) = delete;
@@ -269,21 +280,21 @@ class Cursor {
   [[nodiscard]] Seq position() const { return position_; }
 
  protected:
-  /// There are chunks at position(), or the stream has ended. May destroy the cursor.
+  /// Called when there are chunks at position() or the stream has ended. May destroy the cursor.
   virtual void on_chunks() = 0;
-  /// The stream has let go of this cursor, because it stalled or the stream expired; stream() is
-  /// null. May destroy the cursor.
+  /// Called when the stream has dropped this cursor, because the cursor stalled or the stream was
+  /// removed; stream() is null. May destroy the cursor.
   virtual void on_dropped(const Error& error) = 0;
 
-  /// Everything below `position` has been delivered.
+  /// Records that everything below `position` has been delivered.
   void pass(Seq position);
-  /// Everything below `seq` may be freed. Without a call to it, passing is acknowledging enough
-  /// to let the buffer move on.
+  /// Records that everything below `seq` may be freed. Without this call, passing chunks is enough
+  /// for the buffer to move on.
   void acknowledge(Seq seq);
-  /// Chunks are held from the acknowledged position on, not from the passed one.
+  /// From now on the cursor holds chunks from the acknowledged position, not from the passed one.
   void hold_until_acknowledged() { holds_acknowledged_ = true; }
-  /// The reader was cut off and may come back: what was passed is kept for it within the retained
-  /// bytes, also when others acknowledge it.
+  /// The reader was disconnected and may return. Within the retained bytes, the stream keeps for it
+  /// what it has passed, even if others acknowledge it.
   void expect_return();
   [[nodiscard]] Seq acknowledged() const { return acknowledged_; }
 
@@ -295,7 +306,7 @@ class Cursor {
 
   std::shared_ptr<ChunkStream> stream_;
   Cursor* next_ = nullptr;
-  Cursor** link_ = nullptr;  // what points to this one in the stream's list
+  Cursor** link_ = nullptr;  // the pointer to this cursor in the stream's list
   Seq position_;
   Seq acknowledged_;
   bool holds_acknowledged_ = false;

@@ -11,7 +11,7 @@ namespace sluice {
 std::unexpected<Error> over_limit(std::string message) {
   static LogLimit limit;
   if (const auto left_out = limit.take()) {
-    log_warning("a limit is reached",
+    log_warning("a limit was reached",
                 {{"told", std::string_view(message)}, {"left_out", *left_out}});
   }
   return fail(kLimitReached, std::move(message));

@@ -7,18 +7,18 @@
 
 namespace sluice {
 
-// The error codes of the stream methods (docs/streaming.md), the same in every era. Their clients
-// know them from before MCP closed the range that they are in (2026-07-28, Base Protocol, Error
-// Codes).
+// The error codes of the stream methods (docs/streaming.md), the same in every era. Clients of
+// these methods rely on them, although MCP has since reserved the range that contains them
+// (2026-07-28, Base Protocol, Error Codes).
 
-/// No stream of that id belongs to the caller.
+/// The caller has no stream with that id.
 inline constexpr int kStreamNotFound = -32001;
-/// The stream was there, and is gone by its expiry.
+/// The stream existed and has expired.
 inline constexpr int kStreamExpired = -32005;
-/// The stream cannot do that in its state: a gap below the kept chunks, a position ahead of it, a
-/// reader that stalled.
+/// The stream's state does not allow the request: a position below the kept chunks (a gap) or ahead
+/// of the stream, or a reader that stalled.
 inline constexpr int kStreamInvalidState = -32006;
-/// kLimitReached, which the log tells of too.
+/// Makes a kLimitReached error and also logs it.
 std::unexpected<Error> over_limit(std::string message);
 
 }  // namespace sluice

@@ -8,18 +8,19 @@ namespace sluice {
 class ChunkStream;
 class MemoryShare;
 
-/// A stream's place in a StreamList.
+/// A stream's link in a StreamList.
 struct StreamLink {
   ChunkStream* older = nullptr;
   ChunkStream* newer = nullptr;
 };
 
-/// Streams in the order in which they came in: a ring, of which the list knows the newest. It owns
-/// none, and `kLink` says where each keeps its place. Belongs to the loop of its streams.
+/// Streams in the order in which they were added. It is an intrusive ring, and the list points to
+/// the newest stream. It owns no stream; `kLink` returns the link that a stream keeps for this
+/// list. Belongs to the loop of its streams.
 template <StreamLink& (*kLink)(ChunkStream&)>
 class StreamList {
  public:
-  /// `stream`, which is in no list by this link, becomes the newest.
+  /// Makes `stream` the newest. It must not be in any list that uses this link.
   void push(ChunkStream& stream) {
     ChunkStream& newest = newest_ == nullptr ? stream : *newest_;
     ChunkStream& oldest = newest_ == nullptr ? stream : *kLink(newest).newer;
@@ -36,7 +37,7 @@ class StreamList {
     kLink(*link.newer).older = link.older;
   }
 
-  // Null: there is none.
+  // These return null if there is no such stream.
   [[nodiscard]] ChunkStream* newest() const { return newest_; }
   [[nodiscard]] ChunkStream* oldest() const {
     return newest_ == nullptr ? nullptr : kLink(*newest_).newer;
@@ -49,7 +50,7 @@ class StreamList {
   ChunkStream* newest_ = nullptr;
 };
 
-/// A StreamList for each client that has streams in it. A client's memory share names it.
+/// One StreamList per client that has streams in it. A client is identified by its memory share.
 template <StreamLink& (*kLink)(ChunkStream&)>
 class ClientStreams {
  public:
@@ -65,7 +66,7 @@ class ClientStreams {
     const auto at = lists_.find(&client);
     return at == lists_.end() ? List() : at->second;
   }
-  /// The list of one client or another; it is empty if all are.
+  /// The list of an arbitrary client; empty only if all are.
   [[nodiscard]] List of_any() const { return lists_.empty() ? List() : lists_.begin()->second; }
 
  private:

@@ -12,7 +12,8 @@ namespace {
 
 constexpr Duration kSweepInterval = std::chrono::seconds(1);
 constexpr Duration kMemoryRetry = std::chrono::milliseconds(50);
-/// One huge chunk does not keep its memory for ever.
+/// A scratch string of more than this many bytes is freed, so that one huge chunk does not hold
+/// memory for ever.
 constexpr std::size_t kKeptScratch = std::size_t{128} << 10U;
 
 const Error& shutting_down() {
@@ -75,14 +76,14 @@ std::size_t StreamManager::loop_of(std::string_view id, std::size_t loops) {
 Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) {
   if (!policy_->quota.try_acquire(options.principal)) {
     return over_limit("You have " + std::to_string(policy_->quota.limit()) +
-                      " streams under way, the most one client may "
+                      " streams in progress, the most that one client may have "
                       "(streams-per-client); read or abort some");
   }
   if (limited() >= policy_->max_streams && !evict_one()) {
     policy_->quota.release(options.principal);
     return over_limit("The server holds as many streams as it may, " +
                       std::to_string(policy_->max_streams) +
-                      " an event loop; read or abort some, or try again later");
+                      " per event loop; read or abort some, or try again later");
   }
   std::shared_ptr<MemoryShare> share = policy_->memory.of(options.principal);
   return add(std::move(options), std::move(share), false);
@@ -134,8 +135,7 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::find(std::string_view id,
     case StreamStore::Presence::present:
       return std::move(found.stream);
     case StreamStore::Presence::expired:
-      return fail(kStreamExpired,
-                  "Stream session expired: it was not read for the expiry time; start it again");
+      return fail(kStreamExpired, "Stream session expired: nobody read it in time; start it again");
     case StreamStore::Presence::absent:
       break;
   }
@@ -152,7 +152,7 @@ std::vector<std::shared_ptr<ChunkStream>> StreamManager::streams_of(const std::s
   const auto started = started_.of(*memory_of(principal));
   for (ChunkStream* stream = started.newest(); stream != nullptr && result.size() < most;
        stream = started.older_than(*stream)) {
-    // A client may be several principals.
+    // A client may have several principals.
     if (stream->principal() == principal) result.push_back(stream->shared_from_this());
   }
   return result;
@@ -182,7 +182,7 @@ void StreamManager::flush() {
   if (!std::ranges::is_sorted(turn, by_priority)) std::ranges::sort(turn, by_priority);
   for (const std::shared_ptr<ChunkStream>& stream : turn) {
     if (stream->dirty_) stream->notify_cursors();
-    // Only now: what readers do within their round needs no other turn.
+    // Cleared only now: what readers do during their round needs no further turn.
     stream->queued_ = false;
     stream->settle();
     if (stream->dirty_) stream->queue();
@@ -194,7 +194,7 @@ void StreamManager::flush() {
 }
 
 void StreamManager::count_chunk() {
-  // Only this thread writes it.
+  // Only this thread writes the counter, so no atomic increment is needed.
   counters_.chunks.store(counters_.chunks.load(std::memory_order_relaxed) + 1,
                          std::memory_order_relaxed);
 }
@@ -239,7 +239,7 @@ void StreamManager::on_paused(ChunkStream& stream) {
 void StreamManager::retry_paused() {
   std::vector<std::weak_ptr<ChunkStream>> waiting;
   waiting.swap(await_memory_);
-  // The end of this turn wakes them, or has them wait again.
+  // At the end of this turn each stream is either woken or made to wait again.
   for (const auto& weak : waiting) {
     const auto stream = weak.lock();
     if (stream == nullptr) continue;
@@ -277,7 +277,7 @@ bool StreamManager::evict_one() {
   entomb(*stream);
   unlist(*stream, gone());
   if (stream->has_readers()) {
-    // They are not called from within what needs the room.
+    // The caller needs the room and must not be re-entered, so readers are notified later.
     executor_->post([keep] { let_go(*keep, gone()); });
   } else {
     let_go(*stream, gone());
@@ -299,13 +299,13 @@ void StreamManager::schedule_sweep() {
 
 void StreamManager::sweep() {
   const TimePoint now = executor_->clock().now();
-  // Each one looked at leaves the front of the list. What producers and readers do when they are
-  // told may change the rest of it.
+  // Each stream that is examined leaves the front of the list. Producers and readers that are
+  // notified may change the rest of the list.
   for (std::size_t left = store_.size(); left > 0 && accessed_.oldest() != nullptr; --left) {
     ChunkStream& stream = *accessed_.oldest();
     if (stream.last_access_ + limits().expiry > now) break;
     if (stream.cursors_ != nullptr) {
-      // Somebody is attached, which is access enough.
+      // An attached reader counts as access.
       stream.touch();
     } else {
       ++counters_.expired;
@@ -352,7 +352,7 @@ void StreamManager::let_go(ChunkStream& stream, const Error& reason) {
     cursor->detach();
     cursor->on_dropped(reason);
   }
-  // Its memory is free at once, however long somebody keeps a handle.
+  // Frees the memory at once, even if somebody keeps a reference to the stream.
   stream.log_.clear();
 }
 

@@ -22,15 +22,15 @@
 
 namespace sluice {
 
-/// How many of a kind each client (client_of() the principal) has under way, over all loops.
-/// Thread-safe; touched when one begins and ends, never for a chunk.
+/// Counts what each client (client_of() the principal) has in progress, on all loops together.
+/// Thread-safe. Used when something begins and ends, never for a chunk.
 class ClientQuota {
  public:
   explicit ClientQuota(std::size_t per_client) : per_client_(per_client) {}
   bool try_acquire(const std::string& principal);
   void release(const std::string& principal);
   [[nodiscard]] std::size_t limit() const { return per_client_; }
-  /// How many all clients have.
+  /// The total of all clients.
   [[nodiscard]] std::size_t in_use() const { return all_.load(std::memory_order_relaxed); }
 
  private:
@@ -40,20 +40,22 @@ class ClientQuota {
   std::atomic<std::size_t> all_ = 0;
 };
 
-/// What all loops share.
+/// The limits and budgets that all loops share.
 struct StreamPolicy {
   StreamLimits limits;
   MemoryBudget budget;
   ClientMemory memory{budget};
   ClientQuota quota;
-  std::size_t max_streams;  // of one loop, ended ones included, private ones once they have ended
+  std::size_t
+      max_streams;  // per loop; counts ended streams, and private ones only once they have ended
 
   StreamPolicy(StreamLimits stream_limits, std::size_t memory, std::size_t per_client,
                std::size_t streams)
       : limits(stream_limits), budget(memory), quota(per_client), max_streams(streams) {}
 };
 
-/// Counted since the start, readable from any thread.
+/// Counters since the start of the server, unless marked as current values. Readable from any
+/// thread.
 struct StreamCounters {
   std::atomic<std::uint64_t> started = 0;
   std::atomic<std::uint64_t> ended = 0;
@@ -61,15 +63,16 @@ struct StreamCounters {
   std::atomic<std::uint64_t> chunks = 0;
   std::atomic<std::uint64_t> pauses = 0;
   std::atomic<std::uint64_t> stalled_readers = 0;
-  std::atomic<std::uint64_t> open = 0;        // now
-  std::atomic<std::uint64_t> active = 0;      // now: not ended
-  std::atomic<std::uint64_t> unread = 0;      // now: ended, the last chunk not yet delivered
-  std::atomic<std::uint64_t> tombstones = 0;  // now
+  std::atomic<std::uint64_t> open = 0;    // current value
+  std::atomic<std::uint64_t> active = 0;  // current value: streams that have not ended
+  std::atomic<std::uint64_t> unread =
+      0;  // current value: ended, but the last chunk is not yet delivered
+  std::atomic<std::uint64_t> tombstones = 0;  // current value
 };
 
-/// The streams of one loop: makes them, finds them, lets them expire and keeps them within their
-/// memory. A stream's id says by its hash which of `loops` loops it belongs to, so that no table
-/// is shared. Belongs to its executor's thread.
+/// Creates and finds the streams of one loop, lets them expire and keeps them within their memory.
+/// The hash of a stream's id determines which of the `loops` loops it belongs to, so that the loops
+/// share no table. Belongs to its executor's thread.
 class StreamManager {
  public:
   StreamManager(Executor& executor, StreamPolicy& policy, std::size_t loop, std::size_t loops);
@@ -79,45 +82,47 @@ class StreamManager {
 
   struct StartOptions {
     std::string principal = {};
-    const char* method = "";  // outlives the stream
-    int priority = 0;         // kMinPriority..kMaxPriority; higher goes first
+    const char* method = "";  // must outlive the stream
+    int priority = 0;         // kMinPriority..kMaxPriority; higher is served first
     bool expects_poller = true;
   };
-  /// When the loop is full, an ended stream makes room (EndedStreams). Errors: kLimitReached when
-  /// `principal` has as many streams under way as it may, or no stream has ended.
+  /// Starts a stream. If the loop is full, an ended stream is evicted (EndedStreams). Errors:
+  /// kLimitReached if `principal` has its maximum of streams in progress, or if the loop is full
+  /// and no stream has ended.
   Result<std::shared_ptr<ChunkStream>> start(StartOptions options);
 
-  /// A stream that is no client's: it is not counted as one, and only `finder` finds it by its id,
-  /// which is no client's principal; if that is empty, nobody. Its memory is `client`'s. Whoever
-  /// starts it has been admitted, and discards it.
+  /// Starts a stream that does not count as a client's. Only `finder`, which must not be a client's
+  /// principal, can find it by its id; if `finder` is empty, nobody can. Its memory is charged to
+  /// `client`. The caller has checked the limits, and must discard the stream.
   std::shared_ptr<ChunkStream> start_private(std::string finder, const char* method,
                                              const std::string& client);
 
-  /// The share of `principal` in the memory of all streams, on which all else draws that a client
-  /// leaves with the server.
+  /// The memory share of `principal`. Everything that a client leaves with the server is charged to
+  /// it.
   [[nodiscard]] std::shared_ptr<MemoryShare> memory_of(const std::string& principal) const {
     return policy_->memory.of(principal);
   }
 
-  /// Errors: -32001 for an id nobody knows or of another principal, -32005 for one that expired.
+  /// Errors: -32001 if no stream of `principal` has this id, -32005 if it has expired.
   Result<std::shared_ptr<ChunkStream>> find(std::string_view id, std::string_view principal);
 
-  /// Forgets a stream that nobody will ask for again, without a tombstone. Its producer is told to
-  /// stop if it had not ended. Nothing happens if it has been removed already.
+  /// Removes a stream that nobody will ask for again, without a tombstone. If it has not ended, its
+  /// producer is told to stop. Does nothing if the stream has already been removed.
   void discard(ChunkStream& stream);
 
-  /// The streams that `principal` started last, the newest first, at most so many.
+  /// The streams that `principal` started most recently, newest first, at most `most` of them.
   [[nodiscard]] std::vector<std::shared_ptr<ChunkStream>> streams_of(const std::string& principal,
                                                                      std::size_t most) const;
 
-  /// Ends every stream that has not ended with `error`, and stops its producer.
+  /// Ends every active stream with `error` and stops its producer.
   void end_all(const Error& error);
 
-  /// Which loop has the stream of this id.
+  /// The loop that the stream with this id belongs to.
   static std::size_t loop_of(std::string_view id, std::size_t loops);
 
   Executor& executor() { return *executor_; }
-  /// What answering may do on this loop: to read streams is most of it.
+  /// The limit on how much answering requests may do in a turn of this loop. Most of that work is
+  /// reading streams.
   TurnWork& work() { return work_; }
   [[nodiscard]] const StreamLimits& limits() const { return policy_->limits; }
   StreamCounters& counters() { return counters_; }
@@ -130,27 +135,29 @@ class StreamManager {
   friend class ChunkStream;
   friend class Cursor;
 
-  // What streams ask of their manager.
+  // Called by streams and cursors.
   void schedule_flush(std::shared_ptr<ChunkStream> stream);
   void on_access(ChunkStream& stream);
   void on_ended(ChunkStream& stream);
-  /// A paused stream found no room; if that is for want of memory, it is asked again soon.
+  /// Called when a paused stream has no room. If the reason is a lack of memory, the stream is
+  /// retried soon.
   void on_paused(ChunkStream& stream);
-  /// A reader of the stream came, went or moved: the stream may be of more or of less use than
-  /// before, and have memory to give.
+  /// Called when a reader of the stream has come, gone or moved. The stream may now be easier or
+  /// harder to evict, and may have memory to free.
   void place(ChunkStream& stream) {
     if (!stream.listed_) return;
     if (stream.ended()) ended_.put(stream);
     if (!std::exchange(stream.yields_, true)) yielding_.push(stream.log_.share(), stream);
   }
   void count_chunk();
-  /// Frees at least `bytes` of the budget, if passed chunks and read streams of this loop have it:
-  /// those of `share`, or while the budget itself is short everybody's. Looks only at streams whose
-  /// readers have moved since it last looked at them.
+  /// Frees at least `bytes` of the budget, if chunks that have been passed and streams that have
+  /// been read hold that much. Takes them from the streams of `share`, or from all streams of this
+  /// loop while the budget itself is short. Looks only at streams whose readers have moved since
+  /// the last time.
   void reclaim(std::size_t bytes, const MemoryShare& share);
   void yields_no_more(ChunkStream& stream);
   [[nodiscard]] bool short_of_memory() const;
-  /// Empty strings of the loop to escape and to encode into.
+  /// Empty strings to escape and to encode into, owned by the loop.
   std::string& scratch() { return emptied(scratch_); }
   std::string& block_scratch() { return emptied(block_scratch_); }
   static std::string& emptied(std::string& text);
@@ -162,14 +169,15 @@ class StreamManager {
   void sweep();
   void schedule_sweep();
   void retry_paused();
-  /// How many there are of those that are limited.
+  /// The number of streams that count towards max_streams.
   [[nodiscard]] std::size_t limited() const { return store_.size() - private_under_way_; }
-  /// Removes the ended stream that goes first. False if there is none.
+  /// Removes the next ended stream in eviction order. Returns false if there is none.
   bool evict_one();
   void leave_tombstone(ChunkStream& stream, const Error& reason);
   void entomb(const ChunkStream& stream);
   void remove(ChunkStream& stream, const Error& reason);
-  // Its two halves: what the manager does, and what readers hear. False: it has been done.
+  // The two halves of remove(): the first updates the manager and returns false if the stream had
+  // already been removed, the second notifies the readers.
   bool unlist(ChunkStream& stream, const Error& reason);
   static void let_go(ChunkStream& stream, const Error& reason);
 
@@ -183,16 +191,16 @@ class StreamManager {
   std::size_t loop_;
   std::size_t loops_;
   StreamStore store_;
-  std::size_t private_under_way_ = 0;  // of those in the store
+  std::size_t private_under_way_ = 0;  // streams in the store that are private and have not ended
   EndedStreams ended_;
   StreamCounters counters_;
-  StreamList<&by_access> accessed_;    // all of the store
-  ClientStreams<&by_start> started_;   // but for private ones
-  ClientStreams<&by_yield> yielding_;  // for reclaim()
+  StreamList<&by_access> accessed_;    // all streams of the store
+  ClientStreams<&by_start> started_;   // all except private ones
+  ClientStreams<&by_yield> yielding_;  // used by reclaim()
   std::vector<std::shared_ptr<ChunkStream>> to_flush_;
   std::vector<std::weak_ptr<ChunkStream>> await_memory_;
   std::vector<Cursor*> cursor_walk_;
-  ChunkStream::Round* rounds_ = nullptr;  // those on the stack, the innermost first
+  ChunkStream::Round* rounds_ = nullptr;  // the rounds on the stack, innermost first
   std::string scratch_;
   std::string block_scratch_;
   Executor::TimerId sweep_timer_ = 0;

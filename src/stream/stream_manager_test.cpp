@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-/// Every "now" counter and pot is empty again.
+/// Expects all current-value counters and budgets to be zero.
 void expect_nothing_left(StreamBench& bench) {
   EXPECT_EQ(bench.policy.budget.used(), 0U);
   EXPECT_EQ(bench.streams->counters().open, 0U);
@@ -28,7 +28,7 @@ void expect_nothing_left(StreamBench& bench) {
   EXPECT_TRUE(bench.streams->streams_of("alice", 1).empty());
 }
 
-/// A stream that has been read to its end.
+/// Ends `stream` and reads it to its end.
 void finish_and_read(StreamBench& bench, const std::shared_ptr<ChunkStream>& stream) {
   stream->finish();
   ReadingCursor reader(stream, stream->first());
@@ -114,7 +114,7 @@ TEST(StreamExpiry, EndsAStreamThatNobodyReadsAndRemembersItForAWhile) {
   EXPECT_EQ(bench.streams->find(id, "alice").error().code, kStreamNotFound);
   EXPECT_EQ(bench.streams->counters().tombstones, 0U);
   expect_nothing_left(bench);
-  EXPECT_EQ(bench.executor.timers(), 0U) << "an idle manager wakes nobody";
+  EXPECT_EQ(bench.executor.timers(), 0U) << "an idle manager has no timers";
 }
 
 TEST(StreamExpiry, IsPutOffByEveryAccess) {
@@ -131,7 +131,7 @@ TEST(StreamExpiry, IsPutOffByEveryAccess) {
   }
   bench.executor.advance(minutes(4));
   EXPECT_TRUE(bench.streams->find(id, "alice"));
-  // Making chunks is not reading them.
+  // Appending chunks does not count as access.
   stream->append(ChunkKind::text, "x");
   bench.executor.advance(seconds(62));
   EXPECT_FALSE(bench.streams->find(id, "alice"));
@@ -206,7 +206,7 @@ TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
   EXPECT_EQ(refused.error().code, kLimitReached);
   EXPECT_NE(refused.error().message.find("streams-per-client"), std::string::npos);
   EXPECT_TRUE(bench.start({.principal = "bob"}));
-  // An ended stream makes room, though it is still there to read.
+  // An ended stream no longer counts, although it can still be read.
   streams[1]->finish();
   EXPECT_NE(bench.start(), nullptr);
   EXPECT_EQ(bench.start(), nullptr);
@@ -240,7 +240,7 @@ TEST(StreamQuota, PrivateStreamsAreNoClients) {
   EXPECT_FALSE(bench.streams->find(of_nobody->id(), ""));
   EXPECT_FALSE(bench.streams->find(of_session->id(), "alice"));
   EXPECT_TRUE(bench.streams->find(of_session->id(), "session:1"));
-  // Their end makes no room for others.
+  // Discarding them makes no room for others.
   bench.streams->discard(*of_nobody);
   bench.streams->discard(*of_session);
   EXPECT_EQ(bench.start({.principal = "bob"}), nullptr);
@@ -299,7 +299,7 @@ TEST(StreamNumber, WhatHasBeenReadMakesRoomThenWhatHasEnded) {
   EXPECT_TRUE(bench.streams->find(streams[0]->id(), "alice"));
   EXPECT_NE(bench.start(), nullptr);
   EXPECT_EQ(bench.streams->find(streams[0]->id(), "alice").error().code, kStreamExpired);
-  EXPECT_EQ(bench.start(), nullptr) << "all the others are under way";
+  EXPECT_EQ(bench.start(), nullptr) << "none of the others has ended";
   EXPECT_EQ(bench.streams->counters().open, 4U);
 }
 
@@ -335,7 +335,7 @@ TEST(StreamNumber, CallsThatNobodyReadsMakeRoomToo) {
   for (int i = 0; i < 10; ++i) {
     under_way.push_back(bench.streams->start_private("session:1", "tools/call", "mallory"));
   }
-  EXPECT_EQ(bench.streams->counters().open, 10U) << "other limits bound those";
+  EXPECT_EQ(bench.streams->counters().open, 10U) << "private streams are limited elsewhere";
   for (int i = 0; i < 100; ++i) {
     bench.streams->start_private("session:1", "tools/call", "mallory")->finish();
   }
@@ -354,7 +354,7 @@ TEST(StreamNumber, AReaderHearsLaterThatItsStreamHasMadeRoom) {
   stream->append(ChunkKind::text, "x");
   stream->finish();
   EXPECT_NE(bench.start(), nullptr);
-  EXPECT_FALSE(reader.dropped) << "not from within what needs the room";
+  EXPECT_FALSE(reader.dropped) << "it must not be notified from within start()";
   bench.executor.run();
   EXPECT_TRUE(reader.dropped);
   EXPECT_EQ(stream->memory(), 0U);
@@ -369,7 +369,7 @@ TEST(StreamNumber, ARefusedStartTakesNothingFromTheQuota) {
   for (int i = 0; i < 5; ++i) {
     const auto refused = bench.streams->start({.principal = "alice", .method = "run"});
     ASSERT_FALSE(refused);
-    // Were something taken, the quota would soon be what refuses.
+    // If a refused start took from the quota, the quota would soon refuse instead.
     EXPECT_NE(refused.error().message.find("as many streams as it may"), std::string::npos) << i;
   }
   finish_and_read(bench, stream);
@@ -397,7 +397,7 @@ TEST(StreamNumber, EvictedStreamsAreFreedAtOnce) {
   StreamBench::Setup setup;
   setup.max_streams = 8;
   StreamBench bench(setup);
-  // Nobody but the manager holds them.
+  // Only the manager holds these streams.
   for (int i = 0; i < 100; ++i) {
     const auto stream = bench.start();
     ASSERT_NE(stream, nullptr);
@@ -426,7 +426,7 @@ TEST(StreamMemory, PausesAClientsStreamsWhenItsShareIsShortAndWakesThemByPriorit
     streams.back()->poll_from(0);
   }
   const std::string text(500, 'x');
-  // The first takes nearly everything, so that the others are told to wait.
+  // The first stream takes nearly all memory, so the others must wait.
   while (streams[0]->append(ChunkKind::text, text)) {
   }
   for (std::size_t i = 1; i < 4; ++i) EXPECT_FALSE(streams[i]->append(ChunkKind::text, text));
@@ -436,7 +436,7 @@ TEST(StreamMemory, PausesAClientsStreamsWhenItsShareIsShortAndWakesThemByPriorit
   streams[0]->poll_from(streams[0]->next());
   EXPECT_TRUE(woken.empty());
   bench.executor.advance(milliseconds(100));
-  // The first one's own reader made room; the others are asked again.
+  // The first stream's reader made room, so the others are retried.
   EXPECT_EQ(woken, (std::vector<int>{0, 2, 1, 3}));
 }
 
@@ -458,7 +458,7 @@ TEST(StreamMemory, TakesBackWhatIsOnlyRetainedOrHasBeenRead) {
   }
   EXPECT_EQ(finished->first(), 0U);
   EXPECT_EQ(retaining->first(), 0U);
-  // A third stream needs the memory now: it waits, and then it has what nobody else needs.
+  // A third stream needs the memory now. It waits, and then gets what nobody else needs.
   const auto third = bench.start();
   CountingProducer producer;
   producer.drive(third);
@@ -494,7 +494,7 @@ TEST(StreamMemory, FailsOnlyTheStreamForWhichThereIsNone) {
   EXPECT_NE(second->error().message.find("streams.max_total_bytes"), std::string::npos);
   EXPECT_EQ(producer.cancels, 1);
   EXPECT_FALSE(first->ended());
-  // Even so its end is there to read.
+  // Its end can be read nevertheless.
   EXPECT_EQ(second->next(), 1U);
 }
 
@@ -518,7 +518,8 @@ TEST(StreamMemory, AShortageThatAnotherStreamMakesDropsNobodyWhoKeepsUp) {
   EXPECT_FALSE(stream->ended());
   EXPECT_EQ(producer.writable_calls, 0);
   bench.streams->discard(*hog);
-  EXPECT_LT(bench.policy.budget.used(), 4096U) << "at once, whoever still has a handle";
+  EXPECT_LT(bench.policy.budget.used(), 4096U)
+      << "memory is freed at once, even though a reference remains";
   bench.executor.advance(milliseconds(60));
   EXPECT_EQ(producer.writable_calls, 1);
 }
@@ -529,7 +530,7 @@ TEST(StreamMemory, AClientThatTakesAllItMayPausesNobodyElse) {
   StreamBench bench(setup);
   const std::string text(500, 'x');
   std::vector<std::shared_ptr<ChunkStream>> held;
-  // Calls that nobody reads any more are their client's too.
+  // Calls that nobody reads any more are charged to their client as well.
   for (int i = 0; i < 8; ++i) {
     held.push_back(bench.streams->start_private("session:1", "tools/call", "mallory"));
     for (int n = 0; n < 100 && held.back()->append(ChunkKind::text, text); ++n) {
@@ -560,7 +561,7 @@ TEST(StreamMemory, IsAskedForAgainByAStreamThatWasFullFirst) {
   }
   const auto other = bench.start_pushed();
   other->append(ChunkKind::text, std::string(29000, 'z'));
-  // It is read, but now there is no memory; no other reading will come to wake it.
+  // The stream is read, but now there is no memory. No further read will wake it.
   reader.read_all();
   bench.executor.run();
   bench.streams->discard(*hog);
@@ -633,7 +634,7 @@ TEST(StreamManager, ListsOnePrincipalOfAClientThatIsSeveral) {
 
 // --- what others have costs nothing ---------------------------------------------------------
 
-/// Seconds of this thread that `work` takes.
+/// CPU seconds of this thread that `work` takes.
 template <class Work>
 double seconds_of(const Work& work) {
   const auto now = [] {
@@ -672,7 +673,7 @@ TEST(StreamMemory, WhatNobodyHasReadIsNotSearchedForIt) {
   StreamBench::Setup setup;
   setup.memory = std::size_t{32} << 20U;
   StreamBench bench(setup);
-  // It waits for memory that only another stream of its client has.
+  // It waits for memory that only another stream of the same client holds.
   const auto hog = bench.start_pushed();
   const auto waiting = bench.start_pushed();
   while (hog->append(ChunkKind::text, std::string(60000, 'x')) || !hog->paused()) {
@@ -810,7 +811,7 @@ TEST(StreamStore, KeepsABoundedNumberOfTombstones) {
     stream->note_delivered();
     bench.executor.run();
   }
-  // One stream is still there, so two more were buried than there is room for.
+  // One stream still exists, so two more were buried than the limit allows.
   EXPECT_EQ(bench.streams->counters().tombstones, StreamStore::kMaxTombstones);
   EXPECT_EQ(bench.streams->find(ids[0], "alice").error().code, kStreamNotFound);
   EXPECT_EQ(bench.streams->find(ids[1], "alice").error().code, kStreamNotFound);
@@ -834,7 +835,7 @@ TEST(StreamStore, TellsWhichIdsAreTaken) {
   const TimePoint until = TimePoint{} + seconds(10);
   store.leave_tombstone(*stream, until);
   EXPECT_EQ(store.size(), 0U);
-  EXPECT_TRUE(store.contains(id)) << "an id is not used again while it may be asked for";
+  EXPECT_TRUE(store.contains(id)) << "an id is not reused while somebody may ask for it";
   EXPECT_EQ(store.find(id, "alice").presence, StreamStore::Presence::expired);
   store.sweep_tombstones(until - Duration(1));
   EXPECT_TRUE(store.contains(id));

@@ -1,4 +1,5 @@
-// What streams cost, measured at malloc: the figures that docs/performance.md promises.
+// Measures at malloc how much memory streams take. The limits are those that docs/performance.md
+// promises.
 
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 #endif
 #endif
 
-/// Bytes that malloc has handed out, its own headers included.
+/// Bytes that malloc has allocated, including its own headers.
 std::size_t in_use() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
@@ -33,7 +34,7 @@ class StreamMemoryUse : public testing::Test {
   }
 };
 
-/// What each of 10,000 streams without chunks takes if `clients` start them in turn.
+/// Bytes that each of 10,000 streams without chunks takes if `clients` clients start them in turn.
 std::size_t bytes_a_stream(std::size_t clients) {
   constexpr std::size_t kStreams = 10000;
   StreamBench::Setup setup;
@@ -42,7 +43,7 @@ std::size_t bytes_a_stream(std::size_t clients) {
   bench.start();
   const std::size_t before = in_use();
   for (std::size_t i = 0; i < kStreams; ++i) {
-    // Too long for a string to hold in place.
+    // Too long for the string's in-place buffer.
     const std::string principal = "address:192.168.100." + std::to_string(i % clients);
     if (bench.start({.principal = principal, .method = "run"}) == nullptr) return 0;
   }
@@ -56,8 +57,8 @@ TEST_F(StreamMemoryUse, AStreamWithoutChunksTakesAtMost512Bytes) {
   EXPECT_LE(each, 512U);
 }
 
-// A client with streams under way is an entry in the quota, and has a share of the memory and a
-// list, beside its streams.
+// A client with streams in progress has an entry in the quota, a memory share and a list, besides
+// its streams.
 TEST_F(StreamMemoryUse, AClientTakesAtMost400BytesBesideItsStreams) {
   const std::size_t each = bytes_a_stream(10000) - bytes_a_stream(1);
   RecordProperty("bytes_a_client", static_cast<int>(each));
@@ -80,7 +81,7 @@ TEST_F(StreamMemoryUse, ABufferedChunkTakesAtMostItsTextAnd16Bytes) {
     const std::string text(shape.length, 'x');
     std::vector<std::shared_ptr<ChunkStream>> streams;
     for (std::size_t i = 0; i < shape.streams; ++i) streams.push_back(bench.start());
-    // What the first chunk of all costs the manager is not the chunks' share.
+    // The manager allocates once for its first chunk. That is not part of the cost of a chunk.
     streams[0]->append(ChunkKind::text, text);
     bench.executor.run();
     const std::size_t before = in_use();
@@ -109,12 +110,12 @@ TEST_F(StreamMemoryUse, GoesBackToWhereItStarted) {
     }
     bench.executor.advance(std::chrono::minutes(11));
   };
-  // Tables reach their size, and malloc its own order, in the first rounds.
+  // In the first rounds the tables grow to their size and malloc settles.
   for (int i = 0; i < 3; ++i) round();
   const std::size_t before = in_use();
   constexpr int kRounds = 20;
   for (int i = 0; i < kRounds; ++i) round();
-  // The smallest thing that could be left of each stream is many times that.
+  // Anything that leaked from each stream would add up to many times this.
   EXPECT_LE(in_use(), before + std::size_t{4096});
 }
 

@@ -1,6 +1,6 @@
-// Random interleavings of everything that can happen to a stream, from fixed seeds. Whatever the
-// order, a reader gets exactly the appended text, in order and without a hole, or a clear error;
-// the limits hold; and nothing is left in the end.
+// Random interleavings of everything that can happen to a stream, from fixed seeds. In any order, a
+// reader gets exactly the appended text, in order and without gaps, or a clear error. The limits
+// hold, and nothing is left at the end.
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Chunks as `seq:length:text;`, which a reader can check against what was appended.
+/// Encodes chunks as `seq:length:text;`, which a reader can check against what was appended.
 struct CheckedEncoder final : ChunkEncoder {
   void encode(std::string& out, const ChunkStream& /*stream*/, const Chunk& chunk) const override {
     append_number(out, chunk.seq);
@@ -31,7 +31,7 @@ struct CheckedEncoder final : ChunkEncoder {
   }
 };
 
-/// Takes blocks apart and holds each chunk against the model.
+/// Decodes blocks and compares each chunk with the model.
 struct Reader {
   const std::vector<std::string>* model = nullptr;
   Seq next = 0;
@@ -93,7 +93,7 @@ class World {
   struct Push {
     Reader reader;
     std::unique_ptr<PushCursor> cursor;
-    std::size_t credit = 0;  // blocks until it is full
+    std::size_t credit = 0;  // blocks it takes until it is full
     std::size_t window = 0;
     Seq acknowledged = 0;
     bool finished = false;
@@ -132,7 +132,7 @@ class World {
       std::string text(below(8) == 0 ? below(400) : below(12), static_cast<char>('a' + below(26)));
       const Seq before = stream_->next();
       const bool more = stream_->append(ChunkKind::text, text);
-      // For want of memory a stream ends instead of keeping the chunk.
+      // Without memory for the chunk, the stream ends instead of keeping it.
       if (stream_->ended()) {
         ASSERT_EQ(stream_->error().code, kLimitReached);
         return;
@@ -177,7 +177,8 @@ class World {
   void poll() {
     const Seq from = below(4) == 0 ? poll_base_ : poller_.next;
     if (const Result<void> valid = stream_->check_position(from); !valid) {
-      // It stalled, or another reader came first: the error names where it may go on.
+      // The reader stalled, or another reader came first. The error names the position to continue
+      // from.
       ASSERT_EQ(valid.error().code, kStreamInvalidState);
       ASSERT_LT(from, stream_->first());
       ASSERT_NE(valid.error().data.find("oldest_seq"), std::string::npos);
@@ -196,7 +197,7 @@ class World {
       return true;
     });
     poll_base_ = from;
-    // Sometimes the reply is lost on its way.
+    // Sometimes the reply is lost in transit.
     if (below(5) != 0) poller_ = reader;
   }
 
@@ -232,7 +233,7 @@ class World {
         bench_.executor.advance(below(200) == 0 ? Duration(seconds(20)) : milliseconds(below(100)));
         break;
       default:
-        // Another stream takes memory for a while.
+        // Another stream takes memory for some time.
         if (below(20) == 0) {
           other_ = bench_.start();
           if (other_ != nullptr) other_->append(ChunkKind::text, std::string(below(4000), 'o'));
@@ -244,12 +245,12 @@ class World {
   }
 
   void check_limits() {
-    // The producer heeds append(), so at most the chunk that filled the stream goes over; the end
-    // always fits.
+    // The producer obeys append(), so at most the chunk that filled the stream exceeds the limit.
+    // The end always fits.
     const std::size_t end = stream_->ended() ? 1 : 0;
     ASSERT_LE(stream_->next() - stream_->first(), setup_.limits.max_chunks + end);
     ASSERT_LT(stream_->bytes(), setup_.limits.max_bytes + 400);
-    // Only what says that a stream has ended may go beyond the budget.
+    // Only the chunk that ends a stream may exceed the budget.
     ASSERT_LE(bench_.policy.budget.used(),
               setup_.memory + bench_.streams->counters().ended.load() * 64);
     ASSERT_EQ(stream_->next(), model_.size() + end);
@@ -267,32 +268,33 @@ class World {
     bench_.executor.advance(milliseconds(60));
   }
 
-  /// A window of one chunk takes as many rounds as there are chunks; lost replies take a few more.
+  /// With a window of one chunk, reading takes as many rounds as there are chunks. Lost replies
+  /// take a few more.
   void read_out() {
     const std::size_t rounds = static_cast<std::size_t>(stream_->next() - stream_->first()) + 100;
     for (std::size_t round = 0; round < rounds; ++round) everyone_reads();
   }
 
-  /// Everyone reads on, so everything must arrive.
+  /// All readers continue, so everything must arrive.
   void settle_down() {
     other_ = nullptr;
     for (const auto& stream : bench_.streams->streams_of("alice", 1000)) {
       if (stream != stream_) bench_.streams->discard(*stream);
     }
     std::erase_if(pushes_, [](const auto& push) { return push->dropped; });
-    // The poller leaves it to the others, or to one of them.
+    // The poller stops, and cursors read the rest.
     attach();
     for (int round = 0; round < 100; ++round) {
       produce(5);
       everyone_reads();
       ASSERT_FALSE(testing::Test::HasFatalFailure());
     }
-    // Nothing more is made. A poller is one poll behind, or more if replies are lost; once all has
-    // been read, nobody may have been forgotten.
+    // No more chunks are produced. A poller is one poll behind, or more if replies are lost. Once
+    // everything has been read, the producer must not be left waiting.
     producer_.when_writable = [this] { waiting_ = false; };
     read_out();
     if (!stream_->ended()) {
-      EXPECT_FALSE(waiting_) << "everyone has read, yet the producer waits";
+      EXPECT_FALSE(waiting_) << "everything has been read, but the producer still waits";
       EXPECT_FALSE(stream_->paused());
       const std::size_t before = model_.size();
       produce(1);

@@ -22,7 +22,7 @@ StreamStore::StreamStore()
     : streams_(16, Hash{random_key()}), tombstones_(16, Hash{random_key()}) {}
 
 std::size_t StreamStore::Hash::operator()(std::string_view id) const {
-  // Keyed, so that a caller cannot choose ids that fall into one bucket.
+  // The hash is keyed so that a caller cannot choose ids that fall into one bucket.
   std::uint64_t hash = key ^ id.size();
   while (!id.empty()) {
     std::uint64_t word = 0;
@@ -60,7 +60,7 @@ StreamStore::Found StreamStore::find(std::string_view id, std::string_view princ
 }
 
 void StreamStore::erase(std::string_view id) {
-  // The id may lie in the stream itself, which must not go before the entry has.
+  // `id` may point into the stream itself, so the stream must outlive the erasure of its entry.
   if (const auto found = streams_.find(id); found != streams_.end()) {
     const std::shared_ptr<ChunkStream> keep = *found;
     streams_.erase(found);

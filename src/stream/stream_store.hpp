@@ -16,9 +16,9 @@
 
 namespace sluice {
 
-/// The streams of one loop by id, in memory, and the ids that have expired lately. Lookups take
-/// the time of a keyed hash and one constant-time comparison, whatever id a caller guesses.
-/// Belongs to one loop.
+/// Holds the streams of one loop in memory by id, and the ids that expired recently. A lookup
+/// computes a keyed hash and compares in constant time, so that its duration tells nothing about
+/// ids to a caller who guesses them. Belongs to one loop.
 class StreamStore {
  public:
   StreamStore();
@@ -29,16 +29,16 @@ class StreamStore {
     std::shared_ptr<ChunkStream> stream;  // set if present
   };
 
-  /// Whether the id is taken, by a stream or a tombstone.
+  /// Whether a stream or a tombstone has this id.
   [[nodiscard]] bool contains(std::string_view id) const;
   void insert(std::shared_ptr<ChunkStream> stream);
-  /// Only streams and tombstones of `principal` are found.
+  /// Finds only streams and tombstones of `principal`.
   [[nodiscard]] Found find(std::string_view id, std::string_view principal) const;
   void erase(std::string_view id);
-  /// Replaces a stream by a tombstone that lasts until `until`. At most kMaxTombstones: the oldest
-  /// goes first.
+  /// Replaces a stream with a tombstone that lasts until `until`. There are at most kMaxTombstones;
+  /// beyond that the oldest is forgotten.
   void leave_tombstone(const ChunkStream& stream, TimePoint until);
-  /// Forgets tombstones that are due at `now`.
+  /// Forgets tombstones that have expired at `now`.
   void sweep_tombstones(TimePoint now);
 
   [[nodiscard]] std::size_t size() const { return streams_.size(); }

@@ -67,7 +67,7 @@ TEST(ChunkStream, FailsWithAnErrorInItsLastChunk) {
   EXPECT_EQ(stream->error().message, "no \"luck\"");
   EXPECT_EQ(stream->trailer(),
             R"("error":{"code":-31000,"message":"no \"luck\"","data":{"x":1}},"more":2)");
-  // What came before it stays readable.
+  // Chunks before the error stay readable.
   EXPECT_EQ(kept_text(*stream, 0), "before");
 }
 
@@ -86,7 +86,7 @@ TEST(StreamPoll, FreesWhatIsAcknowledgedAndKeepsTheRest) {
   for (const char* text : {"a", "b", "c", "d"}) ASSERT_TRUE(stream->append(ChunkKind::text, text));
   stream->poll_from(0);
   EXPECT_EQ(kept_text(*stream, 0), "abcd");
-  // A lost reply loses nothing: the same position again.
+  // After a lost reply, polling the same position again returns the same chunks.
   stream->poll_from(0);
   EXPECT_EQ(kept_text(*stream, 0), "abcd");
   stream->poll_from(3);
@@ -172,10 +172,10 @@ TEST(StreamLimit, WakesTheProducerWhenAQuarterIsFreeAtTheEndOfTheTurn) {
   EXPECT_EQ(fill(*stream), 8);
   stream->poll_from(1);
   bench.executor.run();
-  EXPECT_EQ(producer.writable_calls, 0) << "seven of eight is not room enough";
+  EXPECT_EQ(producer.writable_calls, 0) << "seven of eight chunks is still too full";
   EXPECT_FALSE(stream->append(ChunkKind::text, "x")) << "false until on_writable()";
   stream->poll_from(3);
-  EXPECT_EQ(producer.writable_calls, 0) << "never from within a call";
+  EXPECT_EQ(producer.writable_calls, 0) << "on_room() never comes from within a call";
   EXPECT_FALSE(stream->append(ChunkKind::text, "x"));
   stream->poll_from(4);
   bench.executor.run();
@@ -210,7 +210,7 @@ TEST(StreamLimit, TheSmallestLimitsStillMoveOn) {
   }
 }
 
-// Chunks so small that the retained bytes are never reached must not keep a stream full.
+// Chunks too small to ever reach the retained bytes must not keep a stream full.
 TEST(StreamLimit, RetainedChunksNeverHoldUpTheProducer) {
   StreamBench bench(small(64, 1 << 20, 64 << 10));
   const auto stream = bench.start_pushed();
@@ -220,7 +220,7 @@ TEST(StreamLimit, RetainedChunksNeverHoldUpTheProducer) {
   reader.slow = true;
   EXPECT_EQ(fill(*stream), 64);
   bench.executor.run();
-  // It moves one chunk at a time, and the stream must follow.
+  // The reader moves one chunk at a time, and the stream must keep up.
   for (Seq seq = 1; seq <= 16; ++seq) {
     EXPECT_EQ(producer.writable_calls, 0) << seq;
     reader.pass(seq);
@@ -236,7 +236,8 @@ TEST(StreamLimit, RetainedChunksNeverHoldUpTheProducer) {
   EXPECT_EQ(producer.writable_calls, 2);
 }
 
-// A reader is past it as soon as it has been written, and may be cut off before it has arrived.
+// A reader has passed the last chunk as soon as it is written, but may be disconnected before it
+// arrives.
 TEST(StreamLimit, TheLastChunkIsRetainedHoweverLongItIs) {
   StreamBench bench(small(64, 1 << 20, 1 << 10));
   const auto stream = bench.start_pushed();
@@ -250,7 +251,7 @@ TEST(StreamLimit, TheLastChunkIsRetainedHoweverLongItIs) {
     bench.executor.run();
     EXPECT_EQ(reader.text.size(), 2 * text.size());
   }
-  EXPECT_EQ(stream->first(), 1U) << "but not the one before";
+  EXPECT_EQ(stream->first(), 1U) << "the chunk before the last is not retained";
   std::string kept;
   stream->read(1, [&](const Chunk& chunk) {
     kept.append(chunk.escaped);
@@ -335,7 +336,7 @@ TEST(StreamCursor, HoldsWhatItHasNotPassedBesideAPoller) {
   for (int i = 0; i < 6; ++i) stream->append(ChunkKind::text, std::string(1, char('a' + i)));
   bench.executor.run();
   stream->poll_from(4);
-  EXPECT_EQ(stream->first(), 0U) << "the cursor is still there";
+  EXPECT_EQ(stream->first(), 0U) << "the cursor still holds it";
   reader.read_all();
   bench.executor.run();
   EXPECT_EQ(reader.text, "abcdef");
@@ -430,7 +431,8 @@ TEST(StreamCursor, MayAttachAnotherWhileItIsTold) {
   EXPECT_EQ(joined->text, "ab");
 }
 
-// Whoever has been told already must hear of what is appended and flushed during the round.
+// Readers that have already been notified must receive what is appended and flushed during the
+// round.
 TEST(StreamCursor, AChunkFlushedWithinARoundReachesEveryone) {
   StreamBench bench;
   const auto stream = bench.start_pushed();
@@ -530,7 +532,7 @@ TEST(StreamStall, ASlowPollerMakesWayForACursor) {
   bench.executor.advance(seconds(30));
   EXPECT_EQ(producer.writable_calls, 1);
   EXPECT_FALSE(quick.dropped);
-  // The poller comes back too late: a clear error that says where it may go on.
+  // The poller returns too late. It gets a clear error that names the position to continue from.
   const Result<void> gap = stream->check_position(0);
   ASSERT_FALSE(gap);
   EXPECT_EQ(gap.error().code, kStreamInvalidState);
@@ -550,7 +552,7 @@ TEST(StreamStall, TheLastReaderToStallEndsTheStream) {
     EXPECT_EQ(stream->state(), StreamState::failed);
     EXPECT_EQ(producer.cancels, 1);
     EXPECT_EQ(stream->error().code, kStreamInvalidState);
-    // What is kept stays readable, and the last chunk says what happened.
+    // The kept chunks stay readable, and the last chunk says what happened.
     EXPECT_EQ(kept_text(*stream, 0), "xxxxxxxx");
     EXPECT_NE(stream->trailer().find("stalled"), std::string::npos);
     EXPECT_TRUE(stream->check_position(0));
@@ -569,7 +571,7 @@ TEST(StreamStall, AReaderThatMovesKeepsTheStream) {
     ASSERT_FALSE(stream->ended()) << seq;
   }
   bench.executor.advance(seconds(60));
-  EXPECT_TRUE(stream->ended()) << "it stopped";
+  EXPECT_TRUE(stream->ended()) << "the reader stopped moving";
 }
 
 TEST(StreamStall, AskingForTheSameAgainIsNotMoving) {
@@ -610,7 +612,7 @@ TEST(StreamStall, WhoJoinsLateHasTheWholeTime) {
   bench.executor.advance(seconds(25));
   EXPECT_FALSE(late.dropped);
   bench.executor.advance(seconds(10));
-  EXPECT_TRUE(late.dropped) << "it did not move in a whole stall time";
+  EXPECT_TRUE(late.dropped) << "it did not move for the whole stall limit";
 }
 
 TEST(StreamStall, AReaderThatStopsAcknowledgingIsDropped) {
@@ -636,7 +638,7 @@ TEST(StreamStall, ADroppedReaderMayDestroyTheOthers) {
     readers.back()->slow = true;
     readers.back()->when_dropped = [&] {
       ++drops;
-      // A connection goes with all that it carries.
+      // A closing connection takes all of its cursors with it.
       std::vector<std::unique_ptr<ReadingCursor>> gone;
       gone.swap(readers);
     };
@@ -681,7 +683,7 @@ TEST(StreamBlocks, AreEncodedOnceForReadersAtTheSamePlace) {
   EXPECT_EQ(first.view().data(), second.view().data());
   EXPECT_EQ(encoder.encoded, 3);
   EXPECT_EQ(first.view(), "[0]x[1]x[2]x");
-  // Another place, another form, or something new: another block.
+  // A different position, a different encoder or a new chunk needs a different block.
   EXPECT_EQ(stream->encoded(encoder, 1, 1000, next).view(), "[1]x[2]x");
   PlainEncoder other;
   EXPECT_EQ(stream->encoded(other, 1, 1000, next).view(), "[1]x[2]x");

@@ -17,9 +17,9 @@
 
 namespace sluice {
 
-// What the tests of this folder share.
+// Helpers that the tests in this folder share.
 
-/// A manager on a loop whose clock stands still, with limits that a test can reach.
+/// A stream manager on a loop with a manual clock, with limits that a test can reach.
 struct StreamBench {
   struct Setup {
     StreamLimits limits = {};
@@ -47,7 +47,7 @@ struct StreamBench {
   std::unique_ptr<StreamManager> streams;
 };
 
-/// A producer that counts what it is told.
+/// A producer that counts its calls.
 class CountingProducer final : public StreamProducer {
  public:
   ~CountingProducer() override {
@@ -78,7 +78,7 @@ class CountingProducer final : public StreamProducer {
   std::vector<std::weak_ptr<ChunkStream>> streams_;
 };
 
-/// A cursor that keeps what it reads and passes it unless it is told to be slow.
+/// A cursor that stores the text it reads and passes it at once, unless `slow` is set.
 class ReadingCursor : public Cursor {
  public:
   using Cursor::acknowledge;
@@ -117,7 +117,7 @@ class ReadingCursor : public Cursor {
   }
 };
 
-/// `[seq]text`, and `[seq]$` for the last chunk.
+/// Encodes a chunk as `[seq]text`, and the last one as `[seq]$`.
 struct PlainEncoder final : ChunkEncoder {
   void encode(std::string& out, const ChunkStream& /*stream*/, const Chunk& chunk) const override {
     ++encoded;
@@ -129,15 +129,15 @@ struct PlainEncoder final : ChunkEncoder {
   mutable int encoded = 0;
 };
 
-/// What a sink was given; outlives it.
+/// Records the calls to a sink, and outlives the sink.
 struct Written {
   std::string text;
   std::vector<std::size_t> blocks;
-  std::vector<const char*> shared;  // where blocks that several readers share lie
+  std::vector<const char*> shared;  // addresses of the blocks that several readers share
   int finishes = 0;
   int drops = 0;
   Error drop_error;
-  /// Blocks it takes before it says no.
+  /// How many blocks the sink takes before write() returns false.
   std::size_t credit = 1U << 30U;
   std::function<void()> in_write;
   std::function<void()> in_finish;
@@ -148,7 +148,7 @@ class RecordingSink final : public BlockSink {
  public:
   explicit RecordingSink(std::shared_ptr<Written> written) : written_(std::move(written)) {}
   bool write(std::string_view block) override {
-    // The sink may be destroyed by what follows.
+    // The callback below may destroy the sink.
     const std::shared_ptr<Written> written = written_;
     written->text.append(block);
     written->blocks.push_back(block.size());
@@ -177,7 +177,7 @@ class RecordingSink final : public BlockSink {
   std::shared_ptr<Written> written_;
 };
 
-/// The kept text of a stream from `from` on, as a poller reads it.
+/// The kept text of a stream from `from` on, as a polling reader sees it.
 inline std::string kept_text(const ChunkStream& stream, Seq from) {
   std::string text;
   stream.read(from, [&](const Chunk& chunk) {

@@ -25,10 +25,10 @@
 namespace sluice {
 namespace {
 
-/// What the engine's thread waits for.
+/// Passes new runs and wake-ups to the engine's thread.
 class Mailbox {
  public:
-  /// False: the engine's thread takes no more.
+  /// Returns false if the engine's thread accepts no more runs.
   bool put(RunPtr run) {
     {
       const std::lock_guard lock(mutex_);
@@ -67,7 +67,7 @@ class Mailbox {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<RunPtr> arrived_;  // bounded by the engine, which counts the open ones
+  std::deque<RunPtr> arrived_;  // bounded, because the engine limits the open runs
   bool woken_ = false;
   bool closed_ = false;
 };
@@ -100,7 +100,7 @@ class Handle final : public Generation {
  private:
   const RunPtr run_;
   const std::shared_ptr<Mailbox> mailbox_;
-  const std::weak_ptr<Preparation> preparation_;  // none: it was prepared at once
+  const std::weak_ptr<Preparation> preparation_;  // empty if the run was prepared in start()
 };
 
 class Llama final : public LlamaEngine {
@@ -176,7 +176,7 @@ class Llama final : public LlamaEngine {
   }
 
  private:
-  /// The preparer once the model is ready; else what to tell who asks.
+  /// The preparer if the model is ready, otherwise the error to return to the caller.
   Result<const RequestPreparer*> ready_preparer() const {
     const std::lock_guard lock(state_mutex_);
     if (stopping_) return fail(kBusy, "the engine is shutting down");
@@ -184,7 +184,7 @@ class Llama final : public LlamaEngine {
       case ModelState::Phase::ready:
         return preparer_.get();
       case ModelState::Phase::failed:
-        return fail(kBusy, "the model could not be loaded");
+        return fail(kBusy, "the model could not be loaded; see the server's log");
       case ModelState::Phase::loading:
         break;
     }
@@ -214,7 +214,7 @@ class Llama final : public LlamaEngine {
     return !stopping_;
   }
 
-  /// The engine's thread.
+  /// The main function of the engine's thread.
   void run() {
     pthread_setname_np(pthread_self(), "sluice-llama");
     auto loaded = load_model(options_, [this](float progress) { return on_progress(progress); });
@@ -254,7 +254,7 @@ class Llama final : public LlamaEngine {
                         stats_, stopping_);
     for (;;) {
       for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
-      // After take(), which forgets the wake-up that came with it.
+      // Checked after take(), which clears the wake-up that shutdown() sent.
       if (stopping_) break;
       if (!scheduler.turn()) mailbox_->wait(scheduler.next_deadline());
     }
@@ -272,7 +272,8 @@ class Llama final : public LlamaEngine {
   std::atomic<std::uint64_t> requests_ = 0;
   int last_percent_ = -1;
 
-  mutable std::mutex state_mutex_;  // guards the state and the info; the rest once it is ready
+  mutable std::mutex
+      state_mutex_;  // guards the state and the info, and makes the members below visible
   mutable std::condition_variable state_changed_;
   ModelState state_;
   EngineInfo info_{.engine = "llama", .model = ""};
@@ -282,7 +283,7 @@ class Llama final : public LlamaEngine {
   std::shared_ptr<Preparation> preparation_;
 
   std::mutex join_mutex_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace

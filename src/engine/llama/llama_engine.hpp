@@ -13,12 +13,12 @@
 
 namespace sluice {
 
-/// How far the model has come. `message` is a sentence for people; on failure it says what is wrong
-/// with the file or the machine, and how to fix it.
+/// The state of loading the model. `message` is a human-readable sentence; on failure it says what
+/// is wrong with the file or the machine, and how to fix it.
 struct ModelState {
   enum class Phase : std::uint8_t { loading, ready, failed };
   Phase phase = Phase::loading;
-  float progress = 0;  // of the weights, 0 to 1
+  float progress = 0;  // part of the weights that is loaded, 0 to 1
   ModelFault fault = ModelFault::none;
   std::string message;
 };
@@ -30,51 +30,53 @@ struct LlamaOptions {
   enum class FlashAttention : std::uint8_t { automatic, on, off };
 
   std::string model_path;            // a GGUF file
-  std::uint32_t slots = 4;           // sequences decoded together; at least 1, at most 256
-  std::uint32_t context_tokens = 0;  // of one sequence; 0: what the model was trained for, or what
-                                     // fits into half of the free memory if that is less
-  std::uint32_t threads = 0;         // of the computation; 0: one per core, 1 for a tiny model
-  std::uint32_t batch_threads = 0;   // of prompts; 0: as `threads`
+  std::uint32_t slots = 4;           // sequences that are decoded together; 1 to 256
+  std::uint32_t context_tokens = 0;  // of one sequence; 0: what the model was trained for, or less
+                                     // if only less fits into half of the free memory
+  std::uint32_t threads = 0;         // for decoding; 0: one per core, but 1 for a tiny model
+  std::uint32_t batch_threads = 0;   // for prompts; 0: the same as `threads`
   std::string backend = "auto";      // "auto", "cpu", or one of llama_devices()
-  std::int32_t gpu_layers = -1;      // -1: all that fit
+  std::int32_t gpu_layers = -1;      // -1: as many as fit
   FlashAttention flash_attention = FlashAttention::automatic;
-  std::uint32_t batch_tokens = 2048;  // most prompt tokens in one step
-  std::uint32_t max_queue = 256;      // requests waiting beyond those that have a slot
-  bool share_prefixes = false;        // what one principal's prompt left may serve another's; then
-                                      // usage.cached_tokens tells what others asked
-  /// How long a slot stays reserved for a sequence whose reader is slow, or with a principal that
-  /// has more than its share, while others wait for one.
+  std::uint32_t batch_tokens = 2048;  // the most prompt tokens in one step
+  std::uint32_t max_queue = 256;      // the most requests that wait for a slot
+  bool share_prefixes = false;        // whether a prompt may reuse what another principal's
+                                      // left; usage.cached_tokens then reveals others' prompts
+  /// While others wait for a slot: how long a slot stays reserved for a sequence whose reader is
+  /// slow, or for a principal that has more than its share.
   Duration pause_grace = std::chrono::seconds(1);
-  /// Told every change of the state, on the engine's thread: at most once per percent of the load.
+  /// Called for every change of the state, on the engine's thread; at most once per percent while
+  /// loading.
   std::function<void(const ModelState&)> on_model_state;
 };
 
-/// llama.cpp in this process: any GGUF file, on one thread of its own that decodes up to `slots`
-/// sequences together (continuous batching). What a prompt has in common with what a slot already
-/// holds is not computed again.
+/// Runs llama.cpp in this process, with any GGUF file. One thread of its own decodes up to `slots`
+/// sequences together (continuous batching). The part that a prompt has in common with what a slot
+/// already holds is not computed again.
 ///
-/// start() prepares on the caller's thread what takes less than a millisecond: a short prompt
-/// without a schema, a grammar or tools. All else is prepared on a thread of its own, and the same
-/// errors then come with on_complete. Sinks are called on the engine's thread. shutdown() must not
-/// be called from a sink.
+/// start() prepares a request on the caller's thread if that takes less than a millisecond: a short
+/// prompt without a schema, a grammar or tools. Other requests are prepared on a separate thread;
+/// their errors are reported with on_complete. Sinks are called on the engine's thread. shutdown()
+/// must not be called from a sink.
 ///
-/// Principals are admitted in turn and have shares of the queue (AdmissionQueue, QueueShares);
+/// Principals are admitted in turn and have shares of the queue (AdmissionQueue, QueueShares).
+/// While a principal waits, no other principal keeps more than one slot more than it has.
 /// while one waits, no other keeps two slots more than it has.
 class LlamaEngine : public Engine {
  public:
   /// Thread-safe.
   [[nodiscard]] virtual ModelState model_state() const = 0;
-  /// Waits until the model is ready or has failed, also because shutdown() was called, but for no
-  /// longer than `at_most`, and returns the state.
+  /// Waits until the model is ready or has failed (which shutdown() causes too), but no longer than
+  /// `at_most`. Returns the state.
   [[nodiscard]] virtual ModelState wait_until_loaded(
       Duration at_most = std::chrono::hours(24)) const = 0;
 };
 
-/// Starts the engine's thread, which loads the model. Returns at once; until the model is ready,
-/// start() answers kBusy.
+/// Starts the engine's thread, which loads the model, and returns at once. Until the model is
+/// ready, start() returns kBusy.
 std::unique_ptr<LlamaEngine> make_llama_engine(LlamaOptions options);
 
-/// The names of the devices that a model can run on, beside the CPU.
+/// The names of the devices besides the CPU that a model can run on.
 std::vector<std::string> llama_devices();
 
 }  // namespace sluice

@@ -20,7 +20,7 @@ using test::built_in_options;
 using test::greedy;
 using test::Running;
 
-/// What the engine refuses, how it is shared, and how it is stopped.
+/// Tests what the engine refuses, how clients share it, and how it stops.
 class LlamaEngineLimits : public test::LlamaEngineFixture {};
 
 TEST_F(LlamaEngineLimits, HigherPriorityIsAdmittedFirst) {
@@ -129,7 +129,7 @@ TEST_F(LlamaEngineLimits, RefusesWhatCanNeverBeServed) {
     EXPECT_EQ(generation.error().code, -32602);
     return generation.error().message;
   };
-  // What takes long to find out comes with the end.
+  // Errors that take long to find are reported with on_complete.
   const auto refused_later = [&](const GenerationRequest& request) -> std::string {
     const Running running = start(request);
     const Completion end = running.sink->wait();
@@ -184,12 +184,12 @@ TEST_F(LlamaEngineLimits, RefusesWhatCanNeverBeServed) {
               HasSubstr("the prompt is too long: it has at least "));
   R empty;
   empty.messages.assign(engine_->info().context_tokens, {.role = "user", .content = ""});
-  EXPECT_THAT(refused(empty), HasSubstr("messages may have fewer elements"));
+  EXPECT_THAT(refused(empty), HasSubstr("messages must have fewer elements"));
   EXPECT_THAT(refused(changed([](R& r) { r.tools = std::string(300'000, ' '); })),
               HasSubstr("256 KiB"));
 }
 
-/// Each of these once took longer than anybody waits, where it arrived or on the engine's thread.
+/// Requests that could keep the caller's or the engine's thread busy for very long.
 TEST_F(LlamaEngineLimits, NoGrammarHoldsUpTheLoopOrTheModel) {
   load();
   std::string doubled = "root ::= r0\n";
@@ -264,14 +264,14 @@ TEST_F(LlamaEngineLimits, PrincipalsAreAdmittedInTurn) {
   for (const Running& running : many) running.sink->wait();
 }
 
-/// While another waits, nobody keeps two slots more than it.
+/// While another client waits, no client keeps two slots more than it.
 TEST_F(LlamaEngineLimits, NobodyKeepsAllSlotsWhileAnotherWaits) {
   LlamaOptions options = built_in_options();
   options.slots = 2;
   options.pause_grace = 10ms;
   options.context_tokens = 1024;
   load(std::move(options));
-  // The model may end by itself; these cannot.
+  // The model may stop by itself; these generations cannot.
   const auto endless = [](std::string principal) {
     GenerationRequest request = greedy("Hello");
     request.principal = std::move(principal);
@@ -288,7 +288,7 @@ TEST_F(LlamaEngineLimits, NobodyKeepsAllSlotsWhileAnotherWaits) {
   const Running other = start(request);
   EXPECT_EQ(other.sink->wait().reason, Reason::length);
   EXPECT_FALSE(first.sink->completed() && second.sink->completed());
-  // Both go on and come to their end.
+  // Both continue to their end.
   for (const Running* running : {&first, &second}) {
     EXPECT_EQ(running->sink->wait().reason, Reason::length);
     EXPECT_THAT(running->sink->text(), testing::Not(HasSubstr("yx")));

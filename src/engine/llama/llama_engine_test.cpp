@@ -93,7 +93,7 @@ TEST_F(LlamaEngineTest, ParallelSequencesAnswerAsIfAlone) {
                                             "Wer ist das? äöü 😀",
                                             "Count from 3 to 30",
                                             "What day comes after Monday?",
-                                            "What is 2 + 3?"};  // has to wait for a slot
+                                            "What is 2 + 3?"};  // must wait for a slot
   std::vector<std::string> alone;
   alone.reserve(prompts.size());
   for (const std::string& prompt : prompts) alone.push_back(answer(greedy(prompt)));
@@ -215,7 +215,7 @@ TEST_F(LlamaEngineTest, CharactersArriveWholeFromByteTokens) {
   EXPECT_EQ(running.sink->text(), "a😀é€b");
   EXPECT_EQ(running.sink->deltas(), 5U);
 
-  request.max_tokens = 3;  // in the middle of the smile
+  request.max_tokens = 3;  // ends in the middle of the emoji
   EXPECT_EQ(answer(request), "a\uFFFD");
 }
 
@@ -386,7 +386,8 @@ TEST_F(LlamaEngineTest, CancelBreaksOffALongPrompt) {
   EXPECT_LT(status.prefill_done, status.prefill_total);
   EXPECT_EQ(status.completion_tokens, 0U);
 
-  // The same while it shares its steps with another, and then shutdown() amid a prompt.
+  // The same in steps that are shared with another answer; then shutdown() in the middle of a
+  // prompt.
   const Running neighbour = start(greedy(std::string(100, 'y')));
   const Running again = start(greedy(std::string(8000, 'x')));
   eventually([&] { return again.generation->status().prefill_done > 0; });
@@ -449,7 +450,7 @@ TEST_F(LlamaEngineTest, ALongPromptIsRead) {
   EXPECT_GT(end.usage.prompt_tokens, 33'000U / 14);
 }
 
-/// A model whose numbers make no sense is refused, or answers or fails, but never ends the process.
+/// A model with nonsensical numbers is refused, or answers, or fails, but never ends the process.
 TEST_F(LlamaEngineTest, SurvivesAVocabularyThatMakesNoSense) {
   const test::TemporaryFile file("odd-vocabulary.gguf");
   write(file, test::ZeroModel{}.build());

@@ -16,9 +16,9 @@
 namespace sluice::test {
 
 inline constexpr auto kPatience =
-    std::chrono::seconds(60);  // nothing here takes long; a hang must still end
+    std::chrono::seconds(60);  // nothing here takes long, but a hang must end
 
-/// Collects an answer; refuses deltas while `full`, from the `full_after`th on.
+/// Collects an answer. From the `full_after`th delta on it says that it is full.
 class AnswerSink final : public GenerationSink {
  public:
   bool on_delta(Delta delta) override {
@@ -121,7 +121,7 @@ class LlamaEngineFixture : public testing::Test {
     if (completion != nullptr) *completion = end;
     return running.sink->text();
   }
-  /// Waits until `predicate` holds, without sleeping.
+  /// Waits until `predicate` holds, yielding instead of sleeping.
   template <class Predicate>
   void eventually(Predicate predicate) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;

@@ -24,12 +24,13 @@
 namespace sluice {
 namespace {
 
-/// Below this many parameters, handing work to a second thread costs more than it saves.
+/// Below this many parameters, a second thread costs more than it saves.
 constexpr std::uint64_t kTinyModel = 50'000'000;
 constexpr std::uint32_t kCellsPadding = 256;  // llama.cpp rounds a sequence's cells up to this
 constexpr std::uint32_t kLeastContext = 512;
-/// Tokens that are computed together: more would take memory and save no time, and ggml attends for
-/// 64 of a sequence at once, which this is for each of 1, 2, 4 or 8 sequences.
+/// How many tokens are computed together. More would take memory and save no time. ggml's attention
+/// processes 64 tokens of a sequence at once, and this number gives a multiple of 64 to each of 1,
+/// 2, 4 or 8 sequences.
 constexpr std::uint32_t kComputedTogether = 512;
 
 std::unexpected<Error> refuse(ModelFault fault, std::string message) {
@@ -42,8 +43,8 @@ std::string number(std::uint64_t value) {
   return text;
 }
 
-/// Bytes that can be used without swapping, of the machine and of the control group; the largest
-/// number if the system does not say.
+/// Bytes of memory that can be used without swapping, limited by the machine and the control group.
+/// The largest possible number if the system does not say.
 std::uint64_t available_memory() {
   std::uint64_t available = std::numeric_limits<std::uint64_t>::max();
   std::ifstream meminfo("/proc/meminfo");
@@ -79,7 +80,7 @@ std::string metadata_text(const llama_model* model, const char* key) {
   return length < 0 ? std::string() : std::string(text.data());
 }
 
-/// Bytes of keys and values (16-bit floats) that one token takes.
+/// Bytes that the keys and values (16-bit floats) of one token take.
 std::uint64_t bytes_per_token(const llama_model* model) {
   const std::string arch = metadata_text(model, "general.architecture");
   const auto heads = static_cast<std::uint64_t>(std::max(llama_model_n_head(model), 1));
@@ -102,7 +103,7 @@ bool has_device() {
   return false;
 }
 
-/// The tokens that one sequence may have: those that were asked for, or those that fit.
+/// The most tokens that one sequence may have: as many as requested, or as fit.
 Result<std::uint32_t> context_size(const LlamaOptions& options, std::uint32_t slots,
                                    const llama_model* model, bool on_cpu) {
   const std::uint64_t trained =
@@ -124,7 +125,7 @@ Result<std::uint32_t> context_size(const LlamaOptions& options, std::uint32_t sl
   if (options.context_tokens == 0) {
     const std::uint64_t fits = available / 2 / each;
     if (fits < wanted && fits >= kLeastContext) {
-      log_warning("the context is smaller than the model allows: that is what fits into memory",
+      log_warning("the context is smaller than the model allows, because no more fits into memory",
                   {{"context", static_cast<std::int64_t>(fits)},
                    {"trained", static_cast<std::int64_t>(trained)}});
       return static_cast<std::uint32_t>(fits);
@@ -148,7 +149,7 @@ Result<std::vector<ggml_backend_dev_t>> choose_devices(const std::string& backen
   std::string known = "auto, cpu";
   for (const std::string& name : llama_devices()) known += ", " + name;
   return refuse(ModelFault::no_device,
-                "there is no device \"" + backend + "\" to run the model on; there are: " + known);
+                "there is no device \"" + backend + "\" to run the model on; use one of: " + known);
 }
 
 struct Progress {
@@ -172,7 +173,7 @@ Result<std::unique_ptr<llama_model, LlamaDeleter>> load_weights(
   std::unique_ptr<llama_model, LlamaDeleter> model(
       llama_model_load_from_file(options.model_path.c_str(), params));
   if (model != nullptr) return model;
-  if (progress.given_up) return refuse(ModelFault::none, "loading was given up");
+  if (progress.given_up) return refuse(ModelFault::none, "loading was cancelled");
   const std::string why = LlamaGuard::last_error();
   const auto has = [&](std::string_view part) { return why.find(part) != std::string::npos; };
   const ModelFault fault = has("unknown model architecture") || has("unsupported")
@@ -188,7 +189,7 @@ Result<void> check_kind(const llama_model* model) {
     return refuse(ModelFault::unsupported, "this model " + std::string(what));
   };
   if (llama_model_has_encoder(model) || !llama_model_has_decoder(model)) {
-    return refused("is not of the kind that continues a text");
+    return refused("does not generate text by continuing it; use a decoder model");
   }
   if (llama_model_is_diffusion(model)) return refused("generates by diffusion, not token by token");
   if (llama_vocab_type(llama_model_get_vocab(model)) == LLAMA_VOCAB_TYPE_NONE) {
@@ -244,7 +245,7 @@ Result<LoadedModel> load(const LlamaOptions& options, const std::function<bool(f
   params.flash_attn_type = flash_attention(options.flash_attention);
   params.offload_kqv = !on_cpu;
   params.op_offload = !on_cpu;
-  params.swa_full = true;  // else the beginning of a sequence could not be used again
+  params.swa_full = true;  // otherwise the beginning of a sequence could not be reused
   params.no_perf = true;
   loaded.context.reset(llama_init_from_model(loaded.model.get(), params));
   if (loaded.context == nullptr) {
@@ -255,7 +256,8 @@ Result<LoadedModel> load(const LlamaOptions& options, const std::function<bool(f
                       "; use a smaller context or fewer slots");
   }
   if (llama_get_memory(loaded.context.get()) == nullptr) {
-    return refuse(ModelFault::unsupported, "this model keeps no memory of what it has read");
+    return refuse(ModelFault::unsupported,
+                  "this model keeps no memory of previous tokens and cannot generate text");
   }
   loaded.context_tokens = std::min(*context_tokens, llama_n_ctx_seq(loaded.context.get()));
   loaded.can_copy = !llama_model_is_recurrent(loaded.model.get()) &&

@@ -55,7 +55,7 @@ TEST(LoadModel, LoadsTheBuiltInModel) {
   });
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(last, 1.0F);
-  EXPECT_EQ(loaded->context_tokens, 2048U);  // what it was made for
+  EXPECT_EQ(loaded->context_tokens, 2048U);  // the context that the model was made for
   EXPECT_EQ(loaded->slots, 4U);
   EXPECT_TRUE(loaded->can_copy);
 }
@@ -139,7 +139,7 @@ TEST(LoadModel, NamesTheDevicesThereAre) {
   EXPECT_EQ(load(SLUICE_BUILT_IN_MODEL, 256, "auto").fault, ModelFault::none);
 }
 
-/// Whatever a file says, loading it is a success or an error, never the end of the process.
+/// Whatever a file contains, loading it succeeds or returns an error, and never ends the process.
 TEST(LoadModel, SurvivesEveryKindOfCorruption) {
   const TemporaryFile file("mutated.gguf");
   write(file,

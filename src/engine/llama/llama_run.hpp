@@ -21,8 +21,8 @@ namespace sluice {
 struct LlamaRun;
 using RunPtr = std::shared_ptr<LlamaRun>;
 
-/// One generation. The atomic members are shared with its handle, all else belongs to the thread
-/// that prepares it while it does, and then to the engine's.
+/// One generation. The atomic members are shared with its handle. All others belong to the thread
+/// that prepares the run, and after that to the engine's thread.
 struct LlamaRun {
   using Phase = GenerationStatus::Phase;
 
@@ -36,15 +36,15 @@ struct LlamaRun {
   std::atomic<std::uint32_t> completion_tokens = 0;
   Delivery delivery;
 
-  std::unique_ptr<QueueShares::Ticket> share;  // until its sink has had the last call
-  std::optional<GenerationRequest> request;    // until it is prepared
-  std::optional<PreparedRequest> prepared;     // until it is first admitted
-  std::optional<Error> fault;                  // why it could not be prepared
-  std::string principal;                       // whom what it leaves in its slot belongs to
+  std::unique_ptr<QueueShares::Ticket> share;  // held until the sink has received its last call
+  std::optional<GenerationRequest> request;    // set until the run is prepared
+  std::optional<PreparedRequest> prepared;     // set until the run is first admitted
+  std::optional<Error> fault;                  // why preparing the run failed
+  std::string principal;                       // the owner of what the run leaves in its slot
   AdmissionQueue<RunPtr>::Position place;
   TimePoint started;
 
-  // From the first admission on.
+  // Valid from the first admission on:
   std::vector<llama_token> tokens;  // the prompt and the answer so far
   std::set<llama_token> visible;
   std::unique_ptr<TokenSampler> sampler;
@@ -53,7 +53,7 @@ struct LlamaRun {
   std::optional<TimePoint> admitted;
   std::optional<TimePoint> first_token;
   TimePoint last_token;
-  TimePoint paused_since;  // meaningless while it is not paused
+  TimePoint paused_since;  // meaningful only while the run is paused
   Usage usage;
 };
 

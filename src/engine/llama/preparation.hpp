@@ -11,23 +11,24 @@
 
 namespace sluice {
 
-/// A thread that prepares requests which take long to prepare: it renders templates, tokenizes, and
-/// reads schemas and grammars, so that neither a loop nor the model waits for that. Principals are
+/// A thread for requests that take long to prepare. It renders templates, tokenizes, and parses
+/// schemas and grammars, so that neither an event loop nor the model waits for that. Principals are
 /// served in turn. One request takes up to some tenths of a second. Thread-safe.
 class Preparation {
  public:
-  /// `done` gets every run, prepared, with a fault, or as it came if it was cancelled or the engine
-  /// stops. It is called on this thread or the caller's. `preparer` must outlive this.
+  /// `done` receives every run: prepared, with a fault, or unprepared if it was cancelled or the
+  /// engine stops. It is called on this thread or on the caller's. `preparer` must outlive this
+  /// object.
   Preparation(const RequestPreparer& preparer, std::function<void(RunPtr)> done);
   ~Preparation() { stop(); }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 
-  /// False: it has been stopped, and `run` is not taken.
+  /// Returns false, and does not take `run`, if the thread has been stopped.
   bool put(RunPtr run);
-  /// Hands on what was cancelled while it waits.
+  /// Passes on runs that were cancelled while they wait.
   void release_cancelled();
-  /// Hands on all that waits and ends the thread. Waits for at most one request.
+  /// Passes on all waiting runs and ends the thread. Waits for at most one request.
   void stop();
 
  private:
@@ -41,7 +42,7 @@ class Preparation {
   AdmissionQueue<RunPtr> queue_;  // bounded by the engine
   bool stopped_ = false;
   std::mutex join_mutex_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace sluice

@@ -24,7 +24,7 @@
 namespace sluice {
 namespace {
 
-/// A request that is larger is prepared off the loop.
+/// A request with more bytes is not prepared on the event loop.
 constexpr std::size_t kQuickPrompt = std::size_t{4} << 10U;
 constexpr std::size_t kQuickMessages = 16;
 
@@ -36,7 +36,7 @@ std::size_t longest_text(const llama_vocab* vocab) {
   return longest;
 }
 
-/// The temperature that the model's file recommends, if it is one.
+/// The temperature that the model's file recommends, if it is valid.
 std::optional<float> recommended_temperature(const llama_model* model) {
   std::array<char, 32> text{};
   const int length =
@@ -66,7 +66,7 @@ std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
   message += has;
   message += " tokens, and the context holds ";
   append_number(message, context);
-  message += " with the answer";
+  message += ", including the answer; shorten the prompt";
   return invalid(std::move(message));
 }
 
@@ -89,23 +89,23 @@ Result<void> RequestPreparer::check(const GenerationRequest& request) const {
   if (request.max_tokens && *request.max_tokens < 1) {
     return invalid("max_tokens must be at least 1");
   }
-  if (request.stop.size() > kMaxStops) return invalid("stop may have at most 16 strings");
+  if (request.stop.size() > kMaxStops) return invalid("stop must have at most 16 strings");
   for (const std::string& stop : request.stop) {
     if (stop.empty() || stop.size() > kMaxStopBytes || !is_valid_utf8(stop)) {
-      return invalid("each of stop must be UTF-8 text of 1 to 256 bytes");
+      return invalid("each string of stop must be UTF-8 text of 1 to 256 bytes");
     }
   }
   if (!request.json_schema.empty() && !request.grammar.empty()) {
-    return invalid("give json_schema or grammar, not both");
+    return invalid("give either json_schema or grammar, not both");
   }
   if (request.json_schema.size() > kMaxGrammarBytes || request.grammar.size() > kMaxGrammarBytes) {
-    return invalid("json_schema and grammar may have at most 64 KiB");
+    return invalid("json_schema and grammar must have at most 64 KiB");
   }
-  if (request.tools.size() > kMaxToolsBytes) return invalid("tools may have at most 256 KiB");
-  // A template goes through each message, empty ones too, and takes its time for that.
+  if (request.tools.size() > kMaxToolsBytes) return invalid("tools must have at most 256 KiB");
+  // A template processes each message, even an empty one, which takes time.
   if (request.messages.size() >= context_tokens_) {
     std::string message =
-        "messages may have fewer elements than the context holds tokens, which is ";
+        "messages must have fewer elements than the number of tokens in the context, which is ";
     append_number(message, context_tokens_);
     return invalid(std::move(message));
   }
@@ -123,12 +123,12 @@ bool RequestPreparer::is_quick(const GenerationRequest& request) const {
          !format_.is_large();
 }
 
-/// The request's own grammar, of which it has one.
+/// The grammar of the request itself, which must have a grammar or a schema.
 Result<Grammar> RequestPreparer::grammar_of(const GenerationRequest& request) const {
   std::string grammar = request.grammar;
   if (!request.json_schema.empty()) {
     const auto schema = parse_json(request.json_schema);
-    if (!schema) return invalid("json_schema is not JSON: " + schema.error().message);
+    if (!schema) return invalid("json_schema must be JSON: " + schema.error().message);
     if (!schema->is_object() && !schema->is_bool()) {
       return invalid("json_schema must be an object");
     }
@@ -151,7 +151,8 @@ Result<Grammar> RequestPreparer::grammar_of(const GenerationRequest& request) co
   return parsed;
 }
 
-/// What binds the answer to `request`: its own grammar, or that of `prompt` if there is one.
+/// What constrains the answer: the request's own grammar, or the tool grammar of `prompt` if there
+/// is one.
 Result<AnswerGrammar> RequestPreparer::answer_grammar(const GenerationRequest& request,
                                                       const ChatPrompt* prompt,
                                                       const std::set<llama_token>& visible) const {
@@ -174,7 +175,7 @@ Result<AnswerGrammar> RequestPreparer::answer_grammar(const GenerationRequest& r
         answer.tokens.push_back(trigger.token);
         break;
       case COMMON_GRAMMAR_TRIGGER_TYPE_WORD: {
-        // One that is a control token is told as that token.
+        // A trigger word that is a control token is recognized as that token.
         const auto ids = common_tokenize(vocab_, trigger.value, false, true);
         if (ids.size() == 1 && visible.contains(ids.front())) {
           answer.tokens.push_back(ids.front());
@@ -196,7 +197,7 @@ Result<AnswerGrammar> RequestPreparer::answer_grammar(const GenerationRequest& r
 
 Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& text,
                                                            bool special) const {
-  // No tokenizer makes fewer tokens than this; it spares the work on what cannot fit anyway.
+  // No tokenizer produces fewer tokens than this, so a text that cannot fit need not be tokenized.
   if (text.size() / longest_piece_ >= context_tokens_) {
     std::string at_least = "at least ";
     append_number(at_least, text.size() / longest_piece_);
@@ -220,8 +221,9 @@ Result<PreparedRequest> RequestPreparer::prepare(const GenerationRequest& reques
   try {
     return translate(request);
   } catch (const std::exception& error) {
-    log_warning("the model cannot read a prompt", {{"error", std::string_view(error.what())}});
-    return fail(kInternalError, "the model cannot read this prompt");
+    log_warning("the model failed to tokenize a prompt",
+                {{"error", std::string_view(error.what())}});
+    return fail(kInternalError, "the model failed to tokenize this prompt");
   }
 }
 
@@ -260,7 +262,7 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
 
   auto tokens = tokenize(text, chat);
   if (!tokens) return std::unexpected(std::move(tokens).error());
-  if (tokens->empty()) return invalid("the prompt has no tokens");
+  if (tokens->empty()) return invalid("the prompt has no tokens; give a prompt that is not empty");
   if (tokens->size() >= context_tokens_) {
     std::string has;
     append_number(has, tokens->size());

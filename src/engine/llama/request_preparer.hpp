@@ -18,17 +18,17 @@
 
 namespace sluice {
 
-/// A request in the model's terms.
+/// A request translated for the model.
 struct PreparedRequest {
   std::vector<llama_token> tokens;
   AnswerReader::Options reader;
-  std::unique_ptr<TokenConstraint> constraint;  // null: the answer is free
+  std::unique_ptr<TokenConstraint> constraint;  // null: the answer is not constrained
   std::set<llama_token> visible;                // control tokens whose text belongs to the answer
   SamplingParams sampling;
-  std::uint32_t max_tokens = 0;  // 0: no limit of its own
+  std::uint32_t max_tokens = 0;  // 0: the request sets no limit
 };
 
-/// Checks requests and translates them. Thread-safe; the model must outlive it.
+/// Checks and translates requests. Thread-safe; the model must outlive it.
 class RequestPreparer {
  public:
   static constexpr std::size_t kMaxStops = 16;
@@ -38,16 +38,16 @@ class RequestPreparer {
 
   RequestPreparer(const llama_model* model, std::uint32_t context_tokens);
 
-  /// What can be said about a request at once: ranges and sizes. Errors: -32602.
+  /// Checks what can be checked quickly: ranges and sizes. Error: -32602.
   [[nodiscard]] Result<void> check(const GenerationRequest& request) const;
 
-  /// Whether prepare() takes less than a millisecond: a short prompt, nothing that binds the
-  /// answer, and no large template.
+  /// Whether prepare() takes less than a millisecond: the prompt is short, nothing constrains the
+  /// answer, and the template is not large.
   [[nodiscard]] bool is_quick(const GenerationRequest& request) const;
 
-  /// Translates a request that check() has passed: renders the template, tokenizes, reads schema
-  /// and grammar. Takes up to some tenths of a second, whatever the request is. Errors: -32602,
-  /// also for a prompt that does not fit into the context.
+  /// Translates a request that check() has accepted: renders the template, tokenizes, and parses
+  /// schema and grammar. Takes up to some tenths of a second for any request. Error: -32602, also
+  /// for a prompt that does not fit into the context.
   [[nodiscard]] Result<PreparedRequest> prepare(const GenerationRequest& request) const;
 
  private:
@@ -63,9 +63,10 @@ class RequestPreparer {
   const std::uint32_t context_tokens_;
   const std::shared_ptr<const TokenPieces> pieces_;
   const std::size_t longest_piece_;         // bytes of the vocabulary's longest token
-  const std::optional<float> temperature_;  // that the model's file recommends
+  const std::optional<float> temperature_;  // recommended by the model's file
   const ChatFormat format_;
-  const ChatFormat quick_format_;  // for the loops, which must not wait for a large prompt
+  const ChatFormat
+      quick_format_;  // for event loops, which must not wait while a large prompt is rendered
 };
 
 }  // namespace sluice

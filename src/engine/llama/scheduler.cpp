@@ -15,12 +15,13 @@ namespace {
 
 using Reason = Completion::Reason;
 
-/// Copying a sequence copies its whole part of the memory, so it must save this many tokens.
+/// The least number of tokens that copying a sequence must save, because it copies the sequence's
+/// whole part of the memory.
 constexpr std::size_t kMinCopy = 64;
 
-constexpr int kNoRoom = 1;  // what llama_decode() returns
+constexpr int kNoRoom = 1;  // results of llama_decode()
 constexpr int kAborted = 2;
-constexpr int kThrown = -100;  // and what compute() adds
+constexpr int kThrown = -100;  // additional result of compute()
 
 std::chrono::microseconds microseconds_between(TimePoint from, TimePoint to) {
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from);
@@ -90,7 +91,7 @@ void Scheduler::cancel_all() {
   publish_positions();
 }
 
-/// Ends what was cancelled and goes on with what was resumed.
+/// Ends cancelled runs and continues resumed ones.
 void Scheduler::handle_signals() {
   queue_.take_if([](const RunPtr& run) { return run->cancelled.load(); },
                  [&](const RunPtr& run) { complete(run, Reason::cancelled); });
@@ -134,7 +135,8 @@ void Scheduler::admit() {
   }
 }
 
-/// Takes the slot from the sequence that has been paused longest, if that is long enough.
+/// Takes the slot from the run that has been paused longest, if it has been paused for the grace
+/// period.
 bool Scheduler::reclaim_paused() {
   Slot* longest = nullptr;
   for (Slot& slot : slots_) {
@@ -147,8 +149,9 @@ bool Scheduler::reclaim_paused() {
   return true;
 }
 
-/// Takes a slot from the client that has the most for the one whose turn it is, if that one has
-/// waited long enough and has at least two less. What loses its slot waits for its turn again.
+/// Takes a slot from the client that has the most, for the client that is next, if the latter's run
+/// has waited for the grace period and has at least two slots fewer. The run that loses its slot
+/// waits for its turn again.
 bool Scheduler::reclaim_surplus() {
   const RunPtr& next = queue_.front();
   if (clock_.now() < next->started + options_.grace) return false;
@@ -170,13 +173,13 @@ bool Scheduler::reclaim_surplus() {
   return true;
 }
 
-/// Takes the run from its slot, which keeps its content.
+/// Removes the run from its slot, which keeps its content.
 RunPtr Scheduler::vacate(Slot& slot) {
   slot.last_used = ++uses_;
   return std::exchange(slot.run, nullptr);
 }
 
-/// Makes a run ready for its slot. False: it could not be, and has been told so.
+/// Prepares a run for its slot. Returns false if the run has failed; it has then been completed.
 bool Scheduler::begin(const RunPtr& run) {
   if (run->admitted) return true;
   if (run->fault) {
@@ -196,7 +199,7 @@ bool Scheduler::begin(const RunPtr& run) {
   return true;
 }
 
-/// Gives a run the best free slot, of which there is one.
+/// Gives a run the best free slot. There must be one.
 void Scheduler::place(const RunPtr& run) {
   std::vector<SlotView> views;
   views.reserve(slots_.size());
@@ -219,7 +222,7 @@ void Scheduler::place(const RunPtr& run) {
   if (llama_memory_seq_rm(memory_, id, kept, -1)) {
     slot.tokens.resize(choice.keep);
   } else {
-    forget(choice.slot);  // a model whose memory cannot go back
+    forget(choice.slot);  // this model's memory cannot be truncated
   }
   slot.run = run;
   slot.owner = run->principal;
@@ -234,8 +237,8 @@ void Scheduler::place(const RunPtr& run) {
   run->phase = LlamaRun::Phase::prefill;
 }
 
-/// Fills the batch: every answer's last token, and pieces of prompts. False if there is nothing to
-/// compute.
+/// Fills the batch with every answer's last token and with pieces of prompts. Returns false if
+/// there is nothing to compute.
 bool Scheduler::build_batch() {
   std::size_t answers = 0;
   std::vector<std::size_t> prompts;
@@ -259,13 +262,13 @@ bool Scheduler::build_batch() {
   for (const std::size_t i : prompts) missing.push_back(missing_of(i));
   const auto pieces = budget_.share(missing, answers);
   for (std::size_t i = 0; i < prompts.size(); ++i) slots_[prompts[i]].added = pieces[i];
-  // In the order of the slots, because llama.cpp computes together what follows one another in it.
+  // Added in the order of the slots, because llama.cpp computes consecutive sequences together.
   batch_.n_tokens = 0;
   for (std::size_t i = 0; i < slots_.size(); ++i) add_to_batch(i);
   return batch_.n_tokens > 0;
 }
 
-/// Adds as many of a slot's missing tokens as it has in this step.
+/// Adds the tokens that a slot has been given in this step to the batch.
 void Scheduler::add_to_batch(std::size_t index) {
   Slot& slot = slots_[index];
   for (std::uint32_t i = 0; i < slot.added; ++i) {
@@ -281,7 +284,7 @@ void Scheduler::add_to_batch(std::size_t index) {
   }
 }
 
-/// One step of the model.
+/// Computes one step of the model.
 int Scheduler::compute() {
   const LlamaGuard guard;
   const TimePoint before = clock_.now();
@@ -299,15 +302,17 @@ int Scheduler::compute() {
 
 void Scheduler::after_step(int status) {
   if (status != 0) {
-    // Some of the batch may be in the memory: whoever was in it starts over or ends.
-    if (status == kNoRoom) log_warning("the model's memory had no room for a step");
+    // Part of the batch may be in the model's memory already, so every run in the batch starts over
+    // or ends.
+    if (status == kNoRoom) log_warning("the model's memory has no room for a step");
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i].added == 0) continue;
       forget(i);
-      if (status == kAborted) continue;  // all were cancelled; the next turn ends them
+      if (status == kAborted) continue;  // all runs were cancelled; the next turn ends them
       finish(slots_[i], Reason::error,
-             model_failed(status == kNoRoom ? "the model's memory is full"
-                                            : "the model failed to compute"));
+             model_failed(status == kNoRoom
+                              ? "the model's memory is full; use a smaller context or fewer slots"
+                              : "the model failed to compute"));
     }
     return;
   }
@@ -342,7 +347,8 @@ void Scheduler::sample(Slot& slot) {
   take(slot, *token, text);
 }
 
-/// The bytes of a token, valid until the next call; of a control token only if it is `visible`.
+/// The bytes of a token, valid until the next call. A control token has bytes only if it is
+/// `visible`.
 std::string_view Scheduler::text_of(llama_token token, bool visible) {
   auto length = llama_token_to_piece(vocab_, token, piece_.data(),
                                      static_cast<std::int32_t>(piece_.size()), 0, visible);
@@ -353,7 +359,7 @@ std::string_view Scheduler::text_of(llama_token token, bool visible) {
   return {piece_.data(), static_cast<std::size_t>(std::max(length, 0))};
 }
 
-/// The answer goes on with `token`, which reads `text`.
+/// Continues the answer with `token`, whose text is `text`.
 void Scheduler::take(Slot& slot, llama_token token, std::string_view text) {
   LlamaRun& run = *slot.run;
   run.last_token = clock_.now();
@@ -379,7 +385,7 @@ void Scheduler::take(Slot& slot, llama_token token, std::string_view text) {
   }
 }
 
-/// Ends the run in `slot`, which keeps its content for whoever can use it.
+/// Ends the run in `slot`. The slot keeps its content for later prompts.
 void Scheduler::finish(Slot& slot, Reason reason, std::optional<Error> error) {
   const RunPtr run = std::exchange(slot.run, nullptr);
   slot.last_used = ++uses_;
@@ -391,7 +397,7 @@ void Scheduler::finish(Slot& slot, Reason reason, std::optional<Error> error) {
   complete(run, reason, std::move(error));
 }
 
-/// Gives a run its last call, now or when its sink has taken the rest.
+/// Makes the last call to a run's sink, at once or when the sink has taken the rest.
 void Scheduler::complete(const RunPtr& run, Reason reason, std::optional<Error> error) {
   Completion completion;
   completion.reason = reason;
@@ -417,7 +423,7 @@ void Scheduler::complete(const RunPtr& run, Reason reason, std::optional<Error> 
   }
 }
 
-/// Empties a slot's part of the memory.
+/// Clears a slot's part of the model's memory.
 void Scheduler::forget(std::size_t slot) {
   llama_memory_seq_rm(memory_, static_cast<llama_seq_id>(slot), -1, -1);
   slots_[slot].tokens.clear();
@@ -433,8 +439,8 @@ void Scheduler::publish_positions() {
       std::ranges::count_if(slots_, [](const Slot& slot) { return slot.run != nullptr; }));
 }
 
-/// llama.cpp asks between the operations of a step whether to break it off: when the engine stops,
-/// or when nobody wants any of it any more.
+/// llama.cpp calls this between the operations of a step. Returns true, which aborts the step, if
+/// the engine stops or all runs in the step have been cancelled.
 bool Scheduler::should_abort(void* self) {
   const auto& scheduler = *static_cast<const Scheduler*>(self);
   if (scheduler.stopping_) return true;

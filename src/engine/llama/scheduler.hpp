@@ -17,7 +17,7 @@
 
 namespace sluice {
 
-/// Counts that other threads read.
+/// Counters that other threads may read.
 struct SchedulerStats {
   std::atomic<std::uint32_t> slots_busy = 0;
   std::atomic<std::uint32_t> queued = 0;
@@ -27,17 +27,17 @@ struct SchedulerStats {
   std::atomic<std::uint64_t> completion_tokens = 0;
 };
 
-/// Continuous batching: admits generations to the model's sequences and computes them together, one
-/// batch a step, in which every answer advances by a token and prompts by as much as keeps the step
-/// short. Lives on the engine's thread; SchedulerStats and the flag `stopping`, which breaks off a
-/// step, belong to all.
+/// Performs continuous batching: it admits generations to the model's sequences and computes them
+/// together, one batch per step. In a step, every answer advances by one token, and prompts advance
+/// by as much as keeps the step short. Belongs to the engine's thread, except SchedulerStats and
+/// the flag `stopping`, which aborts a step; other threads may use these.
 class Scheduler {
  public:
   struct Options {
-    /// How long a slot stays with a run whose reader is slow, or with one of a client that has
-    /// more slots than another, while that one waits.
+    /// While another client waits for a slot: how long a run keeps its slot if its reader is slow,
+    /// or if its client has more slots than the other.
     Duration grace{};
-    bool share_prefixes = false;  // what one principal's prompt left may serve another's
+    bool share_prefixes = false;  // whether a prompt may reuse what another principal's left
   };
 
   Scheduler(LoadedModel& model, const Options& options, SchedulerStats& stats,
@@ -47,23 +47,23 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   void add(RunPtr run);
-  /// Does what there is to do now: ends what was cancelled, goes on with what was resumed, admits,
-  /// and computes one step. False: there is nothing to do before something changes.
+  /// Does the work that is due: ends cancelled runs, continues resumed ones, admits new ones, and
+  /// computes one step. Returns false if there is nothing to do until something changes.
   bool turn();
-  /// When turn() is to be called again although nothing changed; nothing: never.
+  /// When to call turn() again even if nothing changes; nothing if never.
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
-  /// Ends everything as cancelled.
+  /// Ends all runs as cancelled.
   void cancel_all();
 
  private:
   struct Slot {
-    std::vector<llama_token> tokens;  // whose keys and values the model's memory holds
-    std::string owner;                // the principal that they come from
+    std::vector<llama_token> tokens;  // the tokens whose keys and values are in the model's memory
+    std::string owner;                // the principal that the tokens come from
     RunPtr run;
     std::uint64_t last_used = 0;
-    // Of the step being computed:
+    // The current step:
     std::uint32_t added = 0;
-    std::int32_t output = -1;  // its logits in the batch
+    std::int32_t output = -1;  // the index of its logits in the batch
   };
 
   void handle_signals();
@@ -98,8 +98,8 @@ class Scheduler {
 
   AdmissionQueue<RunPtr> queue_;
   std::vector<Slot> slots_;
-  std::vector<RunPtr> parked_;    // paused, and their slot given to others
-  std::vector<RunPtr> draining_;  // computed, but their sink is full
+  std::vector<RunPtr> parked_;    // paused runs that have lost their slot
+  std::vector<RunPtr> draining_;  // finished runs whose sink is full
   llama_batch batch_;
   PrefillBudget budget_;
   std::uint64_t uses_ = 0;

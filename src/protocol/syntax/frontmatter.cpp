@@ -18,14 +18,15 @@ namespace {
 struct Line {
   std::size_t number;  // in the document, from 1
   std::size_t indent;
-  std::string_view text;  // behind the indent, without blanks at the end; empty: a blank line
+  std::string_view text;  // after the indent, without trailing blanks; empty for a blank line
 };
 
 std::unexpected<Error> refuse(std::size_t line, const std::string& why) {
   return fail(kInvalidParams, "frontmatter, line " + std::to_string(line) + ": " + why);
 }
 
-/// Where a comment begins in `text`, or its end. Not for text that begins with a quote.
+/// Where a comment begins in `text`, or the end of `text`. Must not be used for text that begins
+/// with a quote.
 std::size_t comment_at(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '#' && (at == 0 || text[at - 1] == ' ')) return at;
@@ -37,7 +38,7 @@ std::string_view trim_spaces(std::string_view text) {
   return trim(text, " ");
 }
 
-/// A plain scalar by the rules of YAML's core schema.
+/// The value of a plain scalar by the rules of YAML's core schema.
 json::value resolve(std::string_view text) {
   const auto is_one_of = [&](std::initializer_list<std::string_view> words) {
     return std::ranges::find(words, text) != words.end();
@@ -77,11 +78,12 @@ class Parser {
   Result<json::object> parse() {
     skip_blank();
     if (at_end()) return json::object();
-    if (is_item(line())) return refuse(line().number, "there must be names with values");
+    if (is_item(line()))
+      return refuse(line().number, "expected a name and a value, such as 'name: value'");
     Result<json::value> root = mapping(line().indent, 0);
     if (!root) return std::unexpected(std::move(root.error()));
     skip_blank();
-    if (!at_end()) return refuse(line().number, "this is indented unlike what comes before");
+    if (!at_end()) return refuse(line().number, "the indent differs from that of the lines before");
     return std::move(root->get_object());
   }
 
@@ -89,13 +91,14 @@ class Parser {
   [[nodiscard]] bool at_end() const { return next_ == lines_.size(); }
   [[nodiscard]] const Line& line() const { return lines_[next_]; }
   static bool is_item(const Line& line) { return line.text == "-" || line.text.starts_with("- "); }
-  /// Also comments.
+  /// Skips blank lines and comments.
   void skip_blank() {
     while (!at_end() && (line().text.empty() || line().text[0] == '#')) ++next_;
   }
 
   Result<json::value> mapping(std::size_t indent, std::size_t depth) {
-    if (depth > kMaxFrontmatterDepth) return refuse(line().number, "this is nested too deeply");
+    if (depth > kMaxFrontmatterDepth)
+      return refuse(line().number, "the value is nested too deeply");
     json::object out;
     for (skip_blank(); !at_end() && line().indent == indent && !is_item(line()); skip_blank()) {
       const std::size_t number = line().number;
@@ -106,19 +109,20 @@ class Parser {
       Result<json::value> value = value_of(rest, number, indent, depth, false);
       if (!value) return value;
       if (!out.emplace(*key, std::move(*value)).second) {
-        return refuse(number, "'" + *key + "' is there twice");
+        return refuse(number, "'" + *key + "' appears twice");
       }
     }
     return out;
   }
 
   Result<json::value> sequence(std::size_t indent, std::size_t depth) {
-    if (depth > kMaxFrontmatterDepth) return refuse(line().number, "this is nested too deeply");
+    if (depth > kMaxFrontmatterDepth)
+      return refuse(line().number, "the value is nested too deeply");
     json::array out;
     for (skip_blank(); !at_end() && line().indent == indent && is_item(line()); skip_blank()) {
       const std::size_t number = line().number;
       const std::string_view rest = trim_spaces(line().text.substr(1));
-      // A mapping may begin behind its dash.
+      // A mapping may begin on the line of the dash.
       const std::size_t inner = indent + (line().text.size() - rest.size());
       if (!rest.empty() && rest[0] != '"' && rest[0] != '\'' && rest[0] != '[' &&
           find_colon(rest) != std::string_view::npos) {
@@ -137,7 +141,7 @@ class Parser {
     return out;
   }
 
-  /// The colon that ends a plain name.
+  /// The position of the colon that ends a plain name.
   static std::size_t find_colon(std::string_view text) {
     const std::string_view code = text.substr(0, comment_at(text));
     for (std::size_t at = 0; at < code.size(); ++at) {
@@ -146,20 +150,20 @@ class Parser {
     return std::string_view::npos;
   }
 
-  /// The name at the beginning of `rest`, which is left with what follows its colon.
+  /// Takes the name from the beginning of `rest`, and leaves what follows its colon.
   Result<std::string> take_key(std::string_view& rest) const {
     std::string key;
     if (rest[0] == '"' || rest[0] == '\'') {
       Result<std::string> quoted = take_quoted(rest, line().number);
       if (!quoted) return quoted;
       key = std::move(*quoted);
-      if (!rest.starts_with(':')) return refuse(line().number, "there must be a colon");
+      if (!rest.starts_with(':')) return refuse(line().number, "expected a colon after the name");
       rest = trim_spaces(rest.substr(1));
       return key;
     }
     const std::size_t colon = find_colon(rest);
     if (colon == std::string_view::npos) {
-      return refuse(line().number, "there must be a name, a colon and a value");
+      return refuse(line().number, "expected a name, a colon and a value");
     }
     if (Result<void> plain = check_plain(rest, line().number); !plain) {
       return std::unexpected(std::move(plain.error()));
@@ -169,14 +173,15 @@ class Parser {
     return key;
   }
 
-  /// What a name, or the dash of an item, of `indent` stands before: `rest`, or the lines below.
+  /// The value after a name or after the dash of an item, both indented by `indent`: it is in
+  /// `rest` or on the lines below.
   Result<json::value> value_of(std::string_view rest, std::size_t number, std::size_t indent,
                                std::size_t depth, bool of_item) {
     if (rest.empty() || rest[0] == '#') {
       skip_blank();
       if (at_end() || line().indent < indent) return nullptr;
       if (line().indent == indent) {
-        // The items of a name may be as far out as itself.
+        // The items of a name may have the same indent as the name.
         if (of_item || !is_item(line())) return nullptr;
         return sequence(indent, depth + 1);
       }
@@ -187,7 +192,8 @@ class Parser {
     if (rest[0] == '"' || rest[0] == '\'') {
       Result<std::string> text = take_quoted(rest, number);
       if (!text) return std::unexpected(std::move(text.error()));
-      if (!rest.empty() && rest[0] != '#') return refuse(number, "there is more behind the quotes");
+      if (!rest.empty() && rest[0] != '#')
+        return refuse(number, "there is text after the closing quote");
       return json::value(*text);
     }
     if (rest[0] == '[') return flow_sequence(rest, number);
@@ -198,7 +204,7 @@ class Parser {
     const Line& first = line();
     const bool names = first.text[0] == '"' || first.text[0] == '\'' ||
                        find_colon(first.text) != std::string_view::npos;
-    if (!names) return refuse(first.number, "a value must begin on the line of its name");
+    if (!names) return refuse(first.number, "a value must begin on the same line as its name");
     return mapping(indent, depth + 1);
   }
 
@@ -208,8 +214,9 @@ class Parser {
                            ((text[0] == '?' || text[0] == ':' || text[0] == '-') &&
                             (text.size() == 1 || text[1] == ' '));
     if (!indicator) return {};
-    return refuse(number, std::string("a value that begins with ") + text[0] +
-                              " must be quoted, or is of a kind that is not read here");
+    return refuse(number,
+                  std::string("a value that begins with ") + text[0] +
+                      " must be quoted; YAML's other uses of this character are not supported");
   }
 
   Result<json::value> plain_scalar(std::string_view rest, std::size_t number, std::size_t indent) {
@@ -232,7 +239,8 @@ class Parser {
       return std::unexpected(std::move(first.error()));
     }
     while (!commented) {
-      // Lines that are further in go on with it: a line's end is a space, a blank line a new one.
+      // Lines with a larger indent continue the scalar. A line break becomes a space, and a blank
+      // line becomes a line break.
       std::size_t next = next_;
       while (next < lines_.size() && lines_[next].text.empty()) ++next;
       if (next == lines_.size() || lines_[next].indent <= indent) break;
@@ -252,7 +260,7 @@ class Parser {
     header = trim_spaces(header.substr(0, comment_at(header)));
     const std::string_view chomping = header.substr(1);
     if (!chomping.empty() && chomping != "-" && chomping != "+") {
-      return refuse(number, "a block of text may have + or - behind its | or > only");
+      return refuse(number, "only + or - may follow the | or > of a block of text");
     }
     std::optional<std::size_t> inner;
     std::vector<std::string> texts;
@@ -263,11 +271,12 @@ class Parser {
       }
       if (!inner) inner = line().indent;
       if (line().indent < *inner) {
-        return refuse(line().number, "this is indented less than the text it belongs to");
+        return refuse(line().number,
+                      "the line is indented less than the block of text it belongs to");
       }
       texts.push_back(std::string(line().indent - *inner, ' ').append(line().text));
     }
-    std::size_t blank = 0;  // lines at the end
+    std::size_t blank = 0;  // blank lines at the end
     while (blank < texts.size() && texts[texts.size() - 1 - blank].empty()) ++blank;
     texts.resize(texts.size() - blank);
     std::string text;
@@ -281,8 +290,8 @@ class Parser {
     return json::value(text);
   }
 
-  /// What stands between lines `i` and `i + 1` of a folded block: lines that are further in, and
-  /// those next to them, keep their ends.
+  /// What separates lines `i` and `i + 1` of a folded block. Lines with a larger indent, and those
+  /// next to them, keep their line breaks.
   static std::string_view fold(const std::vector<std::string>& texts, std::size_t i) {
     const auto kept = [](const std::string& text) { return text.starts_with(' '); };
     if (texts[i].empty()) return "\n";
@@ -304,7 +313,7 @@ class Parser {
         const std::size_t end = std::min(rest.find_first_of(",]"), rest.size());
         const std::string_view item = trim_spaces(rest.substr(0, end));
         if (item.empty() || item.find_first_of("[]{}#:&*!|>%@`\"'") != std::string_view::npos) {
-          return refuse(number, "a list in brackets may have plain and quoted values only");
+          return refuse(number, "a list in brackets may contain only plain and quoted values");
         }
         out.push_back(resolve(item));
         rest.remove_prefix(end);
@@ -313,16 +322,17 @@ class Parser {
       if (rest.starts_with(',')) {
         rest = trim_spaces(rest.substr(1));
       } else if (!rest.starts_with(']')) {
-        return refuse(number, "there must be a comma or the end of the list");
+        return refuse(number, "expected a comma or the end of the list");
       }
     }
-    if (rest.empty()) return refuse(number, "a list in brackets must end on its line");
+    if (rest.empty())
+      return refuse(number, "a list in brackets must end on the line on which it begins");
     rest = trim_spaces(rest.substr(1));
-    if (!rest.empty() && rest[0] != '#') return refuse(number, "there is more behind the list");
+    if (!rest.empty() && rest[0] != '#') return refuse(number, "there is text after the list");
     return out;
   }
 
-  /// The quoted text at the beginning of `rest`, which is left with what follows.
+  /// Takes the quoted text from the beginning of `rest`, and leaves what follows it.
   static Result<std::string> take_quoted(std::string_view& rest, std::size_t number) {
     const char quote = rest[0];
     std::string out;
@@ -334,9 +344,9 @@ class Parser {
           continue;
         }
         if (quote == '"') {
-          // Its escapes are those of JSON, but for a few that frontmatter has no use for.
+          // YAML's escapes are those of JSON, except a few that are unusual in frontmatter.
           Result<json::value> text = parse_json(rest.substr(0, at + 1));
-          if (!text) return refuse(number, "this escape is not read here");
+          if (!text) return refuse(number, "the escape is not supported; use one of JSON's");
           out = text->get_string();
         }
         rest = trim_spaces(rest.substr(at + 1));
@@ -345,7 +355,7 @@ class Parser {
       if (quote == '"' && rest[at] == '\\') ++at;
       if (quote == '\'') out.push_back(rest[at]);
     }
-    return refuse(number, "the quotes must be closed on their line");
+    return refuse(number, "quotes must be closed on the line on which they begin");
   }
 
   std::vector<Line> lines_;
@@ -366,7 +376,8 @@ Result<json::object> parse_frontmatter(std::string_view text) {
     ++number;
     taken += raw.size() + 1;
     if (taken > kMaxFrontmatter) {
-      return refuse(number, "there are more than " + std::to_string(kMaxFrontmatter) + " bytes");
+      return refuse(number,
+                    "the frontmatter has more than " + std::to_string(kMaxFrontmatter) + " bytes");
     }
     const std::size_t last = raw.find_last_not_of(" \t");
     const std::string_view code = raw.substr(0, last == std::string_view::npos ? 0 : last + 1);
@@ -375,17 +386,18 @@ Result<json::object> parse_frontmatter(std::string_view text) {
     } else if (code == "---" && raw.starts_with('-')) {
       return Parser(std::move(lines)).parse();
     } else {
-      if (!is_valid_utf8(code)) return refuse(number, "this is no UTF-8");
+      if (!is_valid_utf8(code)) return refuse(number, "the line is not valid UTF-8");
       const std::size_t indent = std::min(code.find_first_not_of(' '), code.size());
       if (indent < code.size() && code[indent] == '\t') {
-        return refuse(number, "lines are indented by spaces");
+        return refuse(number, "lines must be indented with spaces, not tabs");
       }
       if (std::ranges::any_of(code, [](unsigned char c) { return c < 0x20 && c != '\t'; })) {
-        return refuse(number, "this has control characters");
+        return refuse(number, "the line contains control characters");
       }
       lines.push_back({number, indent, code.substr(indent)});
     }
-    if (end == std::string_view::npos) return refuse(number, "the line --- must end it");
+    if (end == std::string_view::npos)
+      return refuse(number, "the frontmatter must end with the line ---");
     text.remove_prefix(end + 1);
   }
 }

@@ -8,13 +8,14 @@
 
 namespace sluice {
 
-/// The YAML frontmatter of a document such as a skill's SKILL.md, as JSON: what stands between the
-/// lines `---` at the beginning of `text`.
+/// Parses the YAML frontmatter of a document such as a skill's SKILL.md: the part at the beginning
+/// of `text` between two lines `---`.
 ///
-/// Of YAML 1.2 (core schema) it reads what frontmatter is made of: mappings and sequences in block
-/// form, scalars plain (also over several lines), quoted and in the block forms `|` and `>`,
-/// sequences of scalars in brackets, comments. Anything else - tags, anchors, braces - is an Error
-/// (-32602) that names its line, never read wrong. At most kMaxFrontmatter bytes, and
+/// It reads the parts of YAML 1.2 (core schema) that are usual in frontmatter: block mappings and
+/// block sequences; scalars that are plain (also over several lines), quoted, or in the block forms
+/// `|` and `>`; sequences of scalars in brackets; comments. Anything else, such as tags, anchors
+/// and braces, is an Error (-32602) that names its line; it is never misread. At most
+/// kMaxFrontmatter bytes and kMaxFrontmatterDepth levels.
 /// kMaxFrontmatterDepth deep.
 Result<json::object> parse_frontmatter(std::string_view text);
 

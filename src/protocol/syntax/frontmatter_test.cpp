@@ -68,27 +68,27 @@ TEST(Frontmatter, RefusesWhatItDoesNotRead) {
   };
   for (const Case& c : {
            Case{"a: b: c", "line 2: a value with a colon"},
-           Case{"a: b\na: c", "line 3: 'a' is there twice"},
+           Case{"a: b\na: c", "line 3: 'a' appears twice"},
            Case{"a: &x b", "begins with &"},
            Case{"a: *x", "begins with *"},
            Case{"a: !!str b", "begins with !"},
            Case{"a: {b: c}", "begins with {"},
            Case{"? a", "a name, a colon"},
-           Case{"- a", "there must be names"},
+           Case{"- a", "expected a name and a value"},
            Case{"just text", "a name, a colon"},
-           Case{"a: \"b", "closed on their line"},
-           Case{"a: \"b\" c", "more behind the quotes"},
+           Case{"a: \"b", "closed on the line"},
+           Case{"a: \"b\" c", "text after the closing quote"},
            Case{"a: \"\\x41\"", "escape"},
-           Case{"a: [b", "end on its line"},
-           Case{"a: [b] c", "more behind the list"},
+           Case{"a: [b", "end on the line"},
+           Case{"a: [b] c", "text after the list"},
            Case{"a: [[b]]", "plain and quoted"},
            Case{"a: ['b' c]", "a comma or the end"},
            Case{"a: |2\n  b", "+ or -"},
            Case{"a: |\n    b\n  c", "indented less"},
-           Case{"a:\n\tb: c", "indented by spaces"},
-           Case{"a:\n  text", "on the line of its name"},
-           Case{"a:\n    b: c\n  d: e", "indented unlike"},
-           Case{"  a: b\nc: d", "indented unlike"},
+           Case{"a:\n\tb: c", "indented with spaces"},
+           Case{"a:\n  text", "on the same line as its name"},
+           Case{"a:\n    b: c\n  d: e", "the indent differs"},
+           Case{"  a: b\nc: d", "the indent differs"},
            Case{"a: b\x01", "control"},
            Case{"a: \xFF", "UTF-8"},
            Case{"a: " + std::string(kMaxFrontmatter, 'b'), "more than"},
@@ -99,7 +99,7 @@ TEST(Frontmatter, RefusesWhatItDoesNotRead) {
   for (std::size_t i = 0; i < 30; ++i) deep.append(std::string(i, ' ')).append("a:\n");
   EXPECT_THAT(read(deep), HasSubstr("nested too deeply"));
   EXPECT_THAT(parse_frontmatter("# No frontmatter").error().message, HasSubstr("begin with"));
-  EXPECT_THAT(parse_frontmatter("---\na: b").error().message, HasSubstr("must end it"));
+  EXPECT_THAT(parse_frontmatter("---\na: b").error().message, HasSubstr("must end with"));
   EXPECT_THAT(parse_frontmatter("").error().message, HasSubstr("begin with"));
 }
 

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// `version-trace_id-parent_id-flags`, each in hexadecimal digits.
+// A traceparent is `version-trace_id-parent_id-flags`, each in hexadecimal digits.
 constexpr std::size_t kVersionEnd = 2;
 constexpr std::size_t kTraceIdAt = 3;
 constexpr std::size_t kTraceIdSize = 32;
@@ -18,8 +18,8 @@ constexpr std::size_t kParentIdAt = kTraceIdAt + kTraceIdSize + 1;
 constexpr std::size_t kParentIdSize = 16;
 constexpr std::size_t kFlagsAt = kParentIdAt + kParentIdSize + 1;
 constexpr std::size_t kTraceparentSize = kFlagsAt + 2;
-constexpr std::size_t kMaxKey = 256;    // of a tracestate member
-constexpr std::size_t kMaxValue = 256;  // the same
+constexpr std::size_t kMaxKey = 256;    // of a member of tracestate
+constexpr std::size_t kMaxValue = 256;  // of a member of tracestate
 constexpr std::size_t kMaxTraceparent = 256;
 
 bool is_lower(char c) {
@@ -29,7 +29,7 @@ bool is_lower_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-/// The parts of `text` between `separator`s, without the blanks around them.
+/// The parts of `text` between separators, without the blanks around them.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -49,7 +49,7 @@ bool is_traceparent(std::string_view text) {
   if (text.size() < kTraceparentSize || text.size() > kMaxTraceparent) return false;
   const std::string_view version = text.substr(0, kVersionEnd);
   if (!std::ranges::all_of(version, is_lower_hex) || version == "ff") return false;
-  // A later version may go on behind what this one has.
+  // Later versions may append more fields.
   if (text.size() > kTraceparentSize && (version == "00" || text[kTraceparentSize] != '-')) {
     return false;
   }
@@ -97,7 +97,7 @@ bool is_baggage_value(std::string_view value) {
       value, [](char c) { return c > ' ' && c <= '~' && c != '"' && c != ',' && c != '\\'; });
 }
 
-/// `key=value`; a property may be a key alone.
+/// Whether `pair` is `key=value`. A property may also be a key alone.
 bool is_baggage_pair(std::string_view pair, bool may_lack_value) {
   const std::size_t equals = pair.find('=');
   if (equals == std::string_view::npos) return may_lack_value && is_baggage_key(pair);
@@ -137,7 +137,8 @@ std::string_view TraceContext::parent_id() const {
 }
 
 bool TraceContext::sampled() const {
-  // The lowest bit of the last hexadecimal digit: set in the odd ones, also of a to f.
+  // The sampled flag is the lowest bit of the last hexadecimal digit, so it is set if that digit is
+  // odd.
   return !traceparent.empty() &&
          std::string_view("13579bdf").find(traceparent[kFlagsAt + 1]) != std::string_view::npos;
 }

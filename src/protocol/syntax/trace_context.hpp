@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-/// The trace context in the `_meta` of a request, or null if there is none. What is not valid is
-/// left out, for a broken trace must not break what is traced.
+/// The trace context in the `_meta` of a request, or null if there is none. Invalid parts are left
+/// out, because a malformed trace must not break the request that it traces.
 std::unique_ptr<const TraceContext> decode_trace_context(const json::object& meta);
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ bool ends_segment(char c) {
   return c == '/' || c == '?' || c == '#';
 }
 
-/// Nothing if an escape is broken or the result is not UTF-8.
+/// Returns nothing if an escape is malformed or the result is not UTF-8.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::optional<std::string> out = percent_decode(text);
   if (out && !is_valid_utf8(*out)) return std::nullopt;
@@ -42,14 +42,14 @@ Result<UriTemplate> UriTemplate::parse(std::string_view text) {
     const std::string_view literal = rest.substr(0, open);
     if (!literal.empty()) {
       if (!made.query_.empty() || !made.fragment_.empty()) {
-        return bad_template(text, "nothing but {&...} and {#...} may follow {?...}");
+        return bad_template(text, "only {&...} and {#...} may follow {?...}");
       }
       made.parts_.push_back({Kind::literal, std::string(literal)});
     }
     if (open == std::string_view::npos) break;
     const std::size_t close = rest.find('}', open);
     if (rest[open] == '}' || close == std::string_view::npos)
-      return bad_template(text, "a brace alone");
+      return bad_template(text, "a brace has no counterpart");
     if (Result<void> parsed = made.parse_expression(rest.substr(open + 1, close - open - 1));
         !parsed) {
       return bad_template(text, std::move(parsed.error().message));
@@ -66,7 +66,7 @@ Result<UriTemplate> UriTemplate::parse(std::string_view text) {
   }
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
-    return bad_template(text, "the variable '" + std::string(*twice) + "' stands there twice");
+    return bad_template(text, "the variable '" + std::string(*twice) + "' appears twice");
   }
   return made;
 }
@@ -81,7 +81,7 @@ Result<void> UriTemplate::parse_expression(std::string_view expression) {
   if (kind == ';') return fail(kInvalidParams, "{;...} is not supported");
   const bool in_query = kind == '?' || kind == '&';
   if (!fragment_.empty() || (!query_.empty() && !in_query && kind != '#')) {
-    return fail(kInvalidParams, "nothing but {&...} and {#...} may follow {?...}");
+    return fail(kInvalidParams, "only {&...} and {#...} may follow {?...}");
   }
   for (bool first = true; first || !expression.empty(); first = false) {
     const std::size_t comma = expression.find(',');
@@ -90,14 +90,15 @@ Result<void> UriTemplate::parse_expression(std::string_view expression) {
     const bool several = name.ends_with('*');
     if (several) name.remove_suffix(1);
     if (!is_name(name)) {
-      return fail(kInvalidParams, "'" + std::string(name) + "' is not the name of a variable");
+      return fail(kInvalidParams, "'" + std::string(name) + "' is not a valid variable name");
     }
     if (in_query) {
       query_.emplace_back(name);
       continue;
     }
     if (kind == '#' && !query_.empty()) {
-      if (!expression.empty()) return fail(kInvalidParams, "a fragment has one variable here");
+      if (!expression.empty())
+        return fail(kInvalidParams, "a fragment after {?...} may have only one variable");
       fragment_ = name;
       return {};
     }
@@ -112,8 +113,9 @@ Result<void> UriTemplate::parse_expression(std::string_view expression) {
   return {};
 }
 
-/// Works out from the end of the URI from where on which parts can take the rest, so that the work
-/// is the product of both lengths, and then reads the values off from the start.
+/// Matches a URI against the parts. It first works out, from the end of the URI, which parts can
+/// match the rest from which position; so the work is the product of both lengths. It then reads
+/// the values from the start.
 class UriTemplate::Matcher {
  public:
   Matcher(const std::vector<Part>& parts, std::string_view uri)
@@ -145,7 +147,7 @@ class UriTemplate::Matcher {
   [[nodiscard]] std::size_t index(std::size_t part, std::size_t at) const {
     return part * (uri_.size() + 1) + at;
   }
-  /// Whether the parts from `part` on can take the URI from `at` on.
+  /// Whether the parts from `part` on can match the URI from `at` on.
   [[nodiscard]] bool fits(std::size_t part, std::size_t at) const { return fits_[index(part, at)]; }
   [[nodiscard]] bool takes(std::size_t part, std::size_t at) const {
     const Part& wanted = parts_[part];
@@ -176,7 +178,7 @@ std::optional<UriTemplate::Variables> UriTemplate::match(std::string_view uri) c
     }
   }
   if (!query_.empty()) {
-    // A template with a literal query of its own goes on with {&...}.
+    // A template that has a literal query continues it with {&...}.
     const bool goes_on = std::ranges::any_of(parts_, [](const Part& part) {
       return part.kind == Kind::literal && part.text.contains('?');
     });

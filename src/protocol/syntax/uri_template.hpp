@@ -12,21 +12,23 @@
 
 namespace sluice {
 
-/// A URI template (RFC 6570), used backwards: which values of its variables give a URI. Values are
-/// percent-decoded. Immutable; thread-safe.
+/// A URI template (RFC 6570), used in reverse: it finds the values of the variables that give a
+/// URI. Values are percent-decoded. Immutable, therefore thread-safe.
 ///
-/// `{x}` and `{.x}` take at least one character of a segment, `{+x}` and `{#x}` any characters,
-/// `{/x}` a segment, `{/x*}` and `{+x}` several; `{?x,y}` and `{&x,y}`, which only `{#x}` may
-/// follow, take parameters in any order, each of which may be absent. Where several values would
-/// do, earlier variables take as little as they can.
+/// `{x}` and `{.x}` match one or more characters of a segment, `{+x}` and `{#x}` one or more
+/// characters of any kind, `{/x}` a segment, and `{/x*}` and `{+x}` several segments. `{?x,y}` and
+/// `{&x,y}` match parameters in any order, each of which may be absent; only `{#x}` may follow
+/// them. If several matches are possible, earlier variables match as little as they can.
 class UriTemplate {
  public:
   using Variables = sluice::Variables;
 
-  /// Errors: -32602 saying what is wrong where. At most kMaxVariables.
+  /// Error: -32602, which says what is wrong and where. A template may have at most kMaxVariables
+  /// variables.
   static Result<UriTemplate> parse(std::string_view text);
 
-  /// The variables that give `uri`, or nothing. URIs longer than kMaxUri never match.
+  /// The variables with which the template gives `uri`, or nothing. A URI of more than kMaxUri
+  /// bytes never matches.
   [[nodiscard]] std::optional<Variables> match(std::string_view uri) const;
   [[nodiscard]] bool has_variable(std::string_view name) const;
 
@@ -37,16 +39,16 @@ class UriTemplate {
   enum class Kind : std::uint8_t { literal, segment, anything };
   struct Part {
     Kind kind;
-    std::string text;  // of a literal, or the variable's name
+    std::string text;  // the literal, or the variable's name
   };
   class Matcher;
 
   Result<void> parse_expression(std::string_view expression);
   [[nodiscard]] std::optional<Variables> match_query(std::string_view query) const;
 
-  std::vector<Part> parts_;         // of what stands before the query
-  std::vector<std::string> query_;  // names of parameters
-  std::string fragment_;            // the variable behind the query, or empty
+  std::vector<Part> parts_;         // everything before the query
+  std::vector<std::string> query_;  // names of the query parameters
+  std::string fragment_;            // the variable of a fragment after the query, or empty
 };
 
 }  // namespace sluice

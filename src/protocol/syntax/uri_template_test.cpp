@@ -65,7 +65,7 @@ TEST(UriTemplate, SaysWhatIsWrongWithATemplate) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"x:{", "brace"},
       {"x:}", "brace"},
-      {"x:{}", "name of a variable"},
+      {"x:{}", "valid variable name"},
       {"x:{a b}", "'a b'"},
       {"x:{a}{a}", "twice"},
       {"x:{?q}z", "may follow"},

@@ -5,11 +5,11 @@
 namespace sluice {
 namespace {
 
-/// A parser reads from the beginning each time; reading again only when the text has grown by this
-/// part of its length keeps the work in proportion to the text.
+/// A parser starts from the beginning each time. It runs again only when the text has grown by this
+/// fraction of its length, so that the total work stays proportional to the text.
 constexpr std::size_t kReparseFraction = 512;
 
-/// What `now` has beyond `before`; nothing if it does not continue it.
+/// The part of `now` after `before`; empty if `now` does not begin with `before`.
 std::string_view grown(const std::string& before, const std::string& now) {
   if (!now.starts_with(before)) return {};
   return std::string_view(now).substr(before.size());
@@ -71,7 +71,7 @@ void AnswerReader::read(std::string_view text, std::vector<Delta>& out) {
   if (const auto answer = parser_->parse(raw_, false)) emit_parsed(*answer, out);
 }
 
-/// Passes on up to the first stop string in the text.
+/// Passes on the deltas up to the first stop string in the text.
 void AnswerReader::emit(std::vector<Delta>& from, std::vector<Delta>& out) {
   for (Delta& delta : from) {
     if (delta.kind == Delta::Kind::text) {

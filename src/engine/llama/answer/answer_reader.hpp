@@ -14,41 +14,42 @@
 
 namespace sluice {
 
-/// What a model's raw text means in its own format.
+/// A model's raw text, parsed according to its format.
 struct ParsedAnswer {
   std::string reasoning;
   std::string text;
   std::vector<std::string> tool_calls;  // each as JSON {"name","arguments"}
 };
 
-/// Reads a format that needs more than marks around the reasoning.
+/// Parses a format that has more structure than marks around the reasoning.
 class AnswerParser {
  public:
   virtual ~AnswerParser() = default;
-  /// Parses everything from the first character on. `whole`: the text is complete, so are its tool
-  /// calls. Nothing if the text does not fit the format.
+  /// Parses the text from its beginning. `whole` says that the text, and so its tool calls, are
+  /// complete. Returns nothing if the text does not fit the format.
   virtual std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) = 0;
 };
 
-/// Turns the bytes of a model's tokens into deltas: whole characters, reasoning apart from text,
-/// nothing from a stop string on, and tool calls at the end.
+/// Turns the bytes of a model's tokens into deltas: it completes characters, separates reasoning
+/// from text, ends the text before a stop string, and adds tool calls at the end.
 class AnswerReader {
  public:
   struct Options {
-    std::vector<std::string> stops = {};      // that end the text
-    std::vector<std::string> raw_stops = {};  // that end it also amid reasoning and tool calls
-    ReasoningMarks marks = {};                // if there is no parser
+    std::vector<std::string> stops = {};      // strings that end the text
+    std::vector<std::string> raw_stops = {};  // strings that also end reasoning and tool calls
+    ReasoningMarks marks = {};                // used if there is no parser
     bool reasoning_open = false;
     std::unique_ptr<AnswerParser> parser = {};
   };
 
   explicit AnswerReader(Options options);
 
-  /// Takes the bytes of the next token and appends to `out` what is decided. True: a stop string
-  /// came up; the answer ends here, call finish().
+  /// Takes the bytes of the next token and appends to `out` the deltas that are certain now.
+  /// Returns true if a stop string has been found: the answer ends here, and finish() must be
+  /// called.
   bool push(std::string_view bytes, std::vector<Delta>& out);
-  /// No more comes. `whole`: the model ended by itself or at a stop string, not amid the answer.
-  /// True if the answer has tool calls.
+  /// Ends the answer. `whole` says that the model stopped by itself or at a stop string, not in the
+  /// middle of the answer. Returns true if the answer has tool calls.
   bool finish(bool whole, std::vector<Delta>& out);
 
  private:
@@ -61,10 +62,10 @@ class AnswerReader {
   ReasoningSplitter splitter_;
   StopMatcher stops_;
   std::unique_ptr<AnswerParser> parser_;
-  std::string raw_;             // for the parser
+  std::string raw_;             // all text so far, for the parser
   std::size_t parsed_ = 0;      // the length of raw_ when it was last parsed
-  ParsedAnswer seen_;           // what of it has been passed on
-  std::vector<Delta> scratch_;  // between calls empty
+  ParsedAnswer seen_;           // the part that has been passed on
+  std::vector<Delta> scratch_;  // empty between calls
   bool stopped_ = false;
 };
 

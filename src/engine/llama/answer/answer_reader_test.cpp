@@ -9,7 +9,7 @@ namespace {
 
 using test::read_answer;
 
-/// "R:why;T:text;C:call" - a format that a parser must understand.
+/// Parses "R:why;T:text;C:call", a format that needs a parser.
 class ToyParser final : public AnswerParser {
  public:
   std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) override {

@@ -9,7 +9,7 @@
 
 namespace sluice::test {
 
-/// What an AnswerReader made of an answer.
+/// What an AnswerReader returned for an answer.
 struct ReadAnswer {
   std::string text;
   std::string reasoning;
@@ -18,7 +18,7 @@ struct ReadAnswer {
   bool has_calls = false;
 };
 
-/// Reads an answer that comes in `pieces`; `whole` says whether the model ended it.
+/// Reads an answer that arrives in `pieces`. `whole` says whether the model ended it by itself.
 inline ReadAnswer read_answer(AnswerReader::Options options, const std::vector<std::string>& pieces,
                               bool whole = true) {
   AnswerReader reader(std::move(options));

@@ -9,21 +9,22 @@
 
 namespace sluice {
 
-/// The way from an engine's thread to a sink, which may say that it is full. What comes while it is
-/// full waits here; the engine should then produce nothing more. Belongs to the engine's thread but
-/// for resume().
+/// Delivers deltas from an engine's thread to a sink, which may be full. Deltas that arrive while
+/// it is full wait here; the engine should then stop producing. Belongs to the engine's thread,
+/// except resume().
 class Delivery {
  public:
   explicit Delivery(std::shared_ptr<GenerationSink> sink) : sink_(std::move(sink)) {}
 
-  /// The sink has room. Thread-safe; takes effect with the next poll().
+  /// Records that the sink has room. Thread-safe; takes effect at the next poll().
   void resume() { resumed_ = true; }
 
   void deliver(Delta delta) {
     waiting_.push_back(std::move(delta));
     drain();
   }
-  /// Ends it once everything has been delivered, or, if `now`, without the rest.
+  /// Ends the delivery: after everything has been delivered, or, if `now`, at once and without the
+  /// rest.
   void complete(Completion completion, bool now) {
     if (now) {
       waiting_.clear();
@@ -32,7 +33,7 @@ class Delivery {
     completion_ = std::move(completion);
     drain();
   }
-  /// Goes on if the sink has room again, until it is full once more. True: it had room.
+  /// Continues if the sink has room again, until it is full. Returns whether it had room.
   bool poll() {
     if (!paused_ || !resumed_.exchange(false)) return false;
     paused_ = false;
@@ -40,7 +41,7 @@ class Delivery {
     return true;
   }
   [[nodiscard]] bool paused() const { return paused_; }
-  /// The sink has had its last call.
+  /// Whether the sink has received its last call.
   [[nodiscard]] bool done() const { return sink_ == nullptr; }
 
  private:
@@ -48,7 +49,7 @@ class Delivery {
     while (!paused_ && !waiting_.empty()) {
       Delta delta = std::move(waiting_.front());
       waiting_.pop_front();
-      resumed_ = false;  // whoever resumes from here on has seen this delta
+      resumed_ = false;  // a resume() from here on comes after this delta
       paused_ = !sink_->on_delta(std::move(delta)) && !resumed_.exchange(false);
     }
     if (!waiting_.empty() || !completion_ || sink_ == nullptr) return;
@@ -57,7 +58,7 @@ class Delivery {
   }
 
   std::shared_ptr<GenerationSink> sink_;
-  std::deque<Delta> waiting_;  // at most what one token and the end of an answer bring
+  std::deque<Delta> waiting_;  // at most the deltas of one token and of the end of an answer
   std::optional<Completion> completion_;
   bool paused_ = false;
   std::atomic<bool> resumed_ = false;

@@ -51,12 +51,12 @@ TEST(Delivery, HoldsBackWhileTheSinkIsFullAlsoTheEnd) {
   EXPECT_EQ(sink->text, "a");
   EXPECT_FALSE(sink->completion);
 
-  delivery.poll();  // nobody resumed
+  delivery.poll();  // has no effect without resume()
   EXPECT_EQ(sink->text, "a");
   delivery.resume();
   delivery.poll();
   EXPECT_EQ(sink->text, "ab");
-  EXPECT_TRUE(sink->completion) << "nothing is left to wait for";
+  EXPECT_TRUE(sink->completion) << "no delta is left to wait for";
 }
 
 TEST(Delivery, AResumeFromInsideTheSinkIsNotLost) {

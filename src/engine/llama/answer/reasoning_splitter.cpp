@@ -7,7 +7,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n";
-/// White space before the start mark that is still taken for it.
+/// How much white space may precede the start mark, in bytes.
 constexpr std::size_t kMaxLeadingSpace = 64;
 
 }  // namespace

@@ -15,17 +15,18 @@ struct ReasoningMarks {
   std::vector<std::string> ends = {"</think>"};
 };
 
-/// Separates reasoning from answer in text that arrives in pieces. Reasoning is what stands between
-/// the marks if the text begins with the start mark (after white space), or from the beginning if
-/// the prompt already ended with it. The marks, and white space directly behind them, vanish.
+/// Separates reasoning from the answer in text that arrives in pieces. Reasoning is the text
+/// between the marks if the text begins with the start mark (after white space); if the prompt
+/// already ended with the start mark, reasoning starts at the beginning. The marks, and white space
+/// directly after them, are removed.
 class ReasoningSplitter {
  public:
-  /// `open`: the prompt already ended inside the reasoning.
+  /// `open`: whether the prompt ended inside the reasoning.
   ReasoningSplitter(ReasoningMarks marks, bool open);
 
-  /// Takes the next piece; appends to `out` what is decided, as text and reasoning.
+  /// Takes the next piece and appends to `out` what is certain to be text or reasoning.
   void push(std::string_view piece, std::vector<Delta>& out);
-  /// No more comes: appends what was held back.
+  /// Ends the text and appends what was held back.
   void finish(std::vector<Delta>& out);
 
  private:
@@ -38,7 +39,7 @@ class ReasoningSplitter {
   StopMatcher ends_;
   State state_ = State::start;
   bool skip_space_ = false;
-  std::string held_;  // in State::start: white space and what may become the start mark
+  std::string held_;  // in State::start: white space and what may be the start mark
 };
 
 }  // namespace sluice

@@ -39,7 +39,7 @@ std::string StopMatcher::finish() {
   return std::exchange(held_, {});
 }
 
-/// The length of the longest end of held_ with which a stop string begins.
+/// The length of the longest suffix of held_ that is a prefix of a stop string.
 std::size_t StopMatcher::undecided() const {
   const std::string_view held = held_;
   std::size_t most = 0;

@@ -6,23 +6,23 @@
 
 namespace sluice {
 
-/// Finds the first of several strings in text that arrives in pieces, holding back the least that
-/// may still become one of them: less than the longest of them.
+/// Finds the first of several strings in text that arrives in pieces. It holds back only what may
+/// still become one of them, which is less than the longest of them.
 class StopMatcher {
  public:
   struct Result {
-    std::string text;  // passed: no stop string begins in it
+    std::string text;  // text that is certain not to belong to a stop string
     bool found = false;
-    std::string rest = {};  // what came behind the stop string, if found
+    std::string rest = {};  // the text after the stop string, if found
   };
 
   StopMatcher() = default;
   /// Empty strings are ignored.
   explicit StopMatcher(std::vector<std::string> stops);
 
-  /// Takes the next piece. Once a stop string was found, don't call it again.
+  /// Takes the next piece. Must not be called after a stop string has been found.
   Result push(std::string_view piece);
-  /// No more comes: what was held back.
+  /// Ends the text and returns what was held back.
   std::string finish();
 
  private:

@@ -5,14 +5,14 @@
 
 namespace sluice {
 
-/// Turns a model's bytes, which may split and mangle characters, into whole UTF-8 characters. Bytes
-/// of an unfinished character wait for the rest; what can never become a character turns into
-/// U+FFFD, one for each maximal subpart (Unicode 15, section 3.9). Holds at most 3 bytes.
+/// Turns a model's bytes, which may split or damage characters, into complete UTF-8 characters. The
+/// bytes of an incomplete character wait for the rest. Bytes that can never become a character are
+/// replaced by U+FFFD, one per maximal subpart (Unicode 15, section 3.9). Holds at most 3 bytes.
 class Utf8Assembler {
  public:
-  /// Takes `bytes`; returns the characters that are complete now, maybe none.
+  /// Takes `bytes` and returns the characters that are complete now, possibly none.
   std::string push(std::string_view bytes);
-  /// No more bytes come: U+FFFD if a character is unfinished, else nothing.
+  /// Ends the input. Returns U+FFFD if a character is incomplete, otherwise nothing.
   std::string finish();
 
  private:

@@ -19,14 +19,15 @@
 namespace sluice {
 namespace {
 
-// As llama.cpp says so.
+// The values with which llama.cpp represents a missing bound.
 constexpr std::int64_t kUnboundedBelow = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kUnboundedAbove = std::numeric_limits<std::int64_t>::max();
-/// It negates a bound below zero, and must not get kUnboundedAbove of it.
+/// llama.cpp negates a negative bound; the result must not be kUnboundedAbove.
 constexpr std::int64_t kLeast = -kUnboundedAbove + 1;
-constexpr std::int64_t kUsual = 9'999'999'999'999'999;  // the largest without bounds
+constexpr std::int64_t kUsual =
+    9'999'999'999'999'999;  // the largest integer that llama.cpp generates without bounds
 
-/// Whether `schema` may be of that type: it says so, or, `unsaid`, says nothing.
+/// Whether `schema` allows the type `name`. If it does not name a type, the result is `unsaid`.
 bool has_type(const json::object& schema, std::string_view name, bool unsaid) {
   const json::value* const type = schema.if_contains("type");
   if (type == nullptr) return unsaid;
@@ -38,15 +39,15 @@ bool has_type(const json::object& schema, std::string_view name, bool unsaid) {
   return types == nullptr ? is_named(*type) : std::ranges::any_of(*types, is_named);
 }
 
-/// Whether something else decides before its type does.
+/// Whether llama.cpp handles the schema by one of these keywords and does not look at its type.
 bool is_decided(const json::object& schema) {
   return std::ranges::any_of(
       std::initializer_list<std::string_view>{"$ref", "oneOf", "anyOf", "const", "enum"},
       [&](std::string_view keyword) { return schema.contains(keyword); });
 }
 
-/// The bound at `keyword` as the least integer from it on, or the greatest up to it; what does not
-/// fit is kUnboundedBelow or kUnboundedAbove.
+/// The bound at `keyword` as an integer: rounded up if `is_least`, otherwise rounded down. A bound
+/// that does not fit becomes kUnboundedBelow or kUnboundedAbove.
 std::optional<std::int64_t> integer_bound(const json::object& schema, std::string_view keyword,
                                           bool is_least) {
   const json::value* const bound = schema.if_contains(keyword);
@@ -72,7 +73,7 @@ class SchemaFollower {
   }
 
  private:
-  /// Notes the schemas that llama.cpp reads.
+  /// Collects the schemas that llama.cpp reads.
   void find_schemas(const json::value& value) {
     const json::object* const schema = value.if_object();
     if (schema == nullptr || !schemas_.insert(schema).second) return;
@@ -117,16 +118,16 @@ class SchemaFollower {
     return out;
   }
 
-  /// `original` is the schema before what is within it was followed.
+  /// Rewrites `schema`. `original` is the schema before the schemas inside it were rewritten.
   void follow(json::object& schema, const json::object& original) {
     const bool is_merged = merge_single(schema);
-    // Behind a tuple, which has all of its items, nothing comes.
+    // llama.cpp generates exactly the items of a tuple, so nothing can follow them.
     if (const json::value* const items = schema.if_contains("items");
         items != nullptr && items->is_bool() && schema.contains("prefixItems")) {
       schema.erase("items");
     }
     if (!is_decided(schema)) {
-      // What was merged has been followed, and a pattern that is followed again is another.
+      // A merged schema has already been rewritten, and rewriting a pattern twice would change it.
       if (!is_merged && has_type(schema, "string", true)) follow_pattern(schema);
       if (has_type(schema, "integer", false)) follow_bounds(schema);
     }
@@ -138,8 +139,8 @@ class SchemaFollower {
     }
   }
 
-  /// An `allOf` of one that stands alone is that one. llama.cpp makes another of it. True if it was
-  /// one.
+  /// Replaces an `allOf` of a single schema, without other demands beside it, by that schema,
+  /// because llama.cpp would interpret it differently. Returns whether it did.
   static bool merge_single(json::object& schema) {
     json::value* const all = schema.if_contains("allOf");
     if (all == nullptr || !all->is_array() || all->get_array().size() != 1 ||
@@ -153,7 +154,8 @@ class SchemaFollower {
     return true;
   }
 
-  /// Leaves the values that follow what stands beside them, of which the grammar knows nothing.
+  /// Keeps only the values that follow the keywords beside them, which the grammar does not
+  /// consider.
   void follow_values(json::object& schema, const json::object& original, std::string_view keyword) {
     if (std::ranges::count_if(schema, [](const auto& each) { return is_demand(each.key()); }) < 2) {
       return;
@@ -174,7 +176,7 @@ class SchemaFollower {
       *list = std::move(kept);
     }
     if (is_none) {
-      pass_over("no value of \"" + std::string(keyword) + "\" follows the keywords beside it");
+      pass_over("no value of \"" + std::string(keyword) + "\" satisfies the keywords beside it");
     }
   }
 
@@ -189,12 +191,13 @@ class SchemaFollower {
     }
   }
 
-  /// llama.cpp takes no account of an exclusive bound beside another, and of a single one with
-  /// several digits it makes what takes others: 15 from 105 on. Two it reads rightly.
+  /// Replaces exclusive bounds, which llama.cpp handles wrongly: it ignores one that stands beside
+  /// another bound, and for a single one of several digits its grammar accepts wrong numbers, such
+  /// as 15 for a minimum of 105. It handles a pair of bounds correctly.
   void follow_bounds(json::object& schema) {
     std::int64_t low = integer_bound(schema, "minimum", true).value_or(kUnboundedBelow);
     std::int64_t high = integer_bound(schema, "maximum", false).value_or(kUnboundedAbove);
-    // The greatest integer that is not above the bound is the last that it excludes.
+    // The greatest integer that is not above the bound is the last one that the bound excludes.
     if (const auto below = integer_bound(schema, "exclusiveMinimum", false)) {
       low = std::max(low, *below == kUnboundedAbove ? kUnboundedAbove : *below + 1);
     }
@@ -216,7 +219,7 @@ class SchemaFollower {
     }
     if (is_bounded_above && !is_bounded_below && high < 0) low = high < -kUsual ? kLeast : -kUsual;
     if (low > high || low == kUnboundedAbove) {
-      return pass_over("the bounds of an integer leave none that is supported");
+      return pass_over("the bounds of an integer leave no value that is supported");
     }
     if (low != kUnboundedBelow) schema["minimum"] = low;
     if (high != kUnboundedAbove) schema["maximum"] = high;
@@ -230,8 +233,8 @@ class SchemaFollower {
   const json::value& root_;
   const Inexpressible what_;
   std::unordered_set<const json::object*> schemas_;
-  std::string place_ = "#";       // of what is copied
-  std::size_t effort_ = 200'000;  // of unfollowed_demand()
+  std::string place_ = "#";       // the place of what is being copied
+  std::size_t effort_ = 200'000;  // for unfollowed_demand()
   std::string error_;
 };
 

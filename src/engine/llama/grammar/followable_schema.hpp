@@ -7,15 +7,16 @@
 
 namespace sluice {
 
-/// What becomes of a schema that a grammar cannot express.
+/// What to do with parts of a schema that a grammar cannot express.
 enum class Inexpressible : std::uint8_t { refused, passed_over };
 
-/// `schema`, which is within the bounds of check_schema_bounds(), as llama.cpp makes a grammar of
-/// it that takes nothing that does not follow the schema: its patterns as followed_pattern(), the
-/// bounds of integers as it reads them rightly, of an `enum` the values that follow what stands
-/// beside it. What it does not read as a schema stays as it is, so what `const` and `default` hold.
-/// Errors: -32602 that say what cannot be expressed, by its keyword, and where it stands, where
-/// that is not passed over.
+/// Rewrites `schema` so that the grammar that llama.cpp makes of it accepts only what follows the
+/// schema. Patterns become those of followed_pattern(). Bounds of integers are written in a form
+/// that llama.cpp handles correctly. An `enum` keeps only the values that follow the keywords
+/// beside it. Values that llama.cpp does not read as a schema, such as those of `const` and
+/// `default`, stay unchanged. `schema` must be within the bounds of check_schema_bounds(). Unless
+/// they are `passed_over`, inexpressible parts are errors: -32602, which names the keyword and its
+/// place.
 Result<json::value> followable_schema(const json::value& schema, Inexpressible what);
 
 }  // namespace sluice

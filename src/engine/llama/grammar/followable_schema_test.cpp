@@ -31,7 +31,7 @@ std::string followed(std::string_view schema, Inexpressible what = Inexpressible
   return out ? to_json(*out) : out.error().message;
 }
 
-/// The texts that a schema's grammar takes.
+/// The texts that a schema's grammar accepts.
 class Answers {
  public:
   explicit Answers(const json::value& schema)
@@ -52,7 +52,7 @@ class Answers {
     return state != GrammarMatcher::kNowhere && matcher_.may_end(state);
   }
 
-  /// One of them at random; empty if it gets too long.
+  /// Returns one of them at random; empty if it becomes too long.
   std::string draw(std::mt19937_64& random) {
     static constexpr std::u32string_view kOthers = U"\n\u007F\u00E9\u4E2D\u2028\U0001F600";
     std::string text;
@@ -71,11 +71,11 @@ class Answers {
     return {};
   }
 
-  /// All answers follow the schema.
+  /// Expects random answers to follow the schema.
   void expect_valid(std::mt19937_64& random, int times) {
     for (int i = 0; i < times; ++i) {
       const std::string answer = draw(random);
-      // llama.cpp lets any four digits follow, also those of half a character.
+      // llama.cpp accepts any four hexadecimal digits, including those of a lone surrogate.
       if (answer.empty() || answer.contains("\\u")) continue;
       const auto value = parse_json(answer);
       ASSERT_TRUE(value) << answer;
@@ -248,7 +248,7 @@ TEST(FollowableSchema, BoundsThatLeaveNothingAreRefused) {
         R"("maximum":-1e30)", R"("minimum":9223372036854775807)",
         R"("exclusiveMinimum":0,"exclusiveMaximum":1)", R"("maximum":-9223372036854775808)"}) {
     const std::string schema = R"({"type":"integer",)" + std::string(bounds) + "}";
-    EXPECT_EQ(followed(schema), "at #: the bounds of an integer leave none that is supported")
+    EXPECT_EQ(followed(schema), "at #: the bounds of an integer leave no value that is supported")
         << schema;
     EXPECT_EQ(followed(schema, Inexpressible::passed_over), R"({"type":"integer"})");
   }
@@ -264,7 +264,7 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
             R"(at #/properties/a: "maxLength" is not supported)"},
            {R"({"type":"integer","multipleOf":3})", R"("multipleOf" is not supported)"},
            {R"({"items":[{"type":"number","minimum":0}]})",
-            R"(at #/items/0: "minimum" is not supported for numbers that are no integers)"},
+            R"(at #/items/0: "minimum" is not supported for numbers that are not integers)"},
            {R"({"type":["null","number"],"exclusiveMaximum":1})", R"("exclusiveMaximum")"},
            {R"({"type":"array","items":{"type":"integer"},"uniqueItems":true})",
             R"("uniqueItems" is not supported beside "items")"},
@@ -272,8 +272,8 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
            {R"({"prefixItems":[{"type":"integer"}],"minItems":2})", R"("minItems")"},
            {R"({"prefixItems":[{"type":"integer"}],"items":{"type":"string"}})",
             R"("prefixItems" is not supported beside "items")"},
-           {R"({"type":"array","minItems":2,"maxItems":1})", "its least length"},
-           {R"({"type":"string","minLength":2,"maxLength":1})", "its least length"},
+           {R"({"type":"array","minItems":2,"maxItems":1})", "its minimum length"},
+           {R"({"type":"string","minLength":2,"maxLength":1})", "its minimum length"},
            {R"({"type":"object","properties":{"a":{}},"patternProperties":{"^b":{"type":"null"}}})",
             R"("patternProperties" is not supported beside "properties")"},
            {R"({"type":"object","minProperties":1})", R"("minProperties")"},
@@ -281,7 +281,7 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
            {R"({"type":"object","properties":{"a":{}},"dependentRequired":{"a":["b"]}})",
             R"("dependentRequired")"},
            {R"({"type":"object","properties":{"a":{}},"required":["b"]})",
-            R"("required" names "b", which is none of the properties)"},
+            R"("required" names "b", which is not one of the properties)"},
            {R"({"required":["b"]})", R"("required")"},
            {R"({"not":{"type":"null"}})", R"("not" is not supported)"},
            {R"({"type":"string","not":{"const":"a"}})", R"("not")"},
@@ -304,7 +304,7 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
             R"("allOf")"},
            {R"({"allOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}],"not":{}})", R"("not")"},
            {R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
-            R"(two alternatives of "oneOf", 0 and 1 from 0,)"},
+            R"(two alternatives of "oneOf", 0 and 1 (counted from 0),)"},
            {R"({"oneOf":[{"const":1},{"const":1}]})", R"("oneOf")"},
            {R"({"oneOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]})", R"("oneOf")"},
            {R"({"oneOf":[{"type":"string"},{"properties":{"a":{"type":"null"}}}]})", R"("oneOf")"},
@@ -321,10 +321,10 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
            {R"({"oneOf":[{"const":1},{"const":1.0}]})", R"("oneOf")"},
            {R"({"oneOf":[{"enum":[[1],"a"]},{"enum":[[1.0],"b"]}]})", R"("oneOf")"},
            {R"({"items":{"properties":{"*":{"type":"null"}}}})",
-            R"(at #/items: a property "*" is not supported)"},
+            R"(at #/items: a property "*" is supported only)"},
            {R"({"type":"object","properties":{"*":{"type":"null"}},"required":["*"],)"
             R"("additionalProperties":{"type":"integer"}})",
-            R"(a property "*" is not supported)"},
+            R"(a property "*" is supported only)"},
            {R"({"properties":{"a\"b":{"type":"null"}},"additionalProperties":true})",
             "a property whose name has a quote"},
            {R"({"properties":{"]":{"type":"null"}},"additionalProperties":{"type":"null"}})",
@@ -448,14 +448,14 @@ TEST(FollowableSchema, WhateverIsTakenIsFollowed) {
       text += "," + members[random() % members.size()];
     }
     const auto schema = parse_json(text + "}");
-    // Two that have the same name.
+    // Skip this schema: two of its rules have the same name.
     if (!schema || !followable_schema(*schema, Inexpressible::refused)) continue;
     ++taken;
     std::optional<Answers> answers;
     try {
       answers.emplace(*schema);
     } catch (const std::exception&) {
-      continue;  // llama.cpp says what is wrong
+      continue;  // llama.cpp reports the error
     }
     answers->expect_valid(random, 20);
     if (HasFailure()) FAIL() << text;
@@ -507,7 +507,7 @@ TEST(FollowableSchema, NamesAreNotConfused) {
       {R"({"properties":{"a b":{"enum":["x"]},"a-b":{"const":1},"a_b":{"const":null},)"
        R"("a.b":{"type":"array","items":{"const":2}},"a b0":{"const":3}},"required":["a b"]})",
        R"({"properties":{"\u00e9":{"enum":["x"]},"\u00e8":{"const":1}},"required":["\u00e9"]})",
-       // References whose names become one, also within each other.
+       // References whose rules would get one name, also inside each other.
        R"({"properties":{"x":{"$ref":"#/$defs/a_b"},"y":{"$ref":"#/$defs/a-b"}},)"
        R"("required":["x","y"],"$defs":{"a_b":{"const":1},"a-b":{"const":2}}})",
        R"({"properties":{"x":{"$ref":"#/$defs/\u00e9"},"y":{"$ref":"#/$defs/\u00e8"}},)"
@@ -515,7 +515,7 @@ TEST(FollowableSchema, NamesAreNotConfused) {
        R"({"$ref":"#/$defs/a_b","$defs":{"a_b":{"properties":{"k":{"const":1},)"
        R"("n":{"$ref":"#/$defs/a-b"}},"required":["k"]},"a-b":{"properties":{"k":{"const":2},)"
        R"("n":{"$ref":"#/$defs/a_b"}},"required":["k"]}}})",
-       // What is within a reference, or a property, and a reference.
+       // A rule inside a reference or a property, and a reference with the same rule name.
        R"({"properties":{"u":{"$ref":"#/$defs/user"},"n":{"$ref":"#/$defs/user_name"}},)"
        R"("required":["u","n"],"$defs":{"user":{"properties":{"name":{"const":"x"}},)"
        R"("required":["name"]},"user_name":{"enum":[1,2]}}})",
@@ -523,7 +523,7 @@ TEST(FollowableSchema, NamesAreNotConfused) {
        R"("required":["b","ref-defs-a"],"$defs":{"a":{"enum":[1]}}})",
        R"({"properties":{"ref-00000000":{"const":"x"},"b":{"$ref":"#/$defs/a"}},)"
        R"("required":["b","ref-00000000"],"$defs":{"a":{"enum":[1]}}})",
-       // Free keys of two whose rules get one name.
+       // Free keys of two objects whose rules would get one name.
        R"({"properties":{"a b":{"properties":{"x":{"const":1}},"additionalProperties":)"
        R"({"const":2}},"a-b":{"properties":{"y":{"const":1}},"additionalProperties":{"const":2}}},)"
        R"("required":["a b","a-b"]})",
@@ -554,7 +554,7 @@ TEST(FollowableSchema, APatternIsFollowedOnce) {
                 R"({"$ref":"#/$defs/a","$defs":{"a":)" + expected + "}}");
     }
   }
-  // Values are compared with what was demanded of them.
+  // Values are compared with the original demands.
   EXPECT_THAT(
       followed(R"({"enum":[{"a":"\""},{"a":"\\\""}],"properties":{"a":{"pattern":"^\"$"}}})"),
       StartsWith(R"({"enum":[{"a":"\""}],)"));

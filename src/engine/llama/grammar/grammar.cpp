@@ -32,7 +32,7 @@ int hex_value(char c) {
   return -1;
 }
 
-/// Sorted, without overlaps; what they leave out if `negated`.
+/// The ranges sorted and without overlaps; their complement if `negated`.
 std::vector<Grammar::Range> normalized(std::vector<Grammar::Range> ranges, bool negated) {
   std::erase_if(ranges, [](const Grammar::Range& range) { return range.low > range.high; });
   std::ranges::sort(ranges, {}, &Grammar::Range::low);
@@ -57,8 +57,8 @@ std::vector<Grammar::Range> normalized(std::vector<Grammar::Range> ranges, bool 
 
 }  // namespace
 
-/// A recursive descent over the text; the recursion is bounded by GrammarLimits::depth. Each
-/// parse_ function returns false after it has set error_.
+/// A recursive-descent parser. GrammarLimits::depth bounds the recursion. Each parse_ function
+/// returns false after it has set error_.
 class GrammarParser {
  public:
   GrammarParser(std::string_view text, const GrammarLimits& limits)
@@ -87,16 +87,16 @@ class GrammarParser {
     skip_space(true);
     while (at_ < text_.size()) {
       const std::string_view name = take_name();
-      if (name.empty()) return refuse("the name of a rule must stand here");
+      if (name.empty()) return refuse("expected the name of a rule");
       skip_space(false);
       if (!take("::=")) return refuse("\"::=\" must follow the name of a rule");
       const std::uint32_t rule = rule_named(name);
       skip_space(true);
       Alternatives alternatives;
       if (!parse_alternates(0, alternatives)) return false;
-      if (peek() == ')') return refuse("this \")\" closes nothing");
+      if (peek() == ')') return refuse("this \")\" has no matching \"(\"");
       if (at_ < text_.size() && peek() != '\n' && peek() != '\r') {
-        return refuse("this character has no meaning here");
+        return refuse("unexpected character");
       }
       rules_[rule] = std::move(alternatives);
       skip_space(true);
@@ -121,7 +121,7 @@ class GrammarParser {
 
   bool parse_sequence(std::size_t depth, Sequence& sequence) {
     const bool nested = depth > 0;
-    std::size_t last = 0;  // where the thing begins that a repetition repeats
+    std::size_t last = 0;  // where the element that a repetition applies to begins
     while (at_ < text_.size()) {
       const char c = peek();
       if (c == '*' || c == '+' || c == '?' || c == '{') {
@@ -142,7 +142,8 @@ class GrammarParser {
         }
       } else if (c == '(') {
         if (depth == limits_.depth) {
-          return refuse("it nests too deeply; give the inner part a rule of its own");
+          return refuse(
+              "parentheses are nested too deeply; make a separate rule of the inner part");
         }
         ++at_;
         skip_space(true);
@@ -172,7 +173,7 @@ class GrammarParser {
     return true;
   }
 
-  /// [a-z] or [^a-z]. One without characters takes nothing, as with llama.cpp.
+  /// Parses [a-z] or [^a-z]. A set without characters accepts nothing, as in llama.cpp.
   bool parse_set(Sequence& sequence) {
     ++at_;
     const bool negated = peek() == '^';
@@ -197,7 +198,7 @@ class GrammarParser {
   }
 
   bool parse_character(char32_t& c) {
-    if (at_ >= text_.size()) return refuse("a literal or a set of characters does not end");
+    if (at_ >= text_.size()) return refuse("a literal or a set of characters is not closed");
     if (peek() != '\\') {
       const auto first = static_cast<unsigned char>(peek());
       c = first < 0x80   ? first
@@ -216,7 +217,7 @@ class GrammarParser {
     const std::size_t digits = escape == 'x' ? 2 : escape == 'u' ? 4 : escape == 'U' ? 8 : 0;
     if (digits == 0) {
       constexpr std::string_view kEscapes = "trn\\\"[]-";
-      if (!kEscapes.contains(escape)) return refuse("this escape has no meaning");
+      if (!kEscapes.contains(escape)) return refuse("unknown escape");
       c = escape == 't'   ? U'\t'
           : escape == 'r' ? U'\r'
           : escape == 'n' ? U'\n'
@@ -229,11 +230,12 @@ class GrammarParser {
       if (value < 0) return refuse("an escape has too few hexadecimal digits");
       c = c << 4U | static_cast<char32_t>(value);
     }
-    return c <= kLastCodePoint || refuse("an escape is no character of Unicode");
+    return c <= kLastCodePoint || refuse("an escape is beyond Unicode's last character, U+10FFFF");
   }
 
-  /// *, +, ?, {m}, {m,} or {m,n} behind what begins at `last` in `sequence`. S{2,4} becomes
-  /// S S R2, with R2 ::= S R1 | "" and R1 ::= S | ""; S* becomes R, with R ::= S R | "".
+  /// Parses *, +, ?, {m}, {m,} or {m,n} after the element that begins at `last` in `sequence`.
+  /// S{2,4} becomes S S R2, with R2 ::= S R1 | "" and R1 ::= S | ""; S* becomes R, with R ::= S R |
+  /// "".
   bool parse_repetition(bool nested, Sequence& sequence, std::size_t last) {
     const char c = peek();
     ++at_;
@@ -254,9 +256,9 @@ class GrammarParser {
       skip_space(nested);
     }
     if (sequence.size() == last) return refuse("there is nothing to repeat");
-    if (most < least) return refuse("a repetition has its numbers the wrong way round");
+    if (most < least) return refuse("the numbers of a repetition are in the wrong order");
     if (least > limits_.repetitions) {
-      std::string message = "something is repeated too often; the most is ";
+      std::string message = "an element is repeated too often; the maximum is ";
       append_number(message, limits_.repetitions);
       return refuse(std::move(message));
     }
@@ -283,7 +285,7 @@ class GrammarParser {
   }
 
   bool parse_number(std::size_t& number, bool nested) {
-    if (!is_digit(peek())) return refuse("a number must stand here");
+    if (!is_digit(peek())) return refuse("expected a number");
     number = 0;
     while (is_digit(peek())) {
       number = number * 10 + static_cast<std::size_t>(peek() - '0');
@@ -304,9 +306,9 @@ class GrammarParser {
   bool count(std::size_t elements) {
     elements_ += elements;
     if (elements_ <= limits_.elements) return true;
-    std::string message = "it is too large once it is spelled out: it may have ";
+    std::string message = "the grammar is too large after expanding repetitions: the maximum is ";
     append_number(message, limits_.elements);
-    return refuse(message + " elements; repeat less, or make rules of what comes up again");
+    return refuse(message + " elements; repeat less, or make rules for repeated parts");
   }
 
   bool refuse(std::string why) {
@@ -350,7 +352,7 @@ class GrammarParser {
     return grammar;
   }
 
-  /// Spaces, comments, and with `lines` line ends.
+  /// Skips spaces, comments and, with `lines`, line ends.
   void skip_space(bool lines) {
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
@@ -375,15 +377,15 @@ class GrammarParser {
     return true;
   }
 
-  /// NUL behind the end; there is none before it.
+  /// The next character; NUL at the end, because the text contains no NUL.
   [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   const std::string_view text_;
   const GrammarLimits limits_;
   std::size_t at_ = 0;
   std::string error_;
-  std::map<std::string_view, std::uint32_t> names_;  // of rules
-  std::vector<Alternatives> rules_;                  // without alternatives: not defined yet
+  std::map<std::string_view, std::uint32_t> names_;  // rule name -> number
+  std::vector<Alternatives> rules_;  // a rule without alternatives is not defined yet
   std::vector<std::vector<Grammar::Range>> sets_;
   std::size_t elements_ = 0;
 };

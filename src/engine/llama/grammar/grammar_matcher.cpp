@@ -56,7 +56,8 @@ bool GrammarMatcher::may_follow(State state, char32_t low, char32_t high) const 
 GrammarMatcher::State GrammarMatcher::begin_token(State state) {
   work_ = 0;
   if (state == kNowhere || kept() <= limits_.kept) return state;
-  // What `state` needs, with new numbers: a parent always has a smaller one than its child.
+  // Keep what `state` needs and renumber it. A parent always has a smaller number than its
+  // children.
   const std::vector<Position> old = std::move(positions_);
   const Positions members = *sets_[state];
   std::vector<bool> needed(old.size());
@@ -89,9 +90,9 @@ void GrammarMatcher::reach(std::uint32_t position) {
   todo_.push_back(position);
 }
 
-/// The state of all places where a character is taken, or the text may end, that can be reached
-/// from those to do. What stands last in its sequence returns where that does, so that neither a
-/// repetition nor a rule that begins with itself and ends there goes deeper.
+/// The state of all places that can be reached from todo_ and where a character is accepted or the
+/// text may end. The last element of a sequence returns directly to where its sequence returns; so
+/// neither a repetition, nor a rule that ends with itself, increases the depth.
 GrammarMatcher::State GrammarMatcher::close() {
   Positions found;
   while (!todo_.empty()) {

@@ -11,43 +11,44 @@
 
 namespace sluice {
 
-/// What following a grammar may cost. Work is counted in steps of some tens of nanoseconds.
+/// Limits on the cost of following a grammar. Work is counted in steps, each of some tens of
+/// nanoseconds.
 struct MatcherLimits {
-  std::size_t work = 200'000;      // for one token of the model
-  std::size_t positions = 20'000;  // at which the text may be in the grammar at once
-  std::size_t kept = 50'000;       // entries of the memory between two tokens
+  std::size_t work = 200'000;   // steps for one token of the model
+  std::size_t positions = 20'000;  // positions in the grammar at which the text may be at once
+  std::size_t kept = 50'000;    // entries that are kept between two tokens
 };
 
-/// Follows a text through a grammar, one code point after the other. A state is the set of all
-/// places at which the text may be: elements of the grammar, each with the places to return to.
-/// Sets and the ways between them are remembered, so that what was worked out once is looked up.
-/// Belongs to one thread.
+/// Follows a text through a grammar, one code point at a time. A state is the set of all places at
+/// which the text may be. A place is an element of the grammar together with the places to return
+/// to. Sets and the transitions between them are cached, so that nothing is computed twice. Belongs
+/// to one thread.
 class GrammarMatcher {
  public:
   using State = std::uint32_t;
-  static constexpr State kNowhere = 0;  // the text does not fit
+  static constexpr State kNowhere = 0;  // the text does not match
 
   explicit GrammarMatcher(std::shared_ptr<const Grammar> grammar, const MatcherLimits& limits = {});
   GrammarMatcher(const GrammarMatcher&) = delete;
   GrammarMatcher& operator=(const GrammarMatcher&) = delete;
 
-  /// The state before the first character; void once begin_token() was called.
+  /// The state before the first character. Invalid after the first begin_token().
   [[nodiscard]] State start() const { return start_; }
-  /// The state after one more code point, or kNowhere.
+  /// The state after one more code point, or kNowhere if it does not match.
   State next(State from, char32_t c);
   [[nodiscard]] bool may_end(State state) const;
-  /// Whether some code point from `low` to `high`, both inclusive, may come next.
+  /// Whether some code point from `low` to `high`, both inclusive, may follow.
   [[nodiscard]] bool may_follow(State state, char32_t low, char32_t high) const;
 
-  /// The limits have been exceeded: the grammar is too ambiguous to be followed, and what next()
-  /// has returned since means nothing. Stays so.
+  /// Whether the limits have been exceeded. The grammar is then too ambiguous to be followed, and
+  /// whatever next() has returned since is meaningless. This does not change again.
   [[nodiscard]] bool exhausted() const { return exhausted_; }
-  /// Another token's work begins. What is remembered may be forgotten but for `state`; returns what
-  /// it is called now. All other states, but kNowhere, are void.
+  /// Begins the work of another token. May clear the cache; returns the new name of `state`. All
+  /// other states, except kNowhere, become invalid.
   State begin_token(State state);
 
  private:
-  /// An element, and the place to return to behind its sequence. Position 0 is the end of the root.
+  /// An element and the place to return to after its sequence. Position 0 is the end of the root rule.
   struct Position {
     std::uint32_t element = 0;
     std::uint32_t parent = 0;
@@ -64,12 +65,12 @@ class GrammarMatcher {
   const std::shared_ptr<const Grammar> grammar_;
   const MatcherLimits limits_;
   std::vector<Position> positions_;
-  std::vector<std::uint32_t> reached_;  // by place: the closure that has seen it last
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // of places
+  std::vector<std::uint32_t> reached_;  // by place: the last closure that has reached it
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // (element, parent) -> place
   std::map<Positions, State> states_;
   std::vector<const Positions*> sets_;  // by state
   std::unordered_map<std::uint64_t, State> ways_;
-  std::size_t members_ = 0;  // of all sets
+  std::size_t members_ = 0;  // total size of all sets
   std::vector<std::uint32_t> todo_;
   std::uint32_t closure_ = 0;
   std::size_t work_ = 0;

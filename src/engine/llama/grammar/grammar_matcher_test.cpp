@@ -23,7 +23,7 @@ GrammarMatcher matcher(std::string_view text, const MatcherLimits& limits = {}) 
   return GrammarMatcher(std::make_shared<const Grammar>(std::move(*grammar)), limits);
 }
 
-/// As far as `text` (ASCII) fits: its state, or kNowhere.
+/// The state after `text` (ASCII); kNowhere if it does not match.
 GrammarMatcher::State follow(GrammarMatcher& matcher, std::string_view text) {
   auto state = matcher.start();
   for (const char c : text)
@@ -82,7 +82,7 @@ TEST(GrammarMatcher, WhatBeginsWithItselfAndEndsThereIsHarmless) {
   EXPECT_EQ(nothing.start(), GrammarMatcher::kNowhere);
 }
 
-/// A thousand optional parts in a row: each character leaves a thousand places to be at.
+/// A thousand optional parts in a row: after each character there are a thousand possible places.
 TEST(GrammarMatcher, OptionalPartsInARowAreNoTrouble) {
   std::string text = "root ::= ";
   for (int i = 0; i < 1000; ++i) text += "[a-z]? ";
@@ -90,7 +90,7 @@ TEST(GrammarMatcher, OptionalPartsInARowAreNoTrouble) {
   EXPECT_FALSE(accepts(text, std::string(1001, 'a')));
 }
 
-/// The ways to read this double with each character.
+/// Each character doubles the ways to read this text.
 TEST(GrammarMatcher, GivesUpOnWhatIsTooAmbiguous) {
   constexpr std::string_view kDoubling = "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"\"";
   EXPECT_TRUE(accepts(kDoubling, "aaaabcbc"));
@@ -106,7 +106,7 @@ TEST(GrammarMatcher, GivesUpOnWhatIsTooAmbiguous) {
   EXPECT_TRUE(matcher(deep + "r60 ::= \"x\"").exhausted());
 }
 
-/// What is remembered stays within its limit however long the text is.
+/// The cache stays within its limit, however long the text is.
 TEST(GrammarMatcher, ForgetsWhatItNoLongerNeeds) {
   std::string text = "[";
   for (std::size_t i = 0; i < 2000; ++i)

@@ -88,12 +88,12 @@ TEST(GrammarTest, BoundsDepthAndSize) {
   EXPECT_TRUE(Grammar::parse(nested(64)));
   EXPECT_THAT(Grammar::parse(nested(65)).error().message, HasSubstr("deeply"));
   EXPECT_FALSE(Grammar::parse(nested(100'000)));
-  // Sixty thousand characters two thousand times are a hundred million elements.
+  // Sixty thousand characters repeated two thousand times are 120 million elements.
   EXPECT_THAT(Grammar::parse("root ::= \"" + std::string(60'000, 'x') + "\"{2000}").error().message,
               HasSubstr("too large"));
 }
 
-/// Each of these takes llama.cpp's own check or its matcher longer than anybody waits.
+/// llama.cpp's own check or its matcher would practically never finish with these.
 TEST(GrammarTest, IsReadInTimeInProportionToItsText) {
   std::string doubled = "root ::= r0\n";
   for (int i = 0; i < 60; ++i) {

@@ -10,14 +10,16 @@ namespace {
 using RuleNumber = std::uint32_t;
 using LeftKind = Grammar::Element::Kind;
 
-/// Which rules can be empty: those with an alternative of rules alone that all can be.
+/// Which rules can be empty: those that have an alternative which consists only of rules that can
+/// be empty.
 std::vector<bool> empty_rules(const Grammar& grammar, std::size_t rules) {
   struct Alternative {
     RuleNumber rule = 0;
-    std::size_t missing = 0;  // elements not known to be empty
+    std::size_t missing = 0;  // elements that are not yet known to be empty
   };
   std::vector<Alternative> alternatives;
-  std::vector<std::vector<std::size_t>> mentions(rules);  // in which alternatives
+  std::vector<std::vector<std::size_t>> mentions(
+      rules);  // by rule: the alternatives that mention it
   std::vector<bool> empty(rules);
   std::vector<RuleNumber> found;
   const auto is_empty = [&](RuleNumber rule) {
@@ -48,7 +50,7 @@ std::vector<bool> empty_rules(const Grammar& grammar, std::size_t rules) {
 
 struct Beginning {
   RuleNumber rule = 0;
-  bool goes_on = false;  // something stands behind it
+  bool goes_on = false;  // more elements follow the rule
 };
 
 std::vector<std::vector<Beginning>> beginnings(const Grammar& grammar, std::size_t rules) {
@@ -67,8 +69,8 @@ std::vector<std::vector<Beginning>> beginnings(const Grammar& grammar, std::size
   return all;
 }
 
-/// For each rule, a number that those share with it which it can begin with and which can begin
-/// with it (Tarjan's strongly connected components, without recursion).
+/// For each rule, the number of its cycle. Two rules have the same number if each can begin with
+/// the other (Tarjan's strongly connected components, without recursion).
 std::vector<std::uint32_t> cycles(const std::vector<std::vector<Beginning>>& graph) {
   constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Visit {

@@ -13,12 +13,13 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kMaxName = 256;           // bytes of a property's name or a reference
-constexpr std::size_t kMaxHops = 32;            // from reference to reference
-constexpr std::size_t kMaxRecursion = 4096;     // references times nesting
-constexpr std::size_t kMaxUnionSteps = 50'000;  // through unions and the references in them
+constexpr std::size_t kMaxName = 256;           // bytes in a property's name or a reference
+constexpr std::size_t kMaxHops = 32;            // references in a chain
+constexpr std::size_t kMaxRecursion = 4096;     // number of references times depth of nesting
+constexpr std::size_t kMaxUnionSteps = 50'000;  // steps through unions and the references in them
 constexpr double kNodeCost = 16;
-constexpr double kOptionalCost = 0.04;  // times the third power of how many there are
+constexpr double kOptionalCost =
+    0.04;  // multiplied by the third power of the number of optional properties
 
 class SchemaBounds {
  public:
@@ -29,7 +30,9 @@ class SchemaBounds {
     count(root_);
     const double cost = cost_of(root_, 0, 0);
     if (error_.empty() && deepest_ * references_.size() > kMaxRecursion) {
-      error_ = "its references and its nesting are too deep; write out what is used once";
+      error_ =
+          "it has too many references for its depth of nesting; replace references that are used "
+          "once by their schema";
     }
     if (error_.empty() && cost > budget) {
       error_ = "it is too large; use fewer optional properties, lists of types and references";
@@ -55,7 +58,7 @@ class SchemaBounds {
     }
   }
 
-  /// What converting `value` takes, `path` being the length of the name it gets.
+  /// The cost of converting `value`. `path` is the length of the name of its rule.
   double cost_of(const json::value& value, std::size_t path, std::size_t depth) {
     deepest_ = std::max(deepest_, depth);
     double cost = kNodeCost + static_cast<double>(path);
@@ -76,12 +79,13 @@ class SchemaBounds {
                    : cost;
   }
 
-  /// What `member` of `object` takes beside its own parts.
+  /// The cost of `member` of `object`, without that of its parts.
   double look_at(const json::object& object, std::string_view name, const json::value& member) {
     if (name.size() > kMaxName) {
       refuse("the name of a property is longer than 256 bytes");
     }
-    // Rules of the same name are told apart by trying one number after the other.
+    // llama.cpp gives rules with equal names different numbers, which it finds by trying one after
+    // the other.
     const bool odd = std::ranges::any_of(name, [](char c) {
       return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '-');
@@ -90,7 +94,7 @@ class SchemaBounds {
     if (name == "$ref" && member.is_string()) {
       look_at_reference(member.get_string());
     } else if (name == "pattern" && member.is_string()) {
-      cost += static_cast<double>(nodes_);  // all that there is, is copied
+      cost += static_cast<double>(nodes_);  // the whole schema is copied
     } else if (name == "properties" && member.is_object()) {
       const json::value* const required = object.if_contains("required");
       const std::size_t all = member.get_object().size() + 1;
@@ -117,14 +121,14 @@ class SchemaBounds {
     for (std::size_t hops = 0; target != nullptr; ++hops) {
       if (hops == kMaxHops) {
         refuse("the $ref \"" + std::string(reference) +
-               "\" leads to others without an end; let it lead to a schema");
+               "\" leads to more than 32 other references; let it lead to a schema");
         return;
       }
       target = next_of(*target);
     }
   }
 
-  /// Where the reference that `value` consists of leads; null if it is none.
+  /// The target of `value` if it is a reference, otherwise null.
   [[nodiscard]] const json::value* next_of(const json::value& value) const {
     const json::object* const object = value.if_object();
     const json::value* const reference = object == nullptr ? nullptr : object->if_contains("$ref");
@@ -133,12 +137,12 @@ class SchemaBounds {
                : resolve_reference(root_, reference->get_string());
   }
 
-  /// Takes every way through a union and the references in it, as llama.cpp does to learn the
+  /// Follows every path through a union and the references in it, as llama.cpp does to find the
   /// types.
   void walk_unions(const json::value& value, std::unordered_set<const json::value*>& open,
                    std::size_t& steps) {
     if (++steps > kMaxUnionSteps || open.size() > kMaxRecursion / 16) {
-      refuse("its unions lead into each other in too many ways; list the alternatives once");
+      refuse("its unions refer to each other in too many ways; list each alternative once");
     }
     if (!error_.empty()) return;
     if (const json::array* const array = value.if_array()) {

@@ -11,10 +11,10 @@
 namespace sluice {
 namespace {
 
-/// Gives each reference of a document a name of its own. llama.cpp makes the name of a rule of the
-/// path to it, writes `-` for what is no letter and no digit, and takes any rule that has the name
-/// of a reference for its target. These names have one length, and the rules within a target have
-/// longer ones.
+/// Renames the references of a document. llama.cpp derives the name of a rule from the path to it
+/// and replaces everything but letters and digits by `-`; a rule that happens to have the name of a
+/// reference is taken for its target. The new names are unique and all of one length, and the rules
+/// within a target have longer names.
 class ReferenceNames {
  public:
   explicit ReferenceNames(common_chat_schema_document& document) {
@@ -53,19 +53,20 @@ class ReferenceNames {
   std::unordered_map<std::string, std::string> names_;
 };
 
-/// Where the line of the next rule for free keys has its `::=`, from `at` on.
+/// Finds the next rule for free keys, from `at` on, and returns the position of its `::=`.
 std::size_t find_key_rule(std::string_view grammar, std::size_t at) {
   constexpr std::string_view kKeyRule = "additional-k";
   for (; (at = grammar.find(kKeyRule, at)) != std::string_view::npos; ++at) {
-    // A number tells rules apart that would have one name.
+    // llama.cpp adds numbers to rules that would otherwise have the same name.
     const std::size_t end = grammar.find_first_not_of("0123456789", at + kKeyRule.size());
     if (end != std::string_view::npos && grammar.substr(end).starts_with(" ::=")) return end;
   }
   return std::string_view::npos;
 }
 
-/// llama.cpp lets the first character in which a free key differs from all named ones be any but
-/// these. A JSON string must not have controls and lone backslashes either (RFC 8259, section 7).
+/// Fixes the rules for free keys. Where a free key first differs from all named keys, llama.cpp
+/// accepts any character but theirs. JSON strings must not contain control characters or lone
+/// backslashes either (RFC 8259, section 7), so these are excluded too.
 void forbid_controls_in_keys(std::string& grammar) {
   constexpr std::string_view kAnyBut = "[^";
   constexpr std::string_view kControls = R"(\\\x00-\x1F\x7F)";
@@ -73,7 +74,8 @@ void forbid_controls_in_keys(std::string& grammar) {
   while ((at = find_key_rule(grammar, at)) != std::string::npos) {
     std::size_t end = std::min(grammar.find('\n', at), grammar.size());
     while ((at = grammar.find(R"([^")", at)) < end) {
-      // Before the quote: a `-` behind it is a range from it on, which forbids more.
+      // Insert before the quote: a `-` after the quote would form a range with it, which must stay
+      // intact.
       at += kAnyBut.size();
       grammar.insert(at, kControls);
       end += kControls.size();
@@ -88,8 +90,8 @@ std::string schema_grammar(const json::value& schema) {
   common_chat_schema_document document =
       common_chat_schema_from_json(common_json::parse(to_json(schema)));
   const ReferenceNames names(document);
-  // Below a name of its own, whatever properties are called: llama.cpp has rules of its own, and
-  // takes what has no name for the whole.
+  // The schema's rules get the prefix "s", so that they cannot collide with llama.cpp's own rules,
+  // whatever the properties are called. llama.cpp takes a schema without a name for the root.
   std::string grammar = build_grammar([&](const common_grammar_builder& builder) {
     builder.add_rule("root", builder.add_schema("s", *document.root));
   });

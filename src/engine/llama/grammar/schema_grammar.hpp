@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-/// The grammar, in GBNF, of the JSON texts that follow `schema`, as followable_schema() has
-/// returned it. Throws a std::exception that says what llama.cpp cannot make a grammar of.
+/// The grammar, in GBNF, of the JSON texts that follow `schema`, which must come from
+/// followable_schema(). Throws a std::exception that says what llama.cpp cannot make a grammar of.
 std::string schema_grammar(const json::value& schema);
 
 }  // namespace sluice

@@ -18,7 +18,7 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kMaxPattern = 1024;  // bytes
-constexpr std::size_t kMaxGroups = 50;     // in each other
+constexpr std::size_t kMaxGroups = 50;     // depth of nested groups
 constexpr std::size_t kMaxRepetitions = GrammarLimits().repetitions;
 constexpr char32_t kLastCharacter = 0x10FFFF;
 
@@ -28,10 +28,11 @@ struct CharacterRange {
 };
 using CharacterSet = std::vector<CharacterRange>;
 
-/// What stands in a JSON string as it is.
+/// The characters that appear unescaped in a JSON string.
 constexpr std::array<CharacterRange, 5> kUnescaped = {
     {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7E}, {0x80, 0xD7FF}, {0xE000, kLastCharacter}}};
-/// What has an escape of two characters there, and the second of them.
+/// The characters that have an escape of two characters in JSON, with the second character of the
+/// escape.
 constexpr std::array<std::pair<char32_t, char>, 7> kEscaped = {
     {{'"', '"'}, {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}}};
 
@@ -47,7 +48,7 @@ CharacterSet complement(CharacterSet set) {
   return out;
 }
 
-/// An escape that llama.cpp reads in sets and literals.
+/// `c` as an escape that llama.cpp reads in sets and literals.
 std::string escaped(char32_t c) {
   std::array<char, 16> text{};
   const char* const form = c < 0x100 ? "\\x%02X" : c < 0x10000 ? "\\u%04X" : "\\U%08X";
@@ -55,7 +56,7 @@ std::string escaped(char32_t c) {
   return text.data();
 }
 
-/// `c` as it stands in sets and literals, where these say nothing by it.
+/// `c` as written in sets and literals: unescaped only if it has no special meaning there.
 std::string written(char32_t c) {
   const auto ascii = static_cast<char>(c);
   const bool plain =
@@ -96,13 +97,13 @@ class PatternTranslator {
       add_set(*members);
     } else if (take("(")) {
       if (rest_.starts_with("?") && !take("?:")) {
-        return refuse("groups that look around or have names are not supported");
+        return refuse("lookahead, lookbehind and named groups are not supported");
       }
-      if (++groups_ > kMaxGroups) return refuse("its groups nest too deeply");
+      if (++groups_ > kMaxGroups) return refuse("its groups are nested too deeply");
       out_ += "(?:";
       repeatable_ = false;
     } else if (take(")")) {
-      if (groups_-- == 0) return refuse("a \")\" closes nothing");
+      if (groups_-- == 0) return refuse("a \")\" has no matching \"(\"");
       out_ += ')';
       repeatable_ = true;
     } else if (take("|")) {
@@ -115,15 +116,16 @@ class PatternTranslator {
     } else if (std::string_view("*+?{").contains(rest_.front())) {
       repetition();
     } else if (std::string_view("^$").contains(rest_.front())) {
-      refuse("^ and $ may only stand at its ends");
+      refuse("^ and $ are supported only at the beginning and the end");
     } else if (std::string_view("]}").contains(rest_.front())) {
-      refuse("a bracket closes nothing");
+      refuse("a closing bracket has no matching opening bracket");
     } else if (const std::optional<char32_t> c = character("^$.[](){}|*+?")) {
       add_literal(*c);
     }
   }
 
-  /// *, +, ?, {m}, {m,} or {m,n}, lazy or not: that makes no difference to what matches.
+  /// Reads *, +, ?, {m}, {m,} or {m,n}. A lazy repetition matches the same texts, so its `?` is
+  /// dropped.
   void repetition() {
     std::size_t length = 1;
     if (rest_.front() == '{') {
@@ -137,7 +139,7 @@ class PatternTranslator {
     take("?");
   }
 
-  /// What is wrong with {m}, {m,} or {m,n}; nothing if it is one of them.
+  /// What is wrong with {m}, {m,} or {m,n}; empty if it is valid.
   static std::string_view repetition_fault(std::string_view text) {
     static constexpr std::string_view kForm = "a repetition must be {m}, {m,} or {m,n}";
     std::array<std::size_t, 2> counts = {0, kMaxRepetitions};
@@ -158,7 +160,7 @@ class PatternTranslator {
     return counts[0] > counts[1] ? "the counts of a repetition are out of order" : "";
   }
 
-  /// \d, \w, \s, or the complement of one.
+  /// Reads \d, \w, \s or the complement of one of them.
   std::optional<CharacterSet> take_class() {
     const char kind = rest_.size() > 1 && rest_[0] == '\\' ? rest_[1] : '\0';
     CharacterSet members;
@@ -184,7 +186,8 @@ class PatternTranslator {
     return kind < 'a' ? complement(std::move(members)) : members;
   }
 
-  /// The next character, which may be escaped; of `marks` by a backslash. Nothing after an error.
+  /// Reads the next character, which may be escaped; the characters in `marks` may be escaped with
+  /// a backslash. Returns nothing after an error.
   std::optional<char32_t> character(std::string_view marks) {
     if (rest_.front() != '\\') {
       const std::size_t length = first_utf8_part(rest_).length;
@@ -217,7 +220,7 @@ class PatternTranslator {
     return c;
   }
 
-  /// \xHH, \uHHHH or \UHHHHHHHH.
+  /// Reads \xHH, \uHHHH or \UHHHHHHHH.
   std::optional<char32_t> hexadecimal() {
     if (rest_.size() < 2 || rest_[0] != '\\') return std::nullopt;
     const std::size_t digits = rest_[1] == 'x' ? 2 : rest_[1] == 'u' ? 4 : rest_[1] == 'U' ? 8 : 0;
@@ -232,15 +235,17 @@ class PatternTranslator {
     return c;
   }
 
-  /// After the opening bracket.
+  /// Reads a set of characters; its opening bracket has already been read.
   void set() {
     const bool negated = take("^");
     CharacterSet members;
     while (!rest_.starts_with(']')) {
-      if (rest_.empty()) return refuse("a set of characters does not end");
+      if (rest_.empty()) return refuse("a set of characters is not closed");
       if (const std::optional<CharacterSet> those = take_class()) {
         if (rest_.size() > 1 && rest_[0] == '-' && rest_[1] != ']') {
-          return refuse("a range of characters has two ends, and \\d and the like are none");
+          return refuse(
+              "a range of characters must begin and end with one character, not with \\d or the "
+              "like");
         }
         members.insert(members.end(), those->begin(), those->end());
         continue;
@@ -276,7 +281,7 @@ class PatternTranslator {
       }
     }
     if (unescaped.empty() && escapes.empty()) {
-      return refuse("a set has no character that is supported");
+      return refuse("a set contains no character that is supported");
     }
     repeatable_ = true;
     if (!unescaped.empty()) unescaped = "[" + unescaped + "]";
@@ -300,7 +305,7 @@ class PatternTranslator {
       literal = written(c);
     }
     repeatable_ = true;
-    // llama.cpp would repeat also what stands before it.
+    // Without a group, llama.cpp would repeat the characters before it as well.
     const bool is_repeated = !rest_.empty() && std::string_view("*+?{").contains(rest_.front());
     out_ += is_repeated ? "(?:" + literal + ")" : literal;
   }

@@ -6,12 +6,12 @@
 
 namespace sluice {
 
-/// `pattern` (ECMA-262) as llama.cpp can make a grammar of it, for the inside of a JSON string:
-/// what JSON escapes stands there escaped, and . and [^a] leave it out or take it escaped. All
-/// texts that the result takes are followed by the pattern, though not all that it takes can be
-/// written so: of the controls, a set takes those that have an escape of two characters. Errors are
-/// a phrase that says what a grammar cannot express: llama.cpp would take any string in its place,
-/// or another.
+/// Rewrites `pattern` (ECMA-262) so that llama.cpp can make a grammar of it for the inside of a
+/// JSON string. Characters that JSON escapes appear escaped, and `.` and `[^a]` exclude them or
+/// match their escape. Every text that the result matches follows the pattern. The converse does
+/// not hold: of the control characters, a set matches only those that have an escape of two
+/// characters. The error is a phrase that says what a grammar cannot express. Without it, llama.cpp
+/// would accept any string or a different set of strings.
 std::expected<std::string, std::string> followed_pattern(std::string_view pattern);
 
 }  // namespace sluice

@@ -92,7 +92,7 @@ TEST(SchemaPattern, WhatItCannotSayIsAFault) {
             "it is longer than 1024 bytes");
 }
 
-// What is repeated stands in brackets: llama.cpp would repeat all of a literal.
+// Repeated characters are in a group, because llama.cpp would repeat a whole literal.
 TEST(SchemaPattern, IsWrittenForTheInsideOfAJsonString) {
   const auto followed = [](const char* pattern) { return followed_pattern(pattern).value(); };
   EXPECT_EQ(followed("^ab+$"), "^a(?:b)+$");

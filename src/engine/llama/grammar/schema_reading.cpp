@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-/// Types of JSON values; `kNumberType` are those that are no integers.
+/// The types of JSON values. `kNumberType` stands for numbers that are not integers.
 enum Types : unsigned {
   kNullType = 1,
   kBooleanType = 2,
@@ -28,7 +28,7 @@ enum Types : unsigned {
   kAny = 127,
 };
 
-/// A keyword that demands something of the values of these types.
+/// A keyword and the types of values that it demands something of.
 struct Demand {
   std::string_view keyword;
   unsigned types;
@@ -73,7 +73,7 @@ constexpr std::array kDemands = std::to_array<Demand>({
     {"unevaluatedProperties", kObjectType},
 });
 
-/// How many characters a format that is followed has.
+/// The least and most characters of a format that llama.cpp supports.
 struct FormatLengths {
   std::string_view name;
   std::int64_t least;
@@ -91,9 +91,10 @@ constexpr std::array kFormats = std::to_array<FormatLengths>({
     {"uuid5", 36, 36},
 });
 
-constexpr std::size_t kMaxReferences = 32;     // from one to the next
-constexpr std::size_t kMaxAlternatives = 100;  // of a oneOf, each compared with each
-constexpr std::size_t kMaxComparison = 1000;   // steps of one value with another
+constexpr std::size_t kMaxReferences = 32;  // references in a chain
+constexpr std::size_t kMaxAlternatives =
+    100;  // alternatives of a oneOf, which are compared in pairs
+constexpr std::size_t kMaxComparison = 1000;  // steps to compare two values
 
 const json::array* array_at(const json::object& schema, std::string_view key) {
   const json::value* const value = schema.if_contains(key);
@@ -158,7 +159,6 @@ unsigned type_of(const json::value& value) {
   return kAny;
 }
 
-/// The types that `type` names.
 unsigned declared(const json::object& schema) {
   const json::value* const type = schema.if_contains("type");
   if (type == nullptr) return kAny;
@@ -182,19 +182,19 @@ bool has_properties(const json::object& schema) {
          (schema.contains("additionalProperties") && !is_true(schema, "additionalProperties"));
 }
 
-/// Whether its objects have no other properties than those it names.
+/// Whether objects of the schema may have only the properties that it names.
 bool is_closed(const json::object& schema) {
   const json::value* const more = schema.if_contains("additionalProperties");
   return more == nullptr ? schema.contains("properties") : more->is_bool() && !more->get_bool();
 }
 
-/// The items of a tuple, which has all of them and no others.
+/// The items of a tuple; answers have exactly these items.
 const json::array* tuple_of(const json::object& schema) {
   return array_at(schema, schema.contains("items") ? "items" : "prefixItems");
 }
 
-/// What a schema of one type or none is read as: the types of its answers, and the keywords that
-/// these follow.
+/// How llama.cpp reads a schema with one type or none: the types of the answers, and the keywords
+/// that the answers follow.
 struct Node {
   [[nodiscard]] bool has(std::string_view keyword) const {
     return std::ranges::find(keywords, keyword) != keywords.end();
@@ -246,7 +246,7 @@ Node typed_node(const json::object& schema, unsigned type) {
   }
 }
 
-/// What decides before the type does, if anything.
+/// The keyword that llama.cpp uses before it looks at the type, if there is one.
 std::optional<std::string_view> decisive(const json::object& schema) {
   for (const std::string_view keyword : {"$ref", "oneOf", "anyOf"}) {
     if (schema.contains(keyword)) return keyword;
@@ -254,7 +254,7 @@ std::optional<std::string_view> decisive(const json::object& schema) {
   return std::nullopt;
 }
 
-/// Whether `keyword` demands nothing, whatever the value.
+/// Whether `keyword` with this value demands nothing of any answer.
 bool is_empty(std::string_view keyword, const json::value& value) {
   if (keyword == "uniqueItems") return value.is_bool() && !value.get_bool();
   if (keyword == "not" || keyword == "const" || keyword == "contains" || keyword == "if") {
@@ -279,7 +279,7 @@ class SchemaReader {
       if (auto why = ignored(schema, {types_of(schema), {*keyword}})) return why;
       return *keyword == "oneOf" ? ambiguous(schema) : std::nullopt;
     }
-    // Values are given, and compared with what stands beside them.
+    // The schema lists its values, which are checked against the other keywords elsewhere.
     if (schema.contains("const") || schema.contains("enum")) return std::nullopt;
     const json::array* const types = array_at(schema, "type");
     if (types == nullptr) {
@@ -304,7 +304,7 @@ class SchemaReader {
     }
     node.keywords.emplace_back("type");
     if (is_all_of && (declared(schema) & kObjectType) == 0)
-      return quoted("allOf") + " of no objects";
+      return quoted("allOf") + " is supported only for objects";
     if (auto why = ignored(schema, node)) return why;
     if (node.types == kObjectType && !is_all_of) {
       if (auto why = missing(schema)) return why;
@@ -315,12 +315,13 @@ class SchemaReader {
     const std::int64_t least =
         count_at(schema, node.types == kArrayType ? "minItems" : "minLength", 0);
     if ((node.types == kArrayType || node.types == kStringType) && most >= 0 && least > most) {
-      return "its least length is above its greatest";
+      return "its minimum length is greater than its maximum length";
     }
     return std::nullopt;
   }
 
-  /// The first keyword that demands something of the values of `node` and is not among its own.
+  /// Says which keyword demands something of the values of `node` that llama.cpp ignores: the first
+  /// one that is not among the node's keywords.
   [[nodiscard]] std::optional<std::string> ignored(const json::object& schema,
                                                    const Node& node) const {
     for (const Demand& demand : kDemands) {
@@ -332,13 +333,13 @@ class SchemaReader {
       const std::string_view beside = node.keywords.empty() ? "" : node.keywords.front();
       std::string why = quoted(demand.keyword) + " is not supported";
       if (!beside.empty() && beside != "type") why += " beside " + quoted(beside);
-      if (node.types == kNumeric) why += " for numbers that are no integers";
+      if (node.types == kNumeric) why += " for numbers that are not integers";
       return why;
     }
     return std::nullopt;
   }
 
-  /// Whether answers follow it though nobody sees to it.
+  /// Whether answers satisfy the keyword although the grammar does not enforce it.
   [[nodiscard]] bool is_met(const json::object& schema, std::string_view keyword,
                             const json::value& value, const Node& node) const {
     if (is_empty(keyword, value)) return true;
@@ -376,7 +377,7 @@ class SchemaReader {
     return false;
   }
 
-  /// A property that is required and that no answer has, or not each.
+  /// Says which required property is not among the properties, so that answers may lack it.
   [[nodiscard]] static std::optional<std::string> missing(const json::object& schema) {
     const json::object* const properties = object_at(schema, "properties");
     const json::array* const names = array_at(schema, "required");
@@ -386,15 +387,15 @@ class SchemaReader {
       const std::string_view name = each.get_string();
       if (properties == nullptr || !properties->contains(name)) {
         return quoted("required") + " names " + quoted(name.substr(0, 100)) +
-               ", which is none of the properties";
+               ", which is not one of the properties";
       }
     }
     return std::nullopt;
   }
 
-  /// A property whose name llama.cpp takes for something else.
+  /// Says which property has a name that llama.cpp misinterprets.
   [[nodiscard]] static std::optional<std::string> confused(const json::object& schema) {
-    static constexpr std::string_view kFree = "*";  // llama.cpp calls free properties so
+    static constexpr std::string_view kFree = "*";  // llama.cpp's name for free properties
     const json::object* const properties = object_at(schema, "properties");
     if (properties == nullptr) return std::nullopt;
     const bool is_open = schema.contains("additionalProperties") && !is_closed(schema);
@@ -404,11 +405,12 @@ class SchemaReader {
           return each.is_string() && each.get_string() == kFree;
         });
     if (properties->contains(kFree) && (is_open || !is_required)) {
-      return "a property \"*\" is not supported where it is not required or others are free";
+      return "a property \"*\" is supported only if it is required and no other properties are "
+             "allowed";
     }
     if (!is_open) return std::nullopt;
     for (const auto& [name, property] : *properties) {
-      // llama.cpp writes them into sets of characters as they are.
+      // llama.cpp copies the names into sets of characters without escaping them.
       const bool is_plain = std::ranges::none_of(std::string_view(name), [](char c) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7F ||
                std::string_view(R"("\]^)").contains(c);
@@ -422,13 +424,14 @@ class SchemaReader {
     return std::nullopt;
   }
 
-  /// Objects with different properties become one, which has them all. Nothing else does.
+  /// Says why llama.cpp cannot merge the parts of `allOf`. It merges objects with different
+  /// properties into one object that has all of them, and nothing else.
   [[nodiscard]] std::optional<std::string> unmergeable(const json::object& schema) const {
     static constexpr std::string_view kWhy =
-        "\"allOf\" is supported of objects whose properties are different and complete; write them "
+        "\"allOf\" is supported only for objects that each list different properties; write them "
         "out as one";
     const json::array* const parts = array_at(schema, "allOf");
-    if (parts == nullptr) return std::nullopt;  // llama.cpp says what is wrong
+    if (parts == nullptr) return std::nullopt;  // llama.cpp reports this error
     std::set<std::string_view> names;
     for (const json::value& each : *parts) {
       const json::object* const part = target_of(each);
@@ -449,8 +452,8 @@ class SchemaReader {
     return std::nullopt;
   }
 
-  /// An answer that follows one alternative must follow no other, which is not looked at while it
-  /// is written.
+  /// Says which alternatives of `oneOf` an answer may satisfy at the same time. An answer must
+  /// satisfy only one, but the grammar does not check that.
   [[nodiscard]] std::optional<std::string> ambiguous(const json::object& schema) const {
     const json::array* const all = array_at(schema, "oneOf");
     if (all == nullptr || all->size() < 2) return std::nullopt;
@@ -462,14 +465,15 @@ class SchemaReader {
       for (std::size_t j = 0; j < i; ++j) {
         if (excludes((*all)[i], (*all)[j], 0) && excludes((*all)[j], (*all)[i], 0)) continue;
         return "two alternatives of \"oneOf\", " + std::to_string(j) + " and " + std::to_string(i) +
-               " from 0, may be followed at once; use \"anyOf\", or give them different types, or "
+               " (counted from 0), may both be satisfied by one answer; use \"anyOf\", or give "
+               "them different types, or "
                "a required property with different constants";
       }
     }
     return std::nullopt;
   }
 
-  /// Whether it is certain that no answer by `one` follows `other`.
+  /// Whether certainly no answer to the grammar of `one` satisfies `other`.
   [[nodiscard]] bool excludes(const json::value& one, const json::value& other,
                               std::size_t depth) const {
     const unsigned left_types = types_of(one);
@@ -486,7 +490,7 @@ class SchemaReader {
                                    [&](const json::value* each) { return is_same(*each, *value); });
       });
     }
-    // Whatever else the other one allows, of objects it demands what it requires.
+    // Of objects, `other` demands its required properties, whatever else it allows.
     if (left_types != kObjectType || !left_values.empty() || decisive(*left) || decisive(*right)) {
       return false;
     }
@@ -505,7 +509,8 @@ class SchemaReader {
     });
   }
 
-  /// Equal as JSON Schema has it, where 1 is 1.0; true also where that takes too long to find out.
+  /// Whether the values are equal as defined by JSON Schema, where 1 equals 1.0. Also true if that
+  /// takes too long to find out.
   static bool is_same(const json::value& one, const json::value& other) {
     WorkBudget work{.steps = kMaxComparison, .depth = kMaxComparison};
     return equal_values(one, other, work) || work.exhausted;
@@ -521,7 +526,7 @@ class SchemaReader {
     return values;
   }
 
-  /// The schema that `value` is, or refers to; null if there is none.
+  /// The schema that `value` is or refers to; null if there is none.
   [[nodiscard]] const json::object* target_of(const json::value& value) const {
     const json::value* target = &value;
     for (std::size_t hops = 0; target != nullptr && hops < kMaxReferences; ++hops) {
@@ -532,11 +537,11 @@ class SchemaReader {
     return nullptr;
   }
 
-  /// A schema that names no type allows all types, but its grammar may take only one: objects, if
-  /// it has `properties`.
+  /// A schema that names no type allows all types, but its grammar may accept only one, such as
+  /// objects if it has `properties`.
   enum class Reading : std::uint8_t { as_grammar, as_json_schema };
 
-  /// The types of what its grammar takes, or at most follows it.
+  /// The types of the values that the schema's grammar accepts, or that the schema allows at most.
   [[nodiscard]] unsigned types_of(const json::value& value, Reading reading = Reading::as_grammar,
                                   std::size_t depth = 0) const {
     const json::object* const schema = target_of(value);
@@ -567,7 +572,7 @@ class SchemaReader {
     return reading == Reading::as_grammar ? untyped_node(schema).types : unsigned{kAny};
   }
 
-  /// Whether so much more may be done.
+  /// Spends `steps` of the effort. Returns whether any is left.
   [[nodiscard]] bool spend(std::size_t steps) const {
     effort_ -= std::min(effort_, steps);
     return effort_ > 0;

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-/// Where `reference` leads in the schema `root`, as llama.cpp sees it: "#/a/b", without escapes.
-/// Null if nowhere.
+/// The target of `reference` in the schema `root`, as llama.cpp resolves it: "#/a/b", without
+/// escapes. Null if there is none.
 const json::value* resolve_reference(const json::value& root, std::string_view reference);
 
 }  // namespace sluice

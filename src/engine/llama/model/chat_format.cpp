@@ -25,20 +25,21 @@ std::string text_at(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
 }
 
-/// Tools as the template wants them, from OpenAI's or MCP's form.
+/// Converts tools from OpenAI's or MCP's form to the form that the template expects.
 Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
   auto parsed = parse_json(text);
   if (!parsed) {
-    return fail(kInvalidParams, "tools is not JSON: " + parsed.error().message);
+    return fail(kInvalidParams, "tools must be JSON: " + parsed.error().message);
   }
-  if (!parsed->is_array()) return fail(kInvalidParams, "tools must be an array of definitions");
+  if (!parsed->is_array())
+    return fail(kInvalidParams, "tools must be an array of tool definitions");
   if (parsed->as_array().size() > kMaxTools) {
-    return fail(kInvalidParams, "tools may have at most 128 definitions");
+    return fail(kInvalidParams, "tools must have at most 128 definitions");
   }
   std::vector<common_chat_tool> tools;
   double budget = kSchemaBudget;
   for (const json::value& element : parsed->as_array()) {
-    if (!element.is_object()) return fail(kInvalidParams, "each of tools must be an object");
+    if (!element.is_object()) return fail(kInvalidParams, "each tool in tools must be an object");
     const json::object* definition = &element.as_object();
     if (const json::value* const function = definition->if_contains("function");
         function != nullptr && function->is_object()) {
@@ -48,7 +49,7 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
     tool.name = text_at(*definition, "name");
     tool.description = text_at(*definition, "description");
     if (tool.name.empty() || tool.name.size() > kMaxToolName) {
-      return fail(kInvalidParams, "each of tools must have a name of at most 256 bytes");
+      return fail(kInvalidParams, "each tool in tools must have a name of 1 to 256 bytes");
     }
     for (const std::string_view key : {"parameters", "inputSchema"}) {
       const json::value* const schema = definition->if_contains(key);
@@ -65,7 +66,7 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
   return tools;
 }
 
-/// Reads an answer with the parser that llama.cpp made for the template.
+/// Parses an answer with the parser that llama.cpp made for the template.
 class TemplateParser final : public AnswerParser {
  public:
   explicit TemplateParser(const common_chat_params& params) : params_(params) {
@@ -98,7 +99,7 @@ class TemplateParser final : public AnswerParser {
   common_chat_parser_params params_;
 };
 
-/// Whether `prompt` ends inside the reasoning.
+/// Whether `prompt` ends inside a reasoning section.
 bool leaves_open(const std::string& prompt, const ReasoningMarks& marks) {
   if (marks.start.empty()) return false;
   const auto start = prompt.rfind(marks.start);
@@ -136,7 +137,7 @@ ChatFormat::ChatFormat(const llama_model* model) {
   }
 }
 
-/// Asks llama.cpp once how the template marks what, instead of at every request.
+/// Asks llama.cpp once which marks the template uses, instead of for every request.
 void ChatFormat::learn_marks(const llama_model* model) {
   common_chat_templates_inputs inputs;
   inputs.messages = {chat_message("user", "Hello")};
@@ -179,7 +180,7 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
     inputs.tools = std::move(*tools);
   }
   if (constrained && !inputs.tools.empty()) {
-    return fail(kInvalidParams, "tools cannot go together with json_schema or grammar");
+    return fail(kInvalidParams, "give either tools or json_schema or grammar, not several of them");
   }
   const bool parser = !constrained && (needs_parser_ || !inputs.tools.empty());
   inputs.enable_thinking = !constrained;

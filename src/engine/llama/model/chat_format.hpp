@@ -14,13 +14,13 @@
 
 namespace sluice {
 
-/// A request as the model reads it, and how to read what the model answers.
+/// A request rendered for the model, and how to read the model's answer.
 struct ChatPrompt {
   std::string text;
   AnswerReader::Options reader;
   std::vector<std::string> visible_tokens;  // control tokens that belong to the answer's format
-  std::string tool_grammar;                 // GBNF that tool calls fit, or empty
-  bool grammar_lazy = false;                // it holds from the first of its triggers on
+  std::string tool_grammar;                 // GBNF that tool calls must match, or empty
+  bool grammar_lazy = false;                // the grammar applies only from its first trigger on
   std::vector<common_grammar_trigger> grammar_triggers;
   std::string generation_prompt;  // the beginning of the answer, at the end of `text`
 };
@@ -28,29 +28,30 @@ struct ChatPrompt {
 /// A model's chat template. Thread-safe.
 class ChatFormat {
  public:
-  /// Reads the template of `model`, which must outlive this. A template that cannot be used, or a
-  /// model without one, falls back to ChatML for messages; is_explicit() tells.
+  /// Reads the template of `model`, which must outlive this object. If the template cannot be used
+  /// or does not exist, ChatML is used for messages; is_explicit() tells.
   explicit ChatFormat(const llama_model* model);
 
-  /// Whether the model brings a chat template of its own.
+  /// Whether the model has a chat template of its own.
   [[nodiscard]] bool is_explicit() const { return explicit_; }
 
   /// Whether rendering may take longer than a millisecond.
   [[nodiscard]] bool is_large() const { return large_; }
 
-  /// Renders `request`: its messages, or its prompt as one user message, with its tools; a schema
-  /// or a grammar is not looked at but turns reasoning off. Errors: -32602 for what the template
-  /// refuses, for tools that are none, and for tools whose parameters cannot be followed.
+  /// Renders `request`: its messages, or its prompt as one user message, with its tools. A schema
+  /// or grammar is not examined; its presence turns reasoning off. Errors: -32602 for messages that
+  /// the template refuses, for invalid tool definitions, and for tools whose parameters cannot be
+  /// expressed.
   Result<ChatPrompt> render(const GenerationRequest& request) const;
 
  private:
   void learn_marks(const llama_model* model);
 
-  mutable std::mutex mutex_;  // the template's interpreter makes no promises about threads
+  mutable std::mutex mutex_;  // the template's interpreter is not documented as thread-safe
   common_chat_templates_ptr templates_;
   bool explicit_ = false;
   bool large_ = false;
-  bool needs_parser_ = false;  // its format has more than marks around the reasoning
+  bool needs_parser_ = false;  // the format has more structure than marks around the reasoning
   ReasoningMarks marks_;
   std::vector<std::string> stops_;
   std::vector<std::string> visible_tokens_;

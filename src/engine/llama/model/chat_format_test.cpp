@@ -48,7 +48,7 @@ constexpr std::string_view kTools =
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}<|im_start|>assistant\n{%- endif -%}";
 
-/// A model with the given template, and its chat format.
+/// A model with a given template, and its chat format.
 class Fixture {
  public:
   explicit Fixture(std::string_view chat_template) : file_("chat-format.gguf") {
@@ -79,7 +79,7 @@ GenerationRequest ask(std::string text) {
   return request;
 }
 
-/// Reads an answer that comes character by character.
+/// Reads an answer that arrives character by character.
 test::ReadAnswer read(AnswerReader::Options options, std::string_view answer) {
   std::vector<std::string> pieces;
   for (const char c : answer) pieces.emplace_back(1, c);
@@ -179,7 +179,7 @@ TEST(ChatFormat, ReadsAnAnswerWithoutCallsWhenToolsWereOffered) {
   EXPECT_TRUE(answer.calls.empty());
 }
 
-/// llama.cpp makes a grammar of the parameters, in time that grows without a limit.
+/// llama.cpp converts the parameters to a grammar, and the time for that has no limit.
 TEST(ChatFormat, RefusesToolsWhoseParametersCannotBeFollowed) {
   const Fixture format(kTools);
   std::string nested = R"({"type":"string"})";

@@ -8,17 +8,18 @@
 
 namespace sluice {
 
-/// Instructions of the CPU that llama.cpp may have been compiled with.
+/// A set of CPU instructions that llama.cpp may have been compiled with.
 struct CpuFeature {
   std::string_view name;
-  bool built = false;  // they are in the program
-  bool here = false;   // this CPU knows them
+  bool built = false;  // the program contains them
+  bool here = false;   // this CPU supports them
 };
 
-/// Those that make a difference between the CPUs of one architecture. Runs none of them.
+/// The instruction sets that differ between CPUs of one architecture. Executes none of them.
 std::vector<CpuFeature> cpu_features();
 
-/// An error, with a ModelFault, if the program contains what this CPU would stop it for.
+/// Returns an error with a ModelFault if the program contains instructions that this CPU does not
+/// support.
 Result<void> check_cpu(std::span<const CpuFeature> features);
 
 }  // namespace sluice

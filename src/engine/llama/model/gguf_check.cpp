@@ -17,17 +17,17 @@
 namespace sluice {
 namespace {
 
-constexpr std::uint64_t kMaxEntries = std::uint64_t{1} << 20U;  // metadata pairs; tensors
+constexpr std::uint64_t kMaxEntries = std::uint64_t{1} << 20U;  // of metadata pairs and of tensors
 constexpr std::uint64_t kMaxKey = 65535;
 constexpr std::uint64_t kMaxTensorName = GGML_MAX_NAME - 1;
 constexpr std::uint64_t kMaxAlignment = std::uint64_t{1} << 20U;
 
 enum ValueType : std::uint32_t { kUint32 = 4, kString = 8, kArray = 9, kTypes = 13 };
 
-/// Bytes of a value of each type; 0: not of a fixed size.
+/// Size of a value of each type, in bytes; 0 if the size varies.
 constexpr std::array<std::uint64_t, kTypes> kValueSize = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-/// Thrown inside this file only, where the reading stops.
+/// Thrown to stop reading; never leaves this file.
 struct Fault {
   ModelFault fault;
   std::string message;
@@ -57,7 +57,7 @@ std::string mebibytes(std::uint64_t bytes) {
                                          "; was its download interrupted?"};
 }
 
-/// Reads forward with a limit. Throws Fault where the file ends too early.
+/// Reads forward, up to the end of the file. Throws Fault if the file ends too early.
 class Reader {
  public:
   Reader(std::istream& in, std::uint64_t size) : in_(in), size_(size) {}
@@ -84,7 +84,7 @@ class Reader {
     in_.ignore(static_cast<std::streamsize>(bytes));
     advance(bytes);
   }
-  /// Refuses `count` things of at least `each` bytes that cannot all be in the file.
+  /// Refuses `count` items of at least `each` bytes if the file cannot contain them all.
   void expect(std::uint64_t count, std::uint64_t each) const {
     if (count > remaining() / each) truncated(saturated(count, each), size_);
   }
@@ -119,7 +119,8 @@ void skip_value(Reader& in, std::uint32_t type, const std::string& key) {
   } else if (type == kArray) {
     const auto element = in.number<std::uint32_t>();
     const auto count = in.number<std::uint64_t>();
-    if (element >= kTypes || element == kArray) corrupt("unknown type of array in " + key);
+    if (element >= kTypes || element == kArray)
+      corrupt("the array " + key + " has an unknown type");
     in.expect(count, element == kString ? 8 : kValueSize[element]);
     if (element == kString) {
       skip_strings(in, count);
@@ -129,21 +130,24 @@ void skip_value(Reader& in, std::uint32_t type, const std::string& key) {
   } else if (type < kTypes) {
     in.skip(kValueSize[type]);
   } else {
-    corrupt("unknown type of value in " + key);
+    corrupt("the value " + key + " has an unknown type");
   }
 }
 
-/// The end of the next tensor's data, from the beginning of all tensors' data.
+/// Reads the next tensor's entry. Returns the end of its data, relative to the beginning of all
+/// tensors' data.
 std::uint64_t read_tensor(Reader& in, std::uint64_t alignment) {
   const std::string name = printable(in.string(kMaxTensorName, "a tensor's name"));
   const auto dimensions = in.number<std::uint32_t>();
-  if (dimensions == 0 || dimensions > GGML_MAX_DIMS) corrupt("the dimensions of tensor " + name);
+  if (dimensions == 0 || dimensions > GGML_MAX_DIMS)
+    corrupt("tensor " + name + " has invalid dimensions");
   std::array<std::uint64_t, GGML_MAX_DIMS> extents{1, 1, 1, 1};
   std::uint64_t elements = 1;
   for (std::uint32_t i = 0; i < dimensions; ++i) {
     extents[i] = in.number<std::uint64_t>();
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-    if (extents[i] == 0 || extents[i] > kMost / elements) corrupt("the size of tensor " + name);
+    if (extents[i] == 0 || extents[i] > kMost / elements)
+      corrupt("tensor " + name + " has an invalid size");
     elements *= extents[i];
   }
   const auto type = in.number<std::uint32_t>();
@@ -153,12 +157,12 @@ std::uint64_t read_tensor(Reader& in, std::uint64_t alignment) {
   }
   const auto block = static_cast<std::uint64_t>(ggml_blck_size(static_cast<ggml_type>(type)));
   const std::uint64_t block_bytes = ggml_type_size(static_cast<ggml_type>(type));
-  if (extents[0] % block != 0) corrupt("the row length of tensor " + name);
-  if (offset % alignment != 0) corrupt("the place of tensor " + name);
+  if (extents[0] % block != 0) corrupt("tensor " + name + " has an invalid row length");
+  if (offset % alignment != 0) corrupt("tensor " + name + " has an invalid offset");
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   const std::uint64_t blocks = elements / block;
   if (blocks > kMost / block_bytes || offset > kMost - blocks * block_bytes) {
-    corrupt("the size of tensor " + name);
+    corrupt("tensor " + name + " has an invalid size");
   }
   return offset + blocks * block_bytes;
 }
@@ -178,7 +182,8 @@ GgufSummary read_header(std::istream& file, std::uint64_t size) {
   }
   summary.version = in.number<std::uint32_t>();
   if ((summary.version & 0xFFFFU) == 0) {
-    throw Fault{ModelFault::unsupported, "this GGUF file is for machines of another byte order"};
+    throw Fault{ModelFault::unsupported,
+                "this GGUF file was written for machines with a different byte order"};
   }
   if (summary.version != 2 && summary.version != 3) {
     std::string message = "GGUF version ";
@@ -187,7 +192,8 @@ GgufSummary read_header(std::istream& file, std::uint64_t size) {
   }
   summary.tensors = in.number<std::uint64_t>();
   const auto pairs = in.number<std::uint64_t>();
-  if (summary.tensors > kMaxEntries || pairs > kMaxEntries) corrupt("it counts too many entries");
+  if (summary.tensors > kMaxEntries || pairs > kMaxEntries)
+    corrupt("it claims to have too many entries");
   in.expect(pairs, 8 + 4 + 1);
 
   std::uint64_t alignment = 32;
@@ -195,7 +201,7 @@ GgufSummary read_header(std::istream& file, std::uint64_t size) {
     const std::string key = printable(in.string(kMaxKey, "a metadata key"));
     const auto type = in.number<std::uint32_t>();
     if (key == "general.alignment") {
-      if (type != kUint32) corrupt("general.alignment is not a number of 32 bits");
+      if (type != kUint32) corrupt("general.alignment is not a 32-bit number");
       alignment = in.number<std::uint32_t>();
       if (alignment == 0 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) {
         corrupt("general.alignment is not a power of two");
@@ -207,9 +213,9 @@ GgufSummary read_header(std::istream& file, std::uint64_t size) {
       skip_value(in, type, key);
     }
   }
-  if (summary.architecture.empty()) corrupt("it names no architecture");
+  if (summary.architecture.empty()) corrupt("it does not name an architecture");
   if (summary.tensors == 0) {
-    throw Fault{ModelFault::unsupported, "this GGUF file holds no weights"};
+    throw Fault{ModelFault::unsupported, "this GGUF file contains no weights"};
   }
 
   in.expect(summary.tensors, 8 + 4 + 8 + 4 + 8);

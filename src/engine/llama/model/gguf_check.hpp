@@ -16,12 +16,12 @@ struct GgufSummary {
   std::string architecture;
 };
 
-/// Reads the header of a GGUF file (ggml, gguf.h) from its first byte on and checks that it keeps
-/// within the file's `size` bytes and its own rules, and that all of its tensors' data is there:
-/// what llama.cpp would crash on or find out late. Errors carry a ModelFault.
+/// Reads the header of a GGUF file (ggml, gguf.h) from its first byte. Checks that the header is
+/// within the file's `size` bytes and follows the format's rules, and that the data of all tensors
+/// is present. llama.cpp would crash on such faults or notice them late. Errors have a ModelFault.
 Result<GgufSummary> check_gguf(std::istream& file, std::uint64_t size);
 
-/// The same for the file at `path`, which must exist and be a regular file.
+/// Does the same for the file at `path`, which must exist and be a regular file.
 Result<GgufSummary> check_gguf_file(const std::string& path);
 
 }  // namespace sluice

@@ -73,7 +73,7 @@ TEST(CheckGguf, RefusesOtherVersionsAndByteOrders) {
 
 TEST(CheckGguf, EveryTruncationIsNoticed) {
   const std::string whole = written(small_model());
-  const std::size_t data_end = whole.size() - (416 - 400);  // less the padding
+  const std::size_t data_end = whole.size() - (416 - 400);  // without the padding
   for (std::size_t length = 8; length < data_end; ++length) {
     EXPECT_EQ(fault(whole.substr(0, length)), ModelFault::truncated) << length;
   }
@@ -82,9 +82,9 @@ TEST(CheckGguf, EveryTruncationIsNoticed) {
 
 TEST(CheckGguf, RefusesCountsThatCannotBe) {
   const std::string whole = written(small_model());
-  EXPECT_EQ(fault(with(whole, 8, ~std::uint64_t{0})), ModelFault::corrupt);   // tensors
-  EXPECT_EQ(fault(with(whole, 16, ~std::uint64_t{0})), ModelFault::corrupt);  // pairs
-  EXPECT_EQ(fault(with(whole, 24, ~std::uint64_t{0})), ModelFault::corrupt);  // a key's length
+  EXPECT_EQ(fault(with(whole, 8, ~std::uint64_t{0})), ModelFault::corrupt);   // number of tensors
+  EXPECT_EQ(fault(with(whole, 16, ~std::uint64_t{0})), ModelFault::corrupt);  // number of pairs
+  EXPECT_EQ(fault(with(whole, 24, ~std::uint64_t{0})), ModelFault::corrupt);  // length of a key
   EXPECT_EQ(fault(with(whole, 8, std::uint64_t{0})), ModelFault::unsupported);
 }
 

@@ -14,9 +14,9 @@ namespace sluice {
 
 static_assert(std::endian::native == std::endian::little, "GGUF as written here is little-endian");
 
-/// Writes a GGUF file, version 3 (the format's description stands in ggml's gguf.h), with tensors
-/// of 32-bit floats: enough for the models that tests make up.
-/// Metadata first, then tensors, then write(). Not thread-safe.
+/// Writes a GGUF file, version 3 (ggml's gguf.h describes the format), with tensors of 32-bit
+/// floats. That is enough for the models that tests make. Add the metadata first, then the tensors,
+/// then call write(). Not thread-safe.
 class GgufWriter {
  public:
   void add(std::string_view key, std::uint32_t value) {
@@ -49,16 +49,16 @@ class GgufWriter {
     for (const std::int32_t value : values) append(metadata_, value);
   }
 
-  /// A tensor of `shape` (fastest dimension first) with its values, or with zeros if there are
-  /// none: those take no time and, on most file systems, no space.
+  /// Adds a tensor of `shape` (fastest dimension first) with these values, or with zeros if there
+  /// are none. Zeros take no time and, on most file systems, no space.
   void add_tensor(std::string name, std::vector<std::uint64_t> shape, std::vector<float> values) {
     std::uint64_t count = 1;
     for (const std::uint64_t extent : shape) count *= extent;
     tensors_.push_back({std::move(name), std::move(shape), std::move(values), count * 4});
   }
 
-  /// Writes the whole file to `out`, a binary stream; seeks over long runs of zeros. Check the
-  /// stream afterwards.
+  /// Writes the whole file to `out`, a binary stream, and seeks over long runs of zeros. The caller
+  /// must check the stream afterwards.
   void write(std::ostream& out) const {
     std::string head = "GGUF";
     append(head, std::uint32_t{3});

@@ -19,7 +19,8 @@ thread_local std::string line;
 thread_local bool is_error = false;
 thread_local std::string kept_error;
 
-/// "llama_model_load: error loading model: x" -> "x": the names in front are llama.cpp's business.
+/// Removes the prefixes that only concern llama.cpp: "llama_model_load: error loading model: x"
+/// becomes "x".
 std::string without_origin(std::string_view text) {
   for (const std::string_view prefix : {"error loading model: ", "failed to "}) {
     if (const auto at = text.find(prefix); at != std::string_view::npos) {
@@ -41,7 +42,7 @@ void on_log(ggml_log_level level, const char* text, void* /*user*/) {
   if (line.empty() || line.back() != '\n') return;
   line.pop_back();
   if (is_error && guards > 0) {
-    // The last line only says that loading failed; the one before it says why.
+    // The last line says only that loading failed; the line before it says why.
     std::string error = without_origin(line);
     if (error != "failed to load model" && !error.empty()) kept_error = std::move(error);
   }

@@ -12,15 +12,15 @@
 
 namespace sluice::test {
 
-/// A model of the llama architecture with weights of zero: every token is as likely as any other.
-/// Good for what does not look at the answer: templates, speed, broken files.
+/// A model of the llama architecture whose weights are all zero: every token is equally likely.
+/// Suitable for tests that do not look at the answer: templates, speed, broken files.
 struct ZeroModel {
   std::uint32_t width = 32;
   std::uint32_t layers = 1;
   std::uint32_t hidden = 32;
   std::uint32_t context = 512;
   std::string chat_template = {};
-  std::vector<std::string> control_tokens = {};  // beside <unk>, <s> and </s>
+  std::vector<std::string> control_tokens = {};  // besides <unk>, <s> and </s>
 
   [[nodiscard]] GgufWriter build() const {
     std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};

@@ -9,26 +9,26 @@
 
 namespace sluice {
 
-/// The bytes of all tokens of a vocabulary, sorted, so that what begins alike is looked at once.
-/// Without those that end an answer and those without bytes. Immutable.
+/// The bytes of all tokens of a vocabulary, sorted, so that common prefixes are examined only once.
+/// Excludes tokens that end an answer and tokens without bytes. Immutable.
 class TokenPieces {
  public:
   struct Piece {
     llama_token token = 0;
-    std::uint32_t shared = 0;  // leading bytes that it has in common with the piece before it
-    bool control = false;      // no text of its own, but a mark of the model's format
+    std::uint32_t shared = 0;  // leading bytes in common with the previous piece
+    bool control = false;      // a control token, which marks the model's format and is not text
     std::size_t at = 0;
     std::size_t size = 0;
   };
 
-  /// `vocab` may be null: no tokens.
+  /// `vocab` may be null, which means that there are no tokens.
   explicit TokenPieces(const llama_vocab* vocab);
 
   [[nodiscard]] const std::vector<Piece>& sorted() const { return pieces_; }
   [[nodiscard]] std::string_view bytes(const Piece& piece) const {
     return std::string_view(bytes_).substr(piece.at, piece.size);
   }
-  /// The bytes of `token`; "" if it has none here.
+  /// The bytes of `token`; empty if it is excluded.
   [[nodiscard]] std::string_view bytes_of(llama_token token) const;
   [[nodiscard]] bool is_control(llama_token token) const;
   /// The tokens that end an answer.
@@ -39,7 +39,7 @@ class TokenPieces {
  private:
   std::string bytes_;
   std::vector<Piece> pieces_;
-  std::vector<std::uint32_t> places_;  // by token: in pieces_, or its size
+  std::vector<std::uint32_t> places_;  // by token: its index in pieces_, or the size of pieces_
   std::vector<llama_token> ends_;
   std::size_t longest_ = 0;
 };

@@ -8,12 +8,12 @@
 namespace sluice {
 namespace {
 
-/// A trigger that is longer than this is not found.
+/// Triggers of more bytes are not found.
 constexpr std::size_t kTriggerWindow = 1024;
 
 constexpr char32_t kHighestCodePoint = 0x10FFFF;
 
-/// The smallest code point that takes `length` bytes.
+/// The smallest code point whose encoding has `length` bytes.
 char32_t smallest(std::uint8_t length) {
   return length == 2 ? 0x80 : length == 3 ? 0x800 : length == 4 ? 0x10000 : 0;
 }
@@ -63,8 +63,8 @@ Result<std::vector<llama_token>> TokenConstraint::allowed() {
   here_.state = matcher_.begin_token(here_.state);
   std::vector<llama_token> tokens;
   if (here_.left == 0 && matcher_.may_end(here_.state)) tokens = pieces_->ends();
-  // path[n] is the position behind the first n bytes of the piece that was last looked at; it ends
-  // with the first that is nowhere.
+  // path[n] is the position after the first n bytes of the last examined piece. The path ends with
+  // the first position that does not match.
   std::vector<Position> path = {here_};
   for (const TokenPieces::Piece& piece : pieces_->sorted()) {
     path.resize(std::min<std::size_t>(path.size(), piece.shared + std::size_t{1}));
@@ -88,7 +88,7 @@ Result<void> TokenConstraint::accept(llama_token token) {
   return bound_ ? take(rest) : Result<void>();
 }
 
-/// Whether a trigger has come up now; then `rest` is the text from it on.
+/// Whether a trigger has been found. If so, `rest` is the text from which on the grammar applies.
 void TokenConstraint::look_for_trigger(llama_token token, std::string_view bytes,
                                        std::string& rest) {
   if (has_token(grammar_.tokens, token)) {
@@ -124,7 +124,7 @@ Result<void> TokenConstraint::take(std::string_view bytes) {
   for (const char byte : bytes) here_ = after(here_, byte);
   if (auto bounded = work_bounded(); !bounded) return bounded;
   if (here_.state != GrammarMatcher::kNowhere) return {};
-  return fail(kInvalidParams, "the answer does not fit the grammar");
+  return fail(kInvalidParams, "the answer does not match the grammar");
 }
 
 TokenConstraint::Position TokenConstraint::after(Position position, char byte) {
@@ -151,7 +151,8 @@ TokenConstraint::Position TokenConstraint::after(Position position, char byte) {
   return {.state = matcher_.next(position.state, next.begun)};
 }
 
-/// Whether the text may be there: also amid a character, if some character goes on like this.
+/// Whether the position is possible. Within a character, whether some character can continue like
+/// this.
 bool TokenConstraint::fits(const Position& position) const {
   if (position.state == GrammarMatcher::kNowhere) return false;
   if (position.left == 0) return true;
@@ -169,7 +170,7 @@ bool TokenConstraint::hidden(llama_token token, bool control) const {
 Result<void> TokenConstraint::work_bounded() const {
   if (!matcher_.exhausted()) return {};
   return fail(kInvalidParams,
-              "the grammar is too ambiguous: it allows so many ways to go on that they cannot all "
+              "the grammar is too ambiguous: it allows too many continuations, which cannot all "
               "be followed; use fewer optional parts in a row, and alternatives that begin "
               "differently");
 }

@@ -16,44 +16,45 @@
 
 namespace sluice {
 
-/// A grammar that an answer must fit, all of it or from a trigger on.
+/// A grammar that an answer must match, as a whole or from a trigger on.
 struct AnswerGrammar {
-  std::shared_ptr<const Grammar> grammar;  // null: none
-  bool lazy = false;                       // holds only from the first trigger on
-  std::vector<std::string> words;          // triggers: the text that they begin is the first bound
-  std::vector<std::regex> patterns;        // the same; bound from their first group on
-  std::vector<llama_token> tokens;         // triggers
-  std::string begun;  // the beginning of the answer, which the prompt already has
+  std::shared_ptr<const Grammar> grammar;  // null: no grammar
+  bool lazy = false;                       // applies only from the first trigger on
+  std::vector<std::string> words;    // triggers; the grammar applies from their first character on
+  std::vector<std::regex> patterns;  // triggers; the grammar applies from their first group on
+  std::vector<llama_token> tokens;   // triggers
+  std::string begun;                 // the beginning of the answer, which is part of the prompt
 };
 
-/// Which tokens may come next in an answer that a grammar binds. The work for one token is bounded
-/// whatever the grammar is (MatcherLimits). Belongs to one thread.
+/// Decides which tokens may follow in an answer that a grammar constrains. The work for one token
+/// is bounded for any grammar (MatcherLimits). Belongs to one thread.
 class TokenConstraint {
  public:
-  /// Control tokens are allowed only if they are `visible`: of others, no text would be seen.
+  /// Allows control tokens only if they are in `visible`; others would have no text.
   TokenConstraint(AnswerGrammar grammar, std::shared_ptr<const TokenPieces> pieces,
                   std::set<llama_token> visible);
 
-  /// Takes what the prompt already has of the answer. Errors: -32602 if that does not fit, and if
-  /// the grammar is too ambiguous to begin with.
+  /// Takes the beginning of the answer that the prompt contains. Error: -32602 if it does not match
+  /// the grammar, or if the grammar is too ambiguous at its beginning.
   Result<void> begin();
 
-  /// Whether anything is forbidden now.
+  /// Whether the grammar currently forbids any token.
   [[nodiscard]] bool binds() const { return bound_; }
-  /// Errors as accept().
+  /// Whether `token` may follow. Errors: those of accept().
   Result<bool> allows(llama_token token);
-  /// All that may come next, in no order; it may be none. Errors as accept().
+  /// All tokens that may follow, in no particular order; there may be none. Errors: those of
+  /// accept().
   Result<std::vector<llama_token>> allowed();
-  /// The answer goes on with `token`. Errors: -32602 if the grammar is too ambiguous here.
+  /// Continues the answer with `token`. Error: -32602 if the grammar is too ambiguous here.
   Result<void> accept(llama_token token);
 
  private:
-  /// Where the text is; between the bytes of a character also that character's beginning.
+  /// The position in the grammar. Within a multi-byte character it includes the bytes read so far.
   struct Position {
     GrammarMatcher::State state = GrammarMatcher::kNowhere;
-    char32_t begun = 0;       // the bits so far
-    std::uint8_t left = 0;    // bytes that are still to come
-    std::uint8_t length = 0;  // of the whole character
+    char32_t begun = 0;       // the bits of the character so far
+    std::uint8_t left = 0;    // bytes of the character that are missing
+    std::uint8_t length = 0;  // bytes of the complete character
   };
 
   [[nodiscard]] Position after(Position position, char byte);
@@ -69,8 +70,8 @@ class TokenConstraint {
   GrammarMatcher matcher_;
   Position here_;
   bool bound_ = true;
-  std::string seen_;           // the end of the text, while no trigger has come up
-  bool seen_is_whole_ = true;  // and it is all of the text
+  std::string seen_;           // the end of the text, until a trigger is found
+  bool seen_is_whole_ = true;  // whether seen_ is the whole text
 };
 
 }  // namespace sluice

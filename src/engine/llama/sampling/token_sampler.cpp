@@ -13,7 +13,7 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kMaxPenaltyWindow = 65536;
-constexpr float kDefaultTemperature = 0.8F;  // llama.cpp's own
+constexpr float kDefaultTemperature = 0.8F;  // llama.cpp's default
 
 std::uint32_t random_seed() {
   std::uint32_t seed = 0;
@@ -78,7 +78,7 @@ TokenSampler::TokenSampler(const llama_vocab* vocab, const SamplingParams& param
   add(llama_sampler_init_min_p(params.min_p, 0));
   add(llama_sampler_init_temp(params.temperature.value_or(kDefaultTemperature)));
   const std::uint32_t seed = params.seed ? *params.seed : random_seed();
-  // llama.cpp takes this one as the wish for a random seed.
+  // llama.cpp interprets this value as a request for a random seed.
   add(llama_sampler_init_dist(seed == LLAMA_DEFAULT_SEED ? LLAMA_DEFAULT_SEED - 1 : seed));
   for (const llama_token token : prompt.last(std::min(prompt.size(), window))) {
     llama_sampler_accept(chain_.get(), token);
@@ -97,11 +97,11 @@ Result<llama_token> TokenSampler::sample(llama_context* context, int index) {
       const auto fits = constraint_->allows(token);
       if (!fits) return std::unexpected(fits.error());
       if (!*fits) {
-        // Only now it is worth looking at all.
+        // The grammar forbids the first choice. Only then is it worth examining all tokens.
         const auto allowed = constraint_->allowed();
         if (!allowed) return std::unexpected(allowed.error());
         if (allowed->empty()) {
-          return fail(kInvalidParams, "no token of the model fits the grammar at this point");
+          return fail(kInvalidParams, "no token of the model matches the grammar at this point");
         }
         candidates_.clear();
         for (const llama_token word : *allowed) {
@@ -118,7 +118,6 @@ Result<llama_token> TokenSampler::sample(llama_context* context, int index) {
   return token;
 }
 
-/// Draws one of the candidates.
 llama_token TokenSampler::choose() {
   llama_token_data_array array{
       .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};

@@ -12,21 +12,22 @@
 
 namespace sluice {
 
-/// Errors: -32602 naming the parameter that is out of its range, and the range.
+/// Checks the ranges of sampling parameters. Error: -32602, which names the parameter and its
+/// range.
 Result<void> check_sampling(const SamplingParams& params);
 
-/// Chooses the tokens of one answer: penalties, top_k, top_p, min_p, temperature, a draw, and a
-/// grammar that every choice must fit.
+/// Chooses the tokens of one answer with penalties, top_k, top_p, min_p, temperature, a random
+/// draw, and a grammar that every choice must match.
 class TokenSampler {
  public:
-  /// `constraint` may be null; `prompt` is what the penalties see, and `context_tokens` what a
-  /// penalty_last_n of -1 means.
+  /// `constraint` may be null. The penalties consider `prompt`; `context_tokens` is what a
+  /// penalty_last_n of -1 stands for.
   TokenSampler(const llama_vocab* vocab, const SamplingParams& params,
                std::unique_ptr<TokenConstraint> constraint, std::span<const llama_token> prompt,
                std::uint32_t context_tokens);
 
-  /// Chooses from the logits of output `index` of the last step, and remembers the choice. Errors:
-  /// -32602 if the grammar allows no token of the vocabulary or is too ambiguous.
+  /// Chooses a token from the logits of output `index` of the last step, and remembers it. Error:
+  /// -32602 if the grammar allows no token of the vocabulary, or is too ambiguous.
   Result<llama_token> sample(llama_context* context, int index);
 
  private:
@@ -39,7 +40,7 @@ class TokenSampler {
   std::unique_ptr<llama_sampler, ChainDeleter> chain_;
   const std::unique_ptr<TokenConstraint> constraint_;
   const std::size_t words_;
-  std::vector<llama_token_data> candidates_;  // between calls meaningless
+  std::vector<llama_token_data> candidates_;  // used only during a call
 };
 
 }  // namespace sluice

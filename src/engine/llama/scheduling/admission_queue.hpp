@@ -12,10 +12,10 @@
 
 namespace sluice {
 
-/// What waits for a slot. Clients are served in turn, so that it does not matter to one how much
-/// another has waiting; whoever is new to the queue waits for one of each other client's at most.
-/// Among those of one client the higher priority goes first, then the earlier arrival.
-/// Whoever had a slot and lost it goes back to the place of its arrival.
+/// The items that wait for a slot. Clients are served in turn, so that one client does not suffer
+/// from how much another has waiting: a client that is new to the queue waits for at most one item
+/// of each other client. Among the items of one client, higher priority goes first, then earlier
+/// arrival. An item that had a slot and lost it returns to the place of its arrival.
 template <class T>
 class AdmissionQueue {
  public:
@@ -44,7 +44,7 @@ class AdmissionQueue {
     return item;
   }
 
-  /// Takes out everything for which `predicate` holds and hands it to `taker`.
+  /// Removes the items for which `predicate` holds and passes them to `taker`.
   template <class Predicate, class Taker>
   void take_if(Predicate predicate, Taker taker) {
     for (auto lane = lanes_.begin(); lane != lanes_.end();) {
@@ -88,15 +88,15 @@ class AdmissionQueue {
   }
 
  private:
-  using Order = std::pair<int, std::uint64_t>;  // the priority, negated, and the arrival
+  using Order = std::pair<int, std::uint64_t>;  // negated priority, arrival
   using Items = std::map<Order, T>;
   struct Lane {
-    std::uint64_t turn = 0;  // when it was served last, or came
+    std::uint64_t turn = 0;  // when it was last served, or was added
     Items items;
   };
 
   static Order order_of(const Position& position) { return {-position.priority, position.arrival}; }
-  /// Lanes are served in this order.
+  /// The order in which lanes are served.
   static std::pair<std::uint64_t, std::uint64_t> head(
       const std::pair<const std::string, Lane>& lane) {
     return {lane.second.turn, lane.second.items.begin()->first.second};
@@ -104,7 +104,7 @@ class AdmissionQueue {
 
   std::map<std::string, Lane> lanes_;  // none is empty
   std::size_t size_ = 0;
-  std::uint64_t now_ = 0;  // counts what was served
+  std::uint64_t now_ = 0;  // how many items have been served
 };
 
 }  // namespace sluice

@@ -78,7 +78,7 @@ TEST(AdmissionQueue, PriorityPassesNobodyElse) {
   EXPECT_THAT(drained(queue), ElementsAre("loud", "quiet", "loud", "loud"));
 }
 
-/// Who always comes with one more does not keep out who waits with many.
+/// A client that always has one more item does not keep out one that has many waiting.
 TEST(AdmissionQueue, ComingAgainIsNoAdvantage) {
   Queue queue;
   std::uint64_t arrival = 0;

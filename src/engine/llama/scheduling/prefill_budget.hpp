@@ -12,30 +12,34 @@
 
 namespace sluice {
 
-/// How many tokens of which prompts go into one step of the model, beside one token for each answer
-/// that is under way.
+/// Decides how many tokens of which prompts go into one step of the model, besides one token for
+/// each answer in progress.
 ///
-/// A step is as long for all who are in it. So prompts come in pieces that keep it short, whatever
-/// the machine and the model: the others' next token, a cancellation and whoever is new wait for at
-/// most one. Half of that is for the oldest prompt, and the rest for the shortest, so that neither
-/// waits for the other for long. Pieces have a size that is worth a step, though, unless that takes
-/// as long as a step without answers may: each further step puts the first token off by what the
-/// answers take, and small pieces cost more a token. And short prompts go in whole while those who
-/// wait for their first token are not fewer than those who are answered: one long pause for a few
-/// costs less than many for all.
+/// A step takes the same time for everyone in it. Prompts are therefore split into pieces that keep
+/// steps short on any machine and model: the next token of other answers, a cancellation or a new
+/// request waits for at most one step. Half of a step is for the oldest prompt and the rest for the
+/// shortest ones, so that neither waits long for the other.
+///
+/// A piece is at least kPiece tokens, unless that would take longer than a step without answers
+/// may. Each additional step delays the first token by the time that the answers take, and small
+/// pieces cost more per token. The rest of a short prompt is processed at once if at least as many
+/// prompts wait for their first token as answers are in progress: one long pause for a few costs
+/// less than many pauses for all.
 class PrefillBudget {
  public:
-  static constexpr std::uint32_t kFirst = 64;  // while nothing is known
+  static constexpr std::uint32_t kFirst = 64;  // while the speed is unknown
   static constexpr std::uint32_t kLeast = 16;
-  static constexpr std::uint32_t kPiece = 256;  // is worth a step; what is left of a short prompt
+  static constexpr std::uint32_t kPiece =
+      256;  // the smallest piece worth a step, and the longest rest of a short prompt
 
-  /// `most` tokens a step; `pause` is what a step should take beside answers, `idle` what any may.
+  /// `most` is the maximum of tokens in a step. `pause` is how long a step with answers should
+  /// take, `idle` how long any step may take.
   explicit PrefillBudget(std::uint32_t most, Duration pause = std::chrono::milliseconds(200),
                          Duration idle = std::chrono::seconds(1))
       : most_(std::max(most, kLeast)), pause_(pause), idle_(idle) {}
 
-  /// The piece of each prompt, given what is `missing` of each, the oldest first, and how many
-  /// answers are under way.
+  /// Returns the number of tokens to process of each prompt. `missing` has the remaining tokens of
+  /// each prompt, oldest first; `answers` is the number of answers in progress.
   [[nodiscard]] std::vector<std::uint32_t> share(std::span<const std::uint32_t> missing,
                                                  std::size_t answers) const {
     std::vector<std::uint32_t> pieces(missing.size());
@@ -61,11 +65,11 @@ class PrefillBudget {
     return pieces;
   }
 
-  /// A step of `tokens`, of prompts and answers, took `elapsed`.
+  /// Records that a step with `tokens` tokens, of prompts and answers, took `elapsed`.
   void observe(std::uint32_t tokens, Duration elapsed) {
     if (tokens < kLeast) return;
     const Duration each = elapsed / tokens;
-    // Follows at once what got slower, and slowly what got faster.
+    // Follows a slowdown at once and a speed-up slowly.
     each_ = each_ == Duration::zero() || each > each_ ? each : (each_ * 3 + each) / 4;
   }
 
@@ -78,7 +82,7 @@ class PrefillBudget {
   std::uint32_t most_;
   Duration pause_;
   Duration idle_;
-  Duration each_{};  // what a token takes; zero: not known yet
+  Duration each_{};  // time per token; zero: not known yet
 };
 
 }  // namespace sluice

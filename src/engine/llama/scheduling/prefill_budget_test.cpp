@@ -29,7 +29,7 @@ TEST(PrefillBudget, PiecesKeepAStepBesideAnswersShort) {
 }
 
 TEST(PrefillBudget, PiecesAreWorthAStep) {
-  // 100 tokens would take the time that a step should, 500 that which it may.
+  // A step should take the time of 100 tokens, and may take that of 500.
   const PrefillBudget budget = learned(2ms);
   EXPECT_THAT(budget.share(Missing{5000}, 3), ElementsAre(256));
   EXPECT_THAT(budget.share(Missing{140}, 7), ElementsAre(140));
@@ -47,9 +47,9 @@ TEST(PrefillBudget, ShortPromptsGoInWholeWhileMoreWaitThanAreAnswered) {
   const Missing wave(7, 140);
   EXPECT_THAT(budget.share(wave, 1), ElementsAre(140, 140, 140, 140, 140, 140, 140));
   EXPECT_THAT(budget.share(Missing{140}, 7), ElementsAre(100));
-  // A long prompt does not profit from those that wait with it, nor do they have to wait for it.
+  // A long prompt does not gain from those that wait with it, and they need not wait for it.
   EXPECT_THAT(budget.share(Missing{5000, 140, 200}, 3), ElementsAre(50, 140, 200));
-  // A step has a limit.
+  // A step has a maximum of tokens.
   EXPECT_THAT(learned(10ms, 300).share(wave, 1), ElementsAre(140, 140, 0, 0, 0, 0, 0));
 }
 
@@ -57,7 +57,7 @@ TEST(PrefillBudget, FollowsTheMachine) {
   PrefillBudget budget = learned(1ms);
   budget.observe(100, 1s);
   EXPECT_THAT(budget.share(Missing{5000}, 2), ElementsAre(100));
-  budget.observe(8, 10s);  // says nothing about prompts
+  budget.observe(8, 10s);  // too few tokens to say anything about prompts
   EXPECT_THAT(budget.share(Missing{5000}, 2), ElementsAre(100));
   for (int i = 0; i < 50; ++i) budget.observe(100, 50ms);
   EXPECT_THAT(budget.share(Missing{5000}, 2), testing::Each(testing::Gt(350U)));

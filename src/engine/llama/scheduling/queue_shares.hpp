@@ -12,13 +12,13 @@
 
 namespace sluice {
 
-/// Counts the generations that are under way or wait, of each client. All of them are limited, and
-/// nobody can take all places: a client may have as many as are still free, so that half of
-/// them are left for others, a quarter after the second, and so on; and always `least`, but for the
-/// last place of all. Thread-safe.
+/// Counts each client's generations that are running or waiting. Their total is limited, and no
+/// client can take all places: a client may have as many as are still free. One client thus leaves
+/// half of the places free, a second one a quarter, and so on. A client may always have `least`
+/// places, except the very last one. Thread-safe.
 class QueueShares : public std::enable_shared_from_this<QueueShares> {
  public:
-  /// Counts until it is destroyed.
+  /// A taken place, which is returned when this object is destroyed.
   class Ticket {
    public:
     Ticket(std::shared_ptr<QueueShares> shares, std::string client)
@@ -32,18 +32,19 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
     const std::string client_;
   };
 
-  /// `all` places, at least one; `least` of them for a client whatever the others have.
+  /// `all` is the number of places, at least 1. `least` is how many a client may have regardless of
+  /// others.
   QueueShares(std::uint32_t all, std::uint32_t least)
       : all_(all), least_(std::min(least, all - 1)) {}
 
-  /// Errors: kBusy when all places are taken, or the share of `client`.
+  /// Error: kBusy if all places or the share of `client` are taken.
   Result<std::unique_ptr<Ticket>> take(const std::string& client) {
     const std::lock_guard lock(mutex_);
     if (taken_ >= all_) return fail(kBusy, "the model's queue is full; try again later");
     std::uint32_t& own = own_[client];
     if (own >= std::max(all_ - taken_, least_)) {
       return fail(kBusy, "you have " + std::to_string(own) +
-                             " generations under way, which is your share of the model's "
+                             " generations in progress, which is your share of the model's "
                              "queue; wait for one to end");
     }
     ++own;

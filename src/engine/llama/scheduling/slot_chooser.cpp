@@ -14,9 +14,9 @@ std::optional<SlotChoice> choose_slot(std::span<const SlotView> slots,
   const auto shared = [&](const SlotView& slot) {
     return slot.foreign ? 0 : common_prefix(slot.tokens, usable);
   };
-  std::optional<SlotChoice> best;    // by what it holds
-  std::optional<std::size_t> other;  // to give way
-  SlotChoice source;                 // free or not
+  std::optional<SlotChoice> best;    // the free slot that holds most of the prompt
+  std::optional<std::size_t> other;  // the free slot with the least valuable content
+  SlotChoice source;                 // the slot that holds most of the prompt, free or not
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const SlotView& slot = slots[i];
     const std::size_t common = shared(slot);
