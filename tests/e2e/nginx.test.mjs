@@ -1,6 +1,6 @@
-// Clients behind nginx. A path of its own is all it is told (`plain`): with its defaults, which
-// buffer, speak HTTP/1.0 and give a silent server up, every revision works over every transport but
-// WebSocket. `whole` is what docs/transports.md shows. Only the time limit is shorter than 60 seconds.
+// Clients behind nginx. `plain` sets nothing but a path: with nginx's defaults - buffers, HTTP/1.0, a
+// limit for silent servers - every revision works over every transport but WebSocket. `whole` is the
+// configuration that docs/behind-a-proxy.md shows. Only the time limit is shorter than 60 seconds.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const kModern = '2026-07-28';
 const kLines = 'application/x-ndjson';
 
 const from_docs = /```nginx\n([\s\S]*?)```/.exec(
-  readFileSync(path.join(root, 'docs/transports.md'), 'utf8'),
+  readFileSync(path.join(root, 'docs/behind-a-proxy.md'), 'utf8'),
 )[1];
 
 const server = await start_server({ after }, [
