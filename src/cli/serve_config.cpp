@@ -297,9 +297,9 @@ std::string print_config(const LoadedConfig& loaded) {
 }
 
 std::string example_config() {
-  return "# Settings of `sluice serve`, each at its default. Read from ./sluice.toml, or from the "
-         "file\n# given with --config. A flag or a SLUICE_* variable, named behind each setting, "
-         "wins over it.\n\n" +
+  return "# All settings of `sluice serve`, with their defaults. The program reads ./sluice.toml, "
+         "or the file\n# given with --config. The flag and the SLUICE_* variable beside each "
+         "setting take precedence.\n\n" +
          by_section([](std::string& out, const Setting& setting, std::string_view name) {
            out.append("# ").append(setting.help).append(".\n# (").append(setting.flag);
            out.append(", ").append(environment_name(setting)).append(")\n# ");

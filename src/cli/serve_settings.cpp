@@ -184,7 +184,7 @@ Setting names(std::string_view key, std::string_view flag, std::string_view oper
 Setting api_keys() {
   Setting setting =
       base("access.api_keys", "--api-key", "NAME=KEY",
-           "Who may call; once for each key. Other users of this machine can see flags: "
+           "An API key of a client; may be repeated. Other users of this machine can see flags: "
            "prefer --api-key-file",
            "NAME=KEY with a name of [A-Za-z0-9_.-], used once, and a key of 16 to 256 visible "
            "ASCII characters without a comma",
@@ -234,15 +234,15 @@ std::vector<Setting> make_settings() {
   add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free one",
              SLUICE_AT(port)));
   add(yes_or_no("stdio", "--stdio",
-                "Serve the program that started this one, over standard input and output; no port "
-                "is opened unless --host or --port is given too",
+                "Serve MCP on standard input and output, for the program that started this one; no "
+                "port is opened unless --host or --port is given too",
                 SLUICE_AT(stdio)));
   add(text("unix", "--unix", "PATH",
            "Listen on a Unix domain socket; no port is opened unless --host or --port is given too",
            "a path of at most 107 bytes", SLUICE_AT(unix_path)));
-  add(mode("unix_mode", "--unix-mode", "Who may connect to the socket, as for chmod",
+  add(mode("unix_mode", "--unix-mode", "Permissions of the socket, as for chmod",
            SLUICE_AT(unix_mode)));
-  add(number("threads", "--threads", 0, 1024, "Event loops; 0 makes one for each core",
+  add(number("threads", "--threads", 0, 1024, "Number of event loops; 0 means one per core",
              SLUICE_AT(threads)));
   add(text("tls_certificate", "--tls-cert", "FILE", "Serve TLS with this certificate chain (PEM)",
            "a file", SLUICE_AT(tls_certificate)));
@@ -253,7 +253,7 @@ std::vector<Setting> make_settings() {
                SLUICE_AT(shutdown_deadline)));
   add(size(
       "compression_threshold", "--compression-threshold", 0,
-      "Replies from this size on are compressed for clients that ask for it; 0 compresses none",
+      "Compress replies of at least this size for clients that accept it; 0 turns compression off",
       SLUICE_AT(compression_threshold)));
 
   add(choice(
@@ -263,94 +263,104 @@ std::vector<Setting> make_settings() {
   add(text("engine.model", "--model", "FILE",
            "GGUF file of the model; without it, a tiny built-in one runs", "a file",
            SLUICE_AT(engine.model)));
-  add(number("engine.slots", "--slots", 1, 256, "Answers generated at the same time",
+  add(number("engine.slots", "--slots", 1, 256, "Number of answers generated at the same time",
              SLUICE_AT(engine.slots)));
+  add(number("engine.context", "--context", 0, kMany,
+             "Maximum number of tokens of one conversation; 0 takes what the model was trained "
+             "for, or what fits into memory",
+             SLUICE_AT(engine.context)));
   add(number(
-      "engine.context", "--context", 0, kMany,
-      "Tokens that one conversation may have; 0 takes what the model was trained for, or what "
-      "fits into memory",
-      SLUICE_AT(engine.context)));
-  add(number("engine.threads", "--model-threads", 0, 1024,
-             "Threads that compute the model; 0 takes one for each core, and one for a tiny model",
-             SLUICE_AT(engine.threads)));
+      "engine.threads", "--model-threads", 0, 1024,
+      "Number of threads that compute the model; 0 means one per core, and one for a tiny model",
+      SLUICE_AT(engine.threads)));
   add(text("engine.backend", "--backend", "NAME",
            "Where the model runs: auto, cpu, or the name of a device",
            "auto, cpu, or the name of a device", SLUICE_AT(engine.backend)));
   add(number("engine.gpu_layers", "--gpu-layers", -1, 10000,
-             "Layers of the model on the GPU; -1 puts all there that fit",
+             "Number of the model's layers on the GPU; -1 means as many as fit",
              SLUICE_AT(engine.gpu_layers)));
-  add(number("engine.queue", "--queue", 1, 1'000'000,
-             "Requests that may wait for a slot; one client may take half of the free places",
-             SLUICE_AT(engine.queue)));
+  add(number(
+      "engine.queue", "--queue", 1, 1'000'000,
+      "Number of requests that may wait for a slot; one client may take half of the free places",
+      SLUICE_AT(engine.queue)));
   add(yes_or_no("engine.share_prefixes", "--share-prefixes",
-                "Reuse what one client's prompt left in the model for another's that begins alike; "
-                "then clients can learn what others asked",
+                "Reuse the cached beginning of one client's prompt for prompts of others; clients "
+                "can then find out what others asked",
                 SLUICE_AT(engine.share_prefixes)));
 
   add(number("streams.max_chunks", "--max-chunks", 1, kMany,
-             "Chunks kept of one stream until its readers have them",
+             "Maximum number of chunks of one stream that are kept until its readers have them",
              SLUICE_AT(streams.max_chunks)));
   add(size("streams.max_bytes", "--max-stream-bytes", 1024,
-           "Text kept of one stream until its readers have it", SLUICE_AT(streams.max_bytes)));
-  add(size("streams.max_total_bytes", "--max-total-bytes", 1024, "Memory of all streams together",
-           SLUICE_AT(streams.max_total_bytes)));
+           "Maximum size of the text of one stream that is kept until its readers have it",
+           SLUICE_AT(streams.max_bytes)));
+  add(size("streams.max_total_bytes", "--max-total-bytes", 1024,
+           "Maximum memory of all streams together", SLUICE_AT(streams.max_total_bytes)));
   add(size("streams.retained_bytes", "--retained-bytes", 0,
-           "Text of one stream kept for a reader that resumes, once every reader had it",
+           "Size of the text of one stream that is kept after all its readers have it, for readers "
+           "that resume",
            SLUICE_AT(streams.retained_bytes)));
   add(number("streams.per_client", "--streams-per-client", 1, 1'000'000,
-             "Streams that one client may have open", SLUICE_AT(streams.per_client)));
-  add(duration("streams.expiry", "--stream-expiry", "A stream nobody asked for this long is gone",
-               SLUICE_AT(streams.expiry)));
+             "Maximum number of open streams of one client", SLUICE_AT(streams.per_client)));
+  add(duration("streams.expiry", "--stream-expiry",
+               "A stream that nobody has used for this long expires", SLUICE_AT(streams.expiry)));
   add(duration("streams.tombstone", "--stream-tombstone",
-               "How long a gone stream answers \"expired\" rather than \"not found\"",
+               "How long an expired stream answers \"expired\" rather than \"not found\"",
                SLUICE_AT(streams.tombstone)));
   add(duration("streams.stall_limit", "--stall-limit",
-               "A reader that holds a full stream up this long loses it",
+               "A reader that holds up a full stream for this long loses the stream",
                SLUICE_AT(streams.stall_limit)));
 
-  add(number("calls.per_client", "--calls-per-client", 1, 1'000'000,
-             "Calls of tools, and other requests answered later, that one client may have open",
-             SLUICE_AT(calls.per_client)));
+  add(number(
+      "calls.per_client", "--calls-per-client", 1, 1'000'000,
+      "Maximum number of open calls of tools, and of other requests answered later, of one client",
+      SLUICE_AT(calls.per_client)));
 
   add(number("sessions.max", "--max-sessions", 0, 10'000'000,
-             "Sessions of MCP clients before 2026-07-28; 0 serves each request by itself",
+             "Maximum number of sessions (MCP before 2026-07-28); 0 means no sessions: each "
+             "request stands alone",
              SLUICE_AT(sessions.max)));
   add(number("sessions.per_client", "--sessions-per-client", 1, 10'000'000,
-             "Sessions that one client may have", SLUICE_AT(sessions.per_client)));
-  add(duration("sessions.expiry", "--session-expiry", "A session nobody uses for this long ends",
-               SLUICE_AT(sessions.expiry)));
+             "Maximum number of sessions of one client", SLUICE_AT(sessions.per_client)));
+  add(duration("sessions.expiry", "--session-expiry",
+               "A session that nobody has used for this long ends", SLUICE_AT(sessions.expiry)));
   add(duration("sessions.resume_window", "--resume-window",
-               "How long a call of a session goes on whose client is gone, for it to come back",
+               "How long a call of a session goes on after its client has disconnected, so that "
+               "the client can resume it",
                SLUICE_AT(sessions.resume_window)));
 
-  add(number("tasks.max", "--max-tasks", 1, 10'000'000, "Tasks held, ended ones included",
-             SLUICE_AT(tasks.max)));
+  add(number("tasks.max", "--max-tasks", 1, 10'000'000,
+             "Maximum number of tasks, including ended ones", SLUICE_AT(tasks.max)));
   add(number("tasks.per_client", "--tasks-per-client", 1, 10'000'000,
-             "Tasks that one client may have, ended ones included", SLUICE_AT(tasks.per_client)));
+             "Maximum number of tasks of one client, including ended ones",
+             SLUICE_AT(tasks.per_client)));
   add(duration("tasks.ttl", "--task-ttl",
-               "How long a task and its result are kept whose client does not say",
+               "How long a task and its result are kept if the client does not say",
                SLUICE_AT(tasks.ttl)));
-  add(duration("tasks.max_ttl", "--max-task-ttl", "The longest that a client may ask for",
+  add(duration("tasks.max_ttl", "--max-task-ttl",
+               "The longest time for which a client may ask a task to be kept",
                SLUICE_AT(tasks.max_ttl)));
   add(duration("tasks.poll_interval", "--task-poll-interval",
-               "How often clients are told to look at a task", SLUICE_AT(tasks.poll_interval)));
-  add(size("tasks.max_result", "--max-task-result", 1024, "Result of one task",
+               "How often clients are told to poll a task", SLUICE_AT(tasks.poll_interval)));
+  add(size("tasks.max_result", "--max-task-result", 1024, "Maximum size of the result of one task",
            SLUICE_AT(tasks.max_result)));
   add(size("tasks.max_total_results", "--max-task-results", 1024,
-           "Memory of the results of all tasks", SLUICE_AT(tasks.max_total_results)));
+           "Maximum memory of the results of all tasks", SLUICE_AT(tasks.max_total_results)));
 
   add(number("http.max_connections", "--max-connections", 1, 10'000'000,
-             "Connections open at the same time", SLUICE_AT(http.max_connections)));
+             "Maximum number of connections that are open at the same time",
+             SLUICE_AT(http.max_connections)));
   add(number("http.max_connections_per_client", "--max-connections-per-client", 0, 10'000'000,
-             "Of them, those of one address, which is no loopback address or trusted proxy; 0: a "
-             "quarter",
+             "Maximum number of them from one address, except loopback addresses and trusted "
+             "proxies; 0 means a quarter of all",
              SLUICE_AT(http.max_connections_per_client)));
   add(size("http.max_body", "--max-body", 1024,
-           "Largest request body, also once decompressed; at most 1GiB", SLUICE_AT(http.max_body)));
+           "Largest request body, before and after decompression; at most 1GiB",
+           SLUICE_AT(http.max_body)));
   add(size("http.max_header", "--max-header", 1024, "Largest request head",
            SLUICE_AT(http.max_header)));
   add(size("http.max_total_buffers", "--max-total-buffers", 1024,
-           "Memory of what has been received in part or waits to be sent, on all connections; one "
+           "Maximum memory for partly received input and waiting output of all connections; one "
            "client may hold as much as is free",
            SLUICE_AT(http.max_total_buffers)));
   add(duration("http.request_timeout", "--request-timeout",
@@ -359,36 +369,35 @@ std::vector<Setting> make_settings() {
   add(duration("http.keep_alive", "--keep-alive", "Connections idle for this long are closed",
                SLUICE_AT(http.keep_alive)));
   add(duration("http.write_stall", "--write-stall",
-               "Connections that take no bytes for this long are closed",
+               "Connections whose peer reads nothing for this long are closed",
                SLUICE_AT(http.write_stall)));
-  add(duration(
-      "http.event_keep_alive", "--event-keep-alive",
-      "An event stream that is silent gets a comment this often, a WebSocket a ping half as "
-      "often",
-      SLUICE_AT(http.event_keep_alive)));
+  add(duration("http.event_keep_alive", "--event-keep-alive",
+               "How often a silent event stream gets a comment; a silent WebSocket gets a ping "
+               "half as often",
+               SLUICE_AT(http.event_keep_alive)));
 
   add(api_keys());
   add(text("access.api_key_file", "--api-key-file", "FILE",
            "More keys, one NAME=KEY on a line; # starts a comment", "a file",
            SLUICE_AT(access.api_key_file)));
   add(names("access.allowed_origins", "--allow-origin", "ORIGIN",
-            "Web pages that may call, such as https://example.org; * allows all. Pages of this "
-            "machine always may",
+            "Origin of web pages that may call, such as https://example.org; * allows all. Pages "
+            "of this machine always may",
             "origins such as https://example.org, or *", SLUICE_AT(access.allowed_origins)));
-  add(names(
-      "access.allowed_hosts", "--allow-host", "HOST",
-      "Names and addresses under which the server may be called; * allows all. Loopback names "
-      "and the machine's own addresses always are",
-      "host names, or *", SLUICE_AT(access.allowed_hosts)));
+  add(names("access.allowed_hosts", "--allow-host", "HOST",
+            "Name or address of the server that clients may use (Host); * allows all. Loopback "
+            "names and the machine's own addresses are always allowed",
+            "host names, or *", SLUICE_AT(access.allowed_hosts)));
   add(names("access.trusted_proxies", "--trusted-proxy", "ADDRESS",
-            "Proxies that are believed when they say for whom they ask; a prefix such as "
-            "10.0.0.0/8 names many. Without keys, each of their clients then counts for itself",
+            "Proxy that may say who its client is; a network such as 10.0.0.0/8 names many. "
+            "Without keys, each of its clients then counts separately",
             "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
   add(choice("access.forwarded_field", "--forwarded-field", "FIELD",
-             "The header field in which trusted proxies say it", kForwardedFields,
+             "The header field in which trusted proxies say who their client is", kForwardedFields,
              SLUICE_AT(access.forwarded_field)));
 
-  add(choice("log.level", "--log-level", "LEVEL", "What is logged to standard error", kLevels,
+  add(choice("log.level", "--log-level", "LEVEL",
+             "The least severe messages that are logged to standard error", kLevels,
              SLUICE_AT(log.level)));
   add(choice("log.format", "--log-format", "FORMAT", "Text for people, JSON for programs", kFormats,
              SLUICE_AT(log.format)));
