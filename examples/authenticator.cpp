@@ -1,4 +1,5 @@
-// Who asks, as the program itself decides it: here by a ticket, which guests may show together.
+// The program itself decides who the caller is: here by a ticket. All guests share one ticket, so
+// their principal is not isolated.
 
 #include "sluice/authenticator.hpp"
 
@@ -12,7 +13,8 @@
 
 #include "sluice/server.hpp"
 
-/// Stands for whatever proves who somebody is. Asked on several threads, so it changes nothing.
+/// Stands for whatever proves an identity. Several threads call it at the same time; it is safe
+/// because it changes nothing.
 class Tickets final : public sluice::Authenticator {
  public:
   std::expected<sluice::Principal, sluice::Refusal> authenticate(

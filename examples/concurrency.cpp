@@ -1,5 +1,5 @@
-// Several slow services asked at once, each for as long as it may take. What comes too late is
-// given up and left out.
+// Asks several slow services concurrently, each with a timeout. An answer that comes too late is
+// left out.
 
 #include "sluice/concurrency.hpp"
 
@@ -19,7 +19,7 @@ struct Outlook {
   std::string traffic;
 };
 
-// These stand for services elsewhere.
+// These stand for remote services.
 
 sluice::Task<std::string> ask_weather(std::string city, sluice::Call& call) {
   co_await call.sleep(20ms);

@@ -1,6 +1,7 @@
-// A tool that asks the user. The same coroutine serves clients of all revisions: those with a
-// session are asked while it waits; those of 2026-07-28 call again with the answer, and it runs
-// again from its start. So nothing that may not be done twice comes before the question.
+// A tool that asks the user. The same coroutine serves clients of all revisions. Up to 2025-11-25,
+// a client is asked while the coroutine waits. From 2026-07-28 on, a client calls again with the
+// answer, and the coroutine runs again from its start. So nothing that must not happen twice comes
+// before the question.
 
 #include <cstdlib>
 #include <string>

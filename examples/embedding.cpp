@@ -1,5 +1,5 @@
-// A server inside a program that has an event loop of its own, here Asio's: the handler lets the
-// program's loop do the work and waits for it, and no thread waits with it.
+// A server inside a program that has its own event loop, here Asio's. The handler posts the work to
+// the program's loop and awaits the result, without blocking a thread.
 
 #include <cstdlib>
 #include <expected>
@@ -23,7 +23,7 @@ struct Position {
 
 int main(int count, char** arguments) {
   asio::io_context program;
-  Position position;  // belongs to the program's thread
+  Position position;  // used only on the program's thread
 
   sluice::Server server("embedded", "1.0");
   server.tool("move", "Moves the robot",

@@ -1,4 +1,4 @@
-// A tool from a struct and a lambda. Run it, then:
+// A tool made of a struct and a lambda. Run it, then:
 //
 //   curl http://127.0.0.1:8080/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/call",
 //     "params":{"name":"add","arguments":{"a":2,"b":3}}}'

@@ -1,5 +1,5 @@
-// A call that goes on as a task: clients that know tasks get an id at once and ask for the result
-// when they like; for others it is an ordinary call with progress.
+// A call that becomes a task. Clients that support tasks get an id at once, and ask for the result
+// later. For other clients it is an ordinary call with progress.
 
 #include <chrono>
 #include <cstdlib>

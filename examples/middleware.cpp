@@ -1,5 +1,5 @@
-// What stands around every request: one middleware that measures, and within it one that asks a
-// slow service whether the caller may go on. It waits for that without holding up anybody else.
+// Two middlewares around every request. The outer one measures the time. The inner one asks a slow
+// service whether the caller may go on, without holding up other requests.
 
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 using namespace std::chrono_literals;
 
-/// Stands for a service elsewhere: each caller may ask for three tools.
+/// Stands for a remote service: each caller may call three tools.
 class Allowances {
  public:
   bool take(const std::string& principal) {

@@ -1,4 +1,4 @@
-// Resources, a template with completion, a prompt, and clients that hear of changes.
+// A resource, a resource template with completion, a prompt, and notifications of changes.
 
 #include <cstdlib>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "sluice/server.hpp"
 
-/// Notes by name. Handlers run on several event loops.
+/// Notes by name. Thread-safe, because handlers run on several event loops.
 class Notes {
  public:
   void set(const std::string& name, std::string text) {

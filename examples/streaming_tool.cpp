@@ -1,5 +1,5 @@
-// Tools that show what they do while they do it: a coroutine that yields, and a function that
-// blocks and so runs on a thread of its own.
+// Tools that send partial output: a coroutine that yields, and a function that blocks and therefore
+// runs on a worker thread.
 
 #include <chrono>
 #include <cstdlib>
@@ -21,7 +21,7 @@ sluice::Stream<Total> count(Count in, sluice::Call& call) {
   Total total;
   for (int i = 1; i <= in.to; ++i) {
     total.sum += i;
-    co_yield sluice::text(std::to_string(i) + "\n");  // suspends while the peer is slow
+    co_yield sluice::text(std::to_string(i) + "\n");  // suspends under backpressure
     co_await call.sleep(10ms);
   }
   co_return total;

@@ -1,5 +1,6 @@
-// What structs say about a tool: descriptions, bounds, enums, nested lists, what may be missing.
-// Clients and models see it as JSON Schema, and wrong arguments never reach the lambda.
+// Structs that describe a tool's arguments: descriptions, bounds, enums, nested lists, optional
+// members. Clients and models see them as JSON Schema. Arguments that do not fit never reach the
+// lambda.
 
 #include <cstdlib>
 #include <optional>
@@ -42,7 +43,7 @@ int main(int count, char** arguments) {
               [](Order in) {
                 Receipt receipt{0, 0};
                 for (const Item& item : in.items) {
-                  // The model reads this, and may do better.
+                  // The model reads this, and can correct itself.
                   if (item.name == "unicorn") throw sluice::ToolError("Unicorns are sold out");
                   receipt.pieces += item.count;
                 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Every feature of a server, under the names that the official conformance suite calls them by.
+// Every feature of a server, with the names that the official conformance suite uses.
 
 #include <string_view>
 

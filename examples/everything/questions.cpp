@@ -1,5 +1,5 @@
 // Tools that ask the client: its user, its model, its roots. The same code serves clients that are
-// asked while the call waits, and those that call again with the answers.
+// asked while the call waits, and clients that call again with the answers.
 
 #include <string>
 #include <utility>
@@ -136,7 +136,7 @@ void add_session_questions(sluice::Server& server) {
               [&server](Call& call) -> Task<std::string> {
                 const sluice::ElicitAction action = co_await call.elicit_url(
                     "Sign in, please", "https://example.com/sign-in", "sign-in-1");
-                // Where the page is served, this is said when the user has been there.
+                // A real page would announce this when the user has finished.
                 if (action == sluice::ElicitAction::accept)
                   server.elicitation_completed("sign-in-1");
                 co_return "The user's answer: " + std::string(name_of(action));

@@ -1,4 +1,4 @@
-// Tools whose calls go on as tasks where clients know them.
+// Tools whose calls become tasks, for clients that support tasks.
 
 #include <chrono>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who asks over HTTP, where the program that embeds the server decides it.
+// Lets the program that embeds the server decide who a caller over HTTP is.
 //
 //   class Tickets : public sluice::Authenticator {
 //     std::expected<sluice::Principal, sluice::Refusal> authenticate(
@@ -25,7 +25,8 @@ namespace sluice {
 class TrustedProxies;
 struct HttpRequest;
 
-/// What comes before the body of a request. Its views hold as long as it.
+/// The head of an HTTP request. It and the views that it returns are valid only while
+/// Authenticator::authenticate() runs.
 class RequestHead {
  public:
   RequestHead(const HttpRequest& request, const TrustedProxies& proxies)
@@ -35,12 +36,12 @@ class RequestHead {
 
   std::string_view method() const;  // such as "POST"
   std::string_view target() const;  // path and query, as sent
-  /// The value of the header field, whose name counts in any case. None if there are several, too:
-  /// which of two counts is nothing to guess.
+  /// The value of a header field; upper and lower case of `name` are the same. Empty if the field
+  /// is missing, and also if it is repeated, because it is not clear which value counts.
   std::optional<std::string_view> field(std::string_view name) const;
   bool is_repeated(std::string_view name) const;
-  /// The address it comes from, "192.0.2.1" or "2001:db8::1", or what a trusted proxy says for whom
-  /// it asks.
+  /// The client's address, such as "192.0.2.1" or "2001:db8::1". If the peer is a trusted proxy,
+  /// this is what the proxy says in its forwarding header field.
   std::string address() const;
   bool is_tls() const;
 
@@ -49,31 +50,35 @@ class RequestHead {
   const TrustedProxies* proxies_;
 };
 
-/// Why a request is not served. Anything but a status of 400 to 599 and a challenge of visible
-/// ASCII is a mistake, which is logged and answered with 500.
+/// Why a request is refused. `status` must be 400 to 599, and `challenge` visible ASCII. Otherwise
+/// the mistake is logged, and the request is answered with 500.
 struct Refusal {
-  int status = 403;
-  std::string message = {};    // which the peer reads
+  int status = 403;            // the HTTP status
+  std::string message = {};    // sent to the peer
   std::string challenge = {};  // WWW-Authenticate (RFC 9110, section 11.6.1); empty: none
 
-  /// The request has no credentials, or none that are valid.
+  /// 401: the request has no credentials, or none that are valid.
   static Refusal unauthorized(std::string message, std::string challenge = "Bearer") {
     return {401, std::move(message), std::move(challenge)};
   }
-  /// They do not suffice.
+  /// 403: the credentials do not suffice.
   static Refusal forbidden(std::string message, std::string challenge = {}) {
     return {403, std::move(message), std::move(challenge)};
   }
 };
 
-/// Says who makes a request: asked once for each, and for each WebSocket, before its body is read.
-/// /healthz, /readyz and OPTIONS are open to all. Called on the event loops, on several at once,
-/// which it must not block: what has to wait belongs in a middleware, which is asked next.
+/// Decides who makes a request. It is asked once for each request, and once for each WebSocket,
+/// before the body is read. It is not asked for /healthz, /readyz and OPTIONS, which are open to
+/// all.
+///
+/// Must be thread-safe: several event loops call it at the same time. It must not block them; put
+/// what has to wait into a middleware, which runs next.
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  /// An id has 1 to 1,024 bytes and begins with neither "uid:" nor "session:", which are the
-  /// server's own. Another one, or an exception, is logged and answered with 500.
+  /// Returns the principal, or the refusal to send. The principal's id must have 1 to 1,024 bytes
+  /// and must not begin with "uid:" or "session:", which the server uses itself. Any other id is
+  /// logged, and the request is answered with 500. So is an exception.
   virtual std::expected<Principal, Refusal> authenticate(const RequestHead& head) = 0;
 
  protected:

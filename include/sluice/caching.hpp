@@ -4,11 +4,12 @@
 
 namespace sluice {
 
-/// How long a client may take a result for fresh, and who may be given a copy of it (2026-07-28,
-/// Caching). By default it is stale at once and its caller's alone.
+/// Says how long a client may reuse a result, and whether a cache may give it to others
+/// (2026-07-28, Caching). By default a result is stale at once and private to its caller.
 struct Caching {
-  std::chrono::milliseconds fresh_for{0};  // less than 0 counts as 0
-  /// Whether caches may give it to any caller. Only for what has no data of a user.
+  std::chrono::milliseconds fresh_for{0};  // negative values count as 0
+  /// Whether a cache may give the result to any caller. Set it only for results that contain no
+  /// user's data.
   bool shared = false;
 };
 

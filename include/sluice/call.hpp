@@ -27,7 +27,7 @@ namespace sluice {
 
 namespace detail {
 
-/// Whether a form may have such a field (2025-11-25, Elicitation, Requested Schema).
+/// Whether a form may have a field of this type (2025-11-25, Elicitation, Requested Schema).
 template <class T>
 inline constexpr bool kFormField = std::is_arithmetic_v<T> || std::is_enum_v<T> || Text<T>;
 template <class T>
@@ -37,7 +37,7 @@ inline constexpr bool kFormField<std::optional<T>> = kFormField<T>;
 template <class T>
 inline constexpr bool kFormField<std::vector<T>> = std::is_enum_v<T>;
 
-/// Whether a user can be asked for a `T` in a form, which is flat.
+/// Whether a form can ask for a `T`. Forms are flat: their fields do not nest.
 template <class T>
 consteval bool is_form() {
   if constexpr (Struct<T>) {
@@ -51,27 +51,29 @@ consteval bool is_form() {
 
 }  // namespace detail
 
-/// What a user did with an elicitation.
+/// How a user reacted to an elicitation.
 enum class ElicitAction : std::uint8_t { accept, decline, cancel };
 
+/// The answer to an elicitation. Converts to true if the user accepted.
 template <class T>
 struct Elicited {
   ElicitAction action = ElicitAction::cancel;
-  std::optional<T> content = {};  // if accepted
+  std::optional<T> content = {};  // set if the action is `accept`
 
   explicit operator bool() const { return content.has_value(); }
 };
 
-/// A page that a user is to open. The id is the handler's own.
+/// A page for the user to open. The handler chooses the id.
 struct UrlElicitation {
   std::string message;
   std::string url;
   std::string elicitation_id;
 };
 
-/// What a handler throws that cannot go on before the user has been on these pages: the client may
-/// send the user there and call again. An error of 2025-11-25 only, in other revisions -32600 with
-/// the same data; elicit_url() is there for all.
+/// Makes the error that a handler throws if the user must visit these pages first. The client may
+/// then send the user there and call again. The code is -32042 in 2025-11-25. Other revisions do
+/// not have that code, so their clients get -32600 with the same data. Call::elicit_url() works in
+/// all revisions.
 Error url_elicitation_required(const std::vector<UrlElicitation>& pages);
 
 struct SamplingMessage {
@@ -79,7 +81,7 @@ struct SamplingMessage {
   Content content;
 };
 
-/// What the client's model is asked (sampling/createMessage).
+/// A request to the client's model (sampling/createMessage).
 struct SamplingRequest {
   std::vector<SamplingMessage> messages = {};
   int max_tokens = 1000;
@@ -91,11 +93,11 @@ struct SamplingRequest {
 };
 
 struct SamplingResult {
-  json::array content;  // content blocks; tool calls among them
+  json::array content;  // content blocks, including tool calls
   std::string model;
   std::string stop_reason;
 
-  /// The text blocks, one after the other.
+  /// The text blocks, concatenated.
   std::string text() const;
 };
 
@@ -104,66 +106,81 @@ struct Root {
   std::string name;
 };
 
-/// The request that a handler answers, as long as the handler runs. Belongs to the event loop of
-/// the request; in a blocking() handler, to its worker thread.
+/// The request that a handler answers. Valid while the handler runs. Not thread-safe: use it only
+/// on the event loop of the request or, in a blocking() handler, on the handler's worker thread.
 class Call : public RequestLoop {
  public:
   explicit Call(detail::CallBackend& backend) : RequestLoop(backend.loop()), backend_(&backend) {}
 
-  /// Who asks: what the Authenticator says, the name of an API key ("key:NAME"), the peer's
-  /// address, or "uid:N" on stdio and Unix sockets.
+  /// The id of the caller: what the Authenticator returned, else "key:" and the name of the API
+  /// key, else the peer's address. On stdio and Unix sockets: "uid:" and the number of the user.
   const std::string& principal() const;
-  /// Whether that is one party (Principal::isolated): then it may have what is private.
+  /// Whether the principal is a single party (Principal::isolated). Only then may the handler
+  /// return private data.
   bool is_isolated() const;
   /// The MCP revision of the request, such as "2026-07-28".
   std::string_view revision() const;
+  /// What the client can be asked for.
   const ClientFeatures& client() const;
-  /// Where the request stands in a distributed trace; null if it does not say.
+  /// The place of the request in a distributed trace. Null if the client sent none. Valid while the
+  /// handler runs.
   const TraceContext* trace() const;
-  /// The same for every run of the handler that one request causes, also when a client sends the
-  /// answers to its questions again, and for no other request: what must not be done twice is done
-  /// once per key, for example by a table of those that are done.
+  /// A key that identifies the request. All runs of the handler for one request get the same key,
+  /// even if the client sends its answers to the handler's questions again; no other request has
+  /// it. If something must not happen twice, remember the keys for which it has happened.
   const std::string& idempotency_key() { return backend_->idempotency_key(); }
-  /// Set when nobody waits for the answer any more: disconnected, cancelled, timed out. Include
-  /// <stop_token> before calling it.
+  /// Stop is requested when nobody waits for the answer any more: the client has disconnected or
+  /// cancelled, or the call has timed out. Include <stop_token> before calling this. The token may
+  /// be used on any thread.
   std::stop_token stop_token() const;
-  /// When the call is given up; none: never.
+  /// When the call will time out. Empty: never.
   std::optional<std::chrono::steady_clock::time_point> deadline() const;
 
-  // What comes before the answer. False: the peer is slow, and nothing more should come before
-  // room(). In a blocking() handler they wait for room, unless other jobs wait for its thread. What
-  // the caller did not ask for is dropped.
+  // text(), progress() and log() send something before the answer. They return false under
+  // backpressure: the peer reads slowly, and the handler should await room() before it sends more.
+  // In a blocking() handler they block until there is room, unless other jobs wait for the worker
+  // thread. What the client did not ask for is dropped.
 
-  /// Partial output: the `message` of a progress notification.
+  /// Sends partial output, as the `message` of a progress notification.
   bool text(std::string_view text) { return backend_->text(text); }
-  /// `progress` rises from one to the next.
+  /// Sends a progress notification. `progress` must rise from one to the next.
   bool progress(double progress, std::optional<double> total = {}, std::string_view message = {}) {
     return backend_->progress(progress, total, message);
   }
+  /// Sends a log message. `logger` names its source; empty: none.
   bool log(LoggingLevel level, const json::value& data, std::string_view logger = {}) {
     return backend_->log(level, logger, data);
   }
-  /// Closes the client's connection, which comes back after `retry` and misses nothing (SEP-1699).
-  /// Does nothing where that is not possible.
+  /// Closes the client's connection and asks the client to reconnect after `retry`; the client
+  /// misses nothing (SEP-1699). Does nothing if that is not possible.
   void disconnect(std::chrono::milliseconds retry) { backend_->disconnect(retry); }
 
-  /// From here on the call is a task, if the tool `asks_first` and the client's call of it is to
-  /// become one: the client hears so, and asks for the result later. Throws Error kLimitReached
-  /// when there are too many tasks.
+  /// Turns the call into a task: the client is told so at once, and asks for the result later. Does
+  /// nothing unless the tool has ToolOptions::asks_first and the client supports tasks (SEP-2663).
+  /// Throws Error kLimitReached if there are too many tasks.
   void begin_task() { backend_->begin_task(); }
 
-  /// Waits for that.
+  /// Waits until the peer has read enough for more to be sent.
   Awaiting<void> room();
 
-  // Questions to the client. In the session eras they are requests to it; from 2026-07-28 on the
-  // client gets them as the result and calls again with the answers, and the handler runs again
-  // from its start: before it asks, it must not do what may not be done twice, and it asks by the
-  // same keys (by default: the number of the question). They throw Error: -32021 if the client has
-  // not declared that it can be asked so, -32600 if it cannot be asked at all, -32603 if it answers
-  // with an error, of which `data` has `code` and `message`.
+  // Questions to the client.
+  //
+  // In the revisions up to 2025-11-25, a question is a request to the client, and the handler
+  // waits. From 2026-07-28 on, the client gets the question as the result of its call, and calls
+  // again with the answer; the handler then runs again from its start. So, before its last
+  // question, a handler must not do anything that must not happen twice, and it must use the same
+  // key for a question in each run. The default key is the number of the question.
+  //
+  // All of them throw Error:
+  //   -32021         the client has not declared that it can be asked this
+  //   -32600         the client cannot be asked at all
+  //   -32602         the answer does not fit the question
+  //   -32603         the client answered with an error: `data` has its `code` and `message`
+  //   kLimitReached  the client's share of memory has no room for a long question
 
-  /// Asks the user for a `T`, a struct of texts, numbers, bools, enums and std::vectors of enums
-  /// (form mode). What the client answers beyond that is passed over.
+  /// Asks the user to fill in a form (form mode). `T` is a flat struct of texts, numbers, bools,
+  /// enums and std::vectors of enums, or std::optionals of them. Members of the answer that `T`
+  /// does not have are ignored.
   template <class T>
   Task<Elicited<T>> elicit(std::string message, std::string key = {}) {
     static_assert(detail::is_form<T>(),
@@ -178,18 +195,20 @@ class Call : public RequestLoop {
     }
     co_return out;
   }
+  /// The same with the form's JSON Schema, which must be flat as well.
   Task<Elicited<json::object>> elicit(std::string message, json::value schema,
                                       std::string key = {});
-  /// Asks the user to open `url` (URL mode), and returns when the user has agreed to or not, which
-  /// is before the page is done with: of that tells Server::elicitation_completed().
+  /// Asks the user to open `url` (URL mode). Returns when the user has agreed or refused, which is
+  /// before the user has finished with the page: Server::elicitation_completed() announces that.
   Task<ElicitAction> elicit_url(std::string message, std::string url, std::string elicitation_id);
   /// Asks the client's model.
   Task<SamplingResult> sample(SamplingRequest request, std::string key = {});
+  /// Asks for the client's roots.
   Task<std::vector<Root>> list_roots(std::string key = {});
-  /// Asks several things at once; the results are in their order.
+  /// Asks several questions at once. Returns the raw results in the order of the questions.
   Awaiting<std::vector<json::value>> ask(std::vector<Question> questions);
 
-  // The questions of the functions above, for ask().
+  // These make questions for ask().
 
   template <class T>
   static Question elicitation(const std::string& message, std::string key = {}) {
@@ -204,14 +223,14 @@ class Call : public RequestLoop {
   detail::CallBackend& backend() { return *backend_; }
 
  private:
-  /// Throws what a client is told whose answer is not what was asked for.
+  /// Throws the Error for an answer that does not fit its question.
   [[noreturn]] static void throw_unfit(const std::string& why);
 
   /// Reads the answer to an elicitation into `out`, a `T{}`.
   static void decode_content(const detail::Type& type, const json::object& content, void* out);
 
   detail::CallBackend* backend_;
-  int asked_ = 0;  // questions: their keys
+  int asked_ = 0;  // number of questions so far, for the default keys
 };
 
 }  // namespace sluice

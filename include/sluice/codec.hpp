@@ -1,6 +1,6 @@
 #pragma once
 
-// How C++ types and JSON correspond:
+// The JSON form of C++ types:
 //
 //   bool                                          boolean
 //   integers                                      integer
@@ -8,7 +8,7 @@
 //   std::string                                   string (UTF-8)
 //   enum                                          string: the enumerator's name
 //   sluice::Literal<"text">                       that string alone
-//   json::value, object, array                    themselves
+//   json::value, object, array                    the same JSON
 //   an aggregate of these                         object (sluice/schema.hpp)
 //   containers, optionals, tuples, variants       sluice/container_codecs.hpp
 
@@ -43,10 +43,10 @@ constexpr std::size_t integer_index() {
   return std::is_signed_v<T> ? of_size : 4 + of_size;
 }
 
-/// Whether a `T` can be decoded, and not just encoded.
+/// Whether a `T` can be decoded as well as encoded.
 template <class T>
 consteval bool readable();
-/// The same where structs are taken to be readable, since they may contain themselves.
+/// The same, but assumes that structs are readable, because they may contain themselves.
 template <class T>
 consteval bool readable_part() {
   if constexpr (std::is_const_v<T>) {
@@ -57,7 +57,7 @@ consteval bool readable_part() {
     return readable<T>();
   }
 }
-/// The same for an item that is decoded before it is moved into its container.
+/// The same for an item that is decoded first and then moved into its container.
 template <class T>
 consteval bool readable_item() {
   if constexpr (std::is_default_constructible_v<T> && std::is_move_constructible_v<T>) {
@@ -73,9 +73,9 @@ bool decode_literal(const json::value& value, std::string_view text, Decoder& de
 
 }  // namespace detail
 
-/// The correspondence of `T` and JSON. Specialise it for a type of your own that is no aggregate:
-/// schema(builder) is its JSON Schema, decode(value, out, decoder) reads it or returns
-/// decoder.fail(...), encode(value, encoder) writes it.
+/// Converts between `T` and JSON. Specialise it for a type of your own that is not an aggregate.
+/// schema() returns the JSON Schema; decode() reads into `out` and returns true, or returns
+/// decoder.fail(...); encode() returns the JSON. Several threads may call them at the same time.
 template <class T>
 struct Codec {
   static_assert(
@@ -109,23 +109,23 @@ struct FixedText {
   char characters[kSize];
 };
 
-/// A string that has one value: `Literal<"circle"> kind;` tells one alternative of a std::variant
-/// from the others.
+/// A string that can have only one value. A member such as `Literal<"circle"> kind;` distinguishes
+/// one alternative of a std::variant from the others.
 template <FixedText kText>
 struct Literal {
   static constexpr std::string_view text() { return kText.view(); }
   bool operator==(const Literal&) const = default;
 };
 
-/// Written as `T`. Nothing is read into it.
+/// Encoded like `T`; cannot be decoded.
 template <class T>
 struct Codec<const T> : Codec<T> {};
 
 template <>
 struct Codec<bool> : detail::TableCodec<bool, detail::kBoolType> {};
 
-/// The schema bounds what is narrower than 32 bits, and unsigned from below; the rest is left to
-/// decoding, since bounds of ten digits tell a reader nothing.
+/// The schema has bounds for types narrower than 32 bits, and a minimum for unsigned types. Only
+/// decoding checks the other bounds: ten digits in a schema would tell its reader nothing.
 template <class T>
   requires(std::integral<T> && sizeof(T) <= sizeof(long long) && !std::same_as<T, bool> &&
            !detail::kIsCharacter<T>)
@@ -228,7 +228,7 @@ struct Codec<T> : detail::TableCodec<T, detail::kEnumType<T>> {
 
 namespace detail {
 
-// The table of a type whose codec has none.
+// The table of a type whose codec does not have one.
 
 template <class T>
 json::value codec_schema(const Type&, SchemaBuilder& builder) {
@@ -274,7 +274,8 @@ inline constinit const Type kCodecType = make_codec_type<T>();
 template <class T>
 concept HasTable = requires { requires std::same_as<typename Codec<T>::TableOf, T>; };
 
-/// The table of `T`. A codec that is derived from that of another type has its own.
+/// The table of `T`. A codec that is derived from the codec of another type does not use that
+/// type's table.
 template <class T>
 constexpr const Type* type_of() {
   if constexpr (std::is_const_v<T>) {
@@ -297,7 +298,7 @@ consteval bool readable() {
   }
 }
 
-/// The table of a type that is decoded.
+/// The table of `T`. Compiles only if a `T` can be decoded.
 template <class T>
 constexpr const Type* readable_type_of() {
   static_assert(readable<T>(),

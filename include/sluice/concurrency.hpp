@@ -1,12 +1,13 @@
 #pragma once
 
-// Several things at once in one coroutine, and things that may take so long only.
+// Runs several tasks of one coroutine concurrently, and gives tasks a timeout.
 //
 //   const auto [user, news] = co_await when_all(find_user(in.id), with_timeout(2s, read_news()));
 //
-// They run on the loop of the request, one at a time; while one waits, others go on. None is left
-// when the co_await ends, whatever way: what is given up is destroyed where it waits, and what a
-// worker thread does for it in_background() is waited for. If the request is over, so are they.
+// The tasks run on the event loop of the request, one at a time: while one is suspended, the others
+// go on. When the co_await ends, with a result or an exception, none of them is left. A task that
+// is given up is destroyed where it is suspended; if a worker thread is running its in_background()
+// work, that is waited for. If the request is cancelled, all of its tasks are given up.
 
 #include <coroutine>
 #include <cstddef>
@@ -23,13 +24,13 @@
 
 namespace sluice {
 
-/// The most that one when_all() takes.
+/// The largest number of tasks that one when_all() takes.
 inline constexpr std::size_t kMaxConcurrentTasks = 1000;
 
 namespace detail {
 
-/// Tasks that run at once for the coroutine that makes it and awaits it. The first exception that
-/// one lets out ends the others, and is thrown when none is left.
+/// Runs tasks concurrently for the coroutine that makes and awaits the group. The first exception
+/// of a task ends the others, and is rethrown when none of them is left.
 class TaskGroup {
  public:
   TaskGroup();
@@ -37,7 +38,8 @@ class TaskGroup {
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
-  /// The promise, which has the result at the end. Throws Error kLimitReached.
+  /// Returns the task's promise, which has the result at the end. Throws Error kLimitReached above
+  /// kMaxConcurrentTasks.
   template <class T>
   auto* add(Task<T> task) {
     auto& promise = task.frame_.get().promise();
@@ -45,7 +47,7 @@ class TaskGroup {
     task.frame_.release();
     return &promise;
   }
-  /// All fail with kTimedOut that much after the co_await.
+  /// Makes all tasks fail with kTimedOut when `timeout` has passed since the co_await.
   void set_timeout(std::chrono::nanoseconds timeout);
 
   bool await_ready() const noexcept;
@@ -56,7 +58,7 @@ class TaskGroup {
   class Member;
   struct State;
 
-  /// Takes `coroutine` over when it returns.
+  /// Owns `coroutine` once this has returned, but not if it throws.
   void add(std::coroutine_handle<> coroutine, PromiseBase& promise);
 
   std::unique_ptr<State> state_;
@@ -106,16 +108,17 @@ Task<T> run_within(std::chrono::nanoseconds timeout, Task<T> task) {
 
 }  // namespace detail
 
-/// Runs all of them at once: each is a Task<T>, or what sleep() and callback() return. Returns
-/// their results in order, as a std::tuple that has std::monostate for void. If one throws, the
-/// others are given up, and what it has thrown is thrown when none is left.
+/// Runs all arguments concurrently. Each is a Task<T>, or what sleep(), callback() or
+/// Request::next() returns. Returns the results in order, as a std::tuple with std::monostate for
+/// void. If one throws, the others are given up, and the exception is rethrown when none is left.
 template <class... Awaited>
   requires(sizeof...(Awaited) > 0)
 auto when_all(Awaited... awaited) {
   return detail::run_all(detail::task_of(std::move(awaited))...);
 }
 
-/// The same for as many as there are. Throws Error kLimitReached above kMaxConcurrentTasks.
+/// The same for a number of tasks known at run time. Throws Error kLimitReached above
+/// kMaxConcurrentTasks.
 template <class T>
 Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
   detail::TaskGroup group;
@@ -134,8 +137,8 @@ inline Task<> when_all(std::vector<Task<>> tasks) {
   co_await group;
 }
 
-/// What `awaited` returns, if that comes within `timeout` on the clock of the loop; else `awaited`
-/// is given up, and Error kTimedOut is thrown. A task that does not wait is not interrupted.
+/// Returns what `awaited` returns. If that takes longer than `timeout`, gives `awaited` up and
+/// throws Error kTimedOut. A task that is not suspended is not interrupted.
 template <class Awaited>
 auto with_timeout(std::chrono::nanoseconds timeout, Awaited awaited) {
   return detail::run_within(timeout, detail::task_of(std::move(awaited)));

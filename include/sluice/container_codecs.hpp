@@ -1,11 +1,11 @@
 #pragma once
 
-// How the containers of the standard library and JSON correspond, beside sluice/codec.hpp:
+// The JSON form of standard containers, in addition to the types of sluice/codec.hpp:
 //
-//   std::optional, unique_ptr, shared_ptr         what is inside, or null; as a member: what is
-//                                                 inside, or missing
+//   std::optional, unique_ptr, shared_ptr         the value inside, or null; an empty member of a
+//                                                 struct is left out
 //   std::vector, deque, list, array               array
-//   std::set, unordered_set                       array without equal items
+//   std::set, unordered_set                       array of unique items
 //   std::pair, tuple                              array of that length
 //   std::map, unordered_map                       object; the keys are std::string
 //   std::variant                                  the first alternative that fits; std::monostate
@@ -81,7 +81,7 @@ bool decode_inside_of(void* nullable, const json::value& value, Decoder& decoder
   return true;
 }
 
-/// Whether something fresh can be put inside.
+/// Whether a new value can be put inside.
 template <class T>
 inline constexpr bool kIsFillable =
     !std::is_const_v<typename IsNullable<T>::inside> &&
@@ -379,7 +379,7 @@ struct Codec<std::variant<T...>> {
   }
 
  private:
-  // Not visit(): unqualified, it could be another one than that of std, which is not declared.
+  // This does not use std::visit, which is not declared here.
   template <std::size_t... kIndex>
   static json::value encode_at(const std::variant<T...>& value, Encoder& encoder,
                                std::index_sequence<kIndex...>) {

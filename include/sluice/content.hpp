@@ -1,6 +1,6 @@
 #pragma once
 
-// What tools, resources and prompts answer with.
+// The results of tools, resources, prompts and completions.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace sluice {
 
 struct Revision;
 
-/// What a resource holds: text, or bytes of any kind.
+/// The contents of a resource: text or bytes.
 struct ResourceContents {
-  std::string uri;
-  std::string mime_type = {};
+  std::string uri;             // empty in a resource's result: the URI that was read
+  std::string mime_type = {};  // empty in a resource's result: that of the ResourceOptions
   std::string data;
-  bool binary = false;    // `data` is bytes, sent as Base64; else it is UTF-8 text
+  bool binary = false;    // true: `data` is bytes, sent as Base64; false: UTF-8 text
   std::string meta = {};  // JSON text of an object, or empty
 };
 
-/// A pointer to a resource, in a tool's result or a prompt's message.
+/// A link to a resource, in a tool's result or a prompt's message.
 struct ResourceLink {
   std::string uri;
   std::string name;
@@ -34,18 +34,20 @@ struct ResourceLink {
   std::string mime_type = {};
 };
 
-/// Who content is for and how much it matters (Resources, Annotations). Empty members are left out.
+/// Says who content is for and how much it matters (MCP, Resources, Annotations). Empty members are
+/// not sent.
 struct ContentAnnotations {
-  std::vector<std::string> audience = {};  // "user", "assistant"
-  double priority = -1;                    // 0 to 1; negative: none
+  std::vector<std::string> audience = {};  // "user", "assistant" or both
+  double priority = -1;                    // 0 (least) to 1 (most important); negative: not sent
   std::string last_modified = {};          // ISO 8601
 };
 
-/// A content block of a tool's result or a prompt's message. Immutable JSON, made once.
+/// A content block of a tool's result or a prompt's message. Immutable; converted to JSON once,
+/// when it is made.
 class Content {
  public:
   static Content text(std::string_view text, const ContentAnnotations& annotations = {});
-  /// `bytes` as they are in a file of that type.
+  // `bytes` of images and audio are those of a file of the MIME type. They are sent as Base64.
   static Content image(std::string_view bytes, std::string_view mime_type,
                        const ContentAnnotations& annotations = {});
   static Content audio(std::string_view bytes, std::string_view mime_type,
@@ -54,7 +56,8 @@ class Content {
   static Content resource(const ResourceContents& contents,
                           const ContentAnnotations& annotations = {});
 
-  /// Appends the block as JSON. What `revision` does not know becomes text that says what it was.
+  /// Appends the block as JSON. If `revision` does not have this kind of block, appends a text
+  /// block that says what it was.
   void append_to(std::string& out, const Revision& revision) const;
 
  private:
@@ -64,16 +67,19 @@ class Content {
 
   Kind kind_;
   std::string json_;
-  std::string instead_;  // a text block for older revisions; empty for a plain one
+  std::string instead_;  // the text block for older revisions; empty for Kind::plain
 };
 
-/// What a tool answers: `content`, or `text` alone if there is none. `structured` is JSON text, or
-/// empty; it follows the tool's output schema, and stands for a text that is empty. Values other
-/// than objects are left out for clients of revisions that have none.
+/// The result of a tool.
 struct ToolResult {
+  /// Sent as a text block if `content` is empty. If `text` is empty too, `structured` is sent as
+  /// text.
   std::string text = {};
+  /// JSON text that follows the tool's output schema, or empty. Revisions before 2026-07-28 allow
+  /// only objects; their clients get other values as text alone. If this is not JSON, the call
+  /// fails with error -32603 (internal error), and the reason is logged.
   std::string structured = {};
-  bool is_error = false;
+  bool is_error = false;  // the tool failed, and the model should read the content
   std::vector<Content> content = {};
 };
 
@@ -83,34 +89,34 @@ struct PromptMessage {
   Content content;
 };
 
-/// What a prompt answers.
+/// The result of a prompt.
 struct PromptResult {
   std::string description = {};
   std::vector<PromptMessage> messages = {};
 };
 
-/// Values by name, such as those of a URI template's variables.
+/// Values by name, such as the variables of a URI template or the arguments of a prompt.
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-/// A URI, and what the variables of a template stand for in it.
+/// A URI that matches a resource template, and the values of the template's variables.
 struct ResourceMatch {
   std::string uri;
   Variables variables;
 };
 
-/// An argument that a user is typing, and those chosen so far.
+/// An argument that a user is typing.
 struct TypedArgument {
   std::string name;
-  std::string value;
-  Variables context;
+  std::string value;  // typed so far
+  Variables context;  // the arguments that have a value already
 };
 
-/// What completes a value that a user is typing.
+/// Suggestions for a value that a user is typing.
 struct ArgumentCompletion {
-  static constexpr std::size_t kMaxValues = 100;  // more are not sent
+  static constexpr std::size_t kMaxValues = 100;  // further values are not sent
   std::vector<std::string> values = {};           // best first
-  std::optional<std::uint64_t> total = {};
-  bool has_more = false;
+  std::optional<std::uint64_t> total = {};        // the number of all suggestions, if known
+  bool has_more = false;                          // there are more than `values`
 };
 
 }  // namespace sluice

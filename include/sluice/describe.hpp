@@ -1,7 +1,7 @@
 #pragma once
 
-// What a plain struct cannot say by itself: descriptions and bounds of its members. A struct says
-// it in a static function describe(); for one that is not yours, specialise sluice::Describe.
+// Adds descriptions and bounds to the JSON Schema of a plain struct. The struct has a static
+// function describe() for that. For a struct that you cannot change, specialise sluice::Describe.
 //
 //   struct Search {
 //     std::string query;
@@ -29,13 +29,14 @@
 
 namespace sluice {
 
-/// Describes a type that cannot have a describe() of its own. For a struct: `static auto
-/// describe()`. For an enum: `static constexpr auto names = std::to_array<std::pair<Color,
-/// std::string_view>>(...)` with the names of all its enumerators in JSON.
+/// Specialise this for a type that cannot have a describe() of its own. For a struct, define
+/// `static auto describe()`. For an enum, define `static constexpr auto names =
+/// std::to_array<std::pair<Color, std::string_view>>(...)` with the JSON name of every enumerator.
 template <class T>
 struct Describe;
 
-/// The name in `Mcp-Param-<name>`: a token of RFC 9110 section 5.6.2, checked by the compiler.
+/// The name in `Mcp-Param-<name>`. It must be a token (RFC 9110, section 5.6.2); that is checked at
+/// compile time.
 class HeaderName {
  public:
   template <class Text>
@@ -83,7 +84,7 @@ concept List = requires(const T& list) {
   typename T::value_type;
   list.begin();
 } && !Text<T> && !requires { typename T::mapped_type; };
-/// MCP 2026-07-28 takes no other types in headers.
+/// The types that MCP 2026-07-28 allows in headers.
 template <class T>
 concept HeaderValue = std::integral<T> || Text<T> || std::is_enum_v<T>;
 
@@ -100,7 +101,7 @@ class FieldBase {
   const MemberDescription& said() const { return said_; }
 
  protected:
-  /// `spelling` is the member as the compiler spells it.
+  /// `spelling` is what the compiler prints for the member.
   FieldBase(const char* spelling, std::string_view description);
   FieldBase(const FieldBase& other);
   FieldBase(FieldBase&& other) noexcept;
@@ -124,8 +125,8 @@ class FieldBase {
 
 }  // namespace detail
 
-/// What is said about one member: each function adds a keyword of JSON Schema (Validation sections
-/// 6 and 9) to its schema.
+/// The description of one member. Each function adds the keyword of its name to the member's schema
+/// (JSON Schema 2020-12, Validation, sections 6, 7 and 9).
 template <auto kMember>
 class Field : public detail::FieldBase {
   using Pointer = detail::MemberPointer<decltype(kMember)>;
@@ -167,7 +168,8 @@ class Field : public detail::FieldBase {
     number("multipleOf", divisor);
     return std::move(*this);
   }
-  /// In Unicode characters.
+  // Lengths are in Unicode characters.
+
   Field min_length(std::uint64_t count) &&
     requires detail::Text<Value>
   {
@@ -180,14 +182,14 @@ class Field : public detail::FieldBase {
     number("maxLength", count);
     return std::move(*this);
   }
-  /// A regular expression of ECMA-262, for a part of the text unless it has ^ and $.
+  /// A regular expression (ECMA-262). It may match any part of the text, unless it has ^ and $.
   Field pattern(std::string_view expression) &&
     requires detail::Text<Value>
   {
     set_text("pattern", expression);
     return std::move(*this);
   }
-  /// Such as "date-time", "email" or "uri".
+  /// `name` is, for example, "date-time", "email" or "uri".
   Field format(std::string_view name) &&
     requires detail::Text<Value>
   {
@@ -224,20 +226,21 @@ class Field : public detail::FieldBase {
     set_examples(values);
     return std::move(*this);
   }
-  /// The member may be missing; it then keeps what its initialiser says, also where that is 0,
-  /// false or "".
+  /// Allows the member to be missing. It then keeps the value of its initialiser, even if that is
+  /// 0, false or "".
   Field optional() && {
     set_optional();
     return std::move(*this);
   }
-  /// Clients of MCP 2026-07-28 repeat it in the HTTP header `Mcp-Param-<name>` (`x-mcp-header`).
+  /// Makes clients of MCP 2026-07-28 repeat the value in the HTTP header `Mcp-Param-<name>`
+  /// (`x-mcp-header`).
   Field header(HeaderName name) &&
     requires detail::HeaderValue<Value>
   {
     set_header(name.text());
     return std::move(*this);
   }
-  /// Any other keyword.
+  /// Adds any other keyword.
   Field attribute(std::string_view name, json::value value) && {
     set(name, std::move(value));
     return std::move(*this);
@@ -259,7 +262,7 @@ Field<kMember> field(std::string_view description = {}) {
   return Field<kMember>(description);
 }
 
-/// What is said about a struct.
+/// The description of a struct; describe() makes it.
 class StructDescription {
  public:
   StructDescription(std::string_view description,
@@ -270,12 +273,12 @@ class StructDescription {
   StructDescription& operator=(StructDescription&& other) noexcept;
   ~StructDescription();
 
-  /// Other members than those of the struct are let through, and not read.
+  /// Allows members that the struct does not have, and ignores them.
   StructDescription open() &&;
 
   const std::string& description() const { return description_; }
   bool is_open() const { return open_; }
-  /// Null if nothing is said about it.
+  /// Null if the member has no description. Owned by this object.
   const detail::MemberDescription* find(std::string_view member) const;
 
  private:

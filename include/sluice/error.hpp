@@ -5,32 +5,33 @@
 
 namespace sluice {
 
-/// An outcome a caller must handle: a code of the protocol at hand (JSON-RPC codes, HTTP status
-/// codes below them), a sentence that names what was wrong and how to fix it, and optional JSON
-/// text for the `data` member. The message may reach a peer: it never carries internals.
-///
-/// A handler throws it to answer with a JSON-RPC error.
+/// An error that the caller must handle. A handler throws it to answer with a JSON-RPC error.
 struct Error {
+  /// A JSON-RPC error code. (Inside the library, an HTTP status code in the layers below JSON-RPC.)
+  /// Codes of your own must not be between -32768 and -32000: JSON-RPC and MCP reserve these
+  /// (2026-07-28, Base Protocol, Error Codes).
   int code = 0;
+  /// A sentence that says what is wrong and how to fix it. It may be sent to a peer, so it must not
+  /// reveal internals.
   std::string message = {};
-  std::string data = {};  // JSON text, or empty; what is no JSON is sent as a JSON string
+  /// JSON text for the error's `data`, or empty. Text that is not JSON is sent as a JSON string.
+  std::string data = {};
 };
 
-// Sluice's own codes, for what JSON-RPC and MCP have none for: the same in every revision, and
-// outside of the range that those keep to themselves (2026-07-28, Base Protocol, Error Codes). What
-// handlers make up belongs outside of it too: not between -32768 and -32000.
+// Sluice's own error codes, for cases that have no code in JSON-RPC or MCP. They are the same in
+// every revision, and outside the reserved range.
 
-/// The server cannot take it now: it is shutting down, a queue is full, or a model is not ready.
+/// The server cannot do this now: it is shutting down, a queue is full, or a model is not ready.
 inline constexpr int kBusy = -31000;
-/// It has taken longer than it may.
+/// A call or a task took longer than it may.
 inline constexpr int kTimedOut = -31001;
-/// It was cancelled, which whoever still asks for the result is told.
+/// The task was cancelled. Clients that ask for its result get this code.
 inline constexpr int kCancelled = -31002;
-/// The caller has as much of something as it may, or there is no more of it.
+/// The caller has reached a limit, or all callers together have.
 inline constexpr int kLimitReached = -31010;
 
-/// A tool throws it when it failed in a way that the model should read: the result has `isError`
-/// and this text.
+/// A tool throws this for a failure that the model should read. The call's result then has
+/// `isError` and this text.
 class ToolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-/// Raw JSON: json::value, json::object, json::array (Boost.JSON).
+/// Raw JSON: json::value, json::object and json::array are those of Boost.JSON.
 namespace json = boost::json;
 
 }  // namespace sluice

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-/// How severe a log message is, the least first (RFC 5424, section 6.2.1).
+/// The severity of a log message, from least to most severe (RFC 5424, section 6.2.1).
 enum class LoggingLevel : std::uint8_t {
   debug,
   info,

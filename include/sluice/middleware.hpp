@@ -1,6 +1,6 @@
 #pragma once
 
-// What stands around every request, whatever its method and its transport.
+// Middleware: code that runs around every request, whatever its method and transport.
 //
 //   server.use([&](Request& request) -> Task<> {
 //     if (!co_await allowed(request.principal())) throw Error{403, "Not for you"};
@@ -20,10 +20,10 @@
 
 namespace sluice {
 
-/// How a request has ended.
+/// How a request ended.
 struct RequestEnd {
-  std::optional<int> error = {};  // the code of the JSON-RPC error that answered it; none: a result
-  bool cancelled = false;         // there is no answer: nobody waits for it any more
+  std::optional<int> error = {};  // the code of the JSON-RPC error; empty: a result, or cancelled
+  bool cancelled = false;         // there was no answer, because nobody waits for it any more
 };
 
 namespace detail {
@@ -35,7 +35,7 @@ struct RequestInfo {
   std::string revision;
 };
 
-/// A request as one of its middleware sees it.
+/// A request as one middleware sees it.
 class RequestBackend {
  public:
   virtual ~RequestBackend() = default;
@@ -46,23 +46,25 @@ class RequestBackend {
 
 }  // namespace detail
 
-/// A request on its way to what answers it. Belongs to the event loop of the request.
+/// A request on its way to its handler. Valid while the middleware runs. Not thread-safe: use it
+/// only on the event loop of the request.
 class Request : public RequestLoop {
  public:
   explicit Request(detail::RequestBackend& backend)
       : RequestLoop(backend.loop()), backend_(&backend) {}
 
   const std::string& method() const { return backend_->info().method; }  // such as "tools/call"
-  /// Of the tool or prompt, the URI of the resource, the id of the task; or empty.
+  /// What the request is about: the name of the tool or prompt, the URI of the resource, or the id
+  /// of the task. Empty for other methods.
   const std::string& name() const { return backend_->info().name; }
-  /// As Call::principal() and Call::is_isolated().
+  // As Call::principal() and Call::is_isolated().
   const std::string& principal() const { return backend_->info().principal.id; }
   bool is_isolated() const { return backend_->info().principal.isolated; }
-  /// Empty for the stream methods (docs/streaming.md).
+  /// The MCP revision, such as "2026-07-28". Empty for the stream methods (docs/streaming.md).
   const std::string& revision() const { return backend_->info().revision; }
 
-  /// Lets the request go on, once, and waits for its end. Whoever does not wait does not hear of
-  /// it.
+  /// Passes the request on to the next middleware, or to its handler. Call it once. Awaiting what
+  /// it returns waits for the end of the request; that is optional.
   Awaiting<RequestEnd> next() {
     auto end = std::make_shared<Awaiting<RequestEnd>::Arrival>(backend_->loop());
     backend_->next(end);
@@ -73,11 +75,16 @@ class Request : public RequestLoop {
   detail::RequestBackend* backend_;
 };
 
-/// Called for each request, on its loop. What it throws before the request has ended answers it:
-/// an Error as it is; anything else is logged, and the caller is told of an internal error. So is
-/// one that ends without next(). While it waits before next() the request counts among the calls
-/// of its client, and one that is cancelled destroys it there. After the end it may go on waiting,
-/// as long as that client has room for another call.
+/// Called for each request, on the event loop of the request, which it must not block. Several
+/// loops may call it at the same time.
+///
+/// Errors: an exception that it throws before the request has ended becomes the answer. An Error is
+/// sent as it is. Any other exception is logged, and the caller gets error -32603 (internal error);
+/// so does the caller if the middleware ends without calling next().
+///
+/// Until it calls next(), the request counts towards its client's limit of calls. If the request is
+/// cancelled, the coroutine is destroyed where it is suspended. After the end of the request it may
+/// go on waiting while its client has room for another call; if there is none, it is destroyed.
 using Middleware = std::function<Task<>(Request& request)>;
 
 }  // namespace sluice

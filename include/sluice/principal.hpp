@@ -4,12 +4,14 @@
 
 namespace sluice {
 
-/// Who asks.
+/// The caller of a request.
 struct Principal {
-  /// Streams, sessions, tasks and calls belong to it, and the limits of a client are counted by it.
+  /// Identifies the caller. Streams, sessions, tasks and calls belong to it, and limits per client
+  /// are counted by it.
   std::string id;
-  /// Whether the id is that of one party. If several may have it, as an address, their ids are all
-  /// that keeps what is theirs apart: none is told of the others'.
+  /// Whether only one party has this id. An address, for example, may be shared. Parties that share
+  /// an id can reach each other's streams, sessions and tasks, but only if they know the random ids
+  /// of these; so the server does not list the ids for such a principal.
   bool isolated = true;
 };
 

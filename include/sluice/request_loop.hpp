@@ -1,6 +1,6 @@
 #pragma once
 
-// What the coroutines of a request can wait for.
+// What a handler or a middleware can await: time, worker threads and callbacks.
 
 #include <atomic>
 #include <exception>
@@ -15,8 +15,9 @@
 
 namespace sluice {
 
-/// Hands a value to a waiting coroutine, from any thread, once: what comes after the first is
-/// ignored. If the last copy is dropped before, the coroutine gets an Error -32603.
+/// Hands a value or an exception to a waiting coroutine. Thread-safe. Only the first succeed() or
+/// fail() of all copies counts; nothing happens if the coroutine has ended. If all copies are
+/// destroyed before either is called, the coroutine gets an Error -32603.
 template <class T>
 class Resolver {
   using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
@@ -40,7 +41,7 @@ class Resolver {
   void fail(std::exception_ptr failure) { wait_->fail(std::move(failure)); }
 
  private:
-  /// What all copies share.
+  /// Shared by all copies.
   struct Wait {
     Wait(std::shared_ptr<detail::Mailbox> box, std::shared_ptr<Arrival> place)
         : mailbox(std::move(box)), arrival(std::move(place)) {}
@@ -64,18 +65,21 @@ class Resolver {
   std::shared_ptr<Wait> wait_;
 };
 
-/// The event loop of a request, for a coroutine that runs there: a handler's or a middleware's.
+/// The event loop of a request, for its handler and its middleware. Not thread-safe: use it only on
+/// that loop.
 class RequestLoop {
  public:
   explicit RequestLoop(detail::LoopBackend& loop) : loop_(&loop) {}
   RequestLoop(const RequestLoop&) = delete;
   RequestLoop& operator=(const RequestLoop&) = delete;
 
+  /// Suspends the coroutine for `duration`. The loop serves others meanwhile.
   Awaiting<void> sleep(std::chrono::nanoseconds duration);
 
-  /// Runs `work` on a worker thread, when it is awaited, and returns what that returns. It may
-  /// refer to what the coroutine has: one that is cancelled is destroyed only after it. Throws
-  /// Error kBusy if too much is waiting there, of this client most.
+  /// Runs `work` on a worker thread once it is awaited, and returns or throws what `work` does.
+  /// `work` may refer to the coroutine's variables: a coroutine that is cancelled meanwhile is
+  /// destroyed only after `work` has ended. Throws Error kBusy if too many jobs wait for a worker
+  /// and no other client has more of them.
   template <class Work>
   Task<std::invoke_result_t<Work&>> in_background(Work work) {
     using Out = std::invoke_result_t<Work&>;
@@ -101,7 +105,8 @@ class RequestLoop {
     co_return co_await Awaiting<Out>(arrival);
   }
 
-  /// Waits for a value that somebody else has: `start` gets a Resolver<T>.
+  /// Waits for a value from elsewhere. Calls `start` at once with a Resolver<T>, which may hand
+  /// over the value at any time and on any thread.
   template <class T, class Start>
   Awaiting<T> callback(Start start) {
     const auto arrival = std::make_shared<typename Awaiting<T>::Arrival>(*loop_);

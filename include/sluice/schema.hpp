@@ -1,28 +1,31 @@
 #pragma once
 
-// JSON Schema, decoding and encoding from one declaration: a plain struct.
+// Makes a JSON Schema, a decoder and an encoder from one declaration: a plain struct.
 //
 //   struct Move { int to; std::optional<int> by; bool quiet = true; };
 //
-//   sluice::schema_of<Move>()   {"type":"object","properties":{"to":{"type":"integer"},
-//                                "by":{"type":"integer"},"quiet":{"type":"boolean","default":true}},
-//                                "required":["to"],"additionalProperties":false}
-//   sluice::decode<Move>(value, "arguments")   a Move, or `arguments.to: expected integer, got
-//   string` sluice::encode(Move{.to = 3})              {"to":3,"quiet":true}
+//   sluice::schema_of<Move>()
+//     {"type":"object","properties":{"to":{"type":"integer"},"by":{"type":"integer"},
+//      "quiet":{"type":"boolean","default":true}},"required":["to"],"additionalProperties":false}
+//   sluice::decode<Move>(value, "arguments")
+//     a Move, or the error `arguments.to: expected integer, got string`
+//   sluice::encode(Move{.to = 3})
+//     {"to":3,"quiet":true}
 //
-// A member may be missing if it is a std::optional or a smart pointer, if its initialiser gives it
-// another value than 0, false, "" or {} (C++ cannot tell those from no initialiser), or if the
-// description says optional(). A missing member keeps what its initialiser says, which is the
-// `default` in the schema. An empty std::optional is not written, and null does not stand for it.
-// A member that the struct does not have is an error, unless the description says open() or the
-// caller says UnknownMembers::ignore.
+// A member may be missing in the JSON if one of these is true: it is a std::optional or a smart
+// pointer; its initialiser gives it a value other than 0, false, "" or {} (which C++ cannot tell
+// from no initialiser); its description says optional(). A missing member keeps the value of its
+// initialiser, which is the `default` in the schema. An empty std::optional is not written. For a
+// member that is a std::optional, null is an error. So is a member of the JSON that the struct does
+// not have, unless the struct's description says open() or the caller passes
+// UnknownMembers::ignore.
 //
-// Decoding checks types and ranges of types. Bounds, patterns and other keywords of a description
-// stand in the schema: a server validates arguments against it before it decodes them.
+// Decoding checks types and their ranges. Bounds, patterns and other keywords of a description are
+// only part of the schema; a server validates arguments against it before it decodes them.
 //
-// Structs have up to 32 members, and no base classes, C arrays, bit-fields or references. See
-// sluice/codec.hpp for the types of members and sluice/describe.hpp for what can be said about
-// them.
+// A struct has at most 32 members, and no base classes, C arrays, bit-fields or references.
+// sluice/codec.hpp and sluice/container_codecs.hpp list the types that members may have;
+// sluice/describe.hpp says how to describe members. All functions are thread-safe.
 
 #include <atomic>
 #include <concepts>
@@ -62,7 +65,7 @@ StructDescription describe_self() {
   return T::describe();
 }
 
-/// Null if nothing is said about `T`.
+/// The function that describes `T`; null if there is none.
 template <class T>
 constexpr auto description_of() -> StructDescription (*)() {
   if constexpr (DescribesItself<T>) {
@@ -148,14 +151,16 @@ struct Codec<T> : detail::TableCodec<T, detail::kStructType<T>> {
   }
 };
 
-/// The JSON Schema (2020-12) of `T`. Throws std::logic_error where its descriptions contradict
-/// MCP's rules for `x-mcp-header`.
+/// The JSON Schema (2020-12) of `T`. Throws std::logic_error if a header name (`x-mcp-header`) is
+/// not unique, or if it is not reached by `properties` alone (2026-07-28, Streamable HTTP, Schema
+/// Extension).
 template <class T>
 json::value schema_of() {
   return detail::schema_of(*detail::type_of<T>());
 }
 
-/// Reads a `T`. `root` is what errors call `value`. At most 128 levels deep.
+/// Reads a `T` from `value`. The error says what does not fit, and where: its path begins with
+/// `root`. A `value` of more than 128 levels is an error.
 template <class T>
 std::expected<T, DecodeError> decode(const json::value& value, std::string_view root = "value",
                                      UnknownMembers unknown = UnknownMembers::reject) {
@@ -168,9 +173,9 @@ std::expected<T, DecodeError> decode(const json::value& value, std::string_view 
   return out;
 }
 
-/// Writes a `T`. Throws std::domain_error for NaN, infinity and what is no enumerator of its enum,
-/// and std::length_error beyond 128 levels: JSON has no text for the former, and nobody reads the
-/// latter.
+/// Writes a `T`. Throws std::domain_error for NaN, infinity and an enum's value without an
+/// enumerator, which JSON cannot express; std::length_error for more than 128 levels, which no
+/// decoder accepts; and std::bad_variant_access for a variant that is valueless by exception.
 template <class T>
 json::value encode(const T& value) {
   return detail::encode(*detail::type_of<T>(), std::addressof(value));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Serving a Server.
+// Serves a Server over HTTP, a Unix domain socket, or standard input and output.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,45 +20,49 @@ class Authenticator;
 class Server;
 class Serving;
 
-/// A name for a client, and the secret that it sends as `Authorization: Bearer`.
+/// An API key.
 struct ClientKey {
-  std::string name;
-  std::string key;
+  std::string name;  // the caller's principal is "key:" and this name
+  std::string key;   // the secret that the client sends as `Authorization: Bearer KEY`
 };
 
-// Where a server listens. Each at most once.
+// The places where a server can listen: http, unix_socket and stdio. Give each at most once.
 
-/// Streamable HTTP at /mcp, WebSocket at /ws. On an address that others can reach, set keys or an
-/// authenticator, or put a proxy with authentication before it.
+/// Streamable HTTP at /mcp, WebSocket at /ws, HTTP with SSE at /sse. If other machines can reach
+/// the address, set keys or an authenticator, or put a proxy that authenticates in front.
 struct http {  // NOLINT(readability-identifier-naming)
   std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;         // 0: any free one
-  std::string tls_certificate = {};  // PEM files; empty: no TLS
-  std::string tls_key = {};
-  std::vector<std::string> allowed_origins = {};  // beside the server's own
+  std::uint16_t port = 8080;         // 0: any free port
+  std::string tls_certificate = {};  // path of the certificate chain (PEM); empty: no TLS
+  std::string tls_key = {};          // path of the private key (PEM)
+  /// Origins of web pages that may call, in addition to pages of this machine and of the server.
+  std::vector<std::string> allowed_origins = {};
+  /// Names and addresses that `Host` may have, in addition to loopback names and the machine's own
+  /// addresses.
   std::vector<std::string> allowed_hosts = {};
-  /// Addresses and prefixes ("10.0.0.0/8") of proxies that are believed when X-Forwarded-For says
-  /// for whom they ask.
+  /// Addresses of trusted proxies, or networks such as "10.0.0.0/8". For requests from them, the
+  /// client's address is taken from X-Forwarded-For.
   std::vector<std::string> trusted_proxies = {};
-  std::vector<ClientKey> keys = {};  // none: everybody who can connect may ask
-  /// Says instead of keys who may ask, and who they are (sluice/authenticator.hpp).
+  std::vector<ClientKey> keys = {};  // empty: everybody who can connect may call
+  /// Decides who may call, and who the caller is (sluice/authenticator.hpp). Excludes keys.
   std::shared_ptr<Authenticator> authenticator = {};
 };
-/// Lines of JSON over a Unix domain socket.
+/// A Unix domain socket. Each message is one line of JSON.
 struct unix_socket {  // NOLINT(readability-identifier-naming)
   std::string path;
-  unsigned mode = 0600;
+  unsigned mode = 0600;  // permissions of the socket, as for chmod
 };
-/// Lines of JSON over standard input and output, until the input ends.
+/// Standard input and output, until the input ends. Each message is one line of JSON.
 struct stdio {};  // NOLINT(readability-identifier-naming)
 
+/// Limits of a running server.
 struct ServeOptions {
-  std::size_t threads = 0;            // event loops; 0: one per core
-  std::size_t max_message = 4 << 20;  // bytes; at most 1 GiB
-  std::size_t max_connections = 100'000;
-  std::size_t max_sessions = 10'000;  // 0: none, every request stands for itself
-  std::chrono::seconds session_expiry{1800};
-  std::chrono::milliseconds shutdown_deadline{10'000};
+  std::size_t threads = 0;                              // number of event loops; 0: one per core
+  std::size_t max_message = 4 << 20;                    // bytes; at most 1 GiB
+  std::size_t max_connections = 100'000;                // open at the same time
+  std::size_t max_sessions = 10'000;                    // 0: no sessions; each request stands alone
+  std::chrono::seconds session_expiry{1800};            // a session that is not used this long ends
+  std::chrono::milliseconds shutdown_deadline{10'000};  // for calls under way at the end
 };
 
 namespace detail {
@@ -92,22 +96,23 @@ int serve_at(const Server& server, std::initializer_list<Place> places);
 
 }  // namespace detail
 
-/// A server being served by event loops of its own; stops when it is destroyed. Thread-safe but for
-/// stop() and the destructor.
+/// A running server with its own threads. The destructor stops it. Thread-safe, except for stop(),
+/// moving and the destructor.
 class Serving {
  public:
   Serving(Serving&& other) noexcept;
   Serving& operator=(Serving&& other) noexcept;
   ~Serving();
 
-  // Both also after stop().
-  std::uint16_t port() const;  // 0 without HTTP
+  // Both keep their values after stop().
+  std::uint16_t port() const;  // the TCP port; 0 without HTTP
   std::string url() const;     // of the MCP endpoint; empty without HTTP
 
-  /// Prometheus text (exposition format 0.0.4), as at /metrics. Empty after stop().
+  /// What /metrics shows: Prometheus text (exposition format 0.0.4). Empty after stop().
   std::string metrics() const;
 
-  /// Lets calls finish until the deadline of the options, then ends them.
+  /// Blocks while calls under way finish, at most for ServeOptions::shutdown_deadline, and then
+  /// ends the others with kBusy. A server with stdio alone does not wait. May be called again.
   void stop();
 
  private:
@@ -119,17 +124,20 @@ class Serving {
   std::unique_ptr<State> state_;
 };
 
-/// Serves at these places (http, unix_socket, stdio; and ServeOptions; or std::optional of them)
-/// and returns. The error says what is in the way: a port that is taken, a TLS file that cannot be
-/// read, a definition that contradicts itself.
+/// Starts serving and returns. The arguments are http, unix_socket, stdio and ServeOptions, in any
+/// order; each may be in a std::optional. The error's message says what is wrong: a port or path
+/// that is in use, a TLS file that cannot be read, a trusted proxy that is not an address or a
+/// network, keys together with an authenticator, or a definition that cannot be served.
 template <class... Where>
 std::expected<Serving, Error> start(const Server& server, const Where&... where) {
   return detail::start_at(server, {detail::place(where)...});
 }
 
-/// Serves until SIGINT, SIGTERM, SIGHUP or the end of standard input, and lets calls finish until
-/// the deadline of the options or a second signal. Returns what main() should: 0, or 1 with a line
-/// on standard error that says what was in the way. The signals are as before then.
+/// Serves until SIGINT, SIGTERM or SIGHUP, or, with stdio, until standard input has ended and
+/// everything in it is answered. After a signal, calls under way may finish until
+/// ServeOptions::shutdown_deadline or a second signal. Returns the exit code for main(): 0, or 1 if
+/// serving could not start, after a line on standard error that says why. Signal handlers are as
+/// before when it returns.
 template <class... Where>
 int serve(const Server& server, const Where&... where) {
   return detail::serve_at(server, {detail::place(where)...});

@@ -11,12 +11,15 @@
 //     return sluice::serve(server, sluice::http{.port = 8080});
 //   }
 //
-// A handler has one of four shapes: Out(In), Out(In, Call&), Task<Out>(...) and Stream<Out>(...);
-// `In` and `Call&` may be missing. Wrapped into blocking(...), one of the first two runs on a
-// worker thread; all others run on the event loop of the request and must not block it. Handlers
-// are called from several loops at once. They throw ToolError for a failure that the model should
-// read, and Error for a JSON-RPC error; whatever else they throw is logged, and the caller is told
-// of an internal error.
+// A handler has one of four shapes: Out(In), Out(In, Call&), Task<Out>(In, Call&) and
+// Stream<Out>(In, Call&). Either parameter may be left out.
+//
+// Threads: a handler runs on the event loop of its request and must not block it. A handler of the
+// first two shapes that is wrapped in blocking(...) runs on a worker thread instead. Several
+// threads may call the same handler at the same time.
+//
+// Errors: a handler throws ToolError for a failure that the model should read, and Error for a
+// JSON-RPC error. Any other exception is logged, and the caller gets error -32603 (internal error).
 
 #include <concepts>
 #include <cstddef>
@@ -46,6 +49,7 @@
 
 namespace sluice {
 
+/// An icon that a client may show (2025-11-25, Icons). Empty members are not sent.
 struct Icon {
   std::string src;  // an https: or data: URI
   std::string mime_type = {};
@@ -53,7 +57,8 @@ struct Icon {
   std::string theme = {};               // "light" or "dark"
 };
 
-/// Hints for clients (Tools, ToolAnnotations).
+/// Hints about what a tool does (MCP, Tools, ToolAnnotations). Members without a value are not
+/// sent.
 struct ToolAnnotations {
   std::optional<bool> read_only = {};
   std::optional<bool> destructive = {};
@@ -65,12 +70,13 @@ struct ToolOptions {
   std::string title = {};
   ToolAnnotations annotations = {};
   std::vector<Icon> icons = {};
-  json::value input_schema = {};   // for handlers that take json::object; else from the struct
-  json::value output_schema = {};  // for handlers that return json::value; else from the struct
-  json::object meta = {};          // its `_meta`
+  json::value input_schema = {};   // used if the handler takes json::object; a struct has its own
+  json::value output_schema = {};  // used if the handler returns json::value; likewise
+  json::object meta = {};          // the tool's `_meta`
   TaskSupport tasks = TaskSupport::forbidden;
-  /// Where the server decides that a call becomes a task (SEP-2663), the handler says when, by
-  /// Call::begin_task(); until then it asks in rounds of the call.
+  /// In the tasks extension (SEP-2663) the server decides when a call becomes a task. False: before
+  /// the handler starts. True: when the handler calls Call::begin_task(); the questions that it
+  /// asks before that are rounds of the call itself.
   bool asks_first = false;
 };
 
@@ -79,13 +85,13 @@ struct ResourceOptions {
   std::string description = {};
   std::string mime_type = {};
   std::optional<std::uint64_t> size = {};  // bytes
-  Caching caching = {};                    // of what is read
+  Caching caching = {};                    // of the contents
   ContentAnnotations annotations = {};
   std::vector<Icon> icons = {};
   json::object meta = {};
 };
 
-/// An argument of a prompt whose handler takes Variables.
+/// Declares an argument of a prompt whose handler takes Variables.
 struct PromptParameter {
   std::string name;
   std::string description = {};
@@ -100,13 +106,13 @@ struct PromptOptions {
   json::object meta = {};
 };
 
-/// A file of a skill: its path within the skill, and its bytes.
 struct SkillFile {
-  std::string path;
-  std::string content;
+  std::string path;     // within the skill, such as "references/FORMS.md"
+  std::string content;  // bytes
 };
 
-/// What a completion is for.
+// The prompt or the resource template that a completion belongs to.
+
 struct PromptRef {
   std::string name;
 };
@@ -115,21 +121,25 @@ struct TemplateRef {
 };
 
 struct ServerOptions {
+  /// Tells the client's model how to use the server.
   std::string instructions = {};
-  /// How long a call may take; then it fails with kTimedOut. Zero: as long as it likes.
+  /// A call that takes longer fails with kTimedOut. Zero: no limit.
   std::chrono::nanoseconds call_timeout = std::chrono::minutes(10);
-  /// Threads for blocking() and in_background().
+  /// Number of threads for blocking() and in_background().
   std::size_t workers = 4;
-  std::size_t max_background_jobs = 1000;  // that wait for them
-  /// Entries of one reply to a list request; the rest follows by cursor.
+  /// Number of jobs that may wait for a worker. Beyond it, jobs are refused with kBusy.
+  std::size_t max_background_jobs = 1000;
+  /// Number of entries in one reply to a list request. Clients get the rest with a cursor.
   std::size_t page_size = 1000;
-  /// Of lists and of what the server says about itself. They are the same for all callers, but who
-  /// may see them is for the program to say.
+  /// Applies to the list methods and to what the server says about itself. All callers get the same
+  /// lists, but by default no cache may share them, because only the program knows who may see
+  /// them.
   Caching list_caching = {.fresh_for = std::chrono::minutes(1)};
-  /// Whether clients may ask to hear of changes: tools_changed() and the like.
+  /// Whether clients may subscribe to changes, such as those of tools_changed().
   bool announces_changes = true;
-  /// 32-byte keys that seal what clients carry between the rounds of a request; the first one
-  /// seals. None: a random one. Servers that stand in for each other share theirs.
+  /// Keys of 32 bytes each. They seal the state that a client carries from one round of a request
+  /// to the next: the first key seals, each of them opens. Empty: the server makes a random key.
+  /// Servers that share their clients, as behind a load balancer, need the same keys.
   std::vector<std::string> state_keys = {};
 };
 
@@ -140,22 +150,24 @@ concept ContentOutput = std::same_as<Out, ToolResult> || std::same_as<Out, Conte
                         std::same_as<Out, std::vector<Content>>;
 template <class Out>
 concept JsonOutput = std::is_class_v<Out> && std::convertible_to<const Out&, json::value>;
-/// What its type makes structured content: all but texts, content and JSON.
+/// Types whose values become structured content with a schema: all but text, content and raw JSON.
 template <class Out>
 concept StructuredOutput = !std::is_void_v<Out> && !ContentOutput<Out> &&
                            !std::convertible_to<const Out&, std::string> && !JsonOutput<Out>;
 
-/// Read into `out`, a `T{}`; throw Error -32602 with the path of what does not fit.
+// Both read into `out`, which must be a `T{}`. They throw Error -32602 with the path of the value
+// that does not fit.
+
 void decode_arguments(const Type& type, const json::object& arguments, void* out);
 void decode_variables(const Type& type, const Variables& variables, void* out);
 
 ToolResult structured_result(const json::value& value);
 ToolResult structured_result(const Type& type, const void* value);
 ToolResult content_result(Content&& content);
-/// Throws std::invalid_argument if `structured` is no JSON.
+/// Throws std::invalid_argument if `structured` is not JSON.
 ToolResult checked_result(ToolResult&& result);
 
-/// What tools take and return.
+/// Decodes what tools take and encodes what they return.
 struct ToolAdapter {
   using Request = json::object;
   using Result = ToolResult;
@@ -200,7 +212,7 @@ struct ToolAdapter {
 
 using Contents = std::vector<ResourceContents>;
 
-/// What resources return; URI and type are filled in where they are missing.
+/// Encodes what resources return. The server fills in a missing URI or MIME type.
 struct ResourceEncoder {
   using Result = Contents;
 
@@ -209,7 +221,7 @@ struct ResourceEncoder {
   static Contents encode(std::string text);
 };
 
-/// What resources at one URI take.
+/// Decodes what a resource at a fixed URI takes.
 struct ResourceAdapter : ResourceEncoder {
   using Request = std::string;
 
@@ -223,7 +235,7 @@ struct ResourceAdapter : ResourceEncoder {
   }
 };
 
-/// A struct of texts from values by name.
+/// Makes what a handler takes from named texts.
 template <class In>
 In variables_as(const Variables& variables) {
   if constexpr (std::same_as<In, Nothing>) {
@@ -237,7 +249,7 @@ In variables_as(const Variables& variables) {
   }
 }
 
-/// What resources of a template take.
+/// Decodes what a resource template takes.
 struct TemplateAdapter : ResourceEncoder {
   using Request = ResourceMatch;
 
@@ -251,7 +263,7 @@ struct TemplateAdapter : ResourceEncoder {
   }
 };
 
-/// What prompts take and return.
+/// Decodes what prompts take and encodes what they return.
 struct PromptAdapter {
   using Request = Variables;
   using Result = PromptResult;
@@ -265,7 +277,7 @@ struct PromptAdapter {
   static PromptResult encode(const std::string& text);
 };
 
-/// What completions take and return.
+/// Decodes what completions take and encodes what they return.
 struct CompletionAdapter {
   using Request = TypedArgument;
   using Result = ArgumentCompletion;
@@ -292,7 +304,7 @@ using TemplateTable = HandlerTable<ResourceMatch, Contents>;
 using PromptTable = HandlerTable<Variables, PromptResult>;
 using CompletionTable = HandlerTable<TypedArgument, ArgumentCompletion>;
 
-/// The type that is a tool's input schema; null: the options say it.
+/// The type that makes a tool's input schema. Null: the schema is in the options.
 template <class F>
 constexpr const Type* tool_input() {
   using In = InOf<F>;
@@ -303,7 +315,7 @@ constexpr const Type* tool_input() {
     return nullptr;
   }
 }
-/// The same for the output.
+/// The type that makes a tool's output schema. Null: the schema, if any, is in the options.
 template <class F>
 constexpr const Type* tool_output() {
   if constexpr (StructuredOutput<OutOf<F>>) {
@@ -312,7 +324,7 @@ constexpr const Type* tool_output() {
     return nullptr;
   }
 }
-/// The type whose members are the arguments of a prompt; null: the options say them.
+/// The type whose members are a prompt's arguments. Null: the arguments are in the options.
 template <class F>
 constexpr const Type* prompt_input() {
   using In = InOf<F>;
@@ -327,12 +339,16 @@ class ServerState;
 
 }  // namespace detail
 
-/// What a server offers; copies share it. Thread-safe. What changes while it is served holds for
-/// the requests that come from then on, and clients that asked for it are told; each change copies
-/// the definition, so that many at once are better made before it is served.
+/// The tools, resources and prompts that a server offers. Copies of a Server share them.
+/// Thread-safe.
+///
+/// A server may be changed while it is being served. A change applies to requests that arrive
+/// later, and clients that subscribed to changes are notified. Each change copies the whole
+/// definition, so make many changes before serving.
 class Server {
  public:
   Server(std::string_view name, std::string_view version);
+  /// Throws std::invalid_argument if a state key does not have 32 bytes.
   Server(std::string_view name, std::string_view version, ServerOptions options);
   Server(const Server& other);
   Server(Server&& other) noexcept;
@@ -340,12 +356,15 @@ class Server {
   Server& operator=(Server&& other) noexcept;
   ~Server();
 
-  // Each of these takes the place of what has the same name or URI. While the server is served,
-  // they throw std::invalid_argument for what start() would refuse.
+  // Each of these replaces an entry of the same name or URI. start() refuses a definition that
+  // cannot be served; while the server is being served, these functions throw std::invalid_argument
+  // for it and change nothing.
 
-  /// A tool. Its arguments and its structured output are structs (sluice/schema.hpp), or
-  /// json::object in and json::value out with the schemas of the options. It may also return text,
-  /// Content, several of them, or a ToolResult.
+  /// Adds a tool. Its handler takes a struct (sluice/schema.hpp), json::object with the schema in
+  /// `options`, or nothing. It returns structured output as a struct or another type with a JSON
+  /// form, or as json::value with the schema in `options`; or text, Content, a std::vector of
+  /// Content, a ToolResult, or nothing. Throws std::logic_error if the struct's description breaks
+  /// MCP's rules for `x-mcp-header`.
   template <class F>
   Server& tool(std::string_view name, std::string_view description, F handler) {
     return add(name, description, detail::tool_input<F>(), detail::tool_output<F>(),
@@ -360,8 +379,8 @@ class Server {
                detail::new_handler(std::move(handler)), &options);
   }
 
-  /// A resource. Its handler takes the URI or nothing, and returns text, ResourceContents or
-  /// several of them.
+  /// Adds a resource. Its handler takes the URI as a std::string, or nothing. It returns text,
+  /// ResourceContents, or a std::vector of ResourceContents.
   template <class F>
   Server& resource(std::string_view uri, std::string_view name, F handler) {
     return add(uri, name, detail::kHandlerTable<detail::ResourceAdapter, F>,
@@ -374,9 +393,10 @@ class Server {
                detail::new_handler(std::move(handler)), &options);
   }
 
-  /// Resources at all URIs of a template (RFC 6570). Its handler takes a ResourceMatch, Variables,
-  /// or a struct of texts named like the variables. Throws std::invalid_argument for a template
-  /// that is none.
+  /// Adds the resources at all URIs that match a URI template (RFC 6570). Its handler takes a
+  /// ResourceMatch, Variables, a struct of texts with the names of the variables, or nothing. It
+  /// returns what the handler of a resource returns. Throws std::invalid_argument if `uri_template`
+  /// is not a valid template.
   template <class F>
   Server& resource_template(std::string_view uri_template, std::string_view name, F handler) {
     return add(uri_template, name, detail::kHandlerTable<detail::TemplateAdapter, F>,
@@ -389,8 +409,10 @@ class Server {
                detail::new_handler(std::move(handler)), &options);
   }
 
-  /// A prompt. Its handler takes a struct of texts (those that may be missing are std::optional),
-  /// or Variables, and returns text, messages or a PromptResult.
+  /// Adds a prompt. Its handler takes a struct of texts (arguments that may be missing are
+  /// std::optional), Variables with the arguments declared in `options`, or nothing. It returns
+  /// text, a std::vector of PromptMessage, or a PromptResult. Throws std::invalid_argument if a
+  /// member of the struct is not text.
   template <class F>
   Server& prompt(std::string_view name, std::string_view description, F handler) {
     return add(name, description, detail::prompt_input<F>(),
@@ -405,51 +427,54 @@ class Server {
                detail::new_handler(std::move(handler)), &options);
   }
 
-  /// Completes an argument of a prompt, or a variable of a template, that is there already (else
-  /// std::invalid_argument). The handler takes what is typed, or a TypedArgument, and returns the
-  /// values.
+  /// Adds a completion for an argument of a prompt (PromptRef) or a variable of a resource template
+  /// (TemplateRef). The handler takes the text typed so far as a std::string, a TypedArgument, or
+  /// nothing. It returns a std::vector of std::string, or an ArgumentCompletion. Throws
+  /// std::invalid_argument if the prompt or template has not been added or has no such argument.
   template <class Ref, class F>
   Server& completion(const Ref& of, std::string_view argument, F handler) {
     return add(of, argument, detail::kHandlerTable<detail::CompletionAdapter, F>,
                detail::new_handler(std::move(handler)));
   }
 
-  /// A skill (the extension io.modelcontextprotocol/skills, SEP-2640) at `path`, such as
-  /// "acme/refunds", with its files, one of them SKILL.md. Throws std::invalid_argument for what is
-  /// none.
+  /// Adds a skill (extension io.modelcontextprotocol/skills, SEP-2640) at `path`, such as
+  /// "acme/refunds". One of its files must be SKILL.md. Throws std::invalid_argument if the path or
+  /// the files do not make a valid skill.
   Server& skill(std::string_view path, std::vector<SkillFile> files);
-  /// All skills below a directory: each folder with a SKILL.md. Throws std::invalid_argument for
-  /// what is none, and what cannot be read.
+  /// Adds all skills below a directory: each folder that contains a SKILL.md. Reads the files now.
+  /// Throws std::invalid_argument if a skill is not valid or a file cannot be read.
   Server& skills(const std::string& directory);
 
-  // False if there is none. Calls under way go on.
+  // Each of these returns false if there is no such entry. Calls under way go on.
 
   bool remove_tool(std::string_view name);
   bool remove_resource(std::string_view uri);
   bool remove_resource_template(std::string_view uri_template);
   bool remove_prompt(std::string_view name);
 
-  /// Stands around each request, also those of initialize, tasks and the stream methods, from now
-  /// on: for authorization, limits, timing and logging. The first one that is added is the
-  /// outermost.
+  /// Adds middleware, for authorization, limits, timing or logging. It wraps every request that
+  /// arrives later, including initialize, the task methods and the stream methods. The middleware
+  /// added first is the outermost.
   Server& use(Middleware middleware);
 
-  // Tell the clients that asked for it, wherever this is served. Of what this class changes itself
-  // they hear without.
+  // These notify the clients that subscribed, wherever this server is served. Call them when
+  // something behind a handler has changed. Changes made through this class are announced without
+  // a call.
 
   void tools_changed() const;
   void prompts_changed() const;
   void resources_changed() const;
   void resource_updated(std::string uri) const;
-  /// What elicit_url() or url_elicitation_required() sent a user to is done: the client that was
-  /// asked by this id hears so, if it speaks 2025-11-25 (others have no such message).
+  /// Says that the user has finished with the page of elicit_url() or url_elicitation_required().
+  /// Notifies the client that was asked with this id, if it speaks 2025-11-25; other revisions have
+  /// no such message.
   void elicitation_completed(std::string elicitation_id) const;
 
   const std::shared_ptr<detail::ServerState>& state() const { return state_; }
 
  private:
-  // Each takes ownership of `handler`, even if it throws. `options` may be null and is moved from.
-  // A null `input` or `output` means that the schema comes from the options.
+  // Each of these takes ownership of `handler`, even if it throws. `options` may be null; otherwise
+  // it is moved from. A null `input` or `output` means that the schema comes from the options.
 
   Server& add(std::string_view name, std::string_view description, const detail::Type* input,
               const detail::Type* output, const detail::ToolTable& table, void* handler,

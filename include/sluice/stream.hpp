@@ -1,6 +1,6 @@
 #pragma once
 
-// Coroutines that show what they do while they do it.
+// Stream, the coroutine type of handlers that send partial output before their result.
 //
 //   Stream<Total> count(Count in) {
 //     for (int i = 1; i <= in.to; ++i) co_yield text(std::to_string(i) + "\n");
@@ -36,7 +36,7 @@ struct LogChunk {
   bool send(Call& call) const { return call.log(level, data, logger); }
 };
 
-/// Suspends until there is room, if there is something to wait for.
+/// Suspends until `room` has arrived; does not suspend without one.
 template <class Room>
 class Yield {
  public:
@@ -51,22 +51,23 @@ class Yield {
 
 }  // namespace detail
 
-/// Partial output, to be yielded.
+/// Partial output for co_yield, as Call::text().
 inline detail::TextChunk text(std::string text) {
   return {std::move(text)};
 }
-/// How far the call is, to be yielded; `progress` rises from one to the next.
+/// Progress for co_yield, as Call::progress(). `progress` must rise from one to the next.
 inline detail::ProgressChunk progress(double progress, std::optional<double> total = {},
                                       std::string message = {}) {
   return {progress, total, std::move(message)};
 }
-/// A log message, to be yielded.
+/// A log message for co_yield, as Call::log().
 inline detail::LogChunk log(LoggingLevel level, json::value data, std::string logger = {}) {
   return {level, std::move(data), std::move(logger)};
 }
 
-/// A coroutine that yields text(), progress() and log(), and returns a `T`. A yield suspends while
-/// the peer is slow. The first one turns the reply into a stream of events.
+/// A coroutine that yields text(), progress() and log(), and returns a `T`. Under backpressure a
+/// co_yield suspends until the peer has read enough. Over HTTP, the first co_yield turns the reply
+/// into an event stream.
 template <class T>
 class [[nodiscard]] Stream {
  public:
@@ -87,7 +88,8 @@ class [[nodiscard]] Stream {
     Call* call_ = nullptr;
   };
 
-  /// Runs it to its end, with what it yields going to `call`.
+  /// Awaiting this runs the coroutine to its end, sends what it yields to `call`, which must
+  /// outlive it, and returns or throws what it does.
   auto to(Call& call) && {
     frame_.get().promise().set_call(call);
     return detail::RunToEnd<promise_type>(std::move(frame_));

@@ -1,19 +1,20 @@
 #pragma once
 
-// g++ 12 destroys temporaries inside of co_await expressions twice, without a word.
+// g++ 12 silently destroys temporaries in co_await expressions twice.
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
 #error "g++ before 13 miscompiles coroutines: use clang 19, or g++ 13 or later"
 #endif
 
-// The coroutines of handlers.
+// Task, the coroutine type of handlers and middleware.
 //
 //   Task<Total> add_up(Numbers in, Call& call) {
 //     co_await call.sleep(1s);
 //     co_return Total{...};
 //   }
 //
-// They start when they are awaited, run on the event loop of the request, and are destroyed where
-// they wait when the request is cancelled: what must be undone is done by destructors.
+// A Task starts when it is awaited, and runs on the event loop of the request. If the request is
+// cancelled, the coroutine is destroyed at the co_await where it is suspended, so put cleanup into
+// destructors.
 
 #include <concepts>
 #include <coroutine>
@@ -28,24 +29,26 @@ namespace detail {
 
 class TaskGroup;
 
-/// Hears of the end of a coroutine that nobody awaits.
+/// Is told when a coroutine that nobody awaits ends.
 class EndWatcher {
  public:
-  /// `failure`: what it has thrown, or null. Returns what goes on.
+  /// `failure` is the exception that ended the coroutine, or null. Returns the coroutine to resume.
   virtual std::coroutine_handle<> on_end(const std::exception_ptr& failure) noexcept = 0;
 
  protected:
   ~EndWatcher() = default;
 };
 
-/// What the promises of all coroutines have in common.
+/// The common base of all promises.
 class PromiseBase {
  public:
   std::suspend_always initial_suspend() noexcept { return {}; }
   auto final_suspend() noexcept { return AtEnd{}; }
   void unhandled_exception() noexcept { failure_ = std::current_exception(); }
 
-  /// What goes on at its end: `awaiter`, or what `watcher` says.
+  // They say which coroutine to resume at the end: `awaiter`, or the one that `watcher` returns,
+  // which takes precedence.
+
   void set_awaiter(std::coroutine_handle<> awaiter) noexcept { awaiter_ = awaiter; }
   void set_watcher(EndWatcher& watcher) noexcept { watcher_ = &watcher; }
 
@@ -119,7 +122,7 @@ class Frame {
   std::coroutine_handle<Promise> handle_;
 };
 
-/// Starts a coroutine and goes on with its result.
+/// Awaiting it starts a coroutine and returns its result.
 template <class Promise>
 class RunToEnd {
  public:
@@ -138,7 +141,8 @@ class RunToEnd {
 
 }  // namespace detail
 
-/// A coroutine that returns a `T`. Awaited once.
+/// A coroutine that returns a `T` or throws. Await it once. Destroying it destroys the coroutine.
+/// Not thread-safe.
 template <class T = void>
 class [[nodiscard]] Task {
  public:

@@ -4,11 +4,11 @@
 
 namespace sluice {
 
-/// Whether calls of a tool can go on as tasks (2025-11-25, Tools, Execution; SEP-2663).
+/// Whether calls of a tool can become tasks (2025-11-25, Tools, Execution; SEP-2663).
 enum class TaskSupport : std::uint8_t {
-  forbidden,
-  optional,  // for clients that know tasks
-  required,  // others cannot call it
+  forbidden,  // never
+  optional,   // for clients that support tasks; for others a call runs within its request
+  required,   // always; clients that do not support tasks cannot call the tool
 };
 
 }  // namespace sluice

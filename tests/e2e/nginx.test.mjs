@@ -1,7 +1,6 @@
-// Clients behind nginx. `plain` only forwards a path: with nginx's defaults, which buffer, speak
-// HTTP/1.0 and give up on a silent server, every revision works over every transport except
-// WebSocket. `whole` is the configuration that docs/transports.md shows. Only the time limit is
-// shorter than 60 seconds.
+// Clients behind nginx. `plain` sets nothing but a path: with nginx's defaults - buffers, HTTP/1.0, a
+// limit for silent servers - every revision works over every transport but WebSocket. `whole` is the
+// configuration that docs/behind-a-proxy.md shows. Only the time limit is shorter than 60 seconds.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -26,7 +25,7 @@ const kModern = '2026-07-28';
 const kLines = 'application/x-ndjson';
 
 const from_docs = /```nginx\n([\s\S]*?)```/.exec(
-  readFileSync(path.join(root, 'docs/transports.md'), 'utf8'),
+  readFileSync(path.join(root, 'docs/behind-a-proxy.md'), 'utf8'),
 )[1];
 
 const server = await start_server({ after }, [

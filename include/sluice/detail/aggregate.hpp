@@ -1,8 +1,8 @@
 #pragma once
 
-// What the compiler knows about an aggregate or an enum, without macros: how many members it has,
-// what they and the enumerators are called. Members are counted by trying how many initialisers the
-// aggregate takes; names are cut out of what the compiler calls a template's arguments.
+// Finds the number and the names of an aggregate's members, and the names of an enum's enumerators,
+// without macros. Members are counted by trying how many initialisers the aggregate takes. Names
+// are cut out of the text that the compiler prints for template arguments.
 
 #include <array>
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace sluice::detail {
 
 inline constexpr std::size_t kMaxMembers = 32;
 
-/// Stands for an initialiser of any type. Never evaluated; it has a body because the standard
-/// library's constructors refer to it.
+/// An initialiser of any type. The conversion is never evaluated; it has a body because
+/// constructors of the standard library refer to it.
 struct AnyInitializer {
   template <class T>
   operator T() const noexcept {  // NOLINT(google-explicit-constructor)
@@ -30,7 +30,7 @@ consteval bool takes_initializers(std::index_sequence<kIndex...>) {
   return requires { T{(static_cast<void>(kIndex), AnyInitializer{})...}; };
 }
 
-/// How many initialisers `T` takes, at most kMaxMembers + 1. An array takes one per item.
+/// The number of initialisers that `T` takes, at most kMaxMembers + 1. An array takes one per item.
 template <class T, std::size_t kTry = kMaxMembers + 1>
 consteval std::size_t count_initializers() {
   if constexpr (kTry == 0) {
@@ -42,7 +42,7 @@ consteval std::size_t count_initializers() {
   }
 }
 
-/// `kCount`, unless there is more.
+/// `kCount`, unless `kMore` says that there are more; then counts in the other way.
 template <class T, std::size_t kCount, bool kMore>
 consteval std::size_t counted() {
   if constexpr (kMore) {
@@ -52,9 +52,10 @@ consteval std::size_t counted() {
   }
 }
 
-/// How many elements `T` has, members and base classes, at most kMaxMembers + 1. Counts how many
-/// `{}` it takes, which costs the compiler little; what is no more than that may have an element
-/// that `{}` cannot make (its default constructor is explicit): then anything else is tried.
+/// The number of elements of `T` (members and base classes), at most kMaxMembers + 1. Counts how
+/// many `{}` it takes, which is cheap to compile. `{}` cannot make an element whose default
+/// constructor is explicit, so the count may end too early; if an AnyInitializer fits there, those
+/// are counted instead.
 template <class T>
 consteval std::size_t count_elements() {
   // clang-format off
@@ -98,7 +99,7 @@ consteval std::size_t count_elements() {
 template <class T>
 inline constexpr std::size_t kElements = count_elements<T>();
 
-/// Stands for an initialiser of a base class of `T`.
+/// An initialiser of any base class of `T`.
 template <class T>
 struct BaseInitializer {
   template <class Base>
@@ -109,10 +110,10 @@ struct BaseInitializer {
 template <class T>
 inline constexpr bool kHasBase = requires { T{BaseInitializer<T>{}}; };
 
-/// The number of members; 0 also where they cannot be told apart.
+/// The number of members; 0 also if they cannot be counted.
 template <class T>
 consteval std::size_t count_members() {
-  // NOLINTNEXTLINE(bugprone-branch-clone): the second condition must not be instantiated then
+  // NOLINTNEXTLINE(bugprone-branch-clone): the first case must not instantiate kHasBase
   if constexpr (kElements<T> > kMaxMembers) {
     return 0;
   } else if constexpr (kHasBase<T>) {
@@ -122,7 +123,7 @@ consteval std::size_t count_members() {
   }
 }
 
-/// Calls `use` with references to the members of `object`, in their order.
+/// Calls `use` with references to the members of `object`, in the order of declaration.
 template <class T, class Use>
 constexpr decltype(auto) with_members(T& object, Use use) {
   constexpr std::size_t kCount = count_members<std::remove_const_t<T>>();
@@ -174,7 +175,7 @@ struct ExternalObject {
 #pragma clang diagnostic ignored "-Wundefined-var-template"
 #endif
 
-/// Never defined: its members have names and addresses all the same.
+/// Never defined; its members have names and addresses all the same.
 template <class T>
 extern const ExternalObject<T> kExternalObject;
 
@@ -193,7 +194,7 @@ constexpr T* pointer_at(const PointerAt<kIndex, T>& at) {
   return at.pointer;
 }
 
-/// To the members of kExternalObject.
+/// Pointers to the members of kExternalObject.
 template <class T>
 inline constexpr auto kMemberPointers = with_members(kExternalObject<T>.value, [](auto&... member) {
   return Pointers<std::make_index_sequence<sizeof...(member)>,
@@ -241,11 +242,12 @@ constexpr std::string_view last_name(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-/// Where enumerators are looked for: others need sluice::Describe.
+// The values for which enumerators are found. An enum with other values needs sluice::Describe.
+
 inline constexpr int kMinEnumerator = -16;
 inline constexpr int kMaxEnumerator = 127;
 
-/// Whether every value of the underlying type is a value of the enum, so that any may be tried.
+/// Whether every value of the underlying type is a value of the enum, so that each can be tried.
 template <class T>
 concept FixedEnum = std::is_enum_v<T> && requires { T{0}; };
 
@@ -267,18 +269,19 @@ struct EnumeratorScan {
     return static_cast<Enum>(static_cast<int>(index) + kLow);
   }
 
-  /// One per value, empty where there is no enumerator.
+  /// One name per value; empty for a value without an enumerator.
   static consteval std::array<std::string_view, kSize> names() {
     constexpr std::string_view kText = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
       return pretty_enumerators<Enum, at(kIndex)...>();
     }(std::make_index_sequence<kSize>{});
     std::array<std::string_view, kSize> names;
-    // "... kValues = <(Color)-1, Color::red, ...>" or "{...}"; what begins with "(" has no name.
+    // The text is "... kValues = <(Color)-1, Color::red, ...>", perhaps with "{...}". Values
+    // without an enumerator are casts: they end in a number.
     std::size_t at = kText.find("kValues = ") + 11;
     for (std::string_view& name : names) {
       const std::size_t end = kText.find_first_of(",>}", at);
       const std::string_view value = kText.substr(at, end - at);
-      // A namespace may be "(anonymous namespace)" too; a number after all is no name.
+      // "(" at the beginning does not mean a cast: "(anonymous namespace)::red" is a name.
       const std::string_view last = last_name(value);
       if (last.front() < '0' || last.front() > '9') name = last;
       at = end + 2;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What stands behind sluice::Call.
+// The interface behind sluice::Call, and the types of its questions.
 
 #include <expected>
 #include <functional>
@@ -25,11 +25,11 @@ struct Revision;
 struct Question {
   std::string method;
   json::object params = {};
-  /// Names it among the questions of one handler; empty: its number.
+  /// Identifies the question among those of one handler. Empty: Call::ask() numbers it.
   std::string key = {};
 };
 
-/// What a client says it can be asked for.
+/// What a client has declared that it can be asked for.
 struct ClientFeatures {
   bool elicitation = false;
   bool elicitation_url = false;
@@ -40,10 +40,11 @@ struct ClientFeatures {
 
 namespace detail {
 
-/// What is known of a request.
+/// What the server knows about a request.
 struct CallFacts;
 
-/// A request as its handler sees it. On the loop of the request, unless it says otherwise.
+/// A request as its handler sees it. Used only on the event loop of the request, except for what
+/// for_worker() returns.
 class CallBackend {
  public:
   using Answer = std::move_only_function<void(std::expected<std::vector<json::value>, Error>)>;
@@ -52,7 +53,8 @@ class CallBackend {
   virtual LoopBackend& loop() = 0;
   virtual const CallFacts& facts() const = 0;
 
-  // False: there is no room for more until when_room() says so.
+  // These return false under backpressure: the caller should send no more until when_room() runs
+  // its job.
   virtual bool text(std::string_view text) = 0;
   virtual bool progress(double progress, std::optional<double> total, std::string_view message) = 0;
   virtual bool log(LoggingLevel level, std::string_view logger, const json::value& data) = 0;
@@ -61,10 +63,10 @@ class CallBackend {
   virtual const std::string& idempotency_key() = 0;
 
   virtual void when_room(Job job) = 0;
-  /// What it returns takes the questions back, or is empty.
+  /// Returns a job that withdraws the questions, or an empty one.
   virtual Job ask(std::vector<Question> questions, Answer answer) = 0;
 
-  /// The same call for a worker thread, which waits where a coroutine would be suspended.
+  /// The same call for a worker thread. It blocks where a coroutine would be suspended.
   virtual std::shared_ptr<CallBackend> for_worker() = 0;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What the codecs of include/sluice/codec.hpp work with.
+// The tools of codecs (sluice/codec.hpp). None of these classes is thread-safe: each object serves
+// one schema or one value.
 
 #include <cstddef>
 #include <span>
@@ -11,10 +12,10 @@
 
 namespace sluice {
 
-/// What decode() does with a member that the struct does not have.
+/// Whether decode() rejects or ignores a member that the struct does not have.
 enum class UnknownMembers : bool { reject, ignore };
 
-/// Why JSON is not a value of a type, and where.
+/// Says why JSON does not fit a type, and where.
 struct DecodeError {
   std::string path;     // `arguments.items[2].to`
   std::string message;  // `expected integer, got string`
@@ -23,7 +24,7 @@ struct DecodeError {
   std::string describe() const;
 };
 
-/// Collects one schema document. Types that contain themselves become `$defs`.
+/// Builds one schema document. Types that contain themselves become `$defs`.
 class SchemaBuilder {
  public:
   /// `root` identifies the type of the whole document.
@@ -32,18 +33,18 @@ class SchemaBuilder {
   SchemaBuilder(const SchemaBuilder&) = delete;
   SchemaBuilder& operator=(const SchemaBuilder&) = delete;
 
-  /// The schema of the type `key`, which `build()` makes, or a reference to it.
+  /// The schema of the type that `key` identifies: what `build()` returns, or a reference to it.
   template <class Build>
   json::value define(const void* key, std::string_view name, const Build& build) {
     if (const json::value* const reference = begin(key, name)) return *reference;
     return end(build());
   }
 
-  /// Notes that a property got an `x-mcp-header`.
+  /// Counts a property with an `x-mcp-header`.
   void count_header();
 
-  /// The document. Throws std::logic_error if an `x-mcp-header` is not unique, or not reachable by
-  /// `properties` alone (MCP 2026-07-28, Streamable HTTP, "Schema Extension").
+  /// The document. Throws std::logic_error if an `x-mcp-header` is not unique, or if it is not
+  /// reached by `properties` alone (2026-07-28, Streamable HTTP, Schema Extension).
   json::value finish(json::value schema) const;
 
  private:
@@ -55,7 +56,8 @@ class SchemaBuilder {
   Definitions* definitions_;  // owned
 };
 
-/// Decoding of one value. The functions that fail return false, so that a codec can return them.
+/// Decodes one value. Each fail function notes the failure and returns false, so that a codec can
+/// write `return decoder.fail(...)`.
 class Decoder {
  public:
   explicit Decoder(UnknownMembers unknown) : unknown_(unknown) {}
@@ -72,21 +74,23 @@ class Decoder {
   /// `expected <count> items, got <got>`.
   bool fail_size(std::size_t count, std::size_t got);
   bool fail_missing(std::string_view member);
-  /// Names a member of `object` that is not among `members`.
+  /// Names a member of `object` that is not one of `members`.
   bool fail_unknown(const json::object& object, std::span<const std::string_view> members);
 
-  /// Adds a step to where the failure is, from the inside to the outside.
+  // These put a step in front of the failure's path. The codec of a container calls them after the
+  // codec of an item has failed.
+
   bool fail_at(std::size_t index);
   bool fail_at(std::string_view name);
 
-  /// One level deeper; false, with a failure, where it is too deep.
+  /// Goes one level deeper. Fails if that is too deep.
   bool enter();
   void leave() { --depth_; }
 
-  /// For an alternative that may fail without the value failing.
+  /// A decoder for one alternative of a variant, which may fail while another one succeeds.
   Decoder alternative() const;
 
-  /// How the alternatives failed; the one that came closest is told.
+  /// Collects how the alternatives failed, and reports the one that came closest.
   class Alternatives {
    public:
     void add(Decoder&& failed);
@@ -95,7 +99,7 @@ class Decoder {
    private:
     std::string message_;
     std::string path_;
-    std::string types_;  // `integer or string`, if that is why all of them failed
+    std::string types_;  // such as `integer or string`, while all have failed by their type
     bool only_types_ = true;
     std::size_t steps_ = 0;
     std::size_t closeness_ = 0;
@@ -103,30 +107,30 @@ class Decoder {
     std::size_t count_ = 0;
   };
 
-  /// What failed, after something has; `root` is what the path calls the value.
+  /// The failure; call it only if there is one. The path begins with `root`.
   DecodeError error(std::string_view root) const;
 
  private:
   UnknownMembers unknown_;
   std::size_t depth_ = 0;
   std::string message_;
-  std::string type_;       // the type that was expected, if that is why it failed
-  bool named_ = false;     // it has not the name or the literal that was expected
+  std::string type_;       // the expected type, if the value has another one
+  bool named_ = false;     // the value is not the expected name or literal
   std::string path_;       // `.items[2].to`
   std::size_t steps_ = 0;  // of the path
 };
 
-/// Encoding of one value. A value that JSON cannot express is a mistake of the program, and so an
-/// exception.
+/// Encodes one value. It throws for a value that JSON cannot express, because that is a mistake in
+/// the program.
 class Encoder {
  public:
-  /// One level deeper. Throws std::length_error where it is too deep.
+  /// Goes one level deeper. Throws std::length_error if that is too deep.
   void enter();
   void leave() { --depth_; }
 
   /// Throws std::domain_error for NaN and infinity.
   static json::value number(double value);
-  /// Throws std::domain_error: `number` is no enumerator of `type`.
+  /// Throws the std::domain_error for a `number` that is not an enumerator of `type`.
   [[noreturn]] static void fail_enumerator(std::string_view type, long long number);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 
-// Handlers of all shapes as one.
+// Type erasure for handlers of all shapes.
 
 #include <memory>
 #include <type_traits>
@@ -12,7 +12,7 @@
 
 namespace sluice {
 
-/// A handler that may wait for disks, locks and others: it runs on a worker thread.
+/// A handler that may block, for example on disks or locks. It runs on a worker thread.
 template <class F>
 struct Blocking {
   F handler;
@@ -24,21 +24,21 @@ Blocking<std::decay_t<F>> blocking(F&& handler) {
 
 namespace detail {
 
-/// How the server calls a type-erased handler. Exactly one of answer, answer_call and run is set;
-/// each may throw whatever a handler may throw.
+/// The functions with which the server calls a type-erased handler. Exactly one of answer,
+/// answer_call and run is set. Each throws what the handler throws.
 template <class Request, class Result>
 struct HandlerTable {
   void (*destroy)(void* handler);
   Result (*answer)(void* handler, const Request& request) = nullptr;
   Result (*answer_call)(void* handler, const Request& request, Call& call) = nullptr;
-  /// `request` is used only until `run` returns; the task keeps `handler` alive.
+  /// `request` is used only until `run` returns. The task keeps `handler` alive.
   Task<Result> (*run)(std::shared_ptr<void> handler, const Request& request, Call& call) = nullptr;
 };
 
 template <class... T>
 struct TypeList {};
 
-// What the handler `F` takes and returns. It must not be a template.
+// The parameters and the result of the handler `F`, which must not be a template.
 
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};
@@ -128,8 +128,8 @@ decltype(auto) invoke(F& handler, InOf<F>& in, Call& call) {
   }
 }
 
-// An `Adapter` says what a kind of handler answers: its Request and its Result, decode<In>(request)
-// for what the handler takes, and encode() for what it returns.
+// An `Adapter` adapts one kind of handler, such as tools. It has the types Request and Result;
+// decode<In>(request) makes what the handler takes, and encode() converts what it returns.
 
 template <class Adapter, class F>
 typename Adapter::Result answer_with(F& handler, InOf<F>& in, Call& call) {
@@ -167,7 +167,7 @@ typename Adapter::Result answer_call(void* object, const typename Adapter::Reque
   return answer_with<Adapter>(*static_cast<F*>(object), in, call);
 }
 
-// The parameters live in the coroutine's frame as long as the handler runs.
+// The frame of this coroutine keeps the parameters alive while the handler runs.
 
 template <class Adapter, class F>
 Task<typename Adapter::Result> run_coroutine(std::shared_ptr<void> object, InOf<F> in, Call& call) {
@@ -209,7 +209,7 @@ Task<typename Adapter::Result> run(std::shared_ptr<void> object,
   }
 }
 
-/// For Server::add(), which owns it at once and calls destroy_handler().
+/// Moves `handler` to the heap. Server::add() owns it at once and calls destroy_handler().
 template <class F>
 void* new_handler(F handler) {
   return static_cast<void*>(new F(std::move(handler)));

@@ -1,6 +1,6 @@
 #pragma once
 
-// What stands behind sluice::RequestLoop.
+// The interface behind sluice::RequestLoop, and Awaiting, which its functions return.
 
 #include <coroutine>
 #include <cstdint>
@@ -19,59 +19,59 @@ namespace detail {
 
 using Job = std::move_only_function<void()>;
 
-/// The value of what returns none.
+/// Stands for the value of a function that returns void.
 struct Unit {};
 
-/// What a coroutine gets that waits for what nobody will hand over.
+/// The Error -32603 for a coroutine whose Resolver was destroyed without a value.
 std::exception_ptr dropped_resolver() noexcept;
 
-/// Runs jobs on the loop of a coroutine as long as that is there. Thread-safe.
+/// Runs jobs on the event loop of a coroutine while the coroutine exists. Thread-safe.
 class Mailbox {
  public:
   virtual ~Mailbox() = default;
-  /// Drops `job` when the coroutine is over.
+  /// Destroys `job` without running it if the coroutine has ended.
   virtual void post(Job job) = 0;
 };
 
-/// A part of what a coroutine does that can be given up by itself.
+/// A part of a coroutine's work that can be given up separately, such as a task of when_all().
 class Branch;
-/// The one that runs now on this thread, or null.
+/// The branch that is running on this thread, or null.
 Branch* running_branch() noexcept;
 
-/// The loop of a request as a coroutine sees it that runs there. On that loop, unless it says
-/// otherwise.
+/// The event loop of a request, as its coroutines see it. Used only on that loop.
 class LoopBackend {
  public:
   virtual ~LoopBackend() = default;
 
-  /// Returns what cancel() takes, which ignores what has run.
+  /// Runs `job` after `duration`. Returns the timer for cancel(), which ignores one that has run.
   virtual std::uint64_t after(std::chrono::nanoseconds duration, Job job) = 0;
   virtual void cancel(std::uint64_t timer) = 0;
-  /// Runs `job` on a worker thread, unless the branch that runs now is given up before, whose
-  /// coroutines are there until it has run. Or `refuse`, on any thread, if too many wait there,
-  /// then or later.
+  /// Runs `job` on a worker thread. If the running branch is given up before `job` begins, `job` is
+  /// dropped; if it is given up later, its coroutines live until `job` has ended. If too many jobs
+  /// wait, now or later, runs `refuse` instead, on any thread.
   virtual void work(Job job, Job refuse) = 0;
   virtual std::shared_ptr<Mailbox> mailbox() = 0;
 
-  /// Goes on with `coroutine`, unless it or its `branch` is over. Not while another one of the
-  /// same request runs.
+  /// Resumes `coroutine`, unless it or its `branch` has ended. Must not be called while another
+  /// coroutine of the same request is running.
   virtual void resume(std::coroutine_handle<> coroutine, Branch* branch) = 0;
 };
 
 }  // namespace detail
 
-/// Something a coroutine waits for with co_await. Dropping it forgets the wait.
+/// What a coroutine awaits: a value or an exception that arrives later. Await it once. Destroying
+/// it gives up the wait. Not thread-safe: use it only on the event loop of the request.
 template <class T>
 class [[nodiscard]] Awaiting {
   using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
 
  public:
-  /// Where the value arrives; on the loop, and at most once.
+  /// Receives the value: succeed() or fail() is called at most once, on the loop.
   class Arrival {
    public:
     explicit Arrival(detail::LoopBackend& loop) : loop_(&loop) {}
 
-    /// Run when nobody waits any more and nothing has arrived.
+    /// `withdraw` runs if the wait is given up before anything has arrived.
     void set_withdraw(detail::Job withdraw) { withdraw_ = std::move(withdraw); }
 
     void succeed(Value value) {
@@ -97,7 +97,7 @@ class [[nodiscard]] Awaiting {
 
     detail::LoopBackend* loop_;  // outlives its awaiter
     std::coroutine_handle<> awaiter_;
-    detail::Branch* branch_ = nullptr;  // of the awaiter
+    detail::Branch* branch_ = nullptr;  // the awaiter's
     detail::Job withdraw_;
     std::optional<Value> value_;
     std::exception_ptr failure_;

@@ -1,15 +1,15 @@
 #pragma once
 
-// Forward declarations of std types that sluice mentions but does not use: a program with a value
-// of one has included its header. Done for libstdc++ only, whose inline namespaces are known;
-// elsewhere the headers are included.
+// Forward declarations of std types that sluice names but does not use. A program that has a value
+// of such a type includes its header itself. With libstdc++ the inline namespaces are known, so
+// that the types can be declared; with other libraries their headers are included.
 
 #include <cstddef>
 #include <type_traits>
 
 #if defined(__GLIBCXX__) && !defined(_GLIBCXX_DEBUG)
 
-// NOLINTBEGIN(readability-identifier-naming): these are not our names.
+// NOLINTBEGIN(readability-identifier-naming): these names are libstdc++'s.
 namespace std {
 _GLIBCXX_BEGIN_NAMESPACE_VERSION
 

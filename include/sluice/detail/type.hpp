@@ -1,8 +1,8 @@
 #pragma once
 
-// How the library handles types that it cannot name: one table per type says how to create, read
-// and write a value, and where its members are. Templates only fill in the tables; what is done
-// with them (src/coding) is compiled once, and not in every program.
+// Tables that tell the library about a program's types: how to create, read and write a value, and
+// where its members are. Templates only fill in the tables. The code that uses them is part of the
+// library, so it is compiled once and not in every program.
 
 #include <atomic>
 #include <cstddef>
@@ -19,20 +19,20 @@ class StructDescription;
 
 namespace detail {
 
-/// A type with a JSON form. Each function gets this table as its first argument, so that it can
-/// cast to the derived table, and does what the Codec function of the same name does.
+/// The table of a type with a JSON form. Each function does what the Codec function of the same
+/// name does. Its first argument is this table, which it may cast to the derived table.
 struct Type {
   enum class Kind : std::uint8_t { plain, structure, enumeration, nullable };
 
   json::value (*schema)(const Type& type, SchemaBuilder& builder);
   bool (*decode)(const Type& type, const json::value& value, void* out, Decoder& decoder);
   json::value (*encode)(const Type& type, const void* value, Encoder& encoder);
-  /// Encodes `T{}`. Null where that is all zeros, and for kinds other than `plain`.
+  /// Encodes `T{}`. Null if `T{}` is all zeros, and for kinds other than `plain`.
   json::value (*encode_initial)(Encoder& encoder) = nullptr;
   std::uint32_t size = 0;  // in bytes
   Kind kind = Kind::plain;
-  bool is_signed = false;   // of integers and enums
-  bool has_initial = true;  // there is a `T{}`
+  bool is_signed = false;   // for integers and enums
+  bool has_initial = true;  // `T{}` can be made
 };
 
 /// A std::optional or a smart pointer.
@@ -40,15 +40,16 @@ struct NullableType : Type {
   const Type* inside;
   const void* (*get)(const void* nullable);  // null if there is nothing inside
   void (*reset)(void* nullable);
-  /// Reads what is inside. Leaves `nullable` alone if that fails. Null if it can only be written.
+  /// Reads the value inside. If that fails, `nullable` does not change. Null if the type can only
+  /// be encoded.
   bool (*decode_inside)(void* nullable, const json::value& value, Decoder& decoder);
 };
 
-/// A std::vector with the default allocator, but not that of bool.
+/// A std::vector with the default allocator, except std::vector<bool>.
 struct VectorType : Type {
   const Type* item;
   const void* (*items)(const void* vector, std::size_t& count);
-  /// Returns the items; new ones are `T{}`. Null if the vector can only be written.
+  /// Returns the items; new ones are `T{}`. Null if the type can only be encoded.
   void* (*resize)(void* vector, std::size_t count);
 };
 
@@ -60,11 +61,11 @@ struct EnumType : Type {
 };
 
 struct Member {
-  const char* spelling;  // what the compiler prints for it: its name is at the end
+  const char* spelling;  // what the compiler prints for it; its name is at the end
   const Type* type;
 };
 
-/// What the library has found out about a struct.
+/// What the library has computed about a struct.
 struct StructLayout;
 
 struct StructType : Type {
@@ -77,8 +78,8 @@ struct StructType : Type {
   /// Writes the addresses of the members of `object`.
   void (*find_members)(const void* object, const void** members);
   void (*visit_initial)(Visit visit, void* context);
-  void (*reset)(void* object);      // to `T{}`; null if it can only be written
-  StructDescription (*describe)();  // null if nothing is said about it
+  void (*reset)(void* object);      // to `T{}`; null if the type can only be encoded
+  StructDescription (*describe)();  // null if the struct has no description
   std::atomic<const StructLayout*>* layout;
 };
 
@@ -92,11 +93,11 @@ extern const Type kJsonValueType;
 extern const Type kJsonObjectType;
 extern const Type kJsonArrayType;
 
-// The functions of the tables that templates fill in.
+// The functions that templates put into the tables.
 
-/// Of a type that can only be written: throws std::logic_error.
+/// For a type that can only be encoded. Throws std::logic_error.
 bool decode_unreadable(const Type& type, const json::value& value, void* out, Decoder& decoder);
-/// As type.decode(), for an `out` that is a fresh `T{}`.
+/// Does what type.decode() does, for an `out` that is a new `T{}`.
 bool decode_fresh(const Type& type, const json::value& value, void* out, Decoder& decoder);
 
 json::value nullable_schema(const Type& type, SchemaBuilder& builder);
@@ -116,10 +117,10 @@ json::value struct_schema(const Type& type, SchemaBuilder& builder);
 bool decode_struct(const Type& type, const json::value& value, void* out, Decoder& decoder);
 json::value encode_struct(const Type& type, const void* value, Encoder& encoder);
 
-// What the templates of sluice/schema.hpp do, for a type by its table.
+// The functions of sluice/schema.hpp for the type of a table.
 
 json::value schema_of(const Type& type);
-/// Reads into `out`, which must be a fresh `T{}`. On failure returns false and sets `error`.
+/// Reads into `out`, which must be a new `T{}`. On failure returns false and sets `error`.
 bool decode(const Type& type, const json::value& value, void* out, std::string_view root,
             UnknownMembers unknown, DecodeError& error);
 bool decode(const Type& type, const json::object& object, void* out, std::string_view root,
