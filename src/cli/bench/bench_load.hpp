@@ -13,7 +13,7 @@ namespace sluice {
 
 struct BenchPlan {
   std::uint32_t slots = 1;  // how many units can run at the same time
-  double rate = 0;           // units that become due per second; 0: one as soon as a place is free
+  double rate = 0;          // units that become due per second; 0: one as soon as a place is free
   Duration duration = std::chrono::seconds(10);  // how long units become due
   Duration grace = std::chrono::seconds(10);     // how long the last ones may take to end
   bool clock_is_shared = false;                  // the server's t_ns can be compared with our clock

@@ -14,9 +14,9 @@ namespace sluice {
 /// Limits on the cost of following a grammar. Work is counted in steps, each of some tens of
 /// nanoseconds.
 struct MatcherLimits {
-  std::size_t work = 200'000;   // steps for one token of the model
+  std::size_t work = 200'000;      // steps for one token of the model
   std::size_t positions = 20'000;  // positions in the grammar at which the text may be at once
-  std::size_t kept = 50'000;    // entries that are kept between two tokens
+  std::size_t kept = 50'000;       // entries that are kept between two tokens
 };
 
 /// Follows a text through a grammar, one code point at a time. A state is the set of all places at
@@ -48,7 +48,8 @@ class GrammarMatcher {
   State begin_token(State state);
 
  private:
-  /// An element and the place to return to after its sequence. Position 0 is the end of the root rule.
+  /// An element and the place to return to after its sequence. Position 0 is the end of the root
+  /// rule.
   struct Position {
     std::uint32_t element = 0;
     std::uint32_t parent = 0;
