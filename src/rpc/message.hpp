@@ -51,8 +51,9 @@ bool is_batch(std::string_view text);
 class MessageParser {
  public:
   /// Parses one message. Errors: -32700 for what is not JSON (RFC 8259, UTF-8, at most
-  /// kMaxJsonDepth deep), -32600 for JSON that is not a JSON-RPC 2.0 message: a batch, no
-  /// "jsonrpc":"2.0", an id that is neither string nor integer, params that are not an object.
+  /// kMaxJsonDepth deep, at most 2^18 values and names or one for each 16 bytes), -32600 for JSON
+  /// that is not a JSON-RPC 2.0 message: a batch, no "jsonrpc":"2.0", an id that is neither string
+  /// nor integer, params that are not an object.
   std::expected<Message, MessageError> parse(std::string_view text);
 
   /// The texts of the messages in a batch (JSON-RPC 2.0, section 6), each to be parsed by itself;
