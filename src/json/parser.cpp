@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -41,12 +42,12 @@ struct ValueBuilder {
 
   bool on_document_begin(error_code&) { return true; }
   bool on_document_end(error_code&) { return true; }
-  bool on_object_begin(error_code&) { return true; }
+  bool on_object_begin(error_code& error) { return count(error); }
   bool on_object_end(std::size_t size, error_code&) {
     values.push_object(size);
     return true;
   }
-  bool on_array_begin(error_code&) { return true; }
+  bool on_array_begin(error_code& error) { return count(error); }
   bool on_array_end(std::size_t size, error_code&) {
     values.push_array(size);
     return true;
@@ -56,47 +57,55 @@ struct ValueBuilder {
     values.push_chars(text);
     return true;
   }
-  bool on_key(json::string_view text, std::size_t, error_code&) {
+  bool on_key(json::string_view text, std::size_t, error_code& error) {
     values.push_key(text);
-    return true;
+    return count(error);
   }
   bool on_string_part(json::string_view text, std::size_t, error_code&) {
     values.push_chars(text);
     return true;
   }
-  bool on_string(json::string_view text, std::size_t, error_code&) {
+  bool on_string(json::string_view text, std::size_t, error_code& error) {
     values.push_string(text);
-    return true;
+    return count(error);
   }
   bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(std::int64_t value, json::string_view text, error_code&) {
-    // -0 is not an integer.
+  bool on_int64(std::int64_t value, json::string_view text, error_code& error) {
+    // No integer is -0.
     if (value == 0 && text.front() == '-') {
       values.push_double(-0.0);
     } else {
       values.push_int64(value);
     }
-    return true;
+    return count(error);
   }
-  bool on_uint64(std::uint64_t value, json::string_view, error_code&) {
+  bool on_uint64(std::uint64_t value, json::string_view, error_code& error) {
     values.push_uint64(value);
-    return true;
+    return count(error);
   }
-  bool on_double(double estimate, json::string_view text, error_code&) {
+  bool on_double(double estimate, json::string_view text, error_code& error) {
     values.push_double(to_double({text.data(), text.size()}, estimate));
-    return true;
+    return count(error);
   }
-  bool on_bool(bool value, error_code&) {
+  bool on_bool(bool value, error_code& error) {
     values.push_bool(value);
-    return true;
+    return count(error);
   }
-  bool on_null(error_code&) {
+  bool on_null(error_code& error) {
     values.push_null();
-    return true;
+    return count(error);
   }
   bool on_comment_part(json::string_view, error_code&) { return true; }
   bool on_comment(json::string_view, error_code&) { return true; }
 
+  bool count(error_code& error) {
+    if (found++ < max_values) return true;
+    error = json::error::array_too_large;
+    return false;
+  }
+
+  std::size_t max_values = SIZE_MAX;
+  std::size_t found = 0;  // values, and names of members
   std::array<unsigned char, 2048> first_memory;
   json::value_stack values{json::storage_ptr(), first_memory.data(), first_memory.size()};
 };
@@ -141,7 +150,10 @@ class JsonParser::Impl {
   Impl() : parser_(bounded_options()) {}
 
   std::expected<json::value, JsonSyntaxError> parse(std::string_view text,
-                                                    json::storage_ptr storage) {
+                                                    json::storage_ptr storage,
+                                                    std::size_t max_values) {
+    ValueBuilder& builder = parser_.handler();
+    builder.max_values = max_values;
     error_code error;
     std::size_t used = write(text, storage, error);
     if (error == json::error::exponent_overflow) {
@@ -150,11 +162,14 @@ class JsonParser::Impl {
     }
     if (!error && used < text.size()) error = json::error::extra_data;
     if (error) {
-      // The values built so far may be in memory that its owner is about to free.
-      parser_.handler().values.reset();
-      return std::unexpected(JsonSyntaxError{error.message(), used});
+      // What has been built so far may be in memory that its owner takes back.
+      builder.values.reset();
+      std::string reason = builder.found > max_values
+                               ? "more than " + std::to_string(max_values) + " values and names"
+                               : error.message();
+      return std::unexpected(JsonSyntaxError{std::move(reason), used});
     }
-    return parser_.handler().values.release();
+    return builder.values.release();
   }
 
  private:
@@ -162,6 +177,7 @@ class JsonParser::Impl {
   std::size_t write(std::string_view text, json::storage_ptr storage, error_code& error) {
     parser_.reset();
     parser_.handler().values.reset(std::move(storage));
+    parser_.handler().found = 0;
     return parser_.write_some(false, text.data(), text.size(), error);
   }
 
@@ -174,8 +190,9 @@ JsonParser& JsonParser::operator=(JsonParser&& other) noexcept = default;
 JsonParser::~JsonParser() = default;
 
 std::expected<json::value, JsonSyntaxError> JsonParser::parse(std::string_view text,
-                                                              json::storage_ptr storage) {
-  return impl_->parse(text, std::move(storage));
+                                                              json::storage_ptr storage,
+                                                              std::size_t max_values) {
+  return impl_->parse(text, std::move(storage), max_values);
 }
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <string>
@@ -30,9 +31,11 @@ class JsonParser {
   JsonParser& operator=(JsonParser&& other) noexcept;
   ~JsonParser();
 
-  /// Parses `text`. The value is allocated from `storage`.
+  /// The value, with `storage` behind it. More than `max_values` values, and names of members, are
+  /// an error: each takes memory and time, however short its text is.
   std::expected<json::value, JsonSyntaxError> parse(std::string_view text,
-                                                    json::storage_ptr storage = {});
+                                                    json::storage_ptr storage = {},
+                                                    std::size_t max_values = SIZE_MAX);
 
  private:
   class Impl;

@@ -1,5 +1,6 @@
 #include "rpc/message.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <utility>
@@ -9,8 +10,8 @@
 namespace sluice {
 namespace {
 
-/// Finds values in well-formed JSON text without parsing it, for numbers that a double cannot
-/// represent exactly.
+/// Walks JSON text without building anything, for what a number loses in a double and for how many
+/// messages a batch has. It comes to an end also where the text is not well-formed.
 class TextWalker {
  public:
   explicit TextWalker(std::string_view text) : text_(text) {}
@@ -32,6 +33,7 @@ class TextWalker {
       if (at_ >= text_.size() || text_[at_] == ']' || found.size() == max) return found;
       const std::size_t start = at_;
       skip_value();
+      if (at_ == start) return found;
       found.push_back(text_.substr(start, at_ - start));
       skip_space();
       if (at_ < text_.size() && text_[at_] == ',') ++at_;
@@ -96,7 +98,11 @@ class TextWalker {
   std::size_t at_ = 0;
 };
 
-/// The memory of a message longer than this many bytes is not kept for the next one.
+/// The most values and names that a message has, or one for so many of its bytes.
+constexpr std::size_t kMaxValues = std::size_t{1} << 18U;
+constexpr std::size_t kBytesPerValue = 16;
+
+/// Bytes of a message whose memory is not kept for the next.
 constexpr std::size_t kLong = std::size_t{64} << 10U;
 
 std::unexpected<MessageError> invalid(std::string why, RequestId id = {}) {
@@ -125,7 +131,8 @@ std::expected<void, MessageError> MessageParser::read(std::string_view text) {
   // Construct a new resource instead of calling release(): release() would keep the block size,
   // which doubles with every block, so that it would grow from message to message.
   memory_.emplace(storage_.data(), storage_.size());
-  std::expected<json::value, JsonSyntaxError> value = parser_.parse(text, &*memory_);
+  std::expected<json::value, JsonSyntaxError> value =
+      parser_.parse(text, &*memory_, std::max(kMaxValues, text.size() / kBytesPerValue));
   if (!value) {
     return std::unexpected(MessageError{
         {kParseError,
@@ -142,16 +149,20 @@ std::expected<void, MessageError> MessageParser::read(std::string_view text) {
 
 std::expected<std::vector<std::string_view>, MessageError> MessageParser::parse_batch(
     std::string_view text, std::size_t max) {
+  std::vector<std::string_view> messages;
+  if (is_batch(text)) messages = TextWalker(text).elements(max + 1);
+  // Before anything is built of them.
+  if (messages.size() > max) {
+    return invalid("the batch has more than " + std::to_string(max) + " messages; split it");
+  }
   if (std::expected<void, MessageError> is_json = read(text); !is_json) {
     return std::unexpected(std::move(is_json.error()));
   }
-  const json::array* const batch = root_.if_array();
-  if (batch == nullptr) return invalid("a batch must be a JSON array");
-  if (batch->empty()) return invalid("the batch is empty; send at least one message");
-  if (batch->size() > max) {
-    return invalid("the batch has more than " + std::to_string(max) + " messages; split it");
-  }
-  return TextWalker(text).elements(max);
+  if (!root_.is_array()) return invalid("a batch must be a JSON array");
+  if (messages.empty()) return invalid("the batch is empty; send at least one message");
+  // Each of them will be built by itself.
+  forget_long();
+  return messages;
 }
 
 std::expected<Message, MessageError> MessageParser::parse(std::string_view text) {

@@ -51,10 +51,10 @@ bool is_batch(std::string_view text);
 /// Parses messages into memory that it reuses. One per loop; not thread-safe.
 class MessageParser {
  public:
-  /// Parses one message. Errors: -32700 for text that is not JSON (RFC 8259, UTF-8, at most
-  /// kMaxJsonDepth levels deep); -32600 for JSON that is not a JSON-RPC 2.0 message: a batch, a
-  /// missing "jsonrpc":"2.0", an id that is neither a string nor an integer, params that are not an
-  /// object.
+  /// Parses one message. Errors: -32700 for what is not JSON (RFC 8259, UTF-8, at most
+  /// kMaxJsonDepth deep, at most 2^18 values and names or one for each 16 bytes), -32600 for JSON
+  /// that is not a JSON-RPC 2.0 message: a batch, no "jsonrpc":"2.0", an id that is neither string
+  /// nor integer, params that are not an object.
   std::expected<Message, MessageError> parse(std::string_view text);
 
   /// Splits a batch (JSON-RPC 2.0, section 6) into the texts of its messages, each to be parsed on

@@ -176,11 +176,17 @@ TEST(Batch, IsRefusedAsAWhole) {
     std::string_view message;
   };
   for (const Case& c : {
-           Case{"[]", kInvalidRequest,
-                "Invalid Request: the batch is empty; send at least one message"},
-           Case{"[1,2,3]", kInvalidRequest,
+           Case{"[]", kInvalidRequest, "Invalid Request: the batch is empty; send at least one message"},
+           Case{"[1,2,3]", kInvalidRequest, "Invalid Request: the batch has more than 2 messages; split it"},
+           // No more of it is looked at.
+           Case{"[1,2,3,nothing", kInvalidRequest,
                 "Invalid Request: the batch has more than 2 messages; split it"},
            Case{"{}", kInvalidRequest, "Invalid Request: a batch must be a JSON array"},
+           Case{R"({"a":1,"b":2,"c":3})", kInvalidRequest,
+                "Invalid Request: a batch must be a JSON array"},
+           Case{"[}}}}", kParseError, ""},
+           Case{"[1,,,,2", kParseError, ""},
+           Case{R"([1,"2)", kParseError, ""},
            Case{"[1,]", kParseError, ""},
            Case{"[1", kParseError, ""},
        }) {
@@ -232,6 +238,30 @@ TEST(Message, MayNestUpToTheLimit) {
   EXPECT_EQ(error_of(nested(kMaxJsonDepth - 1)).code, kParseError);
   EXPECT_EQ(error_of(nested(10000)).code, kParseError);
   EXPECT_EQ(error_of(std::string(10000, '[')).code, kParseError);
+}
+
+TEST(Message, HasNoMoreValuesThanItMayOrItsBytesAllow) {
+  static constexpr std::size_t kMost = std::size_t{1} << 18U;
+  // Four names and, with the message, five values around those in the array.
+  static constexpr std::size_t kFrame = 9;
+  const auto with = [](std::size_t values, std::string_view value) {
+    std::string text = R"({"jsonrpc":"2.0","method":"a","params":{"x":[)";
+    for (std::size_t i = 0; i < values; ++i) text.append(i == 0 ? "" : ",").append(value);
+    return text + "]}}";
+  };
+  MessageParser parser;
+  EXPECT_TRUE(parser.parse(with(kMost - kFrame, "1")));
+  EXPECT_TRUE(parser.parse(with((kMost - kFrame) / 3, R"({"":""})")));
+  for (const std::string_view value : {"1", "[]", "{}", "null", "\"\"", "-0.5", "true"}) {
+    const Error error = error_of(with(kMost - kFrame + 1, value));
+    EXPECT_EQ(error.code, kParseError);
+    EXPECT_TRUE(
+        error.message.starts_with("Parse error: more than 262144 values and names at byte "))
+        << error.message;
+  }
+  const std::string long_value = "\"" + std::string(20, 'x') + "\"";
+  EXPECT_TRUE(parser.parse(with(2 * kMost, long_value)));
+  EXPECT_TRUE(parser.parse(with(1, "1")));
 }
 
 TEST(MessageParser, GoesOnAfterErrorsAndLargeMessages) {

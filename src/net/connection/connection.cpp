@@ -56,7 +56,8 @@ void Connection::be_ready(unsigned readiness) {
   if (!waiting_) worked_ = 0;
   if ((readiness & (kReadable | kInputEnd | kGone)) != 0) is_readable_ = true;
   if ((readiness & (kInputEnd | kGone)) != 0) is_at_end_ = true;
-  if ((readiness & kGone) != 0 && (input_ended_ || protocol_->outlives_output())) lose_output();
+  if ((readiness & kGone) != 0) has_gone_ = true;
+  if (has_gone_ && protocol_->outlives_output()) lose_output();
   if (writing_ && (readiness & (kWritable | kGone)) != 0) {
     writing_ = false;
     flush();
@@ -109,6 +110,8 @@ void Connection::read_now() {
       end_input(result.status == IoStatus::failed);
     }
   }
+  // What it had said before is still taken, as far as that is read.
+  if (has_gone_ && !may_read()) lose_output();
   if (is_over()) return;
   settle_input();
   // A TLS write may have waited for what has just been read.

@@ -192,6 +192,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   bool is_tls_;               // then reads may wait for writes, and the other way round
   bool is_readable_ = false;  // as far as we know
   bool is_at_end_ = false;    // we were told that the peer sends no more
+  bool has_gone_ = false;     // we were told that it does not read either
   bool writing_ = false;      // waiting for the peer to take more
   bool processing_ = false;
   bool resume_ = false;   // go on with the input at the end of the turn

@@ -28,6 +28,7 @@ ConnectionWorker::~ConnectionWorker() {
 void ConnectionWorker::join(const Workers& workers, std::uint16_t number) {
   workers_ = &workers;
   number_ = number;
+  if (!workers.empty()) nobodys_memory = workers.front()->nobodys_memory;
 }
 
 void ConnectionWorker::add(Connection& connection) {

@@ -107,7 +107,8 @@ class ConnectionWorker : private Executor::TurnHook {
   void give(Connection& connection, std::uint16_t worker);
 
   using Workers = std::vector<std::unique_ptr<ConnectionWorker>>;
-  /// Makes this the worker `number` of `workers`, which do not change while their loops run.
+  /// Makes this the worker `number` of `workers`, which has those before it, and does not change
+  /// while their loops run.
   void join(const Workers& workers, std::uint16_t number);
 
   Executor& loop;
@@ -115,8 +116,9 @@ class ConnectionWorker : private Executor::TurnHook {
   ServerCounters counters;
   BufferPool buffers;
   MemoryBudget* const memory;  // as in the options
-  /// What connections have of it that are no client's yet; null: there is no limit.
-  const std::shared_ptr<MemoryShare> nobodys_memory;
+  /// What connections have of it that are no client's yet, of all workers of one server together;
+  /// null: there is no limit. Settled before the first connection.
+  std::shared_ptr<MemoryShare> nobodys_memory;
 
  private:
   using Queue = std::deque<RefPtr<Connection>>;

@@ -41,6 +41,53 @@ TEST_F(HttpServerTest, TellsWhenThePeerOfAPendingReplyHasGone) {
   }
 }
 
+/// More than is read while one is unanswered.
+std::string many_requests() {
+  std::string requests;
+  for (int i = 0; i < 200; ++i) requests += post("/next", std::string(500, 'x'));
+  return requests;
+}
+
+TEST_F(HttpServerTest, TellsWhenAPeerHasGoneThatHasAskedForMoreThanIsRead) {
+  hold();
+  for (const bool reset : {false, true}) {
+    for (const bool streaming : {false, true}) {
+      Peer peer = connect();
+      peer.send(get("/"));
+      ASSERT_TRUE(until([&] { return held.size() == 1; }));
+      const HttpExchangePtr exchange = std::exchange(held, {}).front();
+      if (streaming) exchange->start(200, "text/event-stream");
+      peer.send(many_requests());
+      settle();
+      if (streaming) {
+        ASSERT_TRUE(peer.expect("\r\n\r\n"));
+      }
+      reset ? peer.reset() : peer.close();
+      EXPECT_TRUE(until([&] { return !exchange->is_open(); })) << reset << streaming;
+      EXPECT_TRUE(held.empty());
+      EXPECT_TRUE(until([&] { return server->stats().connections == 0; }));
+    }
+  }
+}
+
+TEST_F(HttpServerTest, APeerThatClosesItsSideIsAnsweredAllThatStandsBeforeTheEnd) {
+  hold();
+  Peer peer = connect();
+  peer.send(get("/"));
+  ASSERT_TRUE(until([&] { return held.size() == 1; }));
+  peer.send(many_requests());
+  peer.end();
+  // That it is there still.
+  ASSERT_TRUE(peer.expect("HTTP/1.1 100 Continue\r\n\r\n"));
+  pass(10s);
+  ASSERT_TRUE(held.front()->is_open());
+  SetUp();
+  held.front()->reply(200, "text/plain", "at last");
+  ASSERT_TRUE(peer.expect("at last"));
+  ASSERT_TRUE(peer.expect_end());
+  EXPECT_EQ(seen.size(), 201U);
+}
+
 TEST_F(HttpServerTest, CallsNobodyBackWhenTheReplyWasFinished) {
   hold();
   Peer peer = connect();
@@ -216,6 +263,26 @@ TEST_F(HttpServerTest, ABodyThatIsHandedOnEndsWithItsReplyOrItsConnection) {
     EXPECT_EQ(body.use_count(), 1);
     EXPECT_FALSE(body->ended);
   }
+}
+
+TEST_F(HttpServerTest, ABodyThatIsNotTakenEndsWithItsConnection) {
+  const auto body = std::make_shared<RecordingBody>();
+  body->room = false;
+  HttpExchangePtr held;
+  streams = [](const HttpRequest&) { return true; };
+  handle = [&](const HttpRequest&, HttpExchangePtr exchange) {
+    exchange->read_body(body);
+    held = std::move(exchange);
+  };
+  Peer peer = connect();
+  peer.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 900000\r\n\r\nbegun");
+  ASSERT_TRUE(until([&] { return body->text == "begun"; }));
+  peer.send(std::string(100'000, 'x'));
+  settle();
+  EXPECT_TRUE(held->is_open());
+  peer.reset();
+  EXPECT_TRUE(until([&] { return !held->is_open(); }));
+  EXPECT_EQ(body.use_count(), 1);
 }
 
 TEST_F(HttpServerTest, KeepsASilentEventStreamOpenWithComments) {

@@ -512,6 +512,10 @@ void ServerHttp::on_tick(TimePoint now) {
     connection_.give_up();
     return;
   }
+  // The end of the input may stand behind more than is read now.
+  if (exchange_ != nullptr && body_stream_ == nullptr && connection_.is_at_end() && !has_probed_) {
+    has_probed_ = exchange_->probe();
+  }
   if (exchange_ == nullptr || connection_.queued_bytes() > 0 ||
       options.event_keep_alive.count() == 0) {
     return;

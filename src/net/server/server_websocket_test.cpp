@@ -186,6 +186,18 @@ TEST_F(ServerWebSocketTest, AHandlerMayTakeItsTimeForAMessage) {
   EXPECT_THAT(events, ElementsAre("text a", "text b", "text c"));
 }
 
+TEST_F(ServerWebSocketTest, APeerThatIsResetMeanwhileIsNoticed) {
+  pauses = true;
+  Peer peer = open();
+  peer.send(client_frame(WebSocketOpcode::text, "a"));
+  ASSERT_TRUE(until([&] { return !events.empty(); }));
+  peer.send(client_frame(WebSocketOpcode::text, "b"));
+  settle();
+  peer.reset();
+  EXPECT_TRUE(until([&] { return events.size() > 2; }));
+  EXPECT_THAT(events, ElementsAre("text a", "close 1006", "destroyed"));
+}
+
 TEST_F(ServerWebSocketTest, NothingElseIsTakenMeanwhileForWhateverReasonTheConnectionGoesOn) {
   pauses = true;
   Peer peer = open();

@@ -142,7 +142,7 @@ struct ServerHost::State {
   ClientMemory client_buffers{connection_memory};
   ClientQuota calls;
   LoopPool pool;
-  WorkerPool parsers{1, SIZE_MAX};   // of long messages, at most one a loop at a time
+  WorkerPool parsers{1, SIZE_MAX};   // of long messages, one of a client a loop at a time
   WorkerPool checkers{1, SIZE_MAX};  // of what takes long to check, the same
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::unique_ptr<ChangeNotifier> changes;

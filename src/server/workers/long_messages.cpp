@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/client.hpp"
-#include "core/client_turns.hpp"
 #include "rpc/message.hpp"
 #include "sluice/error.hpp"
 
@@ -75,7 +74,7 @@ LongMessage::LongMessage(LongMessage&& other) noexcept
       hold_(std::move(other.hold_)),
       is_ready_(other.is_ready_) {
   work_->owner = this;
-  all_->current_ = this;
+  all_->clients_.find(client_)->second.current = this;
 }
 
 std::unique_ptr<LongMessage> LongMessage::take() {
@@ -88,7 +87,7 @@ LongMessage::~LongMessage() {
   work_->owner = nullptr;
   // To free it takes a while too.
   if (all_->workers_ != nullptr) {
-    all_->workers_->run(all_->workers_->new_id(), {}, [work = std::move(work_)] {});
+    all_->workers_->run(all_->workers_->new_id(), client_, [work = std::move(work_)] {});
   }
   all_->remove(*this);
 }
@@ -114,39 +113,42 @@ std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Tas
   std::unique_ptr<LongMessage> message(
       new LongMessage(*this, principal, std::move(text), std::move(ready)));
   message->work_->check = std::move(check);
-  waiting_[message->client_].push_back(message.get());
-  begin_next();
+  clients_[message->client_].waiting.push_back(message.get());
+  begin_next(message->client_);
   return message;
 }
 
-void LongMessages::begin_next() {
-  if (current_ != nullptr || is_busy_ || waiting_.empty()) return;
-  const auto turn = next_turn(waiting_, last_, [](const auto&) { return true; });
-  last_ = turn->first;
-  current_ = turn->second.front();
-  turn->second.pop_front();
-  if (turn->second.empty()) waiting_.erase(turn);
-  is_busy_ = true;
+void LongMessages::begin_next(const std::string& name) {
+  const auto place = clients_.find(name);
+  Client& client = place->second;
+  if (client.current != nullptr || client.is_busy) return;
+  if (client.waiting.empty()) {
+    clients_.erase(place);
+    return;
+  }
+  client.current = client.waiting.front();
+  client.waiting.pop_front();
+  client.is_busy = true;
   // At a shutdown the worker may outlive this, but not the loop, which then runs nothing any more.
-  auto job = [this, loop = loop_, work = current_->work_] {
+  auto job = [this, loop = loop_, name, work = client.current->work_] {
     try {
       if (!work->text.empty()) work->parse();
     } catch (const std::bad_alloc&) {
       work->give_up();
     }
-    loop->post([this, work] { end(work); });
+    loop->post([this, name, work] { end(name, work); });
   };
   if (workers_ == nullptr) {
     job();
   } else {
-    workers_->run(workers_->new_id(), {}, job, job);
+    workers_->run(workers_->new_id(), name, job, job);
   }
 }
 
-void LongMessages::end(const std::shared_ptr<LongMessage::Work>& work) {
-  is_busy_ = false;
+void LongMessages::end(const std::string& name, const std::shared_ptr<LongMessage::Work>& work) {
+  clients_.find(name)->second.is_busy = false;
   if (work->owner == nullptr) {
-    begin_next();
+    begin_next(name);
     return;
   }
   work->owner->is_ready_ = true;
@@ -156,12 +158,11 @@ void LongMessages::end(const std::shared_ptr<LongMessage::Work>& work) {
 }
 
 void LongMessages::remove(LongMessage& message) {
-  if (const auto turn = waiting_.find(message.client_); turn != waiting_.end()) {
-    std::erase(turn->second, &message);
-    if (turn->second.empty()) waiting_.erase(turn);
-  }
-  if (current_ == &message) current_ = nullptr;
-  begin_next();
+  const auto place = clients_.find(message.client_);
+  if (place == clients_.end()) return;
+  std::erase(place->second.waiting, &message);
+  if (place->second.current == &message) place->second.current = nullptr;
+  begin_next(message.client_);
 }
 
 }  // namespace sluice

@@ -65,9 +65,9 @@ class LongMessage final : public PreparedBody {
 };
 
 /// Has long messages parsed by a worker, for that takes long enough for others on the loop to
-/// notice; one after another, so that the value of only one, which may be many times as large as
-/// its text, is in memory. Clients have their turns. Belongs to its loop, and outlives its
-/// messages.
+/// notice; those of one client one after another, so that the value of only one, which may be many
+/// times as large as its text, is in memory. Clients have their turns at the worker, with their
+/// messages on all loops. Belongs to its loop, and outlives its messages.
 class LongMessages {
  public:
   /// Bytes of a message that is worth it. Parsing a shorter one takes about as long as a read.
@@ -101,18 +101,21 @@ class LongMessages {
 
  private:
   friend class LongMessage;
+  /// One that has messages here.
+  struct Client {
+    std::deque<LongMessage*> waiting;
+    LongMessage* current = nullptr;  // whose value is in memory, or being made
+    bool is_busy = false;            // so is the worker, perhaps for one that is gone
+  };
   void remove(LongMessage& message);
-  void begin_next();
-  void end(const std::shared_ptr<LongMessage::Work>& work);
+  void begin_next(const std::string& name);
+  void end(const std::string& name, const std::shared_ptr<LongMessage::Work>& work);
 
   Executor* loop_;
   WorkerPool* workers_;
   ClientMemory* memory_;
-  std::map<std::string, std::deque<LongMessage*>, std::less<>> waiting_;  // none is empty
-  std::string last_;                                                      // whose turn was last
+  std::map<std::string, Client, std::less<>> clients_;
   std::atomic<std::size_t> under_way_ = 0;
-  LongMessage* current_ = nullptr;  // whose value is in memory, or being made
-  bool is_busy_ = false;            // so is the worker, perhaps for one that is gone
 };
 
 }  // namespace sluice

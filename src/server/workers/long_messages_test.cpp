@@ -92,20 +92,17 @@ TEST_F(LongMessagesTest, ParsesBatches) {
   EXPECT_EQ(batch->message(2)->id, "3");
 }
 
-TEST_F(LongMessagesTest, ClientsHaveTheirTurns) {
+TEST_F(LongMessagesTest, AClientDoesNotWaitForAnother) {
   std::vector<std::unique_ptr<LongMessage>> held;
   std::string turns;
-  for (const std::string client : {"a", "a", "a", "c", "b", "a", "b"}) {
-    held.push_back(messages.parse(
-        ping(1),
-        [&, client, number = held.size()] {
-          turns += client;
-          held[number] = nullptr;
-        },
-        client));
+  for (const std::string client : {"a", "a", "b", "a", "b"}) {
+    held.push_back(messages.parse(ping(1), [&, client] { turns += client; }, client));
   }
   executor.run();
-  EXPECT_EQ(turns, "abcabaa");
+  EXPECT_EQ(turns, "ab");
+  held[2] = nullptr;
+  executor.run();
+  EXPECT_EQ(turns, "abb") << "what a holds is not b's";
 }
 
 TEST_F(LongMessagesTest, ChecksWhatIsAMessage) {
@@ -136,31 +133,42 @@ TEST_F(LongMessagesTest, DrawsOnItsMemory) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
+/// A loop whose tasks come through a queue, as those of another thread do.
+class QueuedLoop final : public Executor {
+ public:
+  void post(Task task) override {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(task));
+    changed_.notify_one();
+  }
+  TimerId schedule_at(TimePoint when, Task task) override {
+    return inner_.schedule_at(when, std::move(task));
+  }
+  void cancel(TimerId id) override { inner_.cancel(id); }
+  [[nodiscard]] const Clock& clock() const override { return inner_.clock(); }
+  [[nodiscard]] bool on_loop_thread() const override { return true; }
+  void add_hook(TurnHook& hook) override { inner_.at_turn_end(hook); }
+  void remove_hook(TurnHook& hook) override { inner_.forget(hook); }
+
+  /// Waits for a task, and runs it.
+  void run_one() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !posted_.empty(); });
+    Task task = std::move(posted_.front());
+    posted_.pop_front();
+    lock.unlock();
+    task();
+  }
+
+ private:
+  ManualExecutor inner_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> posted_;
+};
+
 TEST(LongMessagesOnAWorker, AreParsedAndFreedThere) {
-  ManualExecutor executor;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Executor::Task> posted;
-  // Tasks of another thread come through a queue, as a loop's do.
-  struct Loop final : Executor {
-    Loop(ManualExecutor& executor, std::function<void(Task)> take)
-        : inner(&executor), taken(std::move(take)) {}
-    void post(Task task) override { taken(std::move(task)); }
-    TimerId schedule_at(TimePoint when, Task task) override {
-      return inner->schedule_at(when, std::move(task));
-    }
-    void cancel(TimerId id) override { inner->cancel(id); }
-    [[nodiscard]] const Clock& clock() const override { return inner->clock(); }
-    [[nodiscard]] bool on_loop_thread() const override { return true; }
-    void add_hook(TurnHook& hook) override { inner->at_turn_end(hook); }
-    void remove_hook(TurnHook& hook) override { inner->forget(hook); }
-    ManualExecutor* inner;
-    std::function<void(Task)> taken;
-  } loop(executor, [&](Executor::Task task) {
-    const std::lock_guard lock(mutex);
-    posted.push_back(std::move(task));
-    changed.notify_one();
-  });
+  QueuedLoop loop;
   WorkerPool workers(1, SIZE_MAX);
   LongMessages messages(loop, &workers, nullptr);
   for (int i = 0; i < 20; ++i) {
@@ -171,15 +179,44 @@ TEST(LongMessagesOnAWorker, AreParsedAndFreedThere) {
                        [&] { is_ready = true; }, {});
     const bool is_kept = i % 3 != 0;
     if (!is_kept) message = nullptr;
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return !posted.empty(); });
-    Executor::Task task = std::move(posted.front());
-    posted.pop_front();
-    lock.unlock();
-    task();
+    loop.run_one();
     ASSERT_EQ(is_ready, is_kept);
     if (is_kept) EXPECT_EQ(message->message()->id, "7");
   }
+}
+
+TEST(LongMessagesOnAWorker, ClientsHaveTheirTurnsWithWhatTheyHaveOnAllLoops) {
+  QueuedLoop tasks;  // of all loops
+  WorkerPool workers(1, SIZE_MAX);
+  std::promise<void> go_on;
+  std::string turns;  // of one thread at a time
+  {
+    LongMessages loops[] = {
+        {tasks, &workers, nullptr}, {tasks, &workers, nullptr}, {tasks, &workers, nullptr}};
+    std::vector<std::unique_ptr<LongMessage>> held;
+    std::promise<void> begun;
+    const auto parse = [&](LongMessages& loop, const std::string& client) {
+      held.push_back(loop.parse(
+          R"({"jsonrpc":"2.0","id":1,"method":"ping"})",
+          [&held, number = held.size()] { held[number] = nullptr; }, client,
+          [&, client, is_first = held.empty()](const Message& /*message*/) {
+            turns += client;
+            if (!is_first) return;
+            begun.set_value();
+            go_on.get_future().wait();
+          }));
+    };
+    parse(loops[0], "a");
+    begun.get_future().wait();
+    for (LongMessages& loop : loops) {
+      for (int i = 0; i < 2; ++i) parse(loop, "a");
+    }
+    parse(loops[0], "b");
+    parse(loops[1], "c");
+    go_on.set_value();
+    for (std::size_t i = 0; i < held.size(); ++i) tasks.run_one();
+  }
+  EXPECT_EQ(turns, "abcaaaaaa");
 }
 
 }  // namespace
