@@ -3,6 +3,8 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -60,6 +62,10 @@ void append_json_error(std::string& out, const Error& error);
 /// Whether the text of `value` is certainly longer than `bytes`. Looks at no more of it than that
 /// takes, for what would be refused need not be written.
 bool is_longer_than(const json::value& value, std::size_t bytes);
+
+/// The integer that `number` stands for; nothing if it has a fraction, or if the text of another
+/// integer gives the same number, as from 2^53 on.
+std::optional<std::int64_t> exact_integer(double number);
 
 /// Parses one JSON text with `storage` behind the value, as JsonParser does. Errors carry
 /// JSON-RPC's -32700 and say where and why.
