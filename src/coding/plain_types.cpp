@@ -1,14 +1,17 @@
 // The type tables of integers, numbers, strings and JSON values.
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "core/json.hpp"
 #include "sluice/detail/type.hpp"
 #include "sluice/schema.hpp"
 
@@ -40,16 +43,18 @@ json::value integer_schema(const Type& /*type*/, SchemaBuilder& /*builder*/) {
 }
 
 template <class T>
-bool fail_range(const json::value& value, Decoder& decoder) {
+std::string integer_range() {
   using Limits = std::numeric_limits<T>;
-  return decoder.fail_value(
-      "integer from " + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()),
-      value);
+  return "integer from " + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max());
+}
+
+template <class T>
+bool fail_range(const json::value& value, Decoder& decoder) {
+  return decoder.fail_value(integer_range<T>(), value);
 }
 
 template <class T>
 bool decode_integer(const Type& /*type*/, const json::value& value, void* out, Decoder& decoder) {
-  using Limits = std::numeric_limits<T>;
   if (value.is_int64()) {
     if (!std::in_range<T>(value.get_int64())) return fail_range<T>(value, decoder);
     store(out, static_cast<T>(value.get_int64()));
@@ -63,11 +68,13 @@ bool decode_integer(const Type& /*type*/, const json::value& value, void* out, D
   }
   const double number = value.get_double();
   if (number != std::trunc(number)) return decoder.fail_value("integer", value);
-  // Both bounds are powers of two, so they are exact.
-  constexpr double kLow = static_cast<double>(Limits::min());
-  const double above = std::ldexp(1.0, Limits::digits);
-  if (!(number >= kLow && number < above)) return fail_range<T>(value, decoder);
-  store(out, static_cast<T>(number));
+  const std::optional<std::int64_t> integer = exact_integer(number);
+  if (!integer) {
+    return decoder.fail("expected " + integer_range<T>() +
+                        ", got one that is too large to be exact");
+  }
+  if (!std::in_range<T>(*integer)) return fail_range<T>(value, decoder);
+  store(out, static_cast<T>(*integer));
   return true;
 }
 
@@ -97,12 +104,15 @@ json::value encode_bool(const Type& /*type*/, const void* value, Encoder& /*enco
   return *static_cast<const bool*>(value);
 }
 
+bool fail_too_large(Decoder& decoder) {
+  return decoder.fail("expected number, got one that is too large to be stored");
+}
+
 template <class T>
 bool decode_number(const json::value& value, T& out, Decoder& decoder) {
   if (!value.is_number()) return decoder.fail_type("number", value);
   out = value.to_number<T>();
-  return std::isfinite(out) ||
-         decoder.fail("expected number, got one that is too large to be stored");
+  return std::isfinite(out) || fail_too_large(decoder);
 }
 
 json::value number_schema(const Type& /*type*/, SchemaBuilder& /*builder*/) {
@@ -141,11 +151,29 @@ json::value encode_initial_json(Encoder& /*encoder*/) {
   return T();
 }
 
+/// A number that is too large has become infinite, and would go on as null.
+bool check_numbers(const json::value& value, Decoder& decoder) {
+  if (const double* const number = value.if_double()) {
+    return std::isfinite(*number) || fail_too_large(decoder);
+  }
+  if (const json::array* const array = value.if_array()) {
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      if (!check_numbers((*array)[i], decoder)) return decoder.fail_at(i);
+    }
+  } else if (const json::object* const object = value.if_object()) {
+    for (const auto& [name, member] : *object) {
+      if (!check_numbers(member, decoder)) return decoder.fail_at(name);
+    }
+  }
+  return true;
+}
+
 json::value json_value_schema(const Type& /*type*/, SchemaBuilder& /*builder*/) {
   return json::object();
 }
 bool decode_json_value(const Type& /*type*/, const json::value& value, void* out,
-                       Decoder& /*decoder*/) {
+                       Decoder& decoder) {
+  if (!check_numbers(value, decoder)) return false;
   *static_cast<json::value*>(out) = value;
   return true;
 }
@@ -156,6 +184,7 @@ json::value json_object_schema(const Type& /*type*/, SchemaBuilder& /*builder*/)
 bool decode_json_object(const Type& /*type*/, const json::value& value, void* out,
                         Decoder& decoder) {
   if (!value.is_object()) return decoder.fail_type("object", value);
+  if (!check_numbers(value, decoder)) return false;
   *static_cast<json::object*>(out) = value.get_object();
   return true;
 }
@@ -166,6 +195,7 @@ json::value json_array_schema(const Type& /*type*/, SchemaBuilder& /*builder*/) 
 bool decode_json_array(const Type& /*type*/, const json::value& value, void* out,
                        Decoder& decoder) {
   if (!value.is_array()) return decoder.fail_type("array", value);
+  if (!check_numbers(value, decoder)) return false;
   *static_cast<json::array*>(out) = value.get_array();
   return true;
 }

@@ -275,6 +275,16 @@ TEST(StructSchema, KeepsIntegersExact) {
   const auto rounded = decode<Numbers>(parsed("[9007199254740993,9007199254740993]"));
   ASSERT_TRUE(rounded);
   EXPECT_EQ(*rounded, Numbers(9007199254740993, 9007199254740993U));
+  EXPECT_EQ(decode<std::int64_t>(parsed("9007199254740991.0")), 9007199254740991);
+  EXPECT_EQ(decode<std::int64_t>(parsed("-9.007199254740991e15")), -9007199254740991);
+  // What would become another one.
+  EXPECT_EQ(error_of<std::int64_t>("-9223372036854775809"),
+            "arguments: expected integer from -9223372036854775808 to 9223372036854775807, got "
+            "one that is too large to be exact");
+  EXPECT_TRUE(error_of<std::int64_t>("9007199254740993.0").contains("expected integer from"));
+  EXPECT_TRUE(error_of<std::uint64_t>("9007199254740993.0").contains("expected integer from"));
+  EXPECT_TRUE(error_of<std::uint64_t>("1e400").contains("expected integer from"));
+  EXPECT_TRUE(error_of<std::int8_t>("128.0").contains("expected integer from -128 to 127"));
 }
 
 TEST(StructSchema, SaysWhereAndWhyDecodingFails) {
@@ -297,6 +307,12 @@ TEST(StructSchema, SaysWhereAndWhyDecodingFails) {
             "arguments[\"k k\"]: expected integer, got boolean");
   EXPECT_EQ(error_of<float>("1e300"),
             "arguments: expected number, got one that is too large to be stored");
+  EXPECT_EQ(error_of<json::object>(R"({"a":[1,{"b c":-1e400}]})"),
+            "arguments.a[1][\"b c\"]: expected number, got one that is too large to be stored");
+  EXPECT_EQ(error_of<json::array>("[1e400]"),
+            "arguments[0]: expected number, got one that is too large to be stored");
+  EXPECT_EQ(error_of<json::value>("1e400"),
+            "arguments: expected number, got one that is too large to be stored");
   EXPECT_EQ(error_of<Celsius>(R"("20F")"), "arguments: expected degrees such as 20C, got \"20F\"");
 }
 
@@ -307,7 +323,7 @@ TEST(StructSchema, RefusesIntegersThatDoNotFit) {
   EXPECT_NE(error_of<std::int64_t>("9223372036854775808.0"), "");
   EXPECT_NE(error_of<std::uint64_t>("1e20"), "");
   EXPECT_NE(error_of<std::uint64_t>("1e400"), "");
-  EXPECT_EQ(error_of<std::int64_t>("-9223372036854775808.0"), "");
+  EXPECT_NE(error_of<std::int64_t>("-9223372036854775808.0"), "");
   EXPECT_EQ(error_of<int>("3e2"), "");
 }
 

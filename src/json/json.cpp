@@ -93,6 +93,12 @@ Result<std::string> one_line_json(std::string_view text) {
   return line;
 }
 
+std::optional<std::int64_t> exact_integer(double number) {
+  static constexpr double kBound = 0x1p53;
+  if (!(std::abs(number) < kBound) || number != std::trunc(number)) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
 void append_json_error(std::string& out, const Error& error) {
   out.append(R"({"code":)");
   append_number(out, error.code);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +36,10 @@ void append_json_error(std::string& out, const Error& error);
 /// Whether the JSON text of `value` is certainly longer than `bytes`, so that an oversized value
 /// can be refused without writing it. Stops looking as soon as that is known.
 bool is_longer_than(const json::value& value, std::size_t bytes);
+
+/// The integer that `number` stands for. Nothing if it has a fraction, or if the texts of several
+/// integers give the same number, as from 2^53 on.
+std::optional<std::int64_t> exact_integer(double number);
 
 /// Parses one JSON text as JsonParser does; the value is allocated from `storage`. Errors carry
 /// JSON-RPC's -32700 and say where and why.

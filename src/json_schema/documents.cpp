@@ -1,7 +1,6 @@
 #include "json_schema/documents.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <ranges>
 
 #include <boost/json/array.hpp>
@@ -10,6 +9,7 @@
 
 #include "core/text/percent_encoding.hpp"
 #include "core/text/utf8.hpp"
+#include "json/path.hpp"
 #include "json_schema/formats/uri.hpp"
 #include "json_schema/meta.hpp"
 
@@ -52,31 +52,6 @@ std::string escape_token(std::string_view token) {
     }
   }
   return out;
-}
-
-std::optional<std::string> unescape_token(std::string_view token) {
-  std::string out;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    if (token[i] != '~') {
-      out += token[i];
-      continue;
-    }
-    if (++i == token.size() || (token[i] != '0' && token[i] != '1')) return std::nullopt;
-    out += token[i] == '0' ? '~' : '/';
-  }
-  return out;
-}
-
-const json::value* find_member(const json::value& value, const std::string& token) {
-  if (const json::object* const object = value.if_object()) return object->if_contains(token);
-  const json::array* const array = value.if_array();
-  if (array == nullptr || token.empty() || (token.size() > 1 && token.front() == '0')) {
-    return nullptr;
-  }
-  std::size_t index = 0;
-  const char* const end = token.data() + token.size();
-  const auto [stop, error] = std::from_chars(token.data(), end, index);
-  return error == std::errc() && stop == end ? array->if_contains(index) : nullptr;
 }
 
 /// JSON Schema Core section 8.2.2.
@@ -377,8 +352,7 @@ Result<SchemaIndex> SchemaDocuments::follow_pointer(std::uint32_t resource,
     rest.remove_prefix(1);
     const std::string_view token = rest.substr(0, rest.find('/'));
     rest.remove_prefix(token.size());
-    const std::optional<std::string> name = unescape_token(token);
-    value = name ? find_member(*value, *name) : nullptr;
+    value = find_pointer_token(*value, token);
     if (value == nullptr) {
       return error(from, keyword, "there is nothing at " + in_quotes(pointer));
     }

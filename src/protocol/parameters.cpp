@@ -1,7 +1,5 @@
 #include "protocol/parameters.hpp"
 
-#include <cmath>
-
 namespace sluice {
 
 const json::value* find_parameter(const json::object& params, std::string_view name) {
@@ -11,12 +9,8 @@ const json::value* find_parameter(const json::object& params, std::string_view n
 
 std::optional<std::int64_t> integer_of(const json::value& value) {
   if (const std::int64_t* const integer = value.if_int64()) return *integer;
-  static constexpr double kMost = 9007199254740992;
   const double* const number = value.if_double();
-  if (number == nullptr || std::abs(*number) > kMost || *number != std::trunc(*number)) {
-    return std::nullopt;
-  }
-  return static_cast<std::int64_t>(*number);
+  return number == nullptr ? std::nullopt : exact_integer(*number);
 }
 
 }  // namespace sluice

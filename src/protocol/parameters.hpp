@@ -12,8 +12,8 @@ namespace sluice {
 /// for an absent value.
 const json::value* find_parameter(const json::object& params, std::string_view name);
 
-/// The integer that `value` represents. Numbers without a fraction count as integers however they
-/// are written, such as 1.0 and 1e2 (JSON Schema Core, section 4.2.3), up to 2^53.
+/// The integer that `value` is. So are numbers without a fraction however they are written, such as
+/// 1.0 and 1e2 (JSON Schema Core, section 4.2.3), below 2^53.
 std::optional<std::int64_t> integer_of(const json::value& value);
 
 }  // namespace sluice

@@ -125,7 +125,10 @@ bool PendingRequest::send_progress(double progress, std::optional<double> total,
   rare().progress = progress;
   std::string params = R"({"progressToken":)" + context().progress_token;
   params.append(R"(,"progress":)").append(to_json(json::value(progress)));
-  if (total) params.append(R"(,"total":)").append(to_json(json::value(*total)));
+  // JSON has no word for a total that is not finite.
+  if (total && std::isfinite(*total)) {
+    params.append(R"(,"total":)").append(to_json(json::value(*total)));
+  }
   if (!message.empty() && context().revision->progress_message) {
     params.append(R"(,"message":)");
     append_json_string(params, message);

@@ -359,6 +359,15 @@ TEST_F(PendingRequestTest, ProgressHasANumberATotalAndAMessage) {
   EXPECT_THAT(channel().written, HasSubstr(R"("params":{"progressToken":7,"progress":1}})"));
 }
 
+TEST_F(PendingRequestTest, ProgressHasNoTotalThatIsNotFinite) {
+  call_modern("{}", "", R"(,"progressToken":7)");
+  call().progress(0.5, INFINITY, "");
+  call().progress(1, NAN, "");
+  bench.run_all();
+  EXPECT_THAT(channel().written, HasSubstr(R"("params":{"progressToken":7,"progress":0.5}})"));
+  EXPECT_THAT(channel().written, HasSubstr(R"("params":{"progressToken":7,"progress":1}})"));
+}
+
 TEST_F(PendingRequestTest, ProgressRisesHoweverItIsMixedWithText) {
   for (const bool in_session : {false, true}) {
     if (in_session) {

@@ -1,18 +1,21 @@
 #include "engine/llama/grammar/followable_schema.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "engine/llama/grammar/schema_pattern.hpp"
 #include "engine/llama/grammar/schema_reading.hpp"
 #include "engine/llama/grammar/schema_reference.hpp"
+#include "json/path.hpp"
 #include "json_schema/json_schema.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -27,7 +30,16 @@ constexpr std::int64_t kLeast = -kUnboundedAbove + 1;
 constexpr std::int64_t kUsual =
     9'999'999'999'999'999;  // the largest integer that llama.cpp generates without bounds
 
-/// Whether `schema` allows the type `name`. If it does not name a type, the result is `unsaid`.
+constexpr int kMostLength = std::numeric_limits<int>::max();
+constexpr std::array kLengths =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"minLength", "string"},
+                                                                  {"maxLength", "string"},
+                                                                  {"minItems", "array"},
+                                                                  {"maxItems", "array"},
+                                                                  {"minProperties", "object"},
+                                                                  {"maxProperties", "object"}});
+
+/// Whether `schema` may be of that type: it says so, or, `unsaid`, says nothing.
 bool has_type(const json::object& schema, std::string_view name, bool unsaid) {
   const json::value* const type = schema.if_contains("type");
   if (type == nullptr) return unsaid;
@@ -60,43 +72,100 @@ std::optional<std::int64_t> integer_bound(const json::object& schema, std::strin
   return static_cast<std::int64_t>(is_least ? std::ceil(number) : std::floor(number));
 }
 
+using SchemaSet = std::unordered_set<const json::object*>;
+
+const json::string* string_member(const json::object& schema, std::string_view keyword) {
+  const json::value* const value = schema.if_contains(keyword);
+  return value == nullptr ? nullptr : value->if_string();
+}
+
+/// Notes the schemas in `root` that llama.cpp reads, from `value` on.
+void find_schemas(const json::value& root, const json::value& value, SchemaSet& found) {
+  const json::object* const schema = value.if_object();
+  if (schema == nullptr || !found.insert(schema).second) return;
+  if (schema->contains("$ref")) {
+    const json::string* const reference = string_member(*schema, "$ref");
+    const json::value* const target =
+        reference == nullptr ? nullptr : resolve_reference(root, *reference);
+    if (target != nullptr) find_schemas(root, *target, found);
+    return;
+  }
+  for (const std::string_view keyword :
+       {"oneOf", "anyOf", "allOf", "items", "prefixItems", "additionalProperties"}) {
+    const json::value* const below = schema->if_contains(keyword);
+    if (below == nullptr) continue;
+    find_schemas(root, *below, found);
+    if (const json::array* const list = below->if_array()) {
+      for (const json::value& each : *list) find_schemas(root, each, found);
+    }
+  }
+  const json::value* const properties = schema->if_contains("properties");
+  if (properties == nullptr || !properties->is_object()) return;
+  for (const auto& [name, property] : properties->get_object()) {
+    find_schemas(root, property, found);
+  }
+}
+
+/// llama.cpp knows no escapes in references: where there are any, all that is referred to moves to
+/// a place that needs none.
+void spell_out_references(json::value& root) {
+  SchemaSet schemas;
+  find_schemas(root, root, schemas);
+  const bool has_escapes = std::ranges::any_of(schemas, [](const json::object* schema) {
+    const json::string* const reference = string_member(*schema, "$ref");
+    return reference != nullptr &&
+           std::string_view(*reference).find_first_of("~%") != std::string_view::npos;
+  });
+  if (!has_escapes) return;
+  std::string place = "$targets";
+  while (root.get_object().contains(place)) place += '_';
+  std::unordered_map<const json::value*, std::size_t> targets;
+  const auto reference_to = [&](std::size_t target) {
+    return "#/" + place + "/" + std::to_string(target);
+  };
+  // All of it is within `root`, which may be changed.
+  for (const json::object* const schema : schemas) {
+    const json::string* const reference = string_member(*schema, "$ref");
+    const json::value* const target =
+        reference == nullptr ? nullptr : resolve_reference(root, *reference);
+    if (target == nullptr) continue;
+    const auto [known, added] = targets.try_emplace(target, targets.size());
+    const_cast<json::object&>(*schema)["$ref"] = reference_to(known->second);
+  }
+  json::array moved(targets.size());
+  for (const auto& [target, number] : targets) {
+    moved[number] = std::exchange(const_cast<json::value&>(*target),
+                                  json::object{{"$ref", reference_to(number)}});
+  }
+  root.get_object()[place] = std::move(moved);
+}
+
+/// Whether some number in it may not be the one that was written.
+bool has_rounded_number(const json::value& value) {
+  if (const double* const number = value.if_double()) return !(std::abs(*number) < 0x1p53);
+  if (const json::array* const array = value.if_array()) {
+    return std::ranges::any_of(*array, has_rounded_number);
+  }
+  const json::object* const object = value.if_object();
+  return object != nullptr && std::ranges::any_of(*object, [](const auto& member) {
+           return has_rounded_number(member.value());
+         });
+}
+
 class SchemaFollower {
  public:
   SchemaFollower(const json::value& root, Inexpressible what) : root_(root), what_(what) {
-    find_schemas(root);
+    find_schemas(root, root, schemas_);
   }
 
   Result<json::value> run() {
     json::value out = copy(root_);
     if (!error_.empty()) return fail(kInvalidParams, error_);
+    if (out.is_object()) spell_out_references(out);
     return out;
   }
 
  private:
-  /// Collects the schemas that llama.cpp reads.
-  void find_schemas(const json::value& value) {
-    const json::object* const schema = value.if_object();
-    if (schema == nullptr || !schemas_.insert(schema).second) return;
-    if (const json::value* const reference = schema->if_contains("$ref")) {
-      if (!reference->is_string()) return;
-      const json::value* const target = resolve_reference(root_, reference->get_string());
-      if (target != nullptr) find_schemas(*target);
-      return;
-    }
-    for (const std::string_view keyword :
-         {"oneOf", "anyOf", "allOf", "items", "prefixItems", "additionalProperties"}) {
-      const json::value* const below = schema->if_contains(keyword);
-      if (below == nullptr) continue;
-      find_schemas(*below);
-      if (const json::array* const list = below->if_array()) {
-        for (const json::value& each : *list) find_schemas(each);
-      }
-    }
-    const json::value* const properties = schema->if_contains("properties");
-    if (properties == nullptr || !properties->is_object()) return;
-    for (const auto& [name, property] : properties->get_object()) find_schemas(property);
-  }
-
   json::value copy(const json::value& value) {
     if (const json::array* const array = value.if_array()) {
       json::array out;
@@ -106,8 +175,13 @@ class SchemaFollower {
     const json::object* const object = value.if_object();
     if (object == nullptr) return value;
     json::object out;
+    // Of old, what begins with a '#' was a name within the same one.
+    const json::string* const id = string_member(*object, "$id");
+    const bool is_resource = id != nullptr && !id->starts_with('#') && object != root_.if_object();
+    if (is_resource) ++resources_;
     for (const auto& [name, member] : *object) out.emplace(name, copy(member, name));
     if (schemas_.contains(object)) follow(out, *object);
+    if (is_resource) --resources_;
     return out;
   }
   json::value copy(const json::value& value, std::string_view step) {
@@ -120,16 +194,22 @@ class SchemaFollower {
 
   /// Rewrites `schema`. `original` is the schema before the schemas inside it were rewritten.
   void follow(json::object& schema, const json::object& original) {
+    follow_reference(schema, original);
     const bool is_merged = merge_single(schema);
     // llama.cpp generates exactly the items of a tuple, so nothing can follow them.
     if (const json::value* const items = schema.if_contains("items");
-        items != nullptr && items->is_bool() && schema.contains("prefixItems")) {
+        items != nullptr &&
+        (items->is_bool() || (items->is_object() && items->get_object().empty())) &&
+        schema.contains("prefixItems")) {
       schema.erase("items");
     }
     if (!is_decided(schema)) {
       // A merged schema has already been rewritten, and rewriting a pattern twice would change it.
       if (!is_merged && has_type(schema, "string", true)) follow_pattern(schema);
       if (has_type(schema, "integer", false)) follow_bounds(schema);
+      for (const auto& [keyword, type] : kLengths) {
+        if (has_type(schema, type, true)) follow_length(schema, keyword);
+      }
     }
     if (what_ == Inexpressible::passed_over) return;
     if (const auto why = unfollowed_demand(schema, root_, effort_)) return pass_over(*why);
@@ -139,8 +219,22 @@ class SchemaFollower {
     }
   }
 
-  /// Replaces an `allOf` of a single schema, without other demands beside it, by that schema,
-  /// because llama.cpp would interpret it differently. Returns whether it did.
+  /// What leads elsewhere, or nowhere, demands nothing.
+  void follow_reference(json::object& schema, const json::object& original) {
+    const json::string* const reference = string_member(original, "$ref");
+    if (reference == nullptr) return;
+    if (resources_ > 0) {
+      pass_over("\"$ref\" is not supported in a schema that has an \"$id\" of its own");
+    } else if (reference->starts_with("#/") && resolve_reference(root_, *reference) == nullptr) {
+      pass_over("the \"$ref\" " + describe_text(*reference) + " leads nowhere");
+    } else {
+      return;
+    }
+    schema.clear();  // what stands beside it was not read, and so has not been followed
+  }
+
+  /// An `allOf` of one that stands alone is that one. llama.cpp makes another of it. True if it was
+  /// one.
   static bool merge_single(json::object& schema) {
     json::value* const all = schema.if_contains("allOf");
     if (all == nullptr || !all->is_array() || all->get_array().size() != 1 ||
@@ -154,9 +248,26 @@ class SchemaFollower {
     return true;
   }
 
-  /// Keeps only the values that follow the keywords beside them, which the grammar does not
-  /// consider.
+  /// llama.cpp keeps lengths as `int`, and reads none that are written as 2.0.
+  void follow_length(json::object& schema, std::string_view keyword) {
+    json::value* const length = schema.if_contains(keyword);
+    if (length == nullptr || !length->is_number()) return;
+    const double number = length->to_number<double>();
+    if (number > kMostLength) {
+      pass_over("\"" + std::string(keyword) + "\" is not supported above " +
+                std::to_string(kMostLength));
+      schema.erase(keyword);
+    } else if (const auto integer = exact_integer(number)) {
+      *length = *integer;
+    }
+  }
+
+  /// Leaves the values that follow what stands beside them, of which the grammar knows nothing.
   void follow_values(json::object& schema, const json::object& original, std::string_view keyword) {
+    if (has_rounded_number(schema.at(keyword))) {
+      return pass_over("numbers from 2^53 on are not supported in \"" + std::string(keyword) +
+                       "\" but as integers of 64 bits");
+    }
     if (std::ranges::count_if(schema, [](const auto& each) { return is_demand(each.key()); }) < 2) {
       return;
     }
@@ -232,9 +343,10 @@ class SchemaFollower {
 
   const json::value& root_;
   const Inexpressible what_;
-  std::unordered_set<const json::object*> schemas_;
-  std::string place_ = "#";       // the place of what is being copied
-  std::size_t effort_ = 200'000;  // for unfollowed_demand()
+  SchemaSet schemas_;
+  std::string place_ = "#";       // of what is copied
+  std::size_t resources_ = 0;     // with an `$id` of their own that it is within
+  std::size_t effort_ = 200'000;  // of unfollowed_demand()
   std::string error_;
 };
 

@@ -271,7 +271,12 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
            {R"({"type":"array","contains":{"type":"integer"}})", R"("contains")"},
            {R"({"prefixItems":[{"type":"integer"}],"minItems":2})", R"("minItems")"},
            {R"({"prefixItems":[{"type":"integer"}],"items":{"type":"string"}})",
-            R"("prefixItems" is not supported beside "items")"},
+            R"("items" is not supported beside "prefixItems")"},
+           {R"({"type":"integer","multipleOf":2})", R"(at #: "multipleOf" is not supported)"},
+           {R"({"type":"integer","minimum":1,"multipleOf":2})",
+            R"("multipleOf" is not supported beside "minimum")"},
+           {R"({"anyOf":[{"type":"string"}],"format":"date","minLength":5})",
+            R"("minLength" is not supported beside "anyOf")"},
            {R"({"type":"array","minItems":2,"maxItems":1})", "its minimum length"},
            {R"({"type":"string","minLength":2,"maxLength":1})", "its minimum length"},
            {R"({"type":"object","properties":{"a":{}},"patternProperties":{"^b":{"type":"null"}}})",
@@ -327,6 +332,10 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
             R"(a property "*" is supported only)"},
            {R"({"properties":{"a\"b":{"type":"null"}},"additionalProperties":true})",
             "a property whose name has a quote"},
+           {R"({"properties":{"":{"type":"null"}},"additionalProperties":{"type":"integer"}})",
+            R"(a single property "" is not supported)"},
+           {R"({"properties":{"":{"type":"null"}},"required":[""],"additionalProperties":true})",
+            R"(a single property "" is not supported)"},
            {R"({"properties":{"]":{"type":"null"}},"additionalProperties":{"type":"null"}})",
             "a property whose name has a quote"},
            {R"({"type":["object","null"],"properties":{"\n":{"type":"null"}},)"
@@ -336,6 +345,141 @@ TEST(FollowableSchema, WhatAGrammarCannotDemandIsRefusedByItsNameAndPlace) {
     EXPECT_THAT(followed(schema), HasSubstr(why)) << schema;
     EXPECT_THAT(followed(schema), StartsWith("at #")) << schema;
     EXPECT_THAT(followed(schema, Inexpressible::passed_over), StartsWith("{")) << schema;
+  }
+}
+
+TEST(FollowableSchema, LengthsBeyondAnIntAreRefused) {
+  for (const char* const length : {"2147483648", "4294967296", "18446744073709551615", "1e30"}) {
+    for (const auto& [keyword, beside] : std::vector<std::pair<std::string, const char*>>{
+             {"minLength", R"("type":"string")"},
+             {"maxLength", R"("type":["string","null"])"},
+             {"minItems", R"("type":"array","items":{"type":"null"})"},
+             {"maxItems", R"("items":{"type":"null"})"},
+             {"minItems", R"("prefixItems":[{"type":"null"}])"},
+             {"minProperties", R"("properties":{"a":{"type":"null"}},"required":["a"])"},
+             {"maxProperties", R"("type":"object")"}}) {
+      const std::string schema =
+          R"({"items":{)" + std::string(beside) + ",\"" + keyword + "\":" + length + "}}";
+      EXPECT_EQ(followed(schema),
+                "at #/items: \"" + keyword + "\" is not supported above 2147483647");
+      EXPECT_FALSE(followed(schema, Inexpressible::passed_over).contains(keyword));
+    }
+  }
+  EXPECT_THAT(followed(R"({"type":"string","maxLength":2147483647})"), StartsWith("{"));
+  // Whole numbers are lengths however they are written.
+  EXPECT_THAT(followed(R"({"prefixItems":[{"type":"null"}],"minItems":2.0})"),
+              HasSubstr("\"minItems\" is not supported"));
+  EXPECT_THAT(followed(R"({"properties":{"a":{"type":"null"}},"minProperties":1.0})"),
+              HasSubstr("\"minProperties\" is not supported"));
+}
+
+TEST(FollowableSchema, KeywordsHaveValuesOfTheirForm) {
+  for (const auto& [schema, why] : std::vector<std::pair<const char*, const char*>>{
+           {R"({"type":"integer","minimum":3,"exclusiveMinimum":true,"maximum":4})",
+            R"(at #: "exclusiveMinimum" must be a number)"},
+           {R"({"type":"integer","maximum":4,"exclusiveMaximum":false})",
+            R"(at #: "exclusiveMaximum" must be a number)"},
+           {R"({"type":"number","exclusiveMinimum":true})",
+            R"("exclusiveMinimum" must be a number)"},
+           {R"({"items":{"type":"number","minimum":true}})",
+            R"(at #/items: "minimum" must be a number)"},
+           {R"({"type":"number","multipleOf":true})", R"("multipleOf" must be a number)"},
+           {R"({"type":"object","properties":{},"required":"a"})",
+            R"("required" must be an array of names)"},
+           {R"({"properties":{"a":{"type":"null"}},"required":["a",1]})",
+            R"("required" must be an array of names)"},
+           {R"({"type":"string","required":true})", R"("required" must be an array of names)"},
+           {R"({"type":"string","pattern":"^a$","minLength":"3"})",
+            R"("minLength" must be an integer from 0 on)"},
+           {R"({"prefixItems":[{"type":"null"}],"minItems":true})",
+            R"("minItems" must be an integer from 0 on)"},
+           {R"({"type":"array","maxItems":-1})", R"("maxItems" must be an integer from 0 on)"},
+           {R"({"type":"array","maxItems":0.5})", R"("maxItems" must be an integer from 0 on)"},
+           {R"({"type":"array","uniqueItems":"no"})", R"("uniqueItems" must be true or false)"}}) {
+    EXPECT_THAT(followed(schema), HasSubstr(why)) << schema;
+    EXPECT_THAT(followed(schema, Inexpressible::passed_over), StartsWith("{")) << schema;
+  }
+}
+
+TEST(FollowableSchema, NumbersThatWereRoundedAreRefused) {
+  for (const char* const schema :
+       {R"({"const":123456789012345678901234567890})", R"({"const":{"a":[9007199254740993.0]}})",
+        R"({"const":-1e400})"}) {
+    EXPECT_EQ(
+        followed(schema),
+        R"(at #: numbers from 2^53 on are not supported in "const" but as integers of 64 bits)")
+        << schema;
+  }
+  EXPECT_THAT(followed(R"({"enum":[1,18446744073709551616]})"), HasSubstr(R"(in "enum")"));
+}
+
+TEST(FollowableSchema, ReferencesHaveEscapes) {
+  const auto takes = [](const std::string& schema, const char* text) {
+    return Answers(parse_json(schema).value()).take(text);
+  };
+  const std::string definitions =
+      R"("$defs":{"a/b":{"const":1},"a~1b":{"const":2},"a~b":{"const":3},"a b":{"const":4},)"
+      R"("a%20b":{"const":5},"%":{"const":6},"\u00e9":{"const":7},)"
+      R"("m~":{"properties":{"c/d":{"const":8},"next":{"$ref":"#/$defs/m~0"}},"required":["c/d"]}},)"
+      R"("$targets":{})";
+  for (const auto& [reference, text] : std::vector<std::pair<std::string, const char*>>{
+           {"a~1b", "1"},
+           {"a%2fb", ""},  // the escapes of the URI are undone first
+           {"a~01b", "2"},
+           {"a~0b", "3"},
+           {"a%7E0b", "3"},
+           {"a b", "4"},
+           {"a%20b", "4"},
+           {"a%2520b", "5"},
+           {"%25", "6"},
+           {"%C3%A9", "7"},
+           {"m~0/properties/c~1d", "8"},
+           {"m~0", R"({"c/d":8,"next":{"c/d":8}})"},
+           {"a~b", ""},
+           {"a%", ""},
+           {"a~2b", ""}}) {
+    const std::string schema =
+        "{" + definitions + R"(,"items":{"$ref":"#/$defs/)" + reference + R"("},"maxItems":1})";
+    if (*text == '\0') {
+      EXPECT_EQ(followed(schema),
+                "at #/items: the \"$ref\" \"#/$defs/" + reference + "\" leads nowhere");
+      EXPECT_FALSE(followed(schema, Inexpressible::passed_over).contains(R"("items":{"$ref")"));
+      continue;
+    }
+    EXPECT_TRUE(takes(schema, ("[" + std::string(text) + "]").c_str())) << reference;
+  }
+  // One may be within another, and what refers to it is still told from the others.
+  const std::string schema =
+      R"({"oneOf":[{"$ref":"#/$defs/x~1y"},{"$ref":"#/$defs/x~1y/properties/z"},)"
+      R"({"$ref":"#/$defs/plain"}],"$defs":{"x/y":{"type":"object","properties":{"z":{"type":"integer"}},)"
+      R"("required":["z"]},"plain":{"type":"null"}}})";
+  for (const char* const text : {R"({"z":12})", "12", "null"}) EXPECT_TRUE(takes(schema, text));
+  EXPECT_FALSE(takes(schema, "true"));
+  // Data is no reference.
+  EXPECT_TRUE(takes(R"({"enum":[{"$ref":"#/a~1b"}],"a/b":{}})", R"({"$ref":"#/a~1b"})"));
+}
+
+TEST(FollowableSchema, ReferencesWithinOtherResourcesAreRefused) {
+  for (const char* const schema :
+       {R"({"$defs":{"n":{"$id":"http://q/","$defs":{"m":{"type":"null"}},"$ref":"#/$defs/m"},)"
+        R"("m":{"type":"boolean"}},"$ref":"#/$defs/n"})",
+        R"({"$defs":{"n":{"$id":"n","items":{"$ref":"#/$defs/m"}},"m":{}},"$ref":"#/$defs/n"})",
+        R"({"$defs":{"n":{"$id":"n","p":{"items":{"$ref":"#/$defs/m"}}},"m":{}},)"
+        R"("$ref":"#/$defs/n/p"})"}) {
+    EXPECT_THAT(followed(schema),
+                HasSubstr("\"$ref\" is not supported in a schema that has an \"$id\" of its own"))
+        << schema;
+    EXPECT_FALSE(followed(schema, Inexpressible::passed_over).contains("#/$defs/m"));
+  }
+  EXPECT_EQ(followed(R"({"items":{"$ref":"#/a","properties":{"b":{"pattern":"x"}}}})",
+                     Inexpressible::passed_over),
+            R"({"items":{}})");
+  for (const char* const schema :
+       {R"({"$id":"http://q/","$ref":"#/$defs/n","$defs":{"n":{"$id":"n","type":"null"}}})",
+        R"({"$defs":{"n":{"$id":"#n","items":{"$ref":"#/$defs/m"}},"m":{"type":"null"}},)"
+        R"("$ref":"#/$defs/n"})",
+        R"({"properties":{"$id":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"null"}}})"}) {
+    EXPECT_THAT(followed(schema), StartsWith("{")) << schema;
   }
 }
 
@@ -391,6 +535,9 @@ TEST(FollowableSchema, WhatIsFollowedAnywayIsTaken) {
         R"({"properties":{"b":{"type":"null"}},"required":["b"]}]})",
         R"({"oneOf":[{"type":"null"},{"type":"object","properties":{"a":{"type":"null"}}}]})",
         R"({"properties":{"*":{"type":"null"}},"required":["*"]})",
+        R"({"prefixItems":[{"type":"boolean"}],"items":{},"minItems":1.0})",
+        R"({"type":"string","minLength":2.0,"maxLength":4.0})",
+        R"({"enum":[18446744073709551615,-9223372036854775808,0.1,9007199254740991.0]})",
         R"({"if":{"type":"string"},"const":1})"}) {
     const auto value = parse_json(schema).value();
     ASSERT_THAT(followed(schema), StartsWith("{")) << schema;

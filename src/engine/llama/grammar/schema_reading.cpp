@@ -28,10 +28,14 @@ enum Types : unsigned {
   kAny = 127,
 };
 
-/// A keyword and the types of values that it demands something of.
+/// What the value of a keyword must be.
+enum class Form : std::uint8_t { any, boolean, number, length, names };
+
+/// A keyword that demands something of the values of these types.
 struct Demand {
   std::string_view keyword;
   unsigned types;
+  Form form = Form::any;
 };
 constexpr std::array kDemands = std::to_array<Demand>({
     {"$ref", kAny},
@@ -46,27 +50,27 @@ constexpr std::array kDemands = std::to_array<Demand>({
     {"const", kAny},
     {"enum", kAny},
     {"pattern", kStringType},
-    {"minLength", kStringType},
-    {"maxLength", kStringType},
-    {"minimum", kNumeric},
-    {"maximum", kNumeric},
-    {"exclusiveMinimum", kNumeric},
-    {"exclusiveMaximum", kNumeric},
-    {"multipleOf", kNumeric},
+    {"minLength", kStringType, Form::length},
+    {"maxLength", kStringType, Form::length},
+    {"minimum", kNumeric, Form::number},
+    {"maximum", kNumeric, Form::number},
+    {"exclusiveMinimum", kNumeric, Form::number},
+    {"exclusiveMaximum", kNumeric, Form::number},
+    {"multipleOf", kNumeric, Form::number},
     {"items", kArrayType},
     {"prefixItems", kArrayType},
-    {"minItems", kArrayType},
-    {"maxItems", kArrayType},
-    {"uniqueItems", kArrayType},
+    {"minItems", kArrayType, Form::length},
+    {"maxItems", kArrayType, Form::length},
+    {"uniqueItems", kArrayType, Form::boolean},
     {"contains", kArrayType},
     {"unevaluatedItems", kArrayType},
     {"properties", kObjectType},
-    {"required", kObjectType},
+    {"required", kObjectType, Form::names},
     {"additionalProperties", kObjectType},
     {"patternProperties", kObjectType},
     {"propertyNames", kObjectType},
-    {"minProperties", kObjectType},
-    {"maxProperties", kObjectType},
+    {"minProperties", kObjectType, Form::length},
+    {"maxProperties", kObjectType, Form::length},
     {"dependentRequired", kObjectType},
     {"dependentSchemas", kObjectType},
     {"dependencies", kObjectType},
@@ -214,6 +218,7 @@ Node array_node(const json::object& schema) {
   if (tuple_of(schema) != nullptr) {
     return {kArrayType, {schema.contains("items") ? "items" : "prefixItems"}};
   }
+  if (array_at(schema, "prefixItems") != nullptr) return {kArrayType, {"prefixItems"}};
   if (schema.contains("items")) return {kArrayType, {"items", "minItems", "maxItems"}};
   return {kArrayType, {"prefixItems", "minItems", "maxItems"}};
 }
@@ -270,11 +275,49 @@ std::string quoted(std::string_view keyword) {
   return "\"" + std::string(keyword) + "\"";
 }
 
+/// What `value` would have to be; empty if it is.
+std::string_view missed_form(Form form, const json::value& value) {
+  switch (form) {
+    case Form::any:
+      return "";
+    case Form::boolean:
+      return value.is_bool() ? "" : "true or false";
+    case Form::number:
+      return value.is_number() ? "" : "a number";
+    case Form::length: {
+      const bool is_length =
+          value.is_number() && is_integer(value) && value.to_number<double>() >= 0;
+      return is_length ? "" : "an integer from 0 on";
+    }
+    case Form::names: {
+      const json::array* const names = value.if_array();
+      const bool is_list = names != nullptr && std::ranges::all_of(*names, [](const auto& each) {
+                             return each.is_string();
+                           });
+      return is_list ? "" : "an array of names";
+    }
+  }
+  return "";
+}
+
+/// A keyword whose value is none for it, as those of older drafts may be.
+std::optional<std::string> malformed(const json::object& schema) {
+  for (const Demand& demand : kDemands) {
+    const json::value* const value = schema.if_contains(demand.keyword);
+    if (value == nullptr) continue;
+    if (const std::string_view form = missed_form(demand.form, *value); !form.empty()) {
+      return quoted(demand.keyword) + " must be " + std::string(form);
+    }
+  }
+  return std::nullopt;
+}
+
 class SchemaReader {
  public:
   SchemaReader(const json::value& root, std::size_t& effort) : root_(root), effort_(effort) {}
 
   std::optional<std::string> unfollowed(const json::object& schema) const {
+    if (auto why = malformed(schema)) return why;
     if (const auto keyword = decisive(schema)) {
       if (auto why = ignored(schema, {types_of(schema), {*keyword}})) return why;
       return *keyword == "oneOf" ? ambiguous(schema) : std::nullopt;
@@ -330,9 +373,11 @@ class SchemaReader {
           is_met(schema, demand.keyword, *value, node)) {
         continue;
       }
-      const std::string_view beside = node.keywords.empty() ? "" : node.keywords.front();
       std::string why = quoted(demand.keyword) + " is not supported";
-      if (!beside.empty() && beside != "type") why += " beside " + quoted(beside);
+      const auto beside = std::ranges::find_if(node.keywords, [&](std::string_view each) {
+        return each != "type" && schema.contains(each);
+      });
+      if (beside != node.keywords.end()) why += " beside " + quoted(*beside);
       if (node.types == kNumeric) why += " for numbers that are not integers";
       return why;
     }
@@ -351,7 +396,9 @@ class SchemaReader {
       const bool is_least = keyword == "minLength";
       if (is_least && count == 0) return true;
       const FormatLengths* const format =
-          schema.contains("pattern") || node.types != kStringType ? nullptr : format_of(schema);
+          schema.contains("pattern") || decisive(schema) || node.types != kStringType
+              ? nullptr
+              : format_of(schema);
       return format != nullptr && (is_least ? count <= format->least : count >= format->most);
     }
     if (node.types == kArrayType) {
@@ -409,6 +456,10 @@ class SchemaReader {
              "allowed";
     }
     if (!is_open) return std::nullopt;
+    if (properties->size() == 1 && properties->contains("")) {
+      // Free properties would have that name, and no other.
+      return "a single property \"\" is not supported beside " + quoted("additionalProperties");
+    }
     for (const auto& [name, property] : *properties) {
       // llama.cpp copies the names into sets of characters without escaping them.
       const bool is_plain = std::ranges::none_of(std::string_view(name), [](char c) {

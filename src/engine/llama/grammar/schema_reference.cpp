@@ -1,29 +1,24 @@
 #include "engine/llama/grammar/schema_reference.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "core/json_path.hpp"
+#include "core/percent_encoding.hpp"
 
 namespace sluice {
 
 const json::value* resolve_reference(const json::value& root, std::string_view reference) {
   if (!reference.starts_with("#/")) return nullptr;
-  reference.remove_prefix(2);
+  const std::optional<std::string> pointer = percent_decode(reference.substr(1));
+  if (!pointer) return nullptr;
   const json::value* target = &root;
-  while (target != nullptr) {
-    const std::size_t end = std::min(reference.find('/'), reference.size());
-    const std::string_view step = reference.substr(0, end);
-    if (const json::object* const object = target->if_object()) {
-      target = object->if_contains(step);
-    } else if (const json::array* const array = target->if_array()) {
-      std::size_t index = array->size();
-      std::from_chars(step.data(), step.data() + step.size(), index);
-      target = index < array->size() ? &(*array)[index] : nullptr;
-    } else {
-      target = nullptr;
-    }
-    if (end == reference.size()) break;
-    reference.remove_prefix(end + 1);
+  std::string_view rest = *pointer;
+  while (target != nullptr && !rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view token = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(token.size());
+    target = find_pointer_token(*target, token);
   }
   return target;
 }

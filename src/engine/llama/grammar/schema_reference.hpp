@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-/// The target of `reference` in the schema `root`, as llama.cpp resolves it: "#/a/b", without
-/// escapes. Null if there is none.
+/// Where `reference` leads in the schema `root`: "#/a~1b/c%20d", a JSON pointer as a fragment (RFC
+/// 6901, section 6). Null if nowhere.
 const json::value* resolve_reference(const json::value& root, std::string_view reference);
 
 }  // namespace sluice
