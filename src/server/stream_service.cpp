@@ -187,15 +187,16 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
   if (target == loop_ && streams().work().has_left() && caller.has_room()) {
+    std::optional<Seq> place;
     const Result<std::shared_ptr<ChunkStream>> stream =
-        begin_poll(streams(), *poll, caller.principal().id);
+        begin_poll(streams(), *poll, caller.principal().id, place);
     if (!stream) {
       append_error(out, message.id, stream.error());
       return true;
     }
     const std::size_t before = out.size();
     begin_result(out, message.id);
-    if (answer_poll(out, **stream, *poll)) {
+    if (answer_poll(out, **stream, *place, *poll)) {
       end_stream_result(out, result_form(message));
       return true;
     }

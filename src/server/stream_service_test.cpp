@@ -1,6 +1,7 @@
 #include "server/stream_service.hpp"
 
 #include <algorithm>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -135,6 +136,33 @@ TEST_P(StreamServiceTest, APollWaitsForChunks) {
   bench.run_all();
   EXPECT_EQ(answer(), expected(R"(,"chunks":[{"seq":0,"delta":"a","end":false}],"has_more":true)"));
   EXPECT_FALSE(caller.channel().waits_for_close());
+}
+
+TEST_P(StreamServiceTest, APollWithoutAPlaceAcknowledgesNothingThoughItWaits) {
+  struct Reader final : Cursor {
+    using Cursor::Cursor;
+    void on_chunks() override {
+      pass(stream()->next());
+      acknowledge(stream()->next());
+    }
+    void on_dropped(const Error& /*error*/) override {}
+  } reader(stream, 0);
+  EXPECT_EQ(ask("run", with_id(*stream, R"(,"wait_ms":1000)")), "");
+  for (int i = 0; i < 50; ++i) {
+    stream->append(ChunkKind::text, std::string(10'000, 'x'));
+    bench.run_all();
+  }
+  EXPECT_NE(answer(), "");
+  EXPECT_GT(stream->first(), 0U) << "it reads no more";
+}
+
+TEST_P(StreamServiceTest, APollThatIsWokenSaysWhyItsStreamHasGone) {
+  EXPECT_EQ(ask("run", with_id(*stream, R"(,"wait_ms":1000)")), "");
+  stream->append(ChunkKind::text, "a");
+  bench.managers[GetParam()]->discard(*stream);
+  bench.run_all();
+  EXPECT_THAT(answer(), testing::Not(testing::HasSubstr("-32001")));
+  EXPECT_NE(error_code(answer()), 0);
 }
 
 TEST_P(StreamServiceTest, APollWaitsNoLongerThanItSays) {
