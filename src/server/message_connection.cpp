@@ -120,11 +120,16 @@ class MessageConnection::StreamSink final : public BlockSink {
  public:
   /// `method`, which outlives the sink, is the one that pushed chunks name.
   StreamSink(MessageConnection& connection, StreamId stream_id, const char* method)
-      : connection_(&connection), stream_id_(stream_id), method_(method) {}
+      : connection_(&connection),
+        stream_id_(stream_id),
+        method_(method),
+        number_(++connection.subscribed_) {}
+
+  [[nodiscard]] std::uint64_t number() const { return number_; }
 
   bool write(std::string_view block) override { return connection_->push(block); }
   bool write(const Bytes& block) override { return connection_->push(block); }
-  void finish() override { connection_->unsubscribe_later(stream_id_); }
+  void finish() override { connection_->unsubscribe_later(stream_id_, number_); }
   void drop(const Error& error) override {
     std::string message = R"({"jsonrpc":"2.0","method":)";
     append_json_string(message, method_);
@@ -141,6 +146,7 @@ class MessageConnection::StreamSink final : public BlockSink {
   MessageConnection* connection_;
   StreamId stream_id_;
   const char* method_;  // as short as can be: there is one of these for each stream
+  std::uint64_t number_;
 };
 
 /// The session of a connection, which hears of changes.
@@ -325,7 +331,7 @@ void MessageConnection::on_drain() {
   // A reader may end, and leave the table, while it goes on.
   std::vector<std::weak_ptr<Subscription>> readers;
   readers.reserve(subscriptions_.size());
-  for (const auto& [id, subscription] : subscriptions_) readers.push_back(subscription);
+  for (const auto& [id, subscribed] : subscriptions_) readers.push_back(subscribed.reader);
   for (const auto& weak : readers) {
     if (blocked_) return;
     if (const auto reader = weak.lock()) reader->resume();
@@ -487,12 +493,14 @@ bool MessageConnection::push(const Bytes& messages) {
 }
 
 /// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
-/// turn, for it is on the stack.
-void MessageConnection::unsubscribe_later(const StreamId& stream_id) {
-  service_->streams.executor().post([weak = weak_from_this(), stream_id] {
+/// turn, for it is on the stack. The peer may have subscribed again till then.
+void MessageConnection::unsubscribe_later(const StreamId& stream_id, std::uint64_t number) {
+  service_->streams.executor().post([weak = weak_from_this(), stream_id, number] {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    self->subscriptions_.erase(stream_id);
+    const auto found = self->subscriptions_.find(stream_id);
+    if (found == self->subscriptions_.end() || found->second.number != number) return;
+    self->subscriptions_.erase(found);
     self->check_idle();
   });
 }
@@ -517,7 +525,7 @@ bool MessageConnection::handle_notification(const Message& message) {
   const Result<Acknowledge> ack = decode_ack(params_of(message));
   const auto found = ack ? subscriptions_.find(StreamId(ack->stream_id)) : subscriptions_.end();
   if (found == subscriptions_.end()) return false;
-  const std::shared_ptr<Subscription> reader = found->second;
+  const std::shared_ptr<Subscription> reader = found->second.reader;
   reader->acknowledge(ack->seq, [](const Result<void>&) {});
   return true;
 }
@@ -554,10 +562,11 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   append_stream_result(out, message.id, result_form(message), started_result(**stream));
   const StreamId id = (*stream)->id();
   const Seq from = (*stream)->first();
+  auto sink = std::make_unique<StreamSink>(*this, id, method.name.c_str());
+  const std::uint64_t number = sink->number();
   const std::shared_ptr<Subscription> reader = service_->streams.subscribe_local(
-      std::move(*stream), from, options->window, *encoder_, true,
-      std::make_unique<StreamSink>(*this, id, method.name.c_str()));
-  subscriptions_.insert_or_assign(id, reader);
+      std::move(*stream), from, options->window, *encoder_, true, std::move(sink));
+  subscriptions_.insert_or_assign(id, Subscribed{reader, number});
   send(std::exchange(out, {}));
   if (output_ != nullptr) reader->resume();
 }
@@ -571,12 +580,13 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
   Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
   if (!channel) return append_error(out, message.id, channel.error());
   auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
+  const std::uint64_t number = sink->number();
   service_->streams.subscribe(
       request->stream_id, principal_.id, request->from, request->window, *encoder_, true,
       std::move(sink),
       [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
-       form = result_form(message),
-       stream_id = request->stream_id](Result<std::unique_ptr<Subscription>> subscribed) mutable {
+       form = result_form(message), stream_id = request->stream_id,
+       number](Result<std::unique_ptr<Subscription>> subscribed) mutable {
         std::string reply;
         if (!subscribed) {
           append_error(reply, id, subscribed.error());
@@ -590,7 +600,7 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
         channel->reply(200, reply);
         if (self->output_ == nullptr) return;
         const std::shared_ptr<Subscription> reader = std::move(*subscribed);
-        self->subscriptions_.insert_or_assign(StreamId(stream_id), reader);
+        self->subscriptions_.insert_or_assign(StreamId(stream_id), Subscribed{reader, number});
         reader->resume();
       });
 }
@@ -623,7 +633,7 @@ bool MessageConnection::acknowledge(const Message& message, Caller& asker, std::
     append_error(out, message.id, channel.error());
     return true;
   }
-  const std::shared_ptr<Subscription> reader = found->second;
+  const std::shared_ptr<Subscription> reader = found->second.reader;
   reader->acknowledge(
       ack->seq, [channel = std::move(*channel), id = message.id, form = result_form(message),
                  stream_id = ack->stream_id](Result<void> result) {

@@ -112,6 +112,12 @@ class MessageConnection final : public Caller,
     std::vector<Executor::Task> held;  // run when fewer wait
   };
 
+  /// A stream that is pushed here, and which of all that have been.
+  struct Subscribed {
+    std::shared_ptr<Subscription> reader;
+    std::uint64_t number;
+  };
+
   bool may_go_on(Executor::Task& handled);
   void handle_later(std::string text, Executor::Task handled);
   void handle_long(std::list<Later>::iterator at);
@@ -138,7 +144,7 @@ class MessageConnection final : public Caller,
   bool send_framed(const auto& messages);
   bool push(std::string_view messages);
   bool push(const Bytes& messages);
-  void unsubscribe_later(const StreamId& stream_id);
+  void unsubscribe_later(const StreamId& stream_id, std::uint64_t number);
   [[nodiscard]] bool is_idle() const {
     return pending_.empty() && subscriptions_.empty() && (later_ == nullptr || later_->empty());
   }
@@ -148,7 +154,7 @@ class MessageConnection final : public Caller,
   Principal principal_;
   const PushedChunkEncoder* encoder_;
   MessageOutput* output_ = nullptr;  // null once the peer has gone
-  std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
+  std::map<StreamId, Subscribed> subscriptions_;
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
@@ -157,6 +163,7 @@ class MessageConnection final : public Caller,
   std::unique_ptr<LongAnswers> long_answers_;             // null before the first
   std::vector<UnhandledPtr> initializing_;                // each with an unanswered request
   std::unique_ptr<Executor::Task> idle_task_;
+  std::uint64_t subscribed_ = 0;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;
 };

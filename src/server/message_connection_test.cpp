@@ -264,6 +264,24 @@ TEST_F(MessageConnectionTest, TheAnswerToABatchWaitsForRoom) {
   EXPECT_EQ(service.streams.waiting_answers(), 0U);
 }
 
+TEST_F(MessageConnectionTest, TheEndOfASubscriptionLeavesTheNextOneOfItsStream) {
+  const std::shared_ptr<ChunkStream> stream = bench.start(0);
+  stream->append(ChunkKind::text, "a");
+  stream->append(ChunkKind::text, "b");
+  stream->finish();
+  const std::string subscribe = R"(,"method":"subscribe","params":{"stream_id":")" +
+                                std::string(stream->id()) + R"(","from_seq":0)";
+  say(R"({"jsonrpc":"2.0","id":1)" + subscribe + "}}");
+  say(R"({"jsonrpc":"2.0","id":2)" + subscribe + R"(,"window":1}})");
+  bench.run_all();
+  output.messages.clear();
+  say(R"({"jsonrpc":"2.0","method":"ack","params":{"stream_id":")" + std::string(stream->id()) +
+      R"(","seq":1}})");
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 1U);
+  EXPECT_THAT(output.messages[0], testing::HasSubstr(R"("delta":"b")"));
+}
+
 TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
   say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
       R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
