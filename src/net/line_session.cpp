@@ -25,6 +25,13 @@ bool LineSession::send(std::string_view lines) {
   return connection_->added();
 }
 
+bool LineSession::take(std::string lines) {
+  if (!is_open() || !connection_->may_send()) return true;
+  connection_->output();
+  connection_->take(std::move(lines));
+  return connection_->added();
+}
+
 bool LineSession::send(const Bytes& lines) {
   if (!is_open() || !connection_->may_send()) return true;
   connection_->queue(lines, 0, lines.size());

@@ -20,6 +20,13 @@ constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
 /// Long answers that wait for room while more messages are handled.
 constexpr std::size_t kMaxLongAnswers = 32;
+/// Bytes of an answer that may always wait for room: one that says kNoMemory.
+constexpr std::size_t kRefusal = 512;
+
+const Error kNoMemory{kBusy,
+                      "The server has no memory to keep the answer until what was sent before it "
+                      "is read; the request was carried out",
+                      {}};
 
 Error too_many_subscriptions() {
   return {kLimitReached,
@@ -52,10 +59,10 @@ class MessageConnection::Channel final : public ReplyChannel {
     connection_->forget(id_);
   }
 
-  void reply(int /*http_status*/, std::string_view message) override {
+  void reply(int /*http_status*/, std::string message) override {
     const std::shared_ptr<MessageConnection> connection = connection_;
     if (connection == nullptr) return;
-    connection->send(message);
+    connection->answer(id_, std::move(message));
     finish();
   }
   bool write(std::string_view block) override {
@@ -76,7 +83,7 @@ class MessageConnection::Channel final : public ReplyChannel {
   void drop(const Error& error) override {
     std::string message;
     append_error(message, id_, error);
-    reply(200, message);
+    reply(200, std::move(message));
   }
   [[nodiscard]] const Framing& framing() const override { return *framing_; }
   [[nodiscard]] bool can_stream() const override { return true; }
@@ -138,7 +145,7 @@ class MessageConnection::StreamSink final : public BlockSink {
     message.append(R"(,"delta":"","end":true,"error":)");
     append_json_error(message, error);
     message.append("}}");
-    connection_->send(message);
+    connection_->send(std::move(message));
     finish();
   }
 
@@ -238,7 +245,7 @@ MessageConnection::UnhandledPtr MessageConnection::handle(std::string_view text,
       is_batch(text)
           ? handle_batch(text, parsed, response)
           : handle(parsed != nullptr ? parsed->message() : service_->parser.parse(text), response);
-  if (!response.empty()) send(response);
+  if (!response.empty()) send(std::move(response));
   service_->trim();
   return unhandled;
 }
@@ -322,11 +329,13 @@ Outcome MessageConnection::dispatch_batched(const Message& message, Caller& call
 void MessageConnection::refuse(const Error& error) {
   std::string response;
   append_error(response, {}, error);
-  send(response);
+  send(std::move(response));
 }
 
 void MessageConnection::on_drain() {
   blocked_ = false;
+  send_kept();
+  if (blocked_) return;
   if (const auto agreement = agreement_.lock()) agreement->tell_missed();
   // A reader may end, and leave the table, while it goes on.
   std::vector<std::weak_ptr<Subscription>> readers;
@@ -350,6 +359,7 @@ void MessageConnection::on_close() {
   initializing_.clear();
   later_ = nullptr;
   long_answers_ = nullptr;
+  kept_ = nullptr;
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
@@ -468,9 +478,37 @@ void MessageConnection::let_go_on() {
   }
 }
 
-void MessageConnection::send(std::string_view message) {
+void MessageConnection::send(std::string message) {
   if (output_ == nullptr) return;
-  if (!output_->send(message)) blocked_ = true;
+  if (!output_->send(std::move(message))) blocked_ = true;
+}
+
+/// Any number of requests may be answered in one turn, in which the peer can read nothing: what is
+/// above the output's mark waits here.
+void MessageConnection::answer(const RequestId& id, std::string message) {
+  if (output_ == nullptr) return;
+  if (!blocked_) {
+    send(std::move(message));
+    return;
+  }
+  MemoryHold memory(service_->memory_of(principal_.id));
+  if (message.size() > kRefusal && !memory.add(message.capacity())) {
+    message = {};
+    append_error(message, id, kNoMemory);
+  }
+  if (kept_ == nullptr) kept_ = std::make_unique<std::deque<KeptAnswer>>();
+  kept_->push_back({std::move(message), std::move(memory), service_->streams.answer_mark()});
+}
+
+void MessageConnection::send_kept() {
+  while (!blocked_ && kept_ != nullptr && !kept_->empty()) {
+    KeptAnswer next = std::move(kept_->front());
+    kept_->pop_front();
+    // The output draws on the same share.
+    next.memory.release();
+    send(std::move(next.message));
+  }
+  check_idle();
 }
 
 bool MessageConnection::send_framed(const auto& messages) {
@@ -590,14 +628,14 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
         std::string reply;
         if (!subscribed) {
           append_error(reply, id, subscribed.error());
-          channel->reply(200, reply);
+          channel->reply(200, std::move(reply));
           return;
         }
         const auto self = weak.lock();
         if (self == nullptr || self->output_ == nullptr) return;
         append_stream_result(reply, id, form,
                              R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
-        channel->reply(200, reply);
+        channel->reply(200, std::move(reply));
         if (self->output_ == nullptr) return;
         const std::shared_ptr<Subscription> reader = std::move(*subscribed);
         self->subscriptions_.insert_or_assign(StreamId(stream_id), Subscribed{reader, number});
@@ -644,7 +682,7 @@ bool MessageConnection::acknowledge(const Message& message, Caller& asker, std::
         } else {
           append_error(reply, id, result.error());
         }
-        channel->reply(200, reply);
+        channel->reply(200, std::move(reply));
       });
   return true;
 }

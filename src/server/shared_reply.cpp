@@ -43,7 +43,7 @@ class SharedReply::Channel final : public ReplyChannel,
     return {};
   }
 
-  void reply(int /*http_status*/, std::string_view message) override {
+  void reply(int /*http_status*/, std::string message) override {
     if (reply_ == nullptr) return;
     reply_->respond(message, id_);
     leave();
@@ -56,7 +56,7 @@ class SharedReply::Channel final : public ReplyChannel,
   void drop(const Error& error) override {
     std::string message;
     append_error(message, id_, error);
-    reply(200, message);
+    reply(200, std::move(message));
   }
   [[nodiscard]] const Framing& framing() const override { return *framing_; }
   [[nodiscard]] bool can_stream() const override { return can_stream_; }

@@ -45,14 +45,16 @@ std::move_only_function<void(Result<std::string>)> respond_through(
     std::shared_ptr<ReplyChannel> channel, const Message& request) {
   return [channel = std::move(channel), id = request.id,
           form = result_form(request)](Result<std::string> result) {
+    static constexpr std::size_t kAround = 64;
     std::string message;
     if (result) {
+      message.reserve(result->size() + id.size() + kAround);
       append_stream_result(message, id, form, *result);
     } else {
       append_error(message, id, result.error());
     }
     channel->on_close({});
-    channel->reply(200, message);
+    channel->reply(200, std::move(message));
   };
 }
 
