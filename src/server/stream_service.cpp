@@ -31,15 +31,6 @@ class LocalSubscription final : public Subscription {
   PushCursor cursor_;
 };
 
-/// Ends the result, an object that is not empty, that ends `out`.
-void end_stream_result(std::string& out, ResultForm form) {
-  if (form == ResultForm::typed) {
-    out.pop_back();
-    out.append(R"(,"resultType":"complete"})");
-  }
-  end_result(out);
-}
-
 /// An answer that comes from one of several loops. Holds the channel on the caller's loop.
 std::move_only_function<void(Result<std::string>)> respond_through(
     std::shared_ptr<ReplyChannel> channel, const Message& request) {
@@ -85,6 +76,14 @@ std::string started_result(const ChunkStream& stream) {
 
 ResultForm result_form(const Message& message) {
   return is_self_contained(message) ? ResultForm::typed : ResultForm::bare;
+}
+
+void end_stream_result(std::string& out, ResultForm form) {
+  if (form == ResultForm::typed) {
+    out.pop_back();
+    out.append(R"(,"resultType":"complete"})");
+  }
+  end_result(out);
 }
 
 void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
@@ -244,9 +243,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     append_error(out, message.id, channel.error());
     return true;
   }
-  std::shared_ptr<WholeRun> run =
-      collect_stream(streams(), std::move(*stream), respond_through(*channel, message));
-  (*channel)->on_close([run = std::move(run)](Departure) mutable { run = nullptr; });
+  answer_whole(streams(), std::move(*stream), message, std::move(*channel), answer_mark_);
   return false;
 }
 

@@ -481,6 +481,50 @@ TEST_F(RunTest, AnswersAWholeText) {
   EXPECT_EQ(bench.managers[0]->counters().open, 0U);
 }
 
+TEST_F(RunTest, WholeTextsThatEndTogetherAreAnsweredInTurns) {
+  constexpr std::size_t kRuns = 12;
+  for (std::size_t i = 0; i < kRuns; ++i) bench.request("run", R"("prompt":"p")", caller);
+  bench.run_all();
+  for (const auto& run : bench.runs) {
+    for (int i = 0; i < 6; ++i) {
+      run->append(ChunkKind::text, std::string(100'000, 'x'));
+      bench.run_all();
+    }
+  }
+  struct Watch final : Executor::TurnHook {
+    void on_turn_end() override {
+      std::size_t now = 0;
+      for (const auto& channel : caller->channels) now += channel->replies.size();
+      most = std::max(most, now - before);
+      before = now;
+      if (before < kRuns) loop->at_turn_end(*this);
+    }
+    ManualExecutor* loop = nullptr;
+    const RecordingCaller* caller = nullptr;
+    std::size_t before = 0;
+    std::size_t most = 0;
+  } watch;
+  watch.loop = &bench.executors[0];
+  watch.caller = &caller;
+  watch.loop->at_turn_end(watch);
+  for (const auto& run : bench.runs) run->finish();
+  bench.run_all();
+  EXPECT_EQ(watch.before, kRuns);
+  EXPECT_LE(watch.most, 2U);
+}
+
+TEST_F(RunTest, AWholeTextIsNoLongerThanAMessage) {
+  bench.request("run", R"("prompt":"p")", caller);
+  bench.run_all();
+  for (int i = 0; i < 50; ++i) {
+    bench.runs.at(0)->append(ChunkKind::text, std::string(100'000, 'x'));
+    bench.run_all();
+    EXPECT_EQ(caller.channel().replies.size(), i < 41 ? 0U : 1U);
+  }
+  EXPECT_EQ(error_code(caller.channel().replies.at(0)), kLimitReached);
+  EXPECT_EQ(bench.managers[0]->counters().open, 0U);
+}
+
 TEST_F(RunTest, KeepsAWholeTextOnItsClientsMemory) {
   bench.request("run", R"("prompt":"p")", caller);
   const std::size_t before = bench.policy.budget.used();
