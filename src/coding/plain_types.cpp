@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "sluice/detail/type.hpp"
 #include "sluice/schema.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 
 namespace sluice {
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "net/connection/input_buffer.hpp"
@@ -38,6 +39,7 @@ class Output : public OutputStage {
   void share(const Bytes& bytes, std::size_t offset, std::size_t size) {
     OutputStage::share(memory_->pool, bytes, offset, size);
   }
+  void take(std::string&& rest) { OutputStage::take(memory_->pool, std::move(rest)); }
   bool added() { return OutputStage::added(memory_->source()); }
   void consume(std::size_t bytes) { OutputStage::consume(memory_->source(), bytes); }
   void clear() { OutputStage::clear(memory_->pool); }
@@ -300,6 +302,29 @@ TEST(OutputStage, ALongMessageDoesNotCountForWhatFollowsIt) {
   EXPECT_TRUE(stage.has_capacity());
   add(stage, "x");
   EXPECT_FALSE(stage.has_capacity()) << "the long one has gone";
+}
+
+TEST(OutputStage, LongTextIsTakenOverAndCounted) {
+  MemoryBudget budget(std::size_t{4} << 20U);
+  Memory client(budget);
+  const OutputLimits limits{.max_queued = 1000};
+  Output stage(client, limits);
+  std::string body(std::size_t{1} << 20U, 'b');
+  const char* const at = body.data();
+  stage.text().append("head ");
+  stage.take(std::move(body));
+  stage.added();
+  stage.text().append("next");
+  stage.added();
+  EXPECT_GE(budget.used(), std::size_t{1} << 20U);
+  EXPECT_TRUE(stage.has_room()) << "head and body are one long message";
+  std::array<iovec, kWritevParts> parts;
+  std::size_t total = 0;
+  EXPECT_EQ(stage.gather(parts, total), 3U);
+  EXPECT_EQ(total, (std::size_t{1} << 20U) + 9);
+  EXPECT_EQ(parts[1].iov_base, at);
+  stage.consume(total - 4);
+  EXPECT_EQ(budget.used(), 0U);
 }
 
 TEST(OutputStage, LongMessagesDoNotCountForEachOther) {

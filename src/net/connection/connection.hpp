@@ -48,6 +48,8 @@ class Connection : public RefCounted, private Executor::TurnHook {
   std::string& output() { return output_.text(worker_->buffers); }
   /// Appends shared bytes from `offset` to `offset + size`.
   void queue(const Bytes& bytes, std::size_t offset, std::size_t size);
+  /// Ends the message that output() has begun with `rest`, which is not copied if it is long.
+  void take(std::string&& rest) { output_.take(worker_->buffers, std::move(rest)); }
   /// False: the sender must wait for the protocol's on_drain().
   bool added();
   void flush();

@@ -17,7 +17,24 @@ constexpr std::size_t kWorthMoving = std::size_t{16} << 10U;
 void OutputStage::share(BufferPool& pool, const Bytes& bytes, std::size_t offset,
                         std::size_t size) {
   drop_unfinished();
+  add_block(unsent(pool), {.bytes = bytes, .offset = offset, .size = size, .own = 0});
+  note_message();
+}
+
+void OutputStage::take(BufferPool& pool, std::string&& rest) {
   UnsentOutput& unsent = this->unsent(pool);
+  if (rest.size() < kTakenText) {
+    unsent.text.append(rest);
+    return;
+  }
+  const std::size_t size = rest.size();
+  const std::size_t own = rest.capacity();
+  add_block(unsent, {.bytes = Bytes(std::move(rest)), .offset = 0, .size = size, .own = own});
+  note_message();
+}
+
+/// Behind all there is, or not at all and throws std::bad_alloc.
+void OutputStage::add_block(UnsentOutput& unsent, UnsentOutput::Block block) {
   const bool has_text = unsent.text_sent < unsent.text.size();
   const std::size_t needed = unsent.blocks.size() + (has_text ? 2 : 1);
   // Before anything changes: there may be no memory.
@@ -35,9 +52,9 @@ void OutputStage::share(BufferPool& pool, const Bytes& bytes, std::size_t offset
     unsent.own_in_blocks += own;
     unsent.text_sent = 0;
   }
-  unsent.blocks.push_back({bytes, offset, size, 0});
-  unsent.in_blocks += size;
-  note_message();
+  unsent.in_blocks += block.size;
+  unsent.own_in_blocks += block.own;
+  unsent.blocks.push_back(std::move(block));
 }
 
 bool OutputStage::added(const BufferSource& source) {

@@ -18,6 +18,8 @@ namespace sluice {
 inline constexpr std::size_t kWritevParts = 16;
 /// Shared blocks up to this size are cheaper to copy than to send as a part of their own.
 inline constexpr std::size_t kCopiedBlock = 1024;
+/// Text from this size on is taken over: a copy would touch many fresh pages.
+inline constexpr std::size_t kTakenText = std::size_t{64} << 10U;
 
 /// What may wait to be sent on one connection, in bytes.
 struct OutputLimits {
@@ -92,6 +94,9 @@ class OutputStage {
   /// Queues `size` bytes of `bytes` from `offset`, a whole message, without a copy, or nothing at
   /// all and throws std::bad_alloc. added() must follow.
   void share(BufferPool& pool, const Bytes& bytes, std::size_t offset, std::size_t size);
+  /// Ends the message that text() has begun with `rest`, which is not copied if it is long. added()
+  /// must follow.
+  void take(BufferPool& pool, std::string&& rest);
   /// Says that what has been added since the last call is one whole message.
   void note_message() noexcept;
   /// Drops what has been added since then.
@@ -123,6 +128,7 @@ class OutputStage {
     if (unsent_ == nullptr) unsent_ = pool.take_unsent();
     return *unsent_;
   }
+  static void add_block(UnsentOutput& unsent, UnsentOutput::Block block);
   /// Unsent bytes of long messages.
   [[nodiscard]] std::size_t in_long() const;
   void compact() noexcept;

@@ -139,6 +139,9 @@ class HttpExchange : public RefCounted {
   /// and accepted. `content_type` may be empty when there is no body. Copies what it must.
   virtual void reply(int status, std::string_view content_type, std::string_view body,
                      HeaderFields extra = {}) = 0;
+  /// The same; a long body is not copied.
+  virtual void reply_with(int status, std::string_view content_type, std::string body,
+                          HeaderFields extra = {}) = 0;
 
   /// Begins a streaming reply: chunked on HTTP/1.1, ended by close on 1.0. The header leaves with
   /// the first bytes of the body, at the latest at the end of this turn.

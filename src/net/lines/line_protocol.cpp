@@ -25,6 +25,13 @@ bool LineProtocol::send(std::string_view lines) {
   return connection_->added();
 }
 
+bool LineProtocol::take(std::string lines) {
+  if (!is_open() || !connection_->may_send()) return true;
+  connection_->output();
+  connection_->take(std::move(lines));
+  return connection_->added();
+}
+
 bool LineProtocol::send(const Bytes& lines) {
   if (!is_open() || !connection_->may_send()) return true;
   connection_->queue(lines, 0, lines.size());

@@ -61,6 +61,8 @@ class LineProtocol final : public RefCounted, private ConnectionProtocol {
   /// Queues lines, with their ends. False when the output queue is above its high-water mark: they
   /// are queued, but the caller should wait for on_drain.
   bool send(std::string_view lines);
+  /// The same; what is long is not copied.
+  bool take(std::string lines);
   /// The same, shared, not copied.
   bool send(const Bytes& lines);
   /// Sends what is queued now instead of at the turn's end.

@@ -140,6 +140,13 @@ TEST_F(LineProtocolTest, SharedAndCopiedBytesKeepTheirOrder) {
   opened->send(Bytes(std::string(2000, 'b')));
   opened->send(Bytes(std::string("c")));
   EXPECT_EQ(peer->take(), "a" + std::string(2000, 'b') + "c");
+
+  options.output.high_water = options.output.max_queued = 1'000'000;
+  opened->send("a");
+  opened->take(std::string(kTakenText, 'b'));
+  opened->take("c");
+  opened->take(std::string(kTakenText, 'd'));
+  EXPECT_EQ(peer->take(), "a" + std::string(kTakenText, 'b') + "c" + std::string(kTakenText, 'd'));
 }
 
 TEST_F(LineProtocolTest, EndsWhenItsLastWordsHaveLeft) {

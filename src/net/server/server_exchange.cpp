@@ -101,7 +101,7 @@ void ServerExchange::resume_body() {
 }
 
 void ServerExchange::reply(int status, std::string_view content_type, std::string_view body,
-                           HeaderFields extra) {
+                           std::string* owned, HeaderFields extra) {
   if (state_ != State::unanswered) return;
   Connection& connection = *connection_;
   if (!connection.may_send()) return done();
@@ -116,6 +116,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
     gzip(body, compressed);
     connection.worked(body.size() * kCompressionCost);
     body = compressed;
+    owned = &compressed;
   }
   const bool is_later = gzipped && is_long;
   std::string& out = connection.output();
@@ -129,7 +130,13 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
                             .date = http_->worker().date(),
                             .extra = extra,
                             .lines = head_lines()});
-    if (!is_head_ && !is_later) out.append(body);
+    if (is_head_ || is_later) {
+      // The head is all there is.
+    } else if (owned != nullptr) {
+      connection.take(std::move(*owned));
+    } else {
+      out.append(body);
+    }
   } catch (...) {
     // There may be another reply.
     http_->forget_reply();

@@ -52,7 +52,13 @@ class ServerExchange final : public HttpExchange {
     head_lines_ = std::make_unique<const std::string>(std::move(lines));
   }
   void reply(int status, std::string_view content_type, std::string_view body,
-             HeaderFields extra) override;
+             HeaderFields extra) override {
+    reply(status, content_type, body, nullptr, extra);
+  }
+  void reply_with(int status, std::string_view content_type, std::string body,
+                  HeaderFields extra) override {
+    reply(status, content_type, body, &body, extra);
+  }
   void start(int status, std::string_view content_type, HeaderFields extra) override;
   bool write(std::string_view body) override;
   bool write(const ChunkBlock& block) override;
@@ -92,6 +98,9 @@ class ServerExchange final : public HttpExchange {
   [[nodiscard]] std::string_view head_lines() const {
     return head_lines_ == nullptr ? std::string_view() : *head_lines_;
   }
+  /// `owned`: the body as text that may be taken, or null.
+  void reply(int status, std::string_view content_type, std::string_view body, std::string* owned,
+             HeaderFields extra);
   void set(Executor::Task& callback, Executor::Task next);
   void on_unreferenced() override;
   void forgotten() noexcept;

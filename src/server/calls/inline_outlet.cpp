@@ -75,7 +75,7 @@ void InlineOutlet::finish() {
   if (channel->is_shared()) {
     std::string response;
     append_response(response, *stream_);
-    channel->reply(200, response);
+    channel->reply(200, std::move(response));
   } else {
     channel->finish();
   }
@@ -123,7 +123,7 @@ void InlineOutlet::answer(CallAnswer answer) {
   if (stream_ == nullptr) {
     if (const auto channel = std::exchange(channel_, nullptr)) {
       channel->on_close({});
-      channel->reply(answer.http_status, answer.response);
+      channel->reply(answer.http_status, std::move(answer.response));
     }
     return;
   }

@@ -103,7 +103,7 @@ void ResumableOutlet::answer(CallAnswer answer) {
   if (stream_ == nullptr) {
     if (const auto channel = std::exchange(channel_, nullptr)) {
       channel->on_close({});
-      channel->reply(answer.http_status, answer.response);
+      channel->reply(answer.http_status, std::move(answer.response));
     }
     return;
   }

@@ -29,8 +29,9 @@ enum class DisconnectReason : std::uint8_t { gone, cancelled };
 /// nothing. Belongs to the caller's loop.
 class ReplyChannel : public BlockSink {
  public:
-  /// The whole answer: one JSON-RPC response. `http_status` matters on HTTP only.
-  virtual void reply(int http_status, std::string_view message) = 0;
+  /// The whole answer: one JSON-RPC response. `http_status` matters on HTTP only. Where the caller
+  /// has no room for it, it waits for that.
+  virtual void reply(int http_status, std::string message) = 0;
   /// How messages passed to write() must be framed.
   [[nodiscard]] virtual const Framing& framing() const = 0;
   /// Whether messages may precede the response.

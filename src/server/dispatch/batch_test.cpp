@@ -297,6 +297,55 @@ TEST_F(BatchTest, AnswersThatWaitForOthersDrawOnTheMemoryOfTheirClient) {
   EXPECT_EQ(memory.used(), 0U);
 }
 
+TEST(SharedReply, AnArrayHasALimit) {
+  ManualExecutor loop;
+  const auto reply = std::make_shared<SharedReply>(SharedReply::Form::array, loop);
+  const std::string result =
+      R"(,"result":{"text":")" + std::string(SharedReply::kMost / 3, 'x') + R"("}})";
+  for (int id = 1; id <= 4; ++id) {
+    const std::string name = std::to_string(id);
+    reply->respond(R"({"jsonrpc":"2.0","id":)" + name + result, name);
+  }
+  reply->respond(ping("5"), "5");
+  EXPECT_FALSE(reply->complete());
+  const json::value answer = parse_json(reply->take_responses()).value();
+  ASSERT_EQ(answer.as_array().size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const json::object& each = answer.as_array()[i].as_object();
+    EXPECT_EQ(each.at("id").as_int64(), static_cast<std::int64_t>(i + 1));
+    EXPECT_EQ(each.contains("error"), i == 2 || i == 3);
+  }
+  EXPECT_THAT(to_json(answer.as_array()[3]),
+              AllOf(HasSubstr("-31000"), HasSubstr(std::to_string(SharedReply::kMost))));
+}
+
+TEST(SharedReply, ResponsesThatGoByThemselvesWaitForRoom) {
+  ManualExecutor loop;
+  MemoryBudget budget{std::size_t{1} << 20U};
+  ClientMemory memory{budget};
+  const auto reply =
+      std::make_shared<SharedReply>(SharedReply::Form::messages, loop, memory.of("alice"));
+  const auto output = std::make_shared<RecordingChannel>();
+  output->room = false;
+  reply->attach(output);
+  const auto answer = [&](int id) {
+    const std::string name = std::to_string(id);
+    reply->open(name, nullptr)
+        .value()
+        ->reply(200, R"({"jsonrpc":"2.0","id":)" + name + R"(,"result":{"text":")" +
+                         std::string(100'000, 'x') + R"("}})");
+  };
+  for (int id = 1; id <= 8; ++id) answer(id);
+  EXPECT_LT(output->written.size(), 150'000U);
+  EXPECT_GT(budget.used(), 300'000U);
+  reply->complete();
+  EXPECT_EQ(output->finishes, 0);
+  output->drain();
+  EXPECT_THAT(output->written, AllOf(HasSubstr(R"("id":8)"), HasSubstr("-31000")));
+  EXPECT_EQ(output->finishes, 1);
+  EXPECT_EQ(budget.used(), 0U);
+}
+
 TEST_F(BatchTest, WhatWaitsGivesItsMemoryBackWhenItsCallerGoes) {
   send(array({R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})", call_later("2")}));
   EXPECT_GT(memory.used(), 0U);

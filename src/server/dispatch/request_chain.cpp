@@ -102,11 +102,11 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
                  std::shared_ptr<ReplyChannel> channel)
       : chain_(std::move(chain)), id_(std::move(id)), channel_(std::move(channel)) {}
 
-  void reply(int http_status, std::string_view message) override {
+  void reply(int http_status, std::string message) override {
     if (abandoned_) return;
     const std::shared_ptr<ThroughChannel> keep = shared_from_this();
     tell({.error = error_code_of(message, id_)});
-    channel_->reply(http_status, message);
+    channel_->reply(http_status, std::move(message));
   }
   bool write(std::string_view block) override { return channel_->write(block); }
   bool write(const Bytes& block) override { return channel_->write(block); }
@@ -403,7 +403,7 @@ void RequestChain::go_on_later(const std::expected<Message, MessageError>& messa
   if (out.empty()) {
     channel->finish();  // it went ahead of what it has begun
   } else {
-    channel->reply(outcome.http_status, out);
+    channel->reply(outcome.http_status, std::move(out));
   }
 }
 
@@ -463,7 +463,7 @@ void RequestChain::refuse(const Error& error) {
     std::string out;
     const Outcome outcome = refusal(error, out);
     kept->channel->on_close({});
-    kept->channel->reply(outcome.http_status, out);
+    kept->channel->reply(outcome.http_status, std::move(out));
   }
   finish({.error = error.code});
 }

@@ -27,10 +27,10 @@ namespace sluice {
 /// A way back to a caller that keeps what it is given. Messages of a stream come as SSE events.
 class RecordingChannel final : public ReplyChannel {
  public:
-  void reply(int http_status, std::string_view message) override {
+  void reply(int http_status, std::string message) override {
     check.expect_valid(message);
     status = http_status;
-    replies.emplace_back(message);
+    replies.push_back(std::move(message));
     done();
   }
   bool write(std::string_view block) override {

@@ -1,5 +1,6 @@
 #include "server/dispatch/shared_reply.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "stream/stream_error.hpp"
@@ -15,6 +16,14 @@ const Error kNoMemory{kBusy,
                       "The server has no memory to keep the answer until the others of its batch "
                       "are there; the request was carried out: send such requests one by one",
                       {}};
+
+Error too_long() {
+  return {kBusy,
+          "The answers to this batch are longer than " + std::to_string(SharedReply::kMost) +
+              " bytes, the most that they may be together; the request was carried out: send such "
+              "requests one by one",
+          {}};
+}
 
 }  // namespace
 
@@ -43,7 +52,7 @@ class SharedReply::Channel final : public ReplyChannel,
     return {};
   }
 
-  void reply(int /*http_status*/, std::string_view message) override {
+  void reply(int /*http_status*/, std::string message) override {
     if (reply_ == nullptr) return;
     reply_->respond(message, id_);
     leave();
@@ -56,7 +65,7 @@ class SharedReply::Channel final : public ReplyChannel,
   void drop(const Error& error) override {
     std::string message;
     append_error(message, id_, error);
-    reply(200, message);
+    reply(200, std::move(message));
   }
   [[nodiscard]] const Framing& framing() const override { return *framing_; }
   [[nodiscard]] bool can_stream() const override { return can_stream_; }
@@ -134,25 +143,59 @@ bool SharedReply::reserve(std::size_t count, std::size_t ids) {
 
 void SharedReply::respond(std::string_view message, const RequestId& id) {
   if (by_messages_) {
-    write_message(message);
+    write_or_wait(message, id);
   } else {
     collect(message, id);
   }
 }
 
+/// Into the array at once: joined at the end, all of them would be copied in one turn.
 void SharedReply::collect(std::string_view message, const RequestId& id) {
-  if (message.size() <= kRefusal || memory_.add(message.size())) {
-    collected_.emplace_back(message);
-    return;
+  array_.push_back(array_.empty() ? '[' : ',');
+  if (message.size() <= kRefusal) {
+    array_.append(message);
+  } else if (array_.size() + message.size() > kMost) {
+    append_error(array_, id, too_long());
+  } else if (memory_.add(message.size())) {
+    array_.append(message);
+  } else {
+    append_error(array_, id, kNoMemory);
   }
-  append_error(collected_.emplace_back(), id, kNoMemory);
+  ends_.push_back(array_.size());
+}
+
+/// Those of many requests may come in one turn, in which the caller can read nothing.
+void SharedReply::write_or_wait(std::string_view message, const RequestId& id) {
+  if (room_ || output_ == nullptr) {
+    write_message(message);
+  } else if (message.size() <= kRefusal || memory_.add(message.size())) {
+    waiting_.emplace_back(message);
+  } else {
+    append_error(waiting_.emplace_back(), id, kNoMemory);
+  }
+}
+
+void SharedReply::write_waiting() {
+  while (room_ && output_ != nullptr && !waiting_.empty()) {
+    const std::string message = std::move(waiting_.front());
+    waiting_.pop_front();
+    // A refusal that is longer, for its id, has drawn nothing.
+    if (message.size() > kRefusal) memory_.remove(std::min(message.size(), memory_.bytes()));
+    write_message(message);
+  }
 }
 
 bool SharedReply::write(std::string_view block) {
   if (output_ == nullptr || block.empty()) return true;
   if (form_ == Form::array_or_messages && !std::exchange(by_messages_, true)) {
-    for (const std::string& message : std::exchange(collected_, {})) write_message(message);
-    memory_.release();
+    const std::string array = std::exchange(array_, {});
+    std::size_t at = 0;
+    for (const std::size_t end : std::exchange(ends_, {})) {
+      waiting_.push_back(array.substr(at + 1, end - at - 1));
+      at = end;
+    }
+    write_waiting();
+    if (output_ == nullptr) return true;
   }
   writable_ = output_->write(block);
   return writable_;
@@ -169,18 +212,9 @@ void SharedReply::write_message(std::string_view message) {
 }
 
 std::string SharedReply::take_responses() {
-  std::string array;
-  if (!collected_.empty()) {
-    std::size_t size = collected_.size() + 1;
-    for (const std::string& message : collected_) size += message.size();
-    array.reserve(size);
-    for (std::string& message : collected_) {
-      array.push_back(array.empty() ? '[' : ',');
-      array.append(std::exchange(message, {}));
-    }
-    array.push_back(']');
-  }
-  collected_.clear();
+  std::string array = std::exchange(array_, {});
+  if (!array.empty()) array.push_back(']');
+  ends_ = {};
   memory_.release();
   return array;
 }
@@ -199,11 +233,11 @@ void SharedReply::remove(const Channel& channel) {
 }
 
 void SharedReply::check_end() {
-  if (!complete_ || !channels_.empty() || output_ == nullptr) return;
+  if (!complete_ || !channels_.empty() || !waiting_.empty() || output_ == nullptr) return;
   const std::shared_ptr<ReplyChannel> output = std::exchange(output_, nullptr);
   const Executor::Task released = std::exchange(progress_task_, {});
   output->on_close({});
-  if (!collected_.empty()) {
+  if (!array_.empty()) {
     // They stay where their memory is counted until they can leave.
     output->when_writable(
         [self = shared_from_this(), output] { output->reply(200, self->take_responses()); });
@@ -225,6 +259,7 @@ void SharedReply::abandon() {
 void SharedReply::close() {
   const std::shared_ptr<SharedReply> keep = shared_from_this();
   output_ = nullptr;
+  waiting_.clear();
   const Executor::Task released = std::exchange(progress_task_, {});
   std::vector<std::weak_ptr<Channel>> channels;
   for (Channel* const channel : std::exchange(channels_, {})) {
@@ -238,6 +273,8 @@ void SharedReply::close() {
 void SharedReply::drained() {
   const std::shared_ptr<SharedReply> keep = shared_from_this();
   writable_ = true;
+  write_waiting();
+  check_end();
   std::vector<std::weak_ptr<Channel>> channels;
   for (Channel* const channel : channels_) channels.push_back(channel->weak_from_this());
   for (const auto& weak : channels) {

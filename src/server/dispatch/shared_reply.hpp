@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,8 +28,8 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
     array_or_messages,  // the same, unless something goes before one: from then on each by itself
     messages,           // each by itself, as soon as it is there
   };
-  /// Responses that wait for others draw on `memory`; null: there is no limit. `mark` is held as
-  /// long as this is there.
+  /// Responses that wait, for others or for room, draw on `memory`; null: there is no limit. `mark`
+  /// is held as long as this is there.
   SharedReply(Form form, Executor& loop, std::shared_ptr<MemoryShare> memory = nullptr,
               std::shared_ptr<const void> mark = nullptr)
       : form_(form), loop_(&loop), memory_(std::move(memory)), mark_(std::move(mark)) {}
@@ -46,8 +47,9 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   /// as Session::add_call().
   Result<std::shared_ptr<ReplyChannel>> open(const RequestId& id,
                                              const std::shared_ptr<Session>& session);
-  /// A response, that of request `id`, that needs no channel. If it has to wait for others and
-  /// there is no memory for it, a refusal with kBusy takes its place.
+  /// A response, that of request `id`, that needs no channel. If it has to wait and there is no
+  /// memory for it, or those that wait for each other would be longer than kMost in all, a refusal
+  /// with kBusy takes its place.
   void respond(std::string_view message, const RequestId& id = {});
   /// Nothing is opened any more: the reply ends when all is answered. False: nothing was attached,
   /// so the answer is take_responses().
@@ -58,6 +60,9 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   /// The responses that were collected, as a JSON array; empty if there are none. They are gone
   /// then, and draw on nothing.
   std::string take_responses();
+
+  /// Bytes of an array.
+  static constexpr std::size_t kMost = std::size_t{8} << 20U;
 
   /// Channels that have not been answered.
   [[nodiscard]] std::size_t open_channels() const { return channels_.size(); }
@@ -73,6 +78,8 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   bool write(std::string_view block);
   void write_message(std::string_view message);
   void collect(std::string_view message, const RequestId& id);
+  void write_or_wait(std::string_view message, const RequestId& id);
+  void write_waiting();
   void remove(const Channel& channel);
   void check_end();
   void close();
@@ -82,8 +89,10 @@ class SharedReply final : public std::enable_shared_from_this<SharedReply> {
   Executor* loop_;
   std::shared_ptr<ReplyChannel> output_;  // null before attach() and after the end
   std::vector<Channel*> channels_;        // each removes itself
-  std::vector<std::string> collected_;
-  MemoryHold memory_;  // of these
+  std::string array_;                     // of the responses so far, without its end
+  std::vector<std::size_t> ends_;         // in it, of each
+  std::deque<std::string> waiting_;       // those that wait for room
+  MemoryHold memory_;                     // of all these
   std::shared_ptr<const void> mark_;
   Executor::Task progress_task_;
   bool by_messages_ = form_ == Form::messages;

@@ -1,7 +1,10 @@
 #include "server/streams/collected_run.hpp"
 
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "core/client.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/streams/text_accumulator.hpp"
 #include "stream/stream_error.hpp"
@@ -13,45 +16,71 @@ namespace {
 /// give some back: they may be such answers too, which wait for this one.
 constexpr Duration kMemoryWait = std::chrono::seconds(1);
 
-}  // namespace
-
-class CollectedRun final : public Cursor {
+/// One such run. Kept by its channel, and by the task that answers.
+class CollectedRun final : public Cursor, public std::enable_shared_from_this<CollectedRun> {
  public:
-  CollectedRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, CollectedAnswer respond)
+  CollectedRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, const Message& request,
+           std::shared_ptr<ReplyChannel> channel, std::shared_ptr<const void> mark)
       : Cursor(stream, stream->first()),
         streams_(&streams),
-        respond_(std::move(respond)),
+        id_(request.id),
+        form_(result_form(request)),
+        channel_(std::move(channel)),
+        mark_(std::move(mark)),
+        client_(client_of(stream->principal())),
         memory_(streams.memory_of(stream->principal())),
         text_(memory_),
         reasoning_(memory_),
         tool_calls_(memory_) {}
-  ~CollectedRun() override { leave(); }
+  ~CollectedRun() override { leave_stream(); }
 
-  void start() { on_chunks(); }
+  void start() {
+    channel_->on_close([self = shared_from_this()](Departure) { self->leave(); });
+    // An answer cannot come before the caller knows that one will.
+    streams_->executor().post([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self != nullptr && self->begin()) self->on_chunks();
+    });
+  }
 
  private:
+  /// The text is kept in what becomes the response, so that a long one is not copied.
+  bool begin() {
+    std::string head;
+    begin_result(head, id_);
+    head.append(R"({"status":"completed","text":")");
+    const bool has_memory = text_.append(head);
+    if (!has_memory) end(KeptText::no_memory());
+    return has_memory;
+  }
+
   void on_chunks() override {
-    if (!respond_) return;
+    if (stream() == nullptr) return;
     bool has_memory = true;
     const Seq next = stream()->read(position(), [&](const Chunk& chunk) {
       has_memory = keep(chunk);
       return has_memory;
     });
     if (!has_memory) {
-      answer(std::unexpected(TextAccumulator::no_memory()));
+      end(TextAccumulator::no_memory());
       return;
     }
     if (text_.is_too_long() || reasoning_.is_too_long() || tool_calls_.is_too_long()) {
-      answer(fail(kLimitReached,
-                  "The answer is longer than a whole reply may be; ask for it with "
-                  "\"stream\":true"));
+      end(Error{kLimitReached,
+                "The answer is longer than a whole reply may be; ask for it with \"stream\":true",
+                {}});
       return;
     }
     const bool ended = stream()->ended();
     pass(next);
     if (stream() == nullptr) return;
     if (ended) {
-      answer(result());
+      if (stream()->state() == StreamState::failed) {
+        end(stream()->error());
+      } else {
+        trailer_ = stream()->trailer();
+        end(std::nullopt);
+      }
     } else if (stream()->paused() && memory_->is_short() && timer_ == 0) {
       Executor& loop = streams_->executor();
       timer_ = loop.schedule_at(loop.clock().now() + kMemoryWait, [this] { on_no_memory(); });
@@ -61,10 +90,10 @@ class CollectedRun final : public Cursor {
   void on_no_memory() {
     timer_ = 0;
     if (stream() == nullptr || !stream()->paused() || !memory_->is_short()) return;
-    answer(std::unexpected(TextAccumulator::no_memory()));
+    end(TextAccumulator::no_memory());
   }
 
-  void on_dropped(const Error& error) override { answer(std::unexpected(error)); }
+  void on_dropped(const Error& error) override { end(error); }
 
   /// False: there is no memory for it.
   bool keep(const Chunk& chunk) {
@@ -83,39 +112,75 @@ class CollectedRun final : public Cursor {
     return true;
   }
 
-  Result<std::string> result() {
-    if (stream()->state() == StreamState::failed) return std::unexpected(stream()->error());
+  /// All is there, or what went wrong is known: the stream goes at once. The answer is made at the
+  /// end of this turn at the earliest, for a write to the stream may be on the stack.
+  void end(std::optional<Error> error) {
+    if (std::exchange(is_ended_, true) || channel_ == nullptr) return;
+    if (error) drop_text();
+    error_ = std::move(error);
+    leave_stream();
+    // What waits for room may be what holds this, as long as it waits.
+    channel_->when_room([self = shared_from_this()] {
+      self->streams_->work().wait(self->client_, [self] { self->answer(); });
+    });
+  }
+
+  void answer() {
+    const std::shared_ptr<ReplyChannel> channel = std::exchange(channel_, nullptr);
+    if (channel == nullptr) return;
+    const std::shared_ptr<WholeRun> keep = shared_from_this();
+    std::string message = error_ ? std::string() : response();
+    if (error_) append_error(message, id_, *error_);
+    // Now that it leaves, whatever takes it draws on the same share.
+    drop_text();
+    streams_->work().worked(message.size());
+    channel->on_close({});
+    channel->reply(200, std::move(message));
+    mark_ = nullptr;
+  }
+
+  std::string response() {
     const std::string& reasoning = reasoning_.text();
     const std::string& tool_calls = tool_calls_.text();
-    std::string out = R"({"status":"completed","text":")";
-    out.append(text_.text()).append("\"");
+    std::string out = text_.take();
+    out.append("\"");
     if (!reasoning.empty()) out.append(R"(,"reasoning":")").append(reasoning).append("\"");
     if (!tool_calls.empty()) out.append(R"(,"tool_calls":[)").append(tool_calls).append("]");
-    if (!stream()->trailer().empty()) out.append(",").append(stream()->trailer());
+    if (!trailer_.empty()) out.append(",").append(trailer_);
     out.push_back('}');
+    end_stream_result(out, form_);
     return out;
   }
 
-  void answer(Result<std::string> outcome) {
-    CollectedAnswer respond = std::exchange(respond_, nullptr);
-    leave();
-    if (respond) respond(std::move(outcome));
+  /// The caller has gone.
+  void leave() {
+    channel_ = nullptr;
+    mark_ = nullptr;
+    drop_text();
+    leave_stream();
   }
 
-  void leave() {
-    // At once, for others of its client may wait for the memory.
-    for (TextAccumulator* text : {&text_, &reasoning_, &tool_calls_})
-      *text = TextAccumulator(nullptr);
+  void drop_text() {
+    for (TextAccumulator* text : {&text_, &reasoning_, &tool_calls_}) *text = TextAccumulator(nullptr);
+  }
+
+  void leave_stream() {
     if (timer_ != 0) streams_->executor().cancel(std::exchange(timer_, 0));
-    if (stream() != nullptr) {
-      respond_ = nullptr;
-      const std::shared_ptr<ChunkStream> keep = stream()->shared_from_this();
-      streams_->discard(*keep);
-    }
+    if (stream() == nullptr) return;
+    is_ended_ = true;
+    const std::shared_ptr<ChunkStream> keep = stream()->shared_from_this();
+    streams_->discard(*keep);
   }
 
   StreamManager* streams_;
-  CollectedAnswer respond_;
+  RequestId id_;
+  ResultForm form_;
+  std::shared_ptr<ReplyChannel> channel_;  // null once answered, or the caller gone
+  std::shared_ptr<const void> mark_;
+  std::string client_;
+  std::string trailer_;
+  std::optional<Error> error_;
+  bool is_ended_ = false;
   std::shared_ptr<MemoryShare> memory_;
   Executor::TimerId timer_ = 0;  // while it waits for memory
   // Escaped, as the chunks are.
@@ -124,15 +189,14 @@ class CollectedRun final : public Cursor {
   TextAccumulator tool_calls_;
 };
 
-std::shared_ptr<CollectedRun> collect_stream(StreamManager& streams,
-                                             std::shared_ptr<ChunkStream> stream,
-                                             CollectedAnswer respond) {
-  auto run = std::make_shared<CollectedRun>(streams, std::move(stream), std::move(respond));
-  // The caller takes the handle before an answer can come.
-  streams.executor().post([weak = std::weak_ptr(run)] {
-    if (const auto waiting = weak.lock()) waiting->start();
-  });
-  return run;
+}  // namespace
+
+void answer_whole(StreamManager& streams, std::shared_ptr<ChunkStream> stream,
+                  const Message& request, std::shared_ptr<ReplyChannel> channel,
+                  std::shared_ptr<const void> mark) {
+  std::make_shared<CollectedRun>(streams, std::move(stream), request, std::move(channel),
+                             std::move(mark))
+      ->start();
 }
 
 }  // namespace sluice

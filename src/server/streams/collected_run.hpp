@@ -1,19 +1,20 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 
+#include "rpc/message.hpp"
+#include "server/reply_channel.hpp"
+#include "server/stream_service.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
 
-/// Collects a stream's text until its end, then calls `respond` with the result of a `run` that
-/// does not stream, and forgets the stream. Destroying the handle before cancels the stream.
-class CollectedRun;
-using CollectedAnswer = std::move_only_function<void(Result<std::string>)>;
-std::shared_ptr<CollectedRun> collect_stream(StreamManager& streams,
-                                             std::shared_ptr<ChunkStream> stream,
-                                             CollectedAnswer respond);
+/// Collects the text of a stream of this loop until its end, and answers `request`, a `run` that
+/// does not stream, with it: in a turn that has work left, when the caller has room. Then the
+/// stream is forgotten, as it is when the caller leaves before. `mark` is held until it is
+/// answered.
+void answer_whole(StreamManager& streams, std::shared_ptr<ChunkStream> stream,
+                  const Message& request, std::shared_ptr<ReplyChannel> channel,
+                  std::shared_ptr<const void> mark);
 
 }  // namespace sluice

@@ -31,24 +31,24 @@ void append_poll_result(std::string& out, ChunkStream& stream, Seq from, std::si
 
 }  // namespace
 
-Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, RunPoll& poll,
-                                                const std::string& principal) {
+Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, const RunPoll& poll,
+                                                const std::string& principal,
+                                                std::optional<Seq>& place) {
   Result<std::shared_ptr<ChunkStream>> found = streams.find(poll.stream_id, principal);
   if (!found) return found;
   ChunkStream& stream = **found;
-  const bool acknowledges = poll.from.has_value();
-  if (!acknowledges) poll.from = stream.first();
+  if (!place) place = poll.from.value_or(stream.first());
   // One past the last chunk acknowledges the whole stream.
-  if (Result<void> valid = stream.check_position(*poll.from); !valid) {
+  if (Result<void> valid = stream.check_position(*place); !valid) {
     return std::unexpected(std::move(valid.error()));
   }
-  if (acknowledges) stream.poll_from(*poll.from);
+  if (poll.from) stream.poll_from(*poll.from);
   return found;
 }
 
-bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll) {
-  if (*poll.from >= stream.next() && !stream.ended() && poll.wait.count() != 0) return false;
-  append_poll_result(out, stream, *poll.from, poll.max_chunks);
+bool answer_poll(std::string& out, ChunkStream& stream, Seq place, const RunPoll& poll) {
+  if (place >= stream.next() && !stream.ended() && poll.wait.count() != 0) return false;
+  append_poll_result(out, stream, place, poll.max_chunks);
   return true;
 }
 
@@ -56,7 +56,7 @@ bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll) {
 class LongPoll::Wait final : public Cursor {
  public:
   Wait(LongPoll& poll, std::shared_ptr<ChunkStream> stream)
-      : Cursor(std::move(stream), *poll.facts_.poll.from),
+      : Cursor(std::move(stream), *poll.place_),
         poll_(&poll),
         loop_(&this->stream()->executor()),
         until_(loop_->clock().now() + poll.facts_.poll.wait) {
@@ -67,9 +67,13 @@ class LongPoll::Wait final : public Cursor {
   }
   ~Wait() override { loop_->cancel(timer_); }
 
+  /// Why the stream has gone; none while it is there.
+  [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }
+
  private:
   void on_chunks() override { wake(); }
   void on_dropped(const Error& error) override {
+    lost_ = error;
     if (LongPoll* const poll = rest()) poll->end(std::unexpected(error), nullptr);
   }
 
@@ -88,6 +92,7 @@ class LongPoll::Wait final : public Cursor {
   Executor* loop_;
   TimePoint until_;
   Executor::TimerId timer_ = 0;
+  std::optional<Error> lost_;
 };
 
 LongPoll::LongPoll(Facts facts) : facts_(std::move(facts)), client_(client_of(facts_.principal)) {}
@@ -117,14 +122,17 @@ void LongPoll::ask() {
 
 void LongPoll::answer(TurnWork::Mark mark) {
   if (is_over_) return;
-  RunPoll& poll = facts_.poll;
-  Result<std::shared_ptr<ChunkStream>> stream = begin_poll(*facts_.streams, poll, facts_.principal);
+  const RunPoll& poll = facts_.poll;
+  Result<std::shared_ptr<ChunkStream>> stream =
+      begin_poll(*facts_.streams, poll, facts_.principal, place_);
   if (!stream) {
+    // It may have gone since there was something to say.
+    if (wait_ != nullptr && wait_->lost()) stream = std::unexpected(*wait_->lost());
     end(std::unexpected(std::move(stream.error())), std::move(mark));
     return;
   }
   std::string result;
-  if (answer_poll(result, **stream, poll)) {
+  if (answer_poll(result, **stream, *place_, poll)) {
     facts_.streams->work().worked(result.size());
     end(std::move(result), std::move(mark));
     return;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/turn_work.hpp"
@@ -11,13 +12,15 @@
 
 namespace sluice {
 
-/// Finds the stream of this loop that `poll` reads and acknowledges what is below `poll.from`,
-/// which is set to the oldest kept chunk if it is not.
-Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, RunPoll& poll,
-                                                const std::string& principal);
+/// Finds the stream of this loop that `poll` reads, and acknowledges what is below `poll.from`.
+/// That is where it reads; without it nothing is acknowledged, and `place` says where, which is set
+/// to the oldest kept chunk if it is not.
+Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, const RunPoll& poll,
+                                                const std::string& principal,
+                                                std::optional<Seq>& place);
 
-/// Appends the result's JSON text if there is something to return or no time to wait.
-bool answer_poll(std::string& out, ChunkStream& stream, const RunPoll& poll);
+/// Appends the result's JSON text if there is something to return at `place` or no time to wait.
+bool answer_poll(std::string& out, ChunkStream& stream, Seq place, const RunPoll& poll);
 
 /// A poll that is not answered at once: its answer is made in a turn of the stream's loop that has
 /// work left, when its caller has room, and that again and again until there are chunks or its time
@@ -56,6 +59,7 @@ class LongPoll final : public std::enable_shared_from_this<LongPoll> {
   void leave();
 
   Facts facts_;
+  std::optional<Seq> place_;  // of the stream's loop; once it has been there
   std::string client_;
   std::unique_ptr<Wait> wait_;  // of the stream's loop
   bool is_over_ = false;        // the same

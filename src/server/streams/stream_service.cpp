@@ -31,28 +31,21 @@ class LocalSubscription final : public Subscription {
   PushCursor cursor_;
 };
 
-/// Ends the result, an object that is not empty, that ends `out`.
-void end_stream_result(std::string& out, ResultForm form) {
-  if (form == ResultForm::typed) {
-    out.pop_back();
-    out.append(R"(,"resultType":"complete"})");
-  }
-  end_result(out);
-}
-
 /// An answer that comes from one of several loops. Holds the channel on the caller's loop.
 std::move_only_function<void(Result<std::string>)> respond_through(
     std::shared_ptr<ReplyChannel> channel, const Message& request) {
   return [channel = std::move(channel), id = request.id,
           form = result_form(request)](Result<std::string> result) {
+    static constexpr std::size_t kAround = 64;
     std::string message;
     if (result) {
+      message.reserve(result->size() + id.size() + kAround);
       append_stream_result(message, id, form, *result);
     } else {
       append_error(message, id, result.error());
     }
     channel->on_close({});
-    channel->reply(200, message);
+    channel->reply(200, std::move(message));
   };
 }
 
@@ -83,6 +76,14 @@ std::string started_result(const ChunkStream& stream) {
 
 ResultForm result_form(const Message& message) {
   return is_self_contained(message) ? ResultForm::typed : ResultForm::bare;
+}
+
+void end_stream_result(std::string& out, ResultForm form) {
+  if (form == ResultForm::typed) {
+    out.pop_back();
+    out.append(R"(,"resultType":"complete"})");
+  }
+  end_result(out);
 }
 
 void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
@@ -187,15 +188,16 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
   }
   const std::size_t target = StreamManager::loop_of(poll->stream_id, shards_.size());
   if (target == loop_ && streams().work().has_left() && caller.has_capacity()) {
+    std::optional<Seq> place;
     const Result<std::shared_ptr<ChunkStream>> stream =
-        begin_poll(streams(), *poll, caller.principal().id);
+        begin_poll(streams(), *poll, caller.principal().id, place);
     if (!stream) {
       append_error(out, message.id, stream.error());
       return true;
     }
     const std::size_t before = out.size();
     begin_result(out, message.id);
-    if (answer_poll(out, **stream, *poll)) {
+    if (answer_poll(out, **stream, *place, *poll)) {
       end_stream_result(out, result_form(message));
       return true;
     }
@@ -241,9 +243,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     append_error(out, message.id, channel.error());
     return true;
   }
-  std::shared_ptr<CollectedRun> run =
-      collect_stream(streams(), std::move(*stream), respond_through(*channel, message));
-  (*channel)->on_close([run = std::move(run)](DisconnectReason) mutable { run = nullptr; });
+  answer_whole(streams(), std::move(*stream), message, std::move(*channel), answer_mark_);
   return false;
 }
 

@@ -143,6 +143,9 @@ std::string started_result(const ChunkStream& stream);
 enum class ResultForm : std::uint8_t { bare, typed };
 ResultForm result_form(const Message& message);
 
+/// Ends the result, an object that is not empty, that ends `out`, and the response.
+void end_stream_result(std::string& out, ResultForm form);
+
 /// Appends the response with this result, JSON text of an object that is not empty.
 void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
                           std::string_view result);

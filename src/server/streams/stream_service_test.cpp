@@ -1,6 +1,7 @@
 #include "server/streams/stream_service.hpp"
 
 #include <algorithm>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -135,6 +136,33 @@ TEST_P(StreamServiceTest, APollWaitsForChunks) {
   bench.run_all();
   EXPECT_EQ(answer(), expected(R"(,"chunks":[{"seq":0,"delta":"a","end":false}],"has_more":true)"));
   EXPECT_FALSE(caller.channel().waits_for_close());
+}
+
+TEST_P(StreamServiceTest, APollWithoutAPlaceAcknowledgesNothingThoughItWaits) {
+  struct Reader final : Cursor {
+    using Cursor::Cursor;
+    void on_chunks() override {
+      pass(stream()->next());
+      acknowledge(stream()->next());
+    }
+    void on_dropped(const Error& /*error*/) override {}
+  } reader(stream, 0);
+  EXPECT_EQ(ask("run", with_id(*stream, R"(,"wait_ms":1000)")), "");
+  for (int i = 0; i < 50; ++i) {
+    stream->append(ChunkKind::text, std::string(10'000, 'x'));
+    bench.run_all();
+  }
+  EXPECT_NE(answer(), "");
+  EXPECT_GT(stream->first(), 0U) << "it reads no more";
+}
+
+TEST_P(StreamServiceTest, APollThatIsWokenSaysWhyItsStreamHasGone) {
+  EXPECT_EQ(ask("run", with_id(*stream, R"(,"wait_ms":1000)")), "");
+  stream->append(ChunkKind::text, "a");
+  bench.managers[GetParam()]->discard(*stream);
+  bench.run_all();
+  EXPECT_THAT(answer(), testing::Not(testing::HasSubstr("-32001")));
+  EXPECT_NE(error_code(answer()), 0);
 }
 
 TEST_P(StreamServiceTest, APollWaitsNoLongerThanItSays) {
@@ -450,6 +478,50 @@ TEST_F(RunTest, AnswersAWholeText) {
   EXPECT_EQ(caller.channel().replies[0],
             result_text(R"({"status":"completed","text":"a\"b","reasoning":"hm",)"
                         R"("tool_calls":["{}"],"finish_reason":"stop"})"));
+  EXPECT_EQ(bench.managers[0]->counters().open, 0U);
+}
+
+TEST_F(RunTest, WholeTextsThatEndTogetherAreAnsweredInTurns) {
+  constexpr std::size_t kRuns = 12;
+  for (std::size_t i = 0; i < kRuns; ++i) bench.request("run", R"("prompt":"p")", caller);
+  bench.run_all();
+  for (const auto& run : bench.runs) {
+    for (int i = 0; i < 6; ++i) {
+      run->append(ChunkKind::text, std::string(100'000, 'x'));
+      bench.run_all();
+    }
+  }
+  struct Watch final : Executor::TurnHook {
+    void on_turn_end() override {
+      std::size_t now = 0;
+      for (const auto& channel : caller->channels) now += channel->replies.size();
+      most = std::max(most, now - before);
+      before = now;
+      if (before < kRuns) loop->at_turn_end(*this);
+    }
+    ManualExecutor* loop = nullptr;
+    const RecordingCaller* caller = nullptr;
+    std::size_t before = 0;
+    std::size_t most = 0;
+  } watch;
+  watch.loop = &bench.executors[0];
+  watch.caller = &caller;
+  watch.loop->at_turn_end(watch);
+  for (const auto& run : bench.runs) run->finish();
+  bench.run_all();
+  EXPECT_EQ(watch.before, kRuns);
+  EXPECT_LE(watch.most, 2U);
+}
+
+TEST_F(RunTest, AWholeTextIsNoLongerThanAMessage) {
+  bench.request("run", R"("prompt":"p")", caller);
+  bench.run_all();
+  for (int i = 0; i < 50; ++i) {
+    bench.runs.at(0)->append(ChunkKind::text, std::string(100'000, 'x'));
+    bench.run_all();
+    EXPECT_EQ(caller.channel().replies.size(), i < 41 ? 0U : 1U);
+  }
+  EXPECT_EQ(error_code(caller.channel().replies.at(0)), kLimitReached);
   EXPECT_EQ(bench.managers[0]->counters().open, 0U);
 }
 

@@ -5,6 +5,12 @@
 #include "stream/stream_error.hpp"
 
 namespace sluice {
+namespace {
+
+/// Room for what ends a message.
+constexpr std::size_t kSlack = 1024;
+
+}  // namespace
 
 bool TextAccumulator::append(std::string_view text) {
   if (is_too_long_) return true;
@@ -16,7 +22,9 @@ bool TextAccumulator::append(std::string_view text) {
     return true;
   }
   if (size > text_.capacity()) {
-    const std::size_t capacity = std::max(size, 2 * text_.capacity());
+    // No copy follows when a message is made of it.
+    const std::size_t slack = text_.capacity() < kSlack ? 0 : kSlack;
+    const std::size_t capacity = std::min(std::max(size, 2 * text_.capacity()), kMost) + slack;
     if (!memory_.add(capacity - text_.capacity())) return false;
     text_.reserve(capacity);
   }

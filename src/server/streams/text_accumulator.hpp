@@ -24,12 +24,13 @@ class TextAccumulator {
   /// Whether it would be longer than kMost.
   [[nodiscard]] bool is_too_long() const { return is_too_long_; }
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Nothing may be appended afterwards.
+  /// Nothing may be appended afterwards. There is room for some more behind it.
   std::string take() { return std::move(text_); }
 
   static Error no_memory();
 
-  static constexpr std::size_t kMost = std::size_t{16} << 20U;
+  /// As a message is by default: longer ones are to be streamed.
+  static constexpr std::size_t kMost = std::size_t{4} << 20U;
 
  private:
   std::string text_;

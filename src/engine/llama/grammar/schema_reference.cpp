@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json_path.hpp"
+#include "json/path.hpp"
 #include "core/percent_encoding.hpp"
 
 namespace sluice {

@@ -30,12 +30,13 @@ void HttpChannel::may_take_long() {
   if (can_stream_ && format_ == Format::events) exchange_->stream_if_silent();
 }
 
-void HttpChannel::reply(int http_status, std::string_view message) {
+void HttpChannel::reply(int http_status, std::string message) {
   if (!exchange_->is_streaming()) {
     const std::string_view id = in_session_ == nullptr ? std::string_view() : in_session_->id;
     const HeaderField session{"Mcp-Session-Id", id};
     const std::size_t named = id.empty() ? 0 : 1;
-    exchange_->reply(http_status, "application/json", message, std::span(&session, named));
+    exchange_->reply_with(http_status, "application/json", std::move(message),
+                          std::span(&session, named));
     return;
   }
   // It has been silent for so long that it became a stream.

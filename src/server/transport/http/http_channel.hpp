@@ -26,7 +26,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   /// The reply names that session, which its request has begun.
   void set_session_id(std::string id) { in_session().id = std::move(id); }
 
-  void reply(int http_status, std::string_view message) override;
+  void reply(int http_status, std::string message) override;
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
   /// If nothing was written there was nothing to answer: 202.

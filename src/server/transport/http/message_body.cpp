@@ -16,7 +16,8 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
       max_line_(max_line),
       head_(request),
       headers_(mirrored_headers(head_.get(), fields_)),
-      reply_(std::make_shared<SharedReply>(SharedReply::Form::messages, exchange_->executor())),
+      reply_(std::make_shared<SharedReply>(SharedReply::Form::messages, exchange_->executor(),
+                                           exchange_->memory())),
       reader_(max_line),
       memory_(exchange_->memory()) {
   // Fields can mirror each of many messages only where these say the same.

@@ -36,7 +36,7 @@ void SseConnection::deliver(std::string_view message, Executor::Task handled) {
   if (connection_->on_message(message, handled)) handled();
 }
 
-bool SseConnection::send(std::string_view message) {
+bool SseConnection::send(std::string message) {
   std::string event;
   const std::size_t mark = sse_framing().begin(event);
   event.append(message);

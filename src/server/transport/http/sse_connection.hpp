@@ -30,7 +30,7 @@ class SseConnection final : public MessageOutput,
   void end();
 
   // MessageOutput
-  bool send(std::string_view message) override;
+  bool send(std::string message) override;
   bool send_framed(std::string_view messages) override;
   bool send_framed(const Bytes& messages) override { return send_framed(messages.view()); }
   void flush() override;

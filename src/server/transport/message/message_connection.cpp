@@ -20,6 +20,13 @@ constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
 /// Long answers that wait for room while more messages are handled.
 constexpr std::size_t kMaxLongAnswers = 32;
+/// Bytes of an answer that may always wait for room: one that says kNoMemory.
+constexpr std::size_t kRefusal = 512;
+
+const Error kNoMemory{kBusy,
+                      "The server has no memory to keep the answer until what was sent before it "
+                      "is read; the request was carried out",
+                      {}};
 
 Error too_many_subscriptions() {
   return {kLimitReached,
@@ -52,10 +59,10 @@ class MessageConnection::Channel final : public ReplyChannel {
     connection_->forget(id_);
   }
 
-  void reply(int /*http_status*/, std::string_view message) override {
+  void reply(int /*http_status*/, std::string message) override {
     const std::shared_ptr<MessageConnection> connection = connection_;
     if (connection == nullptr) return;
-    connection->send(message);
+    connection->answer(id_, std::move(message));
     finish();
   }
   bool write(std::string_view block) override {
@@ -76,7 +83,7 @@ class MessageConnection::Channel final : public ReplyChannel {
   void drop(const Error& error) override {
     std::string message;
     append_error(message, id_, error);
-    reply(200, message);
+    reply(200, std::move(message));
   }
   [[nodiscard]] const Framing& framing() const override { return *framing_; }
   [[nodiscard]] bool can_stream() const override { return true; }
@@ -120,11 +127,16 @@ class MessageConnection::StreamSink final : public BlockSink {
  public:
   /// `method`, which outlives the sink, is the one that pushed chunks name.
   StreamSink(MessageConnection& connection, StreamId stream_id, const char* method)
-      : connection_(&connection), stream_id_(stream_id), method_(method) {}
+      : connection_(&connection),
+        stream_id_(stream_id),
+        method_(method),
+        number_(++connection.subscribed_) {}
+
+  [[nodiscard]] std::uint64_t number() const { return number_; }
 
   bool write(std::string_view block) override { return connection_->push(block); }
   bool write(const Bytes& block) override { return connection_->push(block); }
-  void finish() override { connection_->unsubscribe_later(stream_id_); }
+  void finish() override { connection_->unsubscribe_later(stream_id_, number_); }
   void drop(const Error& error) override {
     std::string message = R"({"jsonrpc":"2.0","method":)";
     append_json_string(message, method_);
@@ -133,7 +145,7 @@ class MessageConnection::StreamSink final : public BlockSink {
     message.append(R"(,"delta":"","end":true,"error":)");
     append_json_error(message, error);
     message.append("}}");
-    connection_->send(message);
+    connection_->send(std::move(message));
     finish();
   }
 
@@ -141,6 +153,7 @@ class MessageConnection::StreamSink final : public BlockSink {
   MessageConnection* connection_;
   StreamId stream_id_;
   const char* method_;  // as short as can be: there is one of these for each stream
+  std::uint64_t number_;
 };
 
 /// The session of a connection, which hears of changes.
@@ -232,7 +245,7 @@ MessageConnection::UnhandledPtr MessageConnection::handle(std::string_view text,
       is_batch(text)
           ? handle_batch(text, parsed, response)
           : handle(parsed != nullptr ? parsed->message() : service_->parser.parse(text), response);
-  if (!response.empty()) send(response);
+  if (!response.empty()) send(std::move(response));
   service_->trim();
   return unhandled;
 }
@@ -316,16 +329,18 @@ Outcome MessageConnection::dispatch_batched(const Message& message, Caller& call
 void MessageConnection::refuse(const Error& error) {
   std::string response;
   append_error(response, {}, error);
-  send(response);
+  send(std::move(response));
 }
 
 void MessageConnection::on_drain() {
   blocked_ = false;
+  send_kept();
+  if (blocked_) return;
   if (const auto agreement = agreement_.lock()) agreement->tell_missed();
   // A reader may end, and leave the table, while it goes on.
   std::vector<std::weak_ptr<Subscription>> readers;
   readers.reserve(subscriptions_.size());
-  for (const auto& [id, subscription] : subscriptions_) readers.push_back(subscription);
+  for (const auto& [id, subscribed] : subscriptions_) readers.push_back(subscribed.reader);
   for (const auto& weak : readers) {
     if (blocked_) return;
     if (const auto reader = weak.lock()) reader->resume();
@@ -344,6 +359,7 @@ void MessageConnection::on_close() {
   initializing_.clear();
   later_ = nullptr;
   long_answers_ = nullptr;
+  kept_ = nullptr;
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
@@ -462,9 +478,37 @@ void MessageConnection::let_go_on() {
   }
 }
 
-void MessageConnection::send(std::string_view message) {
+void MessageConnection::send(std::string message) {
   if (output_ == nullptr) return;
-  if (!output_->send(message)) blocked_ = true;
+  if (!output_->send(std::move(message))) blocked_ = true;
+}
+
+/// Any number of requests may be answered in one turn, in which the peer can read nothing: what is
+/// above the output's mark waits here.
+void MessageConnection::answer(const RequestId& id, std::string message) {
+  if (output_ == nullptr) return;
+  if (!blocked_) {
+    send(std::move(message));
+    return;
+  }
+  MemoryHold memory(service_->memory_of(principal_.id));
+  if (message.size() > kRefusal && !memory.add(message.capacity())) {
+    message = {};
+    append_error(message, id, kNoMemory);
+  }
+  if (kept_ == nullptr) kept_ = std::make_unique<std::deque<KeptAnswer>>();
+  kept_->push_back({std::move(message), std::move(memory), service_->streams.answer_mark()});
+}
+
+void MessageConnection::send_kept() {
+  while (!blocked_ && kept_ != nullptr && !kept_->empty()) {
+    KeptAnswer next = std::move(kept_->front());
+    kept_->pop_front();
+    // The output draws on the same share.
+    next.memory.release();
+    send(std::move(next.message));
+  }
+  check_idle();
 }
 
 bool MessageConnection::send_framed(const auto& messages) {
@@ -487,12 +531,14 @@ bool MessageConnection::push(const Bytes& messages) {
 }
 
 /// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
-/// turn, for it is on the stack.
-void MessageConnection::unsubscribe_later(const StreamId& stream_id) {
-  service_->streams.executor().post([weak = weak_from_this(), stream_id] {
+/// turn, for it is on the stack. The peer may have subscribed again till then.
+void MessageConnection::unsubscribe_later(const StreamId& stream_id, std::uint64_t number) {
+  service_->streams.executor().post([weak = weak_from_this(), stream_id, number] {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    self->subscriptions_.erase(stream_id);
+    const auto found = self->subscriptions_.find(stream_id);
+    if (found == self->subscriptions_.end() || found->second.number != number) return;
+    self->subscriptions_.erase(found);
     self->check_idle();
   });
 }
@@ -517,7 +563,7 @@ bool MessageConnection::handle_notification(const Message& message) {
   const Result<Acknowledge> ack = decode_ack(params_of(message));
   const auto found = ack ? subscriptions_.find(StreamId(ack->stream_id)) : subscriptions_.end();
   if (found == subscriptions_.end()) return false;
-  const std::shared_ptr<Subscription> reader = found->second;
+  const std::shared_ptr<Subscription> reader = found->second.reader;
   reader->acknowledge(ack->seq, [](const Result<void>&) {});
   return true;
 }
@@ -554,10 +600,11 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   append_stream_result(out, message.id, result_form(message), started_result(**stream));
   const StreamId id = (*stream)->id();
   const Seq from = (*stream)->first();
+  auto sink = std::make_unique<StreamSink>(*this, id, method.name.c_str());
+  const std::uint64_t number = sink->number();
   const std::shared_ptr<Subscription> reader = service_->streams.subscribe_local(
-      std::move(*stream), from, options->window, *encoder_, true,
-      std::make_unique<StreamSink>(*this, id, method.name.c_str()));
-  subscriptions_.insert_or_assign(id, reader);
+      std::move(*stream), from, options->window, *encoder_, true, std::move(sink));
+  subscriptions_.insert_or_assign(id, Subscribed{reader, number});
   send(std::exchange(out, {}));
   if (output_ != nullptr) reader->resume();
 }
@@ -571,26 +618,27 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
   Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
   if (!channel) return append_error(out, message.id, channel.error());
   auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
+  const std::uint64_t number = sink->number();
   service_->streams.subscribe(
       request->stream_id, principal_.id, request->from, request->window, *encoder_, true,
       std::move(sink),
       [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
-       form = result_form(message),
-       stream_id = request->stream_id](Result<std::unique_ptr<Subscription>> subscribed) mutable {
+       form = result_form(message), stream_id = request->stream_id,
+       number](Result<std::unique_ptr<Subscription>> subscribed) mutable {
         std::string reply;
         if (!subscribed) {
           append_error(reply, id, subscribed.error());
-          channel->reply(200, reply);
+          channel->reply(200, std::move(reply));
           return;
         }
         const auto self = weak.lock();
         if (self == nullptr || self->output_ == nullptr) return;
         append_stream_result(reply, id, form,
                              R"({"stream_id":")" + stream_id + R"(","status":"subscribed"})");
-        channel->reply(200, reply);
+        channel->reply(200, std::move(reply));
         if (self->output_ == nullptr) return;
         const std::shared_ptr<Subscription> reader = std::move(*subscribed);
-        self->subscriptions_.insert_or_assign(StreamId(stream_id), reader);
+        self->subscriptions_.insert_or_assign(StreamId(stream_id), Subscribed{reader, number});
         reader->resume();
       });
 }
@@ -623,7 +671,7 @@ bool MessageConnection::acknowledge(const Message& message, Caller& asker, std::
     append_error(out, message.id, channel.error());
     return true;
   }
-  const std::shared_ptr<Subscription> reader = found->second;
+  const std::shared_ptr<Subscription> reader = found->second.reader;
   reader->acknowledge(
       ack->seq, [channel = std::move(*channel), id = message.id, form = result_form(message),
                  stream_id = ack->stream_id](Result<void> result) {
@@ -634,7 +682,7 @@ bool MessageConnection::acknowledge(const Message& message, Caller& asker, std::
         } else {
           append_error(reply, id, result.error());
         }
-        channel->reply(200, reply);
+        channel->reply(200, std::move(reply));
       });
   return true;
 }

@@ -21,7 +21,7 @@ class MessageOutput {
  public:
   virtual ~MessageOutput() = default;
   /// Queues one message, which is not framed yet. As send_framed().
-  virtual bool send(std::string_view message) = 0;
+  virtual bool send(std::string message) = 0;
   /// Queues messages that are framed already. False: taken, but wait for on_drain().
   virtual bool send_framed(std::string_view messages) = 0;
   /// The same, shared, not copied.
@@ -112,6 +112,19 @@ class MessageConnection final : public Caller,
     std::vector<Executor::Task> held;  // run when fewer wait
   };
 
+  /// A stream that is pushed here, and which of all that have been.
+  struct Subscribed {
+    std::shared_ptr<Subscription> reader;
+    std::uint64_t number;
+  };
+
+  /// A whole answer that waits for room.
+  struct KeptAnswer {
+    std::string message;
+    MemoryHold memory;
+    std::shared_ptr<const void> mark;
+  };
+
   bool may_go_on(Executor::Task& handled);
   void handle_later(std::string text, Executor::Task handled);
   void handle_long(std::list<Later>::iterator at);
@@ -134,13 +147,16 @@ class MessageConnection final : public Caller,
   void remove_long_answer(const Channel& channel);
   void next_long_answer();
   void let_go_on();
-  void send(std::string_view message);
+  void send(std::string message);
+  void answer(const RequestId& id, std::string message);
+  void send_kept();
   bool send_framed(const auto& messages);
   bool push(std::string_view messages);
   bool push(const Bytes& messages);
-  void unsubscribe_later(const StreamId& stream_id);
+  void unsubscribe_later(const StreamId& stream_id, std::uint64_t number);
   [[nodiscard]] bool is_idle() const {
-    return pending_.empty() && subscriptions_.empty() && (later_ == nullptr || later_->empty());
+    return pending_.empty() && subscriptions_.empty() && (later_ == nullptr || later_->empty()) &&
+           (kept_ == nullptr || kept_->empty());
   }
   void check_idle();
 
@@ -148,15 +164,17 @@ class MessageConnection final : public Caller,
   Principal principal_;
   const PushedChunkEncoder* encoder_;
   MessageOutput* output_ = nullptr;  // null once the peer has gone
-  std::map<StreamId, std::shared_ptr<Subscription>> subscriptions_;
+  std::map<StreamId, Subscribed> subscriptions_;
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::weak_ptr<Agreement> agreement_;                    // which has it
   std::unique_ptr<std::list<Later>> later_;               // null before the first
   std::unique_ptr<LongAnswers> long_answers_;             // null before the first
+  std::unique_ptr<std::deque<KeptAnswer>> kept_;          // null before the first
   std::vector<UnhandledPtr> initializing_;                // each with an unanswered request
   std::unique_ptr<Executor::Task> idle_task_;
+  std::uint64_t subscribed_ = 0;
   std::uint64_t batches_ = 0;  // that were answered later
   bool blocked_ = false;
 };

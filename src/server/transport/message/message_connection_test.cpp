@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 struct RecordingOutput final : MessageOutput {
-  bool send(std::string_view message) override { return send_framed(message); }
+  bool send(std::string message) override { return send_framed(message); }
   bool send_framed(std::string_view block) override {
     messages.emplace_back(block);
     return writable;
@@ -262,6 +262,94 @@ TEST_F(MessageConnectionTest, TheAnswerToABatchWaitsForRoom) {
   bench.run_all();
   EXPECT_EQ(output.messages.size(), 3U);
   EXPECT_EQ(service.streams.waiting_answers(), 0U);
+}
+
+TEST_F(MessageConnectionTest, AnswersThatComeTogetherWaitForRoom) {
+  const std::string run = R"(,"method":"run","params":{"prompt":"p"}})";
+  const std::string call = R"(,"method":"tools/call","params":{"name":"later"}})";
+  constexpr std::size_t kEach = 10;
+  for (std::size_t i = 0; i < kEach; ++i) {
+    say(R"({"jsonrpc":"2.0","id":)" + std::to_string(i) + run);
+    say(R"({"jsonrpc":"2.0","id":"c)" + std::to_string(i) + "\"" + call);
+  }
+  bench.run_all();
+  ASSERT_EQ(bench.runs.size(), kEach);
+  ASSERT_EQ(bench.calls.size(), kEach);
+  bool is_idle = false;
+  connection->when_idle([&] { is_idle = true; });
+  output.room = false;
+  for (std::size_t i = 0; i < kEach; ++i) {
+    bench.runs[i]->append(ChunkKind::text, std::string(100'000, 'x'));
+    bench.runs[i]->finish();
+    bench.calls[i]->complete({.text = std::string(100'000, 'y')});
+  }
+  bench.run_all();
+  for (std::size_t drains = 1; drains < 2 * kEach; ++drains) {
+    EXPECT_EQ(output.messages.size(), drains);
+    EXPECT_GT(service.streams.waiting_answers(), 0U) << "a shutdown waits for its reader";
+    EXPECT_FALSE(is_idle);
+    connection->on_drain();
+    bench.run_all();
+  }
+  EXPECT_EQ(output.messages.size(), 2 * kEach);
+  EXPECT_EQ(service.streams.waiting_answers(), 0U);
+  EXPECT_TRUE(is_idle);
+  bench.calls.clear();
+}
+
+TEST_F(MessageConnectionTest, AnswersThatWaitForRoomDrawOnTheMemoryOfTheirClient) {
+  MemoryBudget memory{std::size_t{1} << 20U};
+  ClientMemory clients{memory};
+  Service counted(bench.offer, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
+                  {{&bench.executors[0], bench.managers[0].get()}}, 0, nullptr, nullptr, &clients);
+  connection = std::make_shared<MessageConnection>(counted, Principal{.id = "alice"}, encoder);
+  connection->attach(output);
+  const auto answer_all = [&] {
+    for (int id = 0; id < 10; ++id) {
+      say(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+          R"(,"method":"tools/call","params":{"name":"later"}})");
+    }
+    bench.run_all();
+    for (const auto& call : bench.calls) call->complete({.text = std::string(100'000, 'x')});
+    bench.calls.clear();
+    bench.run_all();
+  };
+  output.room = false;
+  answer_all();
+  EXPECT_EQ(output.messages.size(), 1U);
+  EXPECT_GT(memory.used(), 300'000U);
+  EXPECT_LT(memory.used(), 700'000U);
+  output.room = true;
+  connection->on_drain();
+  ASSERT_EQ(output.messages.size(), 10U) << "each is answered";
+  EXPECT_EQ(error_code(output.messages[1]), 0);
+  EXPECT_EQ(error_code(output.messages[9]), kBusy);
+  EXPECT_EQ(memory.used(), 0U);
+  // Nothing is left of one that goes.
+  output.room = false;
+  answer_all();
+  EXPECT_GT(memory.used(), 0U);
+  connection->on_close();
+  EXPECT_EQ(memory.used(), 0U);
+  connection = nullptr;
+}
+
+TEST_F(MessageConnectionTest, TheEndOfASubscriptionLeavesTheNextOneOfItsStream) {
+  const std::shared_ptr<ChunkStream> stream = bench.start(0);
+  stream->append(ChunkKind::text, "a");
+  stream->append(ChunkKind::text, "b");
+  stream->finish();
+  const std::string subscribe = R"(,"method":"subscribe","params":{"stream_id":")" +
+                                std::string(stream->id()) + R"(","from_seq":0)";
+  say(R"({"jsonrpc":"2.0","id":1)" + subscribe + "}}");
+  say(R"({"jsonrpc":"2.0","id":2)" + subscribe + R"(,"window":1}})");
+  bench.run_all();
+  output.messages.clear();
+  say(R"({"jsonrpc":"2.0","method":"ack","params":{"stream_id":")" + std::string(stream->id()) +
+      R"(","seq":1}})");
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 1U);
+  EXPECT_THAT(output.messages[0], testing::HasSubstr(R"("delta":"b")"));
 }
 
 TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {

@@ -41,10 +41,9 @@ class LineMessages final : public LineHandler, public MessageOutput {
   void on_close() override { connection_->on_close(); }
 
   // MessageOutput
-  bool send(std::string_view message) override {
-    std::string line(message);
-    line.push_back('\n');
-    return session_->send(line);
+  bool send(std::string message) override {
+    message.push_back('\n');
+    return session_->take(std::move(message));
   }
   bool send_framed(std::string_view messages) override { return session_->send(messages); }
   bool send_framed(const Bytes& messages) override { return session_->send(messages); }

@@ -42,7 +42,7 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
   void on_close(int /*code*/) override { connection_->on_close(); }
 
   // MessageOutput
-  bool send(std::string_view message) override { return session_->send_text(message); }
+  bool send(std::string message) override { return session_->send_text(message); }
   bool send_framed(std::string_view messages) override { return session_->send_frames(messages); }
   bool send_framed(const Bytes& messages) override { return session_->send_frames(messages); }
   void flush() override { session_->flush(); }
