@@ -176,8 +176,10 @@ TEST(Batch, IsRefusedAsAWhole) {
     std::string_view message;
   };
   for (const Case& c : {
-           Case{"[]", kInvalidRequest, "Invalid Request: the batch is empty; send at least one message"},
-           Case{"[1,2,3]", kInvalidRequest, "Invalid Request: the batch has more than 2 messages; split it"},
+           Case{"[]", kInvalidRequest,
+                "Invalid Request: the batch is empty; send at least one message"},
+           Case{"[1,2,3]", kInvalidRequest,
+                "Invalid Request: the batch has more than 2 messages; split it"},
            // No more of it is looked at.
            Case{"[1,2,3,nothing", kInvalidRequest,
                 "Invalid Request: the batch has more than 2 messages; split it"},

@@ -20,7 +20,7 @@ constexpr Duration kMemoryWait = std::chrono::seconds(1);
 class CollectedRun final : public Cursor, public std::enable_shared_from_this<CollectedRun> {
  public:
   CollectedRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, const Message& request,
-           std::shared_ptr<ReplyChannel> channel, std::shared_ptr<const void> mark)
+               std::shared_ptr<ReplyChannel> channel, std::shared_ptr<const void> mark)
       : Cursor(stream, stream->first()),
         streams_(&streams),
         id_(request.id),
@@ -161,7 +161,8 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   }
 
   void drop_text() {
-    for (TextAccumulator* text : {&text_, &reasoning_, &tool_calls_}) *text = TextAccumulator(nullptr);
+    for (TextAccumulator* text : {&text_, &reasoning_, &tool_calls_})
+      *text = TextAccumulator(nullptr);
   }
 
   void leave_stream() {
@@ -195,7 +196,7 @@ void answer_whole(StreamManager& streams, std::shared_ptr<ChunkStream> stream,
                   const Message& request, std::shared_ptr<ReplyChannel> channel,
                   std::shared_ptr<const void> mark) {
   std::make_shared<CollectedRun>(streams, std::move(stream), request, std::move(channel),
-                             std::move(mark))
+                                 std::move(mark))
       ->start();
 }
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "json/path.hpp"
 #include "core/percent_encoding.hpp"
+#include "json/path.hpp"
 
 namespace sluice {
 
