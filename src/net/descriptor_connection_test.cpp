@@ -143,6 +143,17 @@ TEST_F(DescriptorConnectionTest, EndsWhenNobodyReadsItsPipeAnyMore) {
   EXPECT_TRUE(until([&] { return ended; }));
 }
 
+TEST_F(DescriptorConnectionTest, EndsWhenItsOutputCannotBeWritten) {
+  auto [input, to] = make_pipe();
+  testing::internal::CaptureStderr();
+  start(std::move(input), Descriptor(::open("/dev/full", O_WRONLY | O_NONBLOCK | O_CLOEXEC)));
+  ASSERT_TRUE(write(to, "one\n"));
+  EXPECT_TRUE(until([&] { return ended; }));
+  EXPECT_TRUE(closed);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("the output cannot be written"),
+            std::string::npos);
+}
+
 TEST_F(DescriptorConnectionTest, OverFilesAndNothing) {
   std::string folder = (std::filesystem::temp_directory_path() / "sluice-lines-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
