@@ -24,6 +24,8 @@ struct Unit {};
 
 /// What a coroutine gets that waits for what nobody will hand over.
 std::exception_ptr dropped_resolver() noexcept;
+/// What it gets in the place of a failure that is null.
+std::exception_ptr null_failure() noexcept;
 
 /// Runs jobs on the loop of a coroutine as long as that is there. Thread-safe.
 class Mailbox {
@@ -79,7 +81,7 @@ class [[nodiscard]] Awaiting {
       wake();
     }
     void fail(std::exception_ptr failure) {
-      failure_ = std::move(failure);
+      failure_ = failure != nullptr ? std::move(failure) : detail::null_failure();
       wake();
     }
 
