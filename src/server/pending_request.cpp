@@ -190,6 +190,11 @@ std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>&
 
 PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
   if (over_) return {};
+  if (requests.empty()) {
+    // Nobody will answer.
+    answer(std::vector<json::value>());
+    return {};
+  }
   if (std::optional<Error> why = cannot_ask(requests)) {
     answer(std::unexpected(std::move(*why)));
     return {};

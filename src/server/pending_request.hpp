@@ -92,7 +92,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Asks the client. `answer` gets the result of each request in their order, or the first error:
   /// -32021 if the client has not declared what it would need, -32602 if an answer does not fit
-  /// its request (check_answer()). Any number of questions may be open at once.
+  /// its request (check_answer()). Any number of questions may be open at once. Of no requests it gets
+  /// none at once.
   ///
   /// In a session the requests go out and `answer` waits for the responses. From 2026-07-28 on the
   /// call ends with an InputRequiredResult, and the client comes back with a new call that has the

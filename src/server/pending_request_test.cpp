@@ -150,6 +150,22 @@ TEST_F(PendingRequestTest, SeveralQuestionsMayBeOpenAtOnce) {
   EXPECT_EQ(heard_of[0], R"({"roots":[{"uri":"file:///a"}]})");
 }
 
+TEST_F(PendingRequestTest, WhoAsksNothingIsAnsweredAtOnce) {
+  const auto ask_nothing = [this] {
+    heard.clear();
+    call().ask({}, [this](const Result<std::vector<json::value>>& answers) {
+      heard = answers ? std::to_string(answers->size()) + " answers" : answers.error().message;
+    });
+    return heard;
+  };
+  call_in_session(kAsksAll);
+  EXPECT_EQ(ask_nothing(), "0 answers");
+  call_in_session();
+  EXPECT_EQ(ask_nothing(), "0 answers") << "no capability is needed";
+  call_modern();
+  EXPECT_EQ(ask_nothing(), "0 answers");
+}
+
 TEST_F(PendingRequestTest, AClientThatDoesNotAnswerIsGivenUp) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
