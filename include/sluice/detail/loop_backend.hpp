@@ -24,6 +24,8 @@ struct Unit {};
 
 /// The Error -32603 for a coroutine whose Resolver was destroyed without a value.
 std::exception_ptr dropped_resolver() noexcept;
+/// What it gets in the place of a failure that is null.
+std::exception_ptr null_failure() noexcept;
 
 /// Runs jobs on the event loop of a coroutine while the coroutine exists. Thread-safe.
 class Mailbox {
@@ -79,7 +81,7 @@ class [[nodiscard]] Awaiting {
       wake();
     }
     void fail(std::exception_ptr failure) {
-      failure_ = std::move(failure);
+      failure_ = failure != nullptr ? std::move(failure) : detail::null_failure();
       wake();
     }
 

@@ -317,7 +317,7 @@ TEST(OutputStage, LongTextIsTakenOverAndCounted) {
   stage.text().append("next");
   stage.added();
   EXPECT_GE(budget.used(), std::size_t{1} << 20U);
-  EXPECT_TRUE(stage.has_room()) << "head and body are one long message";
+  EXPECT_TRUE(stage.has_capacity()) << "head and body are one long message";
   std::array<iovec, kWritevParts> parts;
   std::size_t total = 0;
   EXPECT_EQ(stage.gather(parts, total), 3U);

@@ -15,6 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLinger = 2s;
+/// A step with the input that takes so long counts by its time.
+constexpr Duration kLongStep = 1ms;
 
 }  // namespace
 
@@ -141,7 +143,12 @@ void Connection::process() {
       wait_for_turn();
       break;
     }
-    if (!protocol_->on_input(input_)) break;
+    const TimePoint begun = worker_->loop.clock().now();
+    const bool has_more = protocol_->on_input(input_);
+    // What is asked in few bytes may take long to answer.
+    const Duration took = worker_->loop.clock().now() - begun;
+    if (took >= kLongStep) worked(static_cast<std::size_t>(took / kCostTime));
+    if (!has_more) break;
   }
   processing_ = false;
 }

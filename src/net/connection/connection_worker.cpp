@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/client.hpp"
+#include "core/client_turns.hpp"
 #include "net/connection/connection.hpp"
 
 namespace sluice {
@@ -123,26 +125,40 @@ void ConnectionWorker::worked(std::size_t cost) {
 }
 
 void ConnectionWorker::wait_for_turn(Connection& connection) {
-  (connection.is_established() ? waiting_ : newcomers_).emplace_back(&connection);
+  Queue& queue =
+      connection.is_established() ? waiting_ : newcomers_[client_of(connection.peer().to_string())];
+  queue.emplace_back(&connection);
   loop.at_turn_end(*this);
 }
 
-/// Lets those in the queue go on while there is work left. Who is not done with its share of the
-/// turn waits again, at the end.
-void ConnectionWorker::go_on(Queue& queue) {
-  for (std::size_t count = queue.size(); count > 0 && has_work_left(); --count) {
-    const RefPtr<Connection> next = std::move(queue.front());
-    queue.pop_front();
+/// Lets those who wait go on while there is work left. Who is not done with its share of the turn
+/// waits again, at the end.
+void ConnectionWorker::go_on_with_waiting() {
+  for (std::size_t count = waiting_.size(); count > 0 && has_work_left(); --count) {
+    const RefPtr<Connection> next = std::move(waiting_.front());
+    waiting_.pop_front();
+    next->go_on();
+  }
+}
+
+/// The same of newcomers. Who waits again has done a share of the work.
+void ConnectionWorker::go_on_with_newcomers() {
+  while (!newcomers_.empty() && has_work_left()) {
+    const auto turn = next_turn(newcomers_, last_newcomer_, [](const auto&) { return true; });
+    last_newcomer_ = turn->first;
+    const RefPtr<Connection> next = std::move(turn->second.front());
+    turn->second.pop_front();
+    if (turn->second.empty()) newcomers_.erase(turn);
     next->go_on();
   }
 }
 
 void ConnectionWorker::on_turn_end() {
   work_left_ = work_.turn;
-  go_on(waiting_);
+  go_on_with_waiting();
   // One of them has its turn whoever else is busy.
   work_left_ = std::max<std::size_t>(work_left_, 1);
-  go_on(newcomers_);
+  go_on_with_newcomers();
   if (!waiting_.empty() || !newcomers_.empty()) loop.at_turn_end(*this);
   // What goes may release more.
   const std::vector<Executor::Task> gone = std::exchange(released_, {});

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/client_memory.hpp"
@@ -91,7 +94,8 @@ class ConnectionWorker : private Executor::TurnHook {
   /// Says that so much has been done.
   void worked(std::size_t cost);
   /// Lets `connection` go on with its input in a later turn, behind those that wait already.
-  /// Handshakes come behind all others: one can take as long as hundreds of requests.
+  /// Handshakes come behind all others: one can take as long as hundreds of requests. Of them
+  /// clients, by their addresses, have their turns.
   void wait_for_turn(Connection& connection);
   [[nodiscard]] const WorkLimits& work() const { return work_; }
   [[nodiscard]] TimePoint now() const { return clock_->now(); }
@@ -124,7 +128,8 @@ class ConnectionWorker : private Executor::TurnHook {
   using Queue = std::deque<RefPtr<Connection>>;
 
   void on_turn_end() override;
-  void go_on(Queue& queue);
+  void go_on_with_waiting();
+  void go_on_with_newcomers();
   void tick();
   void schedule_tick();
   void unlist(Connection& connection);
@@ -137,7 +142,8 @@ class ConnectionWorker : private Executor::TurnHook {
   Connection* connections_ = nullptr;  // intrusive list, each with a reference
   std::vector<Executor::Task> released_;
   Queue waiting_;
-  Queue newcomers_;  // the same, of a TLS handshake
+  std::map<std::string, Queue, std::less<>> newcomers_;  // in a TLS handshake; none is empty
+  std::string last_newcomer_;                            // whose turn was last
   std::size_t work_left_;
   TimePoint coarse_now_;
   Executor::TimerId tick_timer_ = 0;

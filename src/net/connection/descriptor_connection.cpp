@@ -1,9 +1,12 @@
 #include "net/connection/descriptor_connection.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <sys/epoll.h>
 #include <system_error>
 #include <utility>
+
+#include "core/log.hpp"
 
 namespace sluice {
 
@@ -35,6 +38,19 @@ void DescriptorConnection::on_side(std::uint32_t events, bool reads, bool writes
   if (writes && (events & EPOLLOUT) != 0) readiness |= kWritable;
   if (writes && has_gone) readiness |= kGone;
   on_ready(readiness);
+}
+
+IoResult DescriptorConnection::write_some(std::span<const iovec> parts) {
+  const IoResult result = sink_.write(parts);
+  // A descriptor for output alone that cannot be written, as on a full disk, is not told of by
+  // epoll, and to go on without it would be to answer nobody.
+  if (result.status != IoStatus::failed || !out_ || is_over()) return result;
+  // That of a pipe whose reader has gone is the ordinary end.
+  if (errno != EPIPE) {
+    log_error("the output cannot be written", {{"why", std::strerror(errno)}});
+  }
+  give_up();
+  return result;
 }
 
 bool DescriptorConnection::attach() {

@@ -35,7 +35,7 @@ class DescriptorConnection final : public Connection {
   void on_side(std::uint32_t events, bool reads, bool writes);
   void watch(const Descriptor& descriptor, Side& side);
   IoResult read_some(std::span<char> buffer) override { return source_.read(buffer); }
-  IoResult write_some(std::span<const iovec> parts) override { return sink_.write(parts); }
+  IoResult write_some(std::span<const iovec> parts) override;
   [[nodiscard]] std::uint32_t unacknowledged() const override { return sink_.unacknowledged(); }
   /// Whoever reads descriptors loses nothing when they are closed.
   bool end_output() override { return false; }

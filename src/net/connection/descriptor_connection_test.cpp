@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
         : test_(&test), session_(std::move(session)) {}
     bool on_line(std::string_view line) override {
       ++test_->lines;
+      std::this_thread::sleep_for(test_->takes);
       session_->send(std::string(line) + "\n");
       return true;
     }
@@ -104,6 +106,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
   LineProtocolPtr session;
   std::string received;
   std::size_t lines = 0;
+  Duration takes{};  // each of them
   int drains = 0;
   bool closes = true;
   bool closed = false;
@@ -121,6 +124,18 @@ TEST_F(DescriptorConnectionTest, OverASocket) {
   EXPECT_TRUE(closed);
   EXPECT_EQ(worker.counters.connections, 0U);
   EXPECT_EQ(worker.counters.requests_total, 3U);
+}
+
+TEST_F(DescriptorConnectionTest, WhatTakesLongCountsByItsTime) {
+  takes = 10ms;
+  std::vector<Descriptor> peers;
+  for (int i = 0; i < 8; ++i) peers.push_back(start_over_socket());
+  loop.poll();
+  for (const Descriptor& peer : peers) ASSERT_TRUE(write(peer, "one\n"));
+  loop.poll();
+  EXPECT_GT(lines, 0U);
+  EXPECT_LT(lines, peers.size() / 2) << "others on the loop have their turn between";
+  ASSERT_TRUE(until([&] { return lines == peers.size(); }));
 }
 
 TEST_F(DescriptorConnectionTest, OverPipes) {
@@ -141,6 +156,17 @@ TEST_F(DescriptorConnectionTest, EndsWhenNobodyReadsItsPipeAnyMore) {
   EXPECT_FALSE(closed);
   from.close();
   EXPECT_TRUE(until([&] { return ended; }));
+}
+
+TEST_F(DescriptorConnectionTest, EndsWhenItsOutputCannotBeWritten) {
+  auto [input, to] = make_pipe();
+  testing::internal::CaptureStderr();
+  start(std::move(input), Descriptor(::open("/dev/full", O_WRONLY | O_NONBLOCK | O_CLOEXEC)));
+  ASSERT_TRUE(write(to, "one\n"));
+  EXPECT_TRUE(until([&] { return ended; }));
+  EXPECT_TRUE(closed);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("the output cannot be written"),
+            std::string::npos);
 }
 
 TEST_F(DescriptorConnectionTest, OverFilesAndNothing) {

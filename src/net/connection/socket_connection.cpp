@@ -38,6 +38,11 @@ void SocketConnection::on_ready(std::uint32_t events) {
 /// What a read costs with TLS does not show in its bytes: a handshake takes as long as thousands
 /// of requests, or not, as the certificate's key is.
 IoResult SocketConnection::read_tls(std::span<char> buffer) {
+  // Nobody hears the answer to a hello who has said already that nothing follows it.
+  if (is_at_end() && transport_.awaits_hello()) {
+    worked(kMessageCost);
+    return {IoStatus::failed, 0};
+  }
   const Clock& clock = worker().loop.clock();
   const TimePoint begun = clock.now();
   const IoResult result = transport_.read(buffer);

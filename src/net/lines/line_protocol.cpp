@@ -136,8 +136,9 @@ void LineProtocol::on_tick(TimePoint now) {
   const auto is_late = [now](TimePoint since, Duration timeout) {
     return timeout != Duration{} && now - since >= timeout;
   };
-  const bool is_slow = line_at_ != TimePoint{} && !connection_->is_output_full() &&
-                       is_late(line_at_, options_->line_timeout);
+  // A peer that does not read is not read from: what that takes is none of its line's time.
+  if (line_at_ != TimePoint{} && connection_->is_output_full()) line_at_ = now;
+  const bool is_slow = line_at_ != TimePoint{} && is_late(line_at_, options_->line_timeout);
   // The end of the input is not read while the peer leaves too much unread.
   const bool is_stuck = connection_->is_at_end() && connection_->is_output_full();
   if (is_stuck && ended_at_ == TimePoint{}) ended_at_ = now;

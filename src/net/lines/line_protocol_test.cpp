@@ -118,6 +118,20 @@ TEST_F(LineProtocolTest, HandsOutNothingWhileThePeerDoesNotRead) {
   EXPECT_EQ(peer->take(), "c\nd\ne\n");
 }
 
+TEST_F(LineProtocolTest, ALineIsNotLateForTheTimeThatThePeerDoesNotRead) {
+  using namespace std::chrono_literals;
+  options.line_timeout = 2s;
+  executor.advance(1s);
+  EXPECT_TRUE(peer->write("a"));
+  EXPECT_FALSE(opened->send("01234567890123456789\n"));
+  executor.advance(4s);
+  peer->take();
+  executor.advance(1500ms);
+  EXPECT_TRUE(peer->is_open()) << "the line has had 1.5 seconds";
+  executor.advance(1s);
+  EXPECT_TRUE(peer->is_over()) << "and now more than its two";
+}
+
 TEST_F(LineProtocolTest, AMessageMayBeLongerThanTheQueueButWhatFollowsItMayNot) {
   EXPECT_FALSE(opened->send(std::string(1000, 'x')));
   EXPECT_TRUE(peer->is_open());

@@ -485,11 +485,15 @@ void ServerHttp::on_input_end() {
 
 void ServerHttp::on_tick(TimePoint now) {
   const HttpServerOptions& options = worker_->options;
-  const bool is_full = connection_.is_output_full();
   if (long_reply_ != nullptr) return;
+  // A peer that does not read is not read from: what that takes is none of its request's time.
+  if (connection_.is_output_full()) {
+    since_ = now;
+    if (body_stream_ != nullptr) body_stream_->unfinished_at = now;
+  }
   if (exchange_ == nullptr && connection_.is_open()) {
     if (request_begun_) {
-      if (!is_full && coded() == nullptr && preparation() == nullptr &&
+      if (coded() == nullptr && preparation() == nullptr &&
           now - since_ >= options.request_timeout) {
         connection_.note_timeout("a request");
         refuse({.code = 408, .message = "The request took too long to arrive"});
@@ -507,7 +511,7 @@ void ServerHttp::on_tick(TimePoint now) {
     }
     return;
   }
-  if (body_stream_ != nullptr && !body_stream_->paused && !is_full && is_body_late(now)) {
+  if (body_stream_ != nullptr && !body_stream_->paused && is_body_late(now)) {
     connection_.note_timeout("a body");
     connection_.give_up();
     return;

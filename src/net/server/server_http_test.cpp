@@ -339,6 +339,41 @@ TEST_F(ServerHttpTest, ABodyThatIsCutOffEndsTheConnection) {
 /// More than any string can hold: to append it fails as without memory.
 const std::string_view kTooMuch("x", std::string::npos / 2);
 
+/// Takes bodies as they arrive, of messages that none ends.
+class StreamedBodyTest : public ServerHttpTest {
+ protected:
+  struct Body final : BodyHandler {
+    bool on_body(std::string_view /*bytes*/) override { return true; }
+    void on_body_end() override {}
+    [[nodiscard]] std::uint64_t unfinished() const override { return 1; }
+  };
+  [[nodiscard]] bool streams_body(const HttpRequest& /*head*/) const override { return true; }
+  void on_request(const HttpRequest& /*request*/, HttpExchangePtr exchange) override {
+    exchange->start(200, "text/plain");
+    exchange->read_body(std::make_shared<Body>());
+    held.push_back(std::move(exchange));
+  }
+};
+
+TEST_F(StreamedBodyTest, IsNotLateForTheTimeThatThePeerDoesNotRead) {
+  options.output.high_water = 1000;
+  options.output.low_water = 100;
+  options.output.stall_timeout = {};
+  options.request_timeout = 20s;
+  options.idle_timeout = 30s;
+  const Peer peer = connect();
+  peer->write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\npart of it");
+  executor.run();
+  peer->take();
+  EXPECT_FALSE(held.at(0)->write(std::string(5000, 'x')));
+  executor.advance(60s);
+  EXPECT_EQ(peer->take().size(), 5000U + std::string_view("1388\r\n\r\n").size());
+  executor.advance(15s);
+  EXPECT_TRUE(peer->is_open()) << "it has as much time as before";
+  executor.advance(10s);
+  EXPECT_FALSE(peer->is_open());
+}
+
 TEST_F(ServerHttpTest, NothingLeavesOfWhatCannotBeWrittenWhole) {
   holds = true;
   const Peer peer = connect();

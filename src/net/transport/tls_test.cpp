@@ -322,10 +322,13 @@ void send_all(const Descriptor& socket, std::string_view bytes) {
             static_cast<ssize_t>(bytes.size()));
 }
 
-Descriptor connect_to(std::uint16_t port) {
+/// From the `own`th address of this machine.
+Descriptor connect_to(std::uint16_t port, std::uint32_t own = 0) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + own);
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
@@ -480,6 +483,28 @@ TEST_F(BusyTlsTest, HandshakesTakeTurns) {
     loop.poll();
     EXPECT_LE(answered(), 2 * turns);
   }
+}
+
+TEST_F(BusyTlsTest, AddressesTakeTurns) {
+  connect_peers();
+  const Descriptor other = connect_to(port, 1);
+  ASSERT_TRUE(run_until(loop, [&] { return busy.stats().connections > kPeers; }));
+  for (const Descriptor& peer : peers) send_all(peer, hello());
+  loop.poll();
+  send_all(other, hello());
+  char byte = 0;
+  ASSERT_TRUE(run_until(loop, [&] { return ::recv(other.get(), &byte, 1, MSG_PEEK) == 1; }));
+  EXPECT_LT(answered(), kPeers / 2);
+}
+
+TEST_F(BusyTlsTest, WhoHasGoneIsAnsweredNoHello) {
+  connect_peers();
+  for (const Descriptor& peer : peers) {
+    send_all(peer, hello());
+    ::shutdown(peer.get(), SHUT_WR);
+  }
+  ASSERT_TRUE(run_until(loop, [&] { return busy.stats().connections == 0; }));
+  EXPECT_EQ(answered(), 0);
 }
 
 TEST_F(BusyTlsTest, HandshakesDoNotKeepThoseWhoHaveOneBehindThem) {

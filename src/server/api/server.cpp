@@ -219,7 +219,7 @@ Tool::Deferred deferred_tool(Handler<json::object, ToolResult> handler, const Se
                                                     std::shared_ptr<PendingRequest> request) {
     return run(arguments, std::move(request), [](PendingRequest& asker, Result<ToolResult> result) {
       if (result) {
-        asker.complete(*result);
+        asker.complete(*std::move(result));
       } else {
         asker.fail(result.error());
       }
@@ -320,8 +320,8 @@ void decode_variables(const Type& type, const Variables& variables, void* out) {
 }
 
 ToolResult structured_result(const json::value& value) {
-  const std::string text = to_json(value);
-  return {.text = text, .structured = text};
+  // It stands for the text too.
+  return {.structured = to_json(value)};
 }
 
 ToolResult structured_result(const Type& type, const void* value) {

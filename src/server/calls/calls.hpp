@@ -11,6 +11,7 @@
 #include "server/catalog/catalog.hpp"
 #include "server/channel/reply_channel.hpp"
 #include "server/streams/stream_service.hpp"
+#include "server/workers/worker_pool.hpp"
 
 namespace sluice {
 
@@ -18,8 +19,10 @@ namespace sluice {
 /// of it exists, so that what refuses it runs no handler. Belongs to its loop.
 class Calls {
  public:
-  /// `quota` is shared by all loops, and outlives the calls.
-  Calls(StreamService& streams, ClientQuota& quota) : streams_(&streams), quota_(&quota) {}
+  /// `quota` is shared by all loops, and outlives the calls, as `checkers` do, which check long
+  /// results; null: they are checked at once.
+  Calls(StreamService& streams, ClientQuota& quota, WorkerPool* checkers = nullptr)
+      : streams_(&streams), quota_(&quota), checkers_(checkers) {}
   /// Ends what is under way.
   ~Calls();
   Calls(const Calls&) = delete;
@@ -51,6 +54,7 @@ class Calls {
   }
 
   [[nodiscard]] StreamService& streams() const { return *streams_; }
+  [[nodiscard]] WorkerPool* checkers() const { return checkers_; }
 
  private:
   friend class PendingRequest;
@@ -61,6 +65,7 @@ class Calls {
 
   StreamService* streams_;
   ClientQuota* quota_;
+  WorkerPool* checkers_;
   std::vector<PendingRequest*> under_way_;
   std::vector<std::shared_ptr<void>> left_;
 };

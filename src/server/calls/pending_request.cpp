@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/client.hpp"
 #include "core/crypto/random.hpp"
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
@@ -14,6 +15,7 @@
 #include "server/calls/call_memory.hpp"
 #include "server/calls/calls.hpp"
 #include "server/calls/followed_stream.hpp"
+#include "server/calls/long_result.hpp"
 #include "server/calls/session_questions.hpp"
 #include "server/catalog/tool_schemas.hpp"
 
@@ -193,6 +195,11 @@ std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>&
 
 PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
   if (over_) return {};
+  if (requests.empty()) {
+    // Nobody will answer.
+    answer(std::vector<json::value>());
+    return {};
+  }
   if (std::optional<Error> why = cannot_ask(requests)) {
     answer(std::unexpected(std::move(*why)));
     return {};
@@ -265,21 +272,63 @@ void PendingRequest::forget(const SessionQuestions& questions) {
   std::erase_if(rare().questions, [&](const auto& each) { return each.get() == &questions; });
 }
 
-void PendingRequest::complete(const ToolResult& result) {
-  if (over_) return;
+void PendingRequest::complete(ToolResult result) {
+  if (over_ || is_answered()) return;
+  if (LongResult::is_long(result) && write_later(result)) return;
   if (tool() != nullptr) {
     if (const Result<void> fits = tool()->check(result); !fits) return fail(fits.error());
   }
+  CallAnswer answer = answer_of(result);
+  offer_->results().append_tool_result(answer.response, id(), *context().revision, result,
+                                       task_meta());
+  conclude(std::move(answer));
+}
+
+/// All of the answer but the response.
+CallAnswer PendingRequest::answer_of(const ToolResult& result) const {
   CallAnswer answer;
   if (result.is_error) answer.ending = TaskRecord::Ending::error_result;
   if (task() != nullptr) answer.why = result.text;
-  catalog_->results().append_tool_result(answer.response, id(), *context().revision, result,
-                                         task_meta());
+  return answer;
+}
+
+/// False if there is no worker for it, or no memory meanwhile.
+bool PendingRequest::write_later(ToolResult& result) {
+  if (calls_->checkers() == nullptr) return false;
+  MemoryHold held(memory());
+  if (!held.add(LongResult::size_of(result))) return false;
+  rare().keep = shared_from_this();
+  rare().long_result = std::make_unique<LongResult>(
+      LongResult::Source{.result = std::move(result),
+                         .tool = tool(),
+                         .results = &catalog_->results(),
+                         .id = id(),
+                         .revision = context().revision,
+                         .meta = std::string(task_meta())},
+      *calls_->checkers(), client_of(principal().id), *executor_, std::move(held),
+      [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (self == nullptr || self->over_) return;
+        // The answers of others may have been written as well.
+        self->calls_->streams().streams().work().run(client_of(self->principal().id), [weak] {
+          if (const auto call = weak.lock()) call->on_written();
+        });
+      });
+  return true;
+}
+
+void PendingRequest::on_written() {
+  if (over_) return;
+  Result<std::string>& response = rare_->long_result->response();
+  if (!response) return fail_now(response.error());
+  calls_->streams().streams().work().worked(response->size());
+  CallAnswer answer = answer_of(rare_->long_result->result());
+  answer.response = *std::move(response);
   conclude(std::move(answer));
 }
 
 void PendingRequest::complete(std::string_view members, std::string_view meta) {
-  if (over_) return;
+  if (over_ || is_answered()) return;
   CallAnswer answer;
   std::string both(meta);
   if (!both.empty() && !task_meta().empty()) both.push_back(',');
@@ -289,11 +338,16 @@ void PendingRequest::complete(std::string_view members, std::string_view meta) {
 }
 
 void PendingRequest::answer_with(std::string response) {
+  if (is_answered()) return;
   const std::optional<int> error = error_code_of(response, id());
   conclude({.response = std::move(response)}, error);
 }
 
 void PendingRequest::fail(const Error& failure) {
+  if (!is_answered()) fail_now(failure);
+}
+
+void PendingRequest::fail_now(const Error& failure) {
   if (over_) return;
   const Error error = spoken(failure, *context().revision);
   if (session_ != nullptr) remember_pages(*session_, error);
@@ -327,7 +381,12 @@ std::shared_ptr<CallOutlet> PendingRequest::end() {
   producer_ = nullptr;
   permit_.leave();
   take_memory();
-  if (rare_ != nullptr) const BeginTask begin = std::exchange(rare_->begin_task, {});
+  if (rare_ != nullptr) {
+    const BeginTask begin = std::exchange(rare_->begin_task, {});
+    const auto written = std::move(rare_->long_result);
+    // Whoever calls keeps it.
+    const auto self = std::move(rare_->keep);
+  }
   return std::exchange(outlet_, nullptr);
 }
 
@@ -360,7 +419,7 @@ void PendingRequest::cancel() {
 void PendingRequest::abandon(const Error& error) {
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   StreamProducer* const producer = std::exchange(producer_, nullptr);
-  fail(error);
+  fail_now(error);
   if (producer != nullptr) producer->on_cancel();
 }
 

@@ -19,6 +19,7 @@
 #include "server/calls/call_outlet.hpp"
 #include "server/calls/call_permit.hpp"
 #include "server/calls/call_request.hpp"
+#include "server/calls/long_result.hpp"
 #include "server/calls/task_record.hpp"
 #include "server/catalog/catalog.hpp"
 #include "server/catalog/definition.hpp"
@@ -92,7 +93,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Asks the client. `answer` gets the result of each request in their order, or the first error:
   /// -32021 if the client has not declared what it would need, -32602 if an answer does not fit
-  /// its request (check_answer()). Any number of questions may be open at once.
+  /// its request (check_answer()). Any number of questions may be open at once. Of no requests it
+  /// gets none at once.
   ///
   /// In a session the requests go out and `answer` waits for the responses. From 2026-07-28 on the
   /// call ends with an InputRequiredResult, and the client comes back with a new call that has the
@@ -119,8 +121,9 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void set_begin_task(BeginTask begin) { rare().begin_task = std::move(begin); }
 
   // The answer; exactly one of these, once. After it, and after cancellation, they do nothing.
-  /// A result that does not follow the tool's output schema makes an error of it.
-  void complete(const ToolResult& result);
+  /// A result that does not follow the tool's output schema makes an error of it. A long one is
+  /// answered when a worker has checked and written it; until then the call can be stopped.
+  void complete(ToolResult result);
   /// A result with these members (JSON members without braces), and these of its `_meta`.
   void complete(std::string_view members, std::string_view meta);
   void fail(const Error& failure);
@@ -171,6 +174,14 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// if the call was over before.
   std::shared_ptr<CallOutlet> end();
   void conclude(CallAnswer answer, std::optional<int> error = {});
+  bool write_later(ToolResult& result);
+  void on_written();
+  void fail_now(const Error& failure);
+  /// Whether its answer is being written.
+  [[nodiscard]] bool is_answered() const {
+    return rare_ != nullptr && rare_->long_result != nullptr;
+  }
+  [[nodiscard]] CallAnswer answer_of(const ToolResult& result) const;
   void stop(bool leaves_outlet);
   [[nodiscard]] double next_progress(double wanted) const;
   bool send_progress(double progress, std::optional<double> total, std::string_view message);
@@ -190,6 +201,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::vector<std::shared_ptr<SessionQuestions>> questions;    // that the client has not answered
     double progress = -std::numeric_limits<double>::infinity();  // that was last sent as a message
     bool reports = false;  // the handler has said how far it is, beside its texts
+    std::unique_ptr<LongResult> long_result;  // its answer, that a worker writes
+    std::shared_ptr<PendingRequest> keep;     // this, meanwhile
   };
   Rare& rare() {
     if (rare_ == nullptr) rare_ = std::make_unique<Rare>();

@@ -1,17 +1,22 @@
 #include "server/calls/pending_request.hpp"
 
 #include <cmath>
+#include <cstdint>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/calls/long_result.hpp"
 #include "server/calls/session_questions.hpp"
 #include "server/dispatch/server_test_support.hpp"
+#include "server/workers/worker_pool.hpp"
 #include "sluice/call.hpp"
 
 namespace sluice {
@@ -150,6 +155,22 @@ TEST_F(PendingRequestTest, SeveralQuestionsMayBeOpenAtOnce) {
   EXPECT_EQ(heard_of[0], R"({"roots":[{"uri":"file:///a"}]})");
 }
 
+TEST_F(PendingRequestTest, WhoAsksNothingIsAnsweredAtOnce) {
+  const auto ask_nothing = [this] {
+    heard.clear();
+    call().ask({}, [this](const Result<std::vector<json::value>>& answers) {
+      heard = answers ? std::to_string(answers->size()) + " answers" : answers.error().message;
+    });
+    return heard;
+  };
+  call_in_session(kAsksAll);
+  EXPECT_EQ(ask_nothing(), "0 answers");
+  call_in_session();
+  EXPECT_EQ(ask_nothing(), "0 answers") << "no capability is needed";
+  call_modern();
+  EXPECT_EQ(ask_nothing(), "0 answers");
+}
+
 TEST_F(PendingRequestTest, AClientThatDoesNotAnswerIsGivenUp) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();
@@ -286,6 +307,114 @@ TEST_F(PendingRequestTest, AResultThatBreaksTheOutputSchemaIsAnError) {
     EXPECT_EQ(error_code(channel().replies[0]), fits ? 0 : kInternalError);
     EXPECT_TRUE(call().over());
   }
+}
+
+/// With a worker that checks long results.
+class LongResultTest : public PendingRequestTest {
+ protected:
+  LongResultTest() {
+    for (Tool& tool : bench.definition.tools) {
+      tool.output_schema = R"({"type":"object","required":["n"]})";
+    }
+    bench.definition.tools.push_back(
+        {.name = "long",
+         .description = "",
+         .input_schema = R"({"type":"object"})",
+         .handler = Tool::Immediate([](const json::object&) -> Result<ToolResult> {
+           return ToolResult{.structured = long_json(true)};
+         })});
+    bench.serve();
+    bench.dispatcher.emplace(bench.offer, *bench.services[0], bench.quota, *bench.changes,
+                             *bench.tasks, bench.long_messages, checks);
+    // Till then the worker has no time.
+    workers.run(workers.new_id(), "other", [this] { go_on.get_future().wait(); });
+  }
+  ~LongResultTest() override {
+    if (!is_free) free_worker();
+    bench.calls.clear();
+    bench.dispatcher.reset();
+  }
+
+  static std::string long_json(bool fits) {
+    return R"({"text":")" + std::string(LongResult::kLong, 'x') + (fits ? R"(","n":1})" : "\"}");
+  }
+  void free_worker() {
+    is_free = true;
+    go_on.set_value();
+    std::promise<void> done;
+    // Behind that of alice.
+    workers.run(workers.new_id(), "bob", [&] { done.set_value(); });
+    done.get_future().wait();
+    bench.run_all();
+  }
+
+  std::promise<void> go_on;
+  bool is_free = false;
+  WorkerPool workers{1, SIZE_MAX};
+  LongMessages checks{bench.executors[0], &workers, nullptr};
+};
+
+TEST_F(LongResultTest, AreCheckedAndWrittenByAWorker) {
+  for (const bool fits : {true, false}) {
+    call_modern();
+    call().complete({.structured = long_json(fits)});
+    call().complete({.text = "again"});
+    call().fail({kInternalError, "again", {}});
+    bench.calls.clear();
+    bench.run_all();
+    EXPECT_TRUE(channel().replies.empty()) << "the loop has not done it";
+    free_worker();
+    ASSERT_EQ(channel().replies.size(), 1U);
+    if (fits) {
+      EXPECT_THAT(channel().replies.front(),
+                  HasSubstr(R"("structuredContent":)" + long_json(true)));
+      EXPECT_THAT(channel().replies.front(), HasSubstr(R"("text":"{\"text\":\"xxx)"));
+    } else {
+      EXPECT_EQ(error_code(channel().replies.front()), kInternalError);
+    }
+    go_on = {};
+    workers.run(workers.new_id(), "other", [this] { go_on.get_future().wait(); });
+    is_free = false;
+  }
+}
+
+TEST_F(LongResultTest, OfAToolThatAnswersAtOnceAreTheSame) {
+  call_in_session();
+  EXPECT_EQ(bench.request("tools/call", R"("name":"long")", caller), "");
+  EXPECT_EQ(bench.outcome.kind, Outcome::Kind::pending);
+  bench.run_all();
+  EXPECT_TRUE(channel().replies.empty());
+  free_worker();
+  ASSERT_EQ(channel().replies.size(), 1U);
+  EXPECT_THAT(channel().replies.front(), HasSubstr(R"(,"n":1})"));
+}
+
+TEST_F(LongResultTest, AreAnsweredAtOnceByWhoMayHaveNoMoreCalls) {
+  call_in_session();
+  caller.full = true;
+  EXPECT_THAT(bench.request("tools/call", R"("name":"long")", caller), HasSubstr(R"(,"n":1})"));
+}
+
+TEST_F(LongResultTest, GoWithACallThatIsOverMeanwhile) {
+  std::weak_ptr<PendingRequest> left;
+  for (const bool is_cancelled : {true, false}) {
+    call_modern();
+    left = bench.calls.back();
+    call().complete({.structured = long_json(true)});
+    bench.calls.clear();
+    bench.run_all();
+    EXPECT_FALSE(left.expired());
+    if (is_cancelled) {
+      channel().close();
+    } else {
+      bench.dispatcher->end_calls({kBusy, "The server is shutting down", {}});
+    }
+    bench.run_all();
+    EXPECT_TRUE(left.expired());
+    EXPECT_EQ(channel().replies.size(), is_cancelled ? 0U : 1U);
+  }
+  free_worker();
+  EXPECT_EQ(channel().replies.size(), 1U);
 }
 
 TEST_F(PendingRequestTest, AModernClientIsToldWhichCapabilityItLacks) {

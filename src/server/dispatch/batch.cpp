@@ -178,8 +178,12 @@ Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredH
       implied_revision(headers, *session == nullptr ? nullptr : &(*session)->revision());
   if (!revision) return refuse(revision.error(), kBadRequest, out);
   if (!(*revision)->batches) {
-    // The parser of single messages says what is wrong with an array.
-    return Dispatcher::reject(service.parser.parse(text).error(), out);
+    // The parser of single messages says what is wrong with an array. A long one has been read, and
+    // says itself whether it is one.
+    const bool is_none = parsed != nullptr && !parsed->batch() &&
+                         parsed->batch().error().error.code != kInvalidRequest;
+    if (is_none) return Dispatcher::reject(parsed->batch().error(), out);
+    return Dispatcher::reject(service.parser.parse(parsed != nullptr ? "[]" : text).error(), out);
   }
   const std::expected<std::vector<std::string_view>, MessageError> texts =
       parsed != nullptr ? parsed->batch() : service.parser.parse_batch(text, kMaxBatch);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,12 +42,13 @@ class BatchTest : public ::testing::Test {
 
   /// What a caller of `revision` is answered at once.
   std::string send(std::string_view text, std::string_view revision = "2025-03-26",
-                   SharedReply::Form form = SharedReply::Form::array_or_messages) {
+                   SharedReply::Form form = SharedReply::Form::array_or_messages,
+                   LongMessage* parsed = nullptr) {
     const MirroredHeaders headers{.protocol_version = revision, .method = {}, .name = {}};
     std::string out;
     Executor::Task task = [this] { is_handled = true; };
     outcome = handle_batch(
-        text, nullptr, &headers, *service, caller, form,
+        text, parsed, &headers, *service, caller, form,
         [this, headers](const Message& message, const MirroredHeaders*, Caller& each,
                         std::string& response) {
           ++dispatched;
@@ -121,6 +123,23 @@ TEST_F(BatchTest, ExistsInOneRevisionOnly) {
   caller.agreed =
       std::make_shared<Session>("", "alice", *find_revision("2025-03-26"), ClientCapabilities());
   EXPECT_EQ(send(array({ping("1")}), {}), array({std::string(kPong)}));
+}
+
+TEST_F(BatchTest, ALongOneIsRefusedWithoutBeingReadAgain) {
+  const auto send_long = [this](const std::string& text) {
+    const std::unique_ptr<LongMessage> parsed = service->long_messages.parse(text, [] {}, "alice");
+    bench.run_all();
+    // Read again, this would be no JSON.
+    return send("[?]", "2025-11-25", SharedReply::Form::array_or_messages, parsed.get());
+  };
+  const std::string more_than_a_batch = "[" + std::string(LongMessages::kLong, ' ') + "0]";
+  for (const std::string& text : {more_than_a_batch, array({ping("1")}), std::string("[]")}) {
+    const std::string answer = send_long(text);
+    EXPECT_EQ(error_code(answer), -32600);
+    EXPECT_THAT(answer, HasSubstr("batches are not part of this protocol revision"));
+    EXPECT_EQ(outcome.http_status, 400);
+  }
+  EXPECT_THAT(send_long("[1,2"), AllOf(HasSubstr("-32700"), HasSubstr("at byte")));
 }
 
 TEST_F(BatchTest, IsBounded) {

@@ -9,6 +9,7 @@
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/calls/call_memory.hpp"
+#include "server/calls/long_result.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/dispatch/feature_methods.hpp"
 #include "server/dispatch/listen.hpp"
@@ -40,7 +41,7 @@ Dispatcher::Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, Clie
                        LongMessages& checks)
     : catalog_(std::move(catalog)),
       streams_(&streams),
-      calls_(streams, quota),
+      calls_(streams, quota, checks.workers()),
       changes_(&changes),
       tasks_(catalog_, calls_, tasks),
       long_messages_(&long_messages),
@@ -435,8 +436,17 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                       TaskService::run_of(*tool, *arguments), out);
   }
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
-    const Result<ToolResult> result = (*immediate)(*arguments);
+    Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);
+    if (LongResult::is_long(*result) && checks_->workers() != nullptr) {
+      // Nothing is said before the answer that a session's client could come back for. What cannot
+      // be answered later is answered now.
+      const auto call = open_call(message, &compiled, std::move(context), nullptr, caller);
+      if (call) {
+        (*call)->complete(*std::move(result));
+        return {.kind = Outcome::Kind::pending};
+      }
+    }
     if (const Result<void> fits = compiled.check(*result); !fits) {
       return error(message.id, fits.error(), &revision, out);
     }

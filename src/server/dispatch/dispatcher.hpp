@@ -39,7 +39,7 @@ struct Outcome {
 class Dispatcher {
  public:
   /// `quota` is that of the calls of all loops, as in Calls. `checks` is for calls whose arguments
-  /// take long to check.
+  /// take long to check, its workers are for long results too.
   Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
              ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
              LongMessages& checks);

@@ -240,6 +240,18 @@ TEST_F(ConcurrencyTest, AnyExceptionOfOneIsThatOfAll) {
   EXPECT_EQ(answer(), "far");
 }
 
+TEST_F(ConcurrencyTest, AFailureThatIsNullIsAnErrorOfWhoeverFails) {
+  run([](Call& call) -> Task<std::string> {
+    try {
+      co_await call.callback<int>([](Resolver<int> it) { it.fail(nullptr); });
+    } catch (const std::logic_error& error) {
+      co_return error.what();
+    }
+    co_return "never";
+  });
+  EXPECT_THAT(answer(), HasSubstr("null exception_ptr"));
+}
+
 TEST_F(ConcurrencyTest, ACancelOfTheCallDestroysAllWhereTheyWait) {
   std::optional<Resolver<int>> resolver;
   run([&](Call& call) -> Task<std::string> {

@@ -2,6 +2,8 @@
 
 #include "sluice/request_loop.hpp"
 
+#include <stdexcept>
+
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -9,6 +11,11 @@ namespace sluice {
 std::exception_ptr detail::dropped_resolver() noexcept {
   return std::make_exception_ptr(
       Error{kInternalError, "What the handler waited for was dropped without an answer", {}});
+}
+
+std::exception_ptr detail::null_failure() noexcept {
+  return std::make_exception_ptr(
+      std::logic_error("what a handler waits for was failed with a null exception_ptr"));
 }
 
 Awaiting<void> RequestLoop::sleep(std::chrono::nanoseconds duration) {

@@ -78,9 +78,9 @@ const json::value& arguments_of(const Message& message) {
 void run_tool(const Tool& tool, const json::object& arguments,
               const std::shared_ptr<PendingRequest>& call) {
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool.handler)) {
-    const Result<ToolResult> result = (*immediate)(arguments);
+    Result<ToolResult> result = (*immediate)(arguments);
     if (result) {
-      call->complete(*result);
+      call->complete(*std::move(result));
     } else {
       call->fail(result.error());
     }

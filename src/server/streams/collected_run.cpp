@@ -35,7 +35,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   ~CollectedRun() override { leave_stream(); }
 
   void start() {
-    channel_->on_close([self = shared_from_this()](Departure) { self->leave(); });
+    channel_->on_close([self = shared_from_this()](DisconnectReason) { self->leave(); });
     // An answer cannot come before the caller knows that one will.
     streams_->executor().post([weak = weak_from_this()] {
       const auto self = weak.lock();
@@ -50,7 +50,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
     begin_result(head, id_);
     head.append(R"({"status":"completed","text":")");
     const bool has_memory = text_.append(head);
-    if (!has_memory) end(KeptText::no_memory());
+    if (!has_memory) end(TextAccumulator::no_memory());
     return has_memory;
   }
 
@@ -120,7 +120,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
     error_ = std::move(error);
     leave_stream();
     // What waits for room may be what holds this, as long as it waits.
-    channel_->when_room([self = shared_from_this()] {
+    channel_->when_writable([self = shared_from_this()] {
       self->streams_->work().wait(self->client_, [self] { self->answer(); });
     });
   }
@@ -128,7 +128,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   void answer() {
     const std::shared_ptr<ReplyChannel> channel = std::exchange(channel_, nullptr);
     if (channel == nullptr) return;
-    const std::shared_ptr<WholeRun> keep = shared_from_this();
+    const std::shared_ptr<CollectedRun> keep = shared_from_this();
     std::string message = error_ ? std::string() : response();
     if (error_) append_error(message, id_, *error_);
     // Now that it leaves, whatever takes it draws on the same share.

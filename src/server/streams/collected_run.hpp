@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "rpc/message.hpp"
-#include "server/reply_channel.hpp"
-#include "server/stream_service.hpp"
+#include "server/channel/reply_channel.hpp"
+#include "server/streams/stream_service.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {

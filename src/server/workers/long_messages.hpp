@@ -85,6 +85,9 @@ class LongMessages {
     return memory_ == nullptr ? nullptr : memory_->of(principal);
   }
 
+  /// Or null.
+  [[nodiscard]] WorkerPool* workers() const { return workers_; }
+
   static bool is_long(std::string_view text) { return text.size() > kLong; }
 
   /// How many there are that have not been handled. Thread-safe.

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/percent_encoding.hpp"
+#include "core/text/percent_encoding.hpp"
 #include "json/path.hpp"
 
 namespace sluice {

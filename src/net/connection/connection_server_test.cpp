@@ -1,9 +1,9 @@
-#include "net/connection_server.hpp"
+#include "net/connection/connection_server.hpp"
 
 #include <gtest/gtest.h>
 #include <memory>
 
-#include "net/event_loop.hpp"
+#include "net/loop/event_loop.hpp"
 
 namespace sluice {
 namespace {
