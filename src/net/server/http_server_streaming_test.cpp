@@ -267,7 +267,7 @@ TEST_F(HttpServerTest, ABodyThatIsHandedOnEndsWithItsReplyOrItsConnection) {
 
 TEST_F(HttpServerTest, ABodyThatIsNotTakenEndsWithItsConnection) {
   const auto body = std::make_shared<RecordingBody>();
-  body->room = false;
+  body->writable = false;
   HttpExchangePtr held;
   streams = [](const HttpRequest&) { return true; };
   handle = [&](const HttpRequest&, HttpExchangePtr exchange) {

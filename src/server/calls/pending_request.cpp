@@ -279,8 +279,8 @@ void PendingRequest::complete(ToolResult result) {
     if (const Result<void> fits = tool()->check(result); !fits) return fail(fits.error());
   }
   CallAnswer answer = answer_of(result);
-  offer_->results().append_tool_result(answer.response, id(), *context().revision, result,
-                                       task_meta());
+  catalog_->results().append_tool_result(answer.response, id(), *context().revision, result,
+                                         task_meta());
   conclude(std::move(answer));
 }
 

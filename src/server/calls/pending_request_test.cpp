@@ -324,7 +324,7 @@ class LongResultTest : public PendingRequestTest {
            return ToolResult{.structured = long_json(true)};
          })});
     bench.serve();
-    bench.dispatcher.emplace(bench.offer, *bench.services[0], bench.quota, *bench.changes,
+    bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
                              *bench.tasks, bench.long_messages, checks);
     // Till then the worker has no time.
     workers.run(workers.new_id(), "other", [this] { go_on.get_future().wait(); });

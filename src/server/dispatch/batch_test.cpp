@@ -345,7 +345,7 @@ TEST(SharedReply, ResponsesThatGoByThemselvesWaitForRoom) {
   const auto reply =
       std::make_shared<SharedReply>(SharedReply::Form::messages, loop, memory.of("alice"));
   const auto output = std::make_shared<RecordingChannel>();
-  output->room = false;
+  output->writable = false;
   reply->attach(output);
   const auto answer = [&](int id) {
     const std::string name = std::to_string(id);

@@ -166,7 +166,7 @@ void SharedReply::collect(std::string_view message, const RequestId& id) {
 
 /// Those of many requests may come in one turn, in which the caller can read nothing.
 void SharedReply::write_or_wait(std::string_view message, const RequestId& id) {
-  if (room_ || output_ == nullptr) {
+  if (writable_ || output_ == nullptr) {
     write_message(message);
   } else if (message.size() <= kRefusal || memory_.add(message.size())) {
     waiting_.emplace_back(message);
@@ -176,7 +176,7 @@ void SharedReply::write_or_wait(std::string_view message, const RequestId& id) {
 }
 
 void SharedReply::write_waiting() {
-  while (room_ && output_ != nullptr && !waiting_.empty()) {
+  while (writable_ && output_ != nullptr && !waiting_.empty()) {
     const std::string message = std::move(waiting_.front());
     waiting_.pop_front();
     // A refusal that is longer, for its id, has drawn nothing.

@@ -277,7 +277,7 @@ TEST_F(MessageConnectionTest, AnswersThatComeTogetherWaitForRoom) {
   ASSERT_EQ(bench.calls.size(), kEach);
   bool is_idle = false;
   connection->when_idle([&] { is_idle = true; });
-  output.room = false;
+  output.writable = false;
   for (std::size_t i = 0; i < kEach; ++i) {
     bench.runs[i]->append(ChunkKind::text, std::string(100'000, 'x'));
     bench.runs[i]->finish();
@@ -300,7 +300,7 @@ TEST_F(MessageConnectionTest, AnswersThatComeTogetherWaitForRoom) {
 TEST_F(MessageConnectionTest, AnswersThatWaitForRoomDrawOnTheMemoryOfTheirClient) {
   MemoryBudget memory{std::size_t{1} << 20U};
   ClientMemory clients{memory};
-  Service counted(bench.offer, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
+  Service counted(bench.catalog, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
                   {{&bench.executors[0], bench.managers[0].get()}}, 0, nullptr, nullptr, &clients);
   connection = std::make_shared<MessageConnection>(counted, Principal{.id = "alice"}, encoder);
   connection->attach(output);
@@ -314,19 +314,19 @@ TEST_F(MessageConnectionTest, AnswersThatWaitForRoomDrawOnTheMemoryOfTheirClient
     bench.calls.clear();
     bench.run_all();
   };
-  output.room = false;
+  output.writable = false;
   answer_all();
   EXPECT_EQ(output.messages.size(), 1U);
   EXPECT_GT(memory.used(), 300'000U);
   EXPECT_LT(memory.used(), 700'000U);
-  output.room = true;
+  output.writable = true;
   connection->on_drain();
   ASSERT_EQ(output.messages.size(), 10U) << "each is answered";
   EXPECT_EQ(error_code(output.messages[1]), 0);
   EXPECT_EQ(error_code(output.messages[9]), kBusy);
   EXPECT_EQ(memory.used(), 0U);
   // Nothing is left of one that goes.
-  output.room = false;
+  output.writable = false;
   answer_all();
   EXPECT_GT(memory.used(), 0U);
   connection->on_close();
