@@ -326,8 +326,7 @@ class LongResultTest : public PendingRequestTest {
     bench.serve();
     bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
                              *bench.tasks, bench.long_messages, checks);
-    // Till then the worker has no time.
-    workers.run(workers.new_id(), "other", [this] { go_on.get_future().wait(); });
+    occupy_worker();
   }
   ~LongResultTest() override {
     if (!is_free) free_worker();
@@ -337,6 +336,17 @@ class LongResultTest : public PendingRequestTest {
 
   static std::string long_json(bool fits) {
     return R"({"text":")" + std::string(LongResult::kLong, 'x') + (fits ? R"(","n":1})" : "\"}");
+  }
+  /// Until free_worker() the worker has no time. Returns when that is so.
+  void occupy_worker() {
+    is_free = false;
+    go_on = {};
+    std::promise<void> begun;
+    workers.run(workers.new_id(), "other", [&begun, until = go_on.get_future().share()] {
+      begun.set_value();
+      until.wait();
+    });
+    begun.get_future().wait();
   }
   void free_worker() {
     is_free = true;
@@ -372,9 +382,7 @@ TEST_F(LongResultTest, AreCheckedAndWrittenByAWorker) {
     } else {
       EXPECT_EQ(error_code(channel().replies.front()), kInternalError);
     }
-    go_on = {};
-    workers.run(workers.new_id(), "other", [this] { go_on.get_future().wait(); });
-    is_free = false;
+    occupy_worker();
   }
 }
 
