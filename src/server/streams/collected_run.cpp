@@ -38,14 +38,15 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
     channel_->on_close([self = shared_from_this()](DisconnectReason) { self->leave(); });
     // An answer cannot come before the caller knows that one will.
     streams_->executor().post([weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (self != nullptr && self->begin()) self->on_chunks();
+      if (const auto self = weak.lock()) self->on_chunks();
     });
   }
 
  private:
-  /// The text is kept in what becomes the response, so that a long one is not copied.
+  /// The text is kept in what becomes the response, so that a long one is not copied. False: there
+  /// is no memory for it.
   bool begin() {
+    if (!text_.text().empty()) return true;
     std::string head;
     begin_result(head, id_);
     head.append(R"({"status":"completed","text":")");
@@ -55,7 +56,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   }
 
   void on_chunks() override {
-    if (stream() == nullptr) return;
+    if (stream() == nullptr || !begin()) return;
     bool has_memory = true;
     const Seq next = stream()->read(position(), [&](const Chunk& chunk) {
       has_memory = keep(chunk);

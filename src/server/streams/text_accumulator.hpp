@@ -30,7 +30,7 @@ class TextAccumulator {
   static Error no_memory();
 
   /// As a message is by default: longer ones are to be streamed.
-  static constexpr std::size_t kMost = std::size_t{4} << 20U;
+  static constexpr std::size_t kMost = std::size_t{8} << 20U;
 
  private:
   std::string text_;
