@@ -20,13 +20,14 @@ constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
 /// Long answers that wait for room while more messages are handled.
 constexpr std::size_t kMaxLongAnswers = 32;
-/// Bytes of an answer that may always wait for room: one that says kNoMemory.
-constexpr std::size_t kRefusal = 512;
+/// Bytes of an answer that may always wait for room: one that says kNoAnswerMemory.
+constexpr std::size_t kAnswerRefusal = 512;
 
-const Error kNoMemory{kBusy,
-                      "The server has no memory to keep the answer until what was sent before it "
-                      "is read; the request was carried out",
-                      {}};
+const Error kNoAnswerMemory{
+    kBusy,
+    "The server has no memory to keep the answer until what was sent before it "
+    "is read; the request was carried out",
+    {}};
 
 Error too_many_subscriptions() {
   return {kLimitReached,
@@ -492,9 +493,9 @@ void MessageConnection::answer(const RequestId& id, std::string message) {
     return;
   }
   MemoryHold memory(service_->memory_of(principal_.id));
-  if (message.size() > kRefusal && !memory.add(message.capacity())) {
+  if (message.size() > kAnswerRefusal && !memory.add(message.capacity())) {
     message = {};
-    append_error(message, id, kNoMemory);
+    append_error(message, id, kNoAnswerMemory);
   }
   if (kept_ == nullptr) kept_ = std::make_unique<std::deque<KeptAnswer>>();
   kept_->push_back({std::move(message), std::move(memory), service_->streams.answer_mark()});
