@@ -56,7 +56,7 @@ class FuzzChannel final : public ReplyChannel, public std::enable_shared_from_th
   FuzzChannel(Client& client, std::shared_ptr<Asked> asked, bool streams)
       : client_(&client), asked_(std::move(asked)), streams_(streams) {}
 
-  void reply(int /*http_status*/, std::string_view message) override;
+  void reply(int /*http_status*/, std::string message) override;
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
   void finish() override { end(); }
@@ -210,7 +210,7 @@ class Client final : public Caller {
   Executor* loop_;
 };
 
-void FuzzChannel::reply(int /*http_status*/, std::string_view message) {
+void FuzzChannel::reply(int /*http_status*/, std::string message) {
   require(!done_ || gone_);
   if (!gone_) client_->take_message(*asked_, message);
   end();
