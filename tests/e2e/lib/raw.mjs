@@ -7,6 +7,10 @@ import net from 'node:net';
 const kDeadline = 30_000;
 
 export class RawConnection {
+  // What `received` is a view of. It doubles when it is full: a copy for each chunk of a long answer
+  // would take longer than the answer.
+  #storage = Buffer.alloc(0);
+
   static async open(server, { local_address } = {}) {
     const connection = new RawConnection();
     connection.received = Buffer.alloc(0);
@@ -19,7 +23,7 @@ export class RawConnection {
     connection.watchers = new Set();
     connection.changed = () => [...connection.watchers].forEach((look) => look());
     connection.socket.on('data', (data) => {
-      connection.received = Buffer.concat([connection.received, data]);
+      connection.#append(data);
       connection.changed();
     });
     const end = () => {
@@ -33,6 +37,19 @@ export class RawConnection {
     await new Promise((resolve) => connection.socket.once('connect', resolve));
     connection.socket.setNoDelay(true);
     return connection;
+  }
+
+  #append(data) {
+    const { received } = this;
+    const length = received.length + data.length;
+    let begin = received.byteOffset - this.#storage.byteOffset;
+    if (received.buffer !== this.#storage.buffer || begin + length > this.#storage.length) {
+      this.#storage = Buffer.allocUnsafeSlow(2 * length);
+      received.copy(this.#storage);
+      begin = 0;
+    }
+    data.copy(this.#storage, begin + received.length);
+    this.received = this.#storage.subarray(begin, begin + length);
   }
 
   write(data) {
