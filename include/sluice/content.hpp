@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "sluice/json.hpp"
 
 namespace sluice {
 
@@ -81,6 +84,9 @@ struct ToolResult {
   std::string structured = {};
   bool is_error = false;  // the tool failed, and the model should read the content
   std::vector<Content> content = {};
+  /// What `structured` holds, as a value; used if `structured` is empty. Typed tools return it: the
+  /// text of a long one is written by a worker, not on the event loop.
+  std::shared_ptr<const json::value> value = {};
 };
 
 struct PromptMessage {

@@ -325,7 +325,7 @@ ToolResult structured_result(const json::value& value) {
 }
 
 ToolResult structured_result(const Type& type, const void* value) {
-  return structured_result(encode(type, value));
+  return {.value = std::make_shared<const json::value>(encode(type, value))};
 }
 
 ToolResult checked_result(ToolResult&& result) {

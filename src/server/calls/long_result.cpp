@@ -4,9 +4,35 @@
 #include <optional>
 #include <utility>
 
+#include "core/json.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
+namespace {
+
+std::size_t memory_of(const json::value& value) {
+  std::size_t bytes = sizeof value;
+  if (const json::string* text = value.if_string()) {
+    bytes += text->size();
+  } else if (const json::array* array = value.if_array()) {
+    for (const json::value& each : *array) bytes += memory_of(each);
+  } else if (const json::object* object = value.if_object()) {
+    for (const auto& [key, member] : *object) bytes += key.size() + memory_of(member);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool LongResult::is_long(const ToolResult& result) {
+  return result.text.size() + result.structured.size() > kLong ||
+         (result.value != nullptr && is_longer_than(*result.value, kLong));
+}
+
+std::size_t LongResult::size_of(const ToolResult& result) {
+  return result.text.size() + result.structured.size() +
+         (result.value == nullptr ? 0 : memory_of(*result.value));
+}
 
 struct LongResult::Work {
   explicit Work(Source its_source) : source(std::move(its_source)) {
@@ -22,9 +48,10 @@ struct LongResult::Work {
         }
       }
       std::string text;
-      text.reserve(2 * size_of(source.result));
       source.results->append_tool_result(text, source.id, *source.revision, source.result,
                                          source.meta);
+      // To free it takes a while too.
+      source.result.value = nullptr;
       response = std::move(text);
     } catch (const std::bad_alloc&) {
       response = fail(kBusy, "The server has no memory for this result; try it again");

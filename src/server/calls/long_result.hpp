@@ -23,10 +23,9 @@ class LongResult {
   /// Bytes of text that are worth it.
   static constexpr std::size_t kLong = std::size_t{64} << 10U;
 
-  static std::size_t size_of(const ToolResult& result) {
-    return result.text.size() + result.structured.size();
-  }
-  static bool is_long(const ToolResult& result) { return size_of(result) > kLong; }
+  static bool is_long(const ToolResult& result);
+  /// Bytes that a result holds, about.
+  static std::size_t size_of(const ToolResult& result);
 
   /// What the response is made of. `tool`: whose output schema the result must follow, or null.
   /// `results` outlives the worker.

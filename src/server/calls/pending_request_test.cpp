@@ -386,6 +386,25 @@ TEST_F(LongResultTest, AreCheckedAndWrittenByAWorker) {
   }
 }
 
+TEST_F(LongResultTest, MayBeNoTextYet) {
+  call_modern();
+  call().complete(
+      {.value = std::make_shared<const json::value>(parse_json(long_json(true)).value())});
+  bench.run_all();
+  EXPECT_TRUE(channel().replies.empty());
+  free_worker();
+  ASSERT_EQ(channel().replies.size(), 1U);
+  EXPECT_THAT(channel().replies.front(), HasSubstr(R"("structuredContent":)" + long_json(true)));
+  EXPECT_THAT(channel().replies.front(), HasSubstr(R"("text":"{\"text\":\"xxx)"));
+  // And of a short one.
+  for (const bool fits : {true, false}) {
+    call_modern();
+    call().complete(
+        {.value = std::make_shared<const json::value>(json::object{{fits ? "n" : "m", 1}})});
+    EXPECT_EQ(error_code(channel().replies.back()), fits ? 0 : kInternalError);
+  }
+}
+
 TEST_F(LongResultTest, OfAToolThatAnswersAtOnceAreTheSame) {
   call_in_session();
   EXPECT_EQ(bench.request("tools/call", R"("name":"long")", caller), "");

@@ -57,11 +57,14 @@ void ResultWriter::append_input_required(std::string& out, const RequestId& id,
 void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
                                       const Revision& revision, const ToolResult& result,
                                       std::string_view meta) const {
+  std::string written;
+  if (result.structured.empty() && result.value != nullptr) append_json(written, *result.value);
+  const std::string& structured = result.structured.empty() ? written : result.structured;
   open(out, id, revision);
   if (result.content.empty()) {
     out.append(R"("content":[{"type":"text","text":)");
     // Clients that do not read structured content find it as text (Tools, Structured Content).
-    append_json_string(out, result.text.empty() ? result.structured : result.text);
+    append_json_string(out, result.text.empty() ? structured : result.text);
     out.append("}],");
   } else {
     out.append(R"("content":[)");
@@ -71,10 +74,10 @@ void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
     }
     out.append("],");
   }
-  const std::size_t begin = result.structured.find_first_not_of(" \t\r\n");
+  const std::size_t begin = structured.find_first_not_of(" \t\r\n");
   if (begin != std::string::npos && revision.structured_output &&
-      (revision.structured_values || result.structured[begin] == '{')) {
-    out.append(R"("structuredContent":)").append(result.structured).append(",");
+      (revision.structured_values || structured[begin] == '{')) {
+    out.append(R"("structuredContent":)").append(structured).append(",");
   }
   if (result.is_error) out.append(R"("isError":true,)");
   close(out, revision, meta);

@@ -40,14 +40,20 @@ Result<CompiledTool> compile_tool(const Tool& tool) {
   return compiled;
 }
 
-/// What is wrong with `structured` (JSON text, or empty for none); nothing if it follows `schema`.
-std::optional<std::string> violation(const JsonSchema& schema, const std::string& structured) {
-  if (structured.empty()) return "there is no structured content";
-  const Result<json::value> value = parse_json(structured);
-  if (!value) return "the structured content is no JSON: " + value.error().message;
-  const auto valid = schema.validate(*value);
-  if (valid) return std::nullopt;
-  return valid.error().describe("structuredContent");
+/// What is wrong with the structured content; nothing if it follows `schema`.
+std::optional<std::string> violation(const JsonSchema& schema, const ToolResult& result) {
+  const auto check = [&](const json::value& value) -> std::optional<std::string> {
+    const auto valid = schema.validate(value);
+    if (valid) return std::nullopt;
+    return valid.error().describe("structuredContent");
+  };
+  if (!result.structured.empty()) {
+    const Result<json::value> value = parse_json(result.structured);
+    if (!value) return "the structured content is no JSON: " + value.error().message;
+    return check(*value);
+  }
+  if (result.value == nullptr) return "there is no structured content";
+  return check(*result.value);
 }
 
 }  // namespace
@@ -64,7 +70,7 @@ Result<ToolSchemas> ToolSchemas::compile(const ServerDefinition& definition) {
 
 Result<void> CompiledTool::check(const ToolResult& result) const {
   if (!output || result.is_error) return {};
-  const std::optional<std::string> wrong = violation(*output, result.structured);
+  const std::optional<std::string> wrong = violation(*output, result);
   if (!wrong) return {};
   if (const std::optional<std::int64_t> left_out = misfits->take()) {
     log_error("a tool's result does not follow its output schema",
