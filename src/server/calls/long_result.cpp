@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/json.hpp"
+#include "json/json.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
