@@ -52,4 +52,6 @@ if(SLUICE_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)
   target_compile_options(sluice_test_options INTERFACE -fno-sanitize=fuzzer-no-link)
 endif()
+# Each function can then be placed, or left out, separately.
+add_compile_options(-ffunction-sections)
 add_link_options(-fuse-ld=lld)
