@@ -5,7 +5,12 @@ find_package(OpenSSL 3 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 
-# The static library, because the shared one would bring a second C++ runtime into the process.
+# Static libraries, because shared ones would bring a second C++ runtime into the process.
+find_library(SLUICE_YAML_CPP_LIBRARY libyaml-cpp.a REQUIRED)
+find_path(SLUICE_YAML_CPP_INCLUDE_DIR yaml-cpp/parser.h REQUIRED)
+add_library(sluice_yaml_cpp INTERFACE)
+target_link_libraries(sluice_yaml_cpp INTERFACE ${SLUICE_YAML_CPP_LIBRARY})
+target_include_directories(sluice_yaml_cpp SYSTEM INTERFACE ${SLUICE_YAML_CPP_INCLUDE_DIR})
 find_library(SLUICE_RE2_LIBRARY libre2.a REQUIRED)
 find_path(SLUICE_RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 add_library(sluice_re2 INTERFACE)

@@ -11,12 +11,10 @@ namespace sluice {
 /// Parses the YAML frontmatter of a document such as a skill's SKILL.md: the part at the beginning
 /// of `text` between two lines `---`.
 ///
-/// It reads the parts of YAML 1.2 (core schema) that are usual in frontmatter: block mappings and
-/// block sequences; scalars that are plain (also over several lines), quoted, or in the block forms
-/// `|` and `>`; sequences of scalars in brackets; comments. Anything else, such as tags, anchors
-/// and braces, is an Error (-32602) that names its line; it is never misread. At most
-/// kMaxFrontmatter bytes and kMaxFrontmatterDepth levels.
-/// kMaxFrontmatterDepth deep.
+/// Plain scalars follow the core schema of YAML 1.2. Aliases become copies. Names are texts, and
+/// each appears once in its mapping. The only tag is `!!str`. An Error (-32602) names the line and
+/// says what is wrong with it. At most kMaxFrontmatter bytes, which what aliases repeat may not
+/// exceed either, and kMaxFrontmatterDepth levels. An empty frontmatter is an empty object.
 Result<json::object> parse_frontmatter(std::string_view text);
 
 inline constexpr std::size_t kMaxFrontmatter = std::size_t{64} << 10U;
