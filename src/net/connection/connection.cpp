@@ -153,6 +153,17 @@ void Connection::process() {
   processing_ = false;
 }
 
+/// Handles what is there, then reads what has come.
+void Connection::take_input() {
+  worked_ = 0;
+  process();
+  if (is_readable_) {
+    read_now();
+  } else if (!is_over()) {
+    settle_input();
+  }
+}
+
 void Connection::wait_for_turn() {
   if (!std::exchange(waiting_, true)) worker_->wait_for_turn(*this);
 }
@@ -213,15 +224,7 @@ bool Connection::end_turn() {
   flush();
   notify_drain();
   if (next_worker_ != ConnectionWorker::kNone && move()) return true;
-  if (!is_over() && !waiting_ && std::exchange(resume_, false)) {
-    worked_ = 0;
-    process();
-    if (is_readable_) {
-      read_now();
-    } else if (!is_over()) {
-      settle_input();
-    }
-  }
+  if (!is_over() && !waiting_ && std::exchange(resume_, false)) take_input();
   if (input_ended_ && is_open() && !waiting_ && !(output_.is_full() && has_input())) {
     protocol_->on_input_end();
   }
@@ -381,10 +384,17 @@ bool Connection::is_stalled(TimePoint now) {
   return false;
 }
 
+/// Input and senders both waited for the peer to read. They take turns to go first, because either
+/// may fill the output again.
 void Connection::notify_drain() {
   if (!is_open() || !output_.is_drained()) return;
-  // Input waits as well while the peer does not read.
-  resume_later();
+  input_first_ = !input_first_;
+  if (!input_first_) {
+    resume_later();
+  } else if (!waiting_) {
+    take_input();
+    if (!is_open() || output_.is_full()) return;
+  }
   protocol_->on_drain();
 }
 

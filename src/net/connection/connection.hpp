@@ -161,6 +161,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   void on_bytes_read(std::size_t bytes);
   [[nodiscard]] bool has_input() const;
   void process();
+  void take_input();
   void wait_for_turn();
   void settle_input();
   void lose_input();
@@ -197,8 +198,9 @@ class Connection : public RefCounted, private Executor::TurnHook {
   bool has_gone_ = false;     // we were told that it does not read either
   bool writing_ = false;      // waiting for the peer to take more
   bool processing_ = false;
-  bool resume_ = false;   // go on with the input at the end of the turn
-  bool waiting_ = false;  // for its turn to go on with the input
+  bool input_first_ = true;  // it, not the senders, when the output last had room again
+  bool resume_ = false;      // go on with the input at the end of the turn
+  bool waiting_ = false;     // for its turn to go on with the input
   bool input_ended_ = false;
   bool output_lost_ = false;
   bool counted_parked_ = false;  // holds no input memory

@@ -26,7 +26,10 @@ class LineProtocolTest : public ::testing::Test, protected LineService {
       return !test_->pauses;
     }
     void on_long_line() override { test_->events.emplace_back("long"); }
-    void on_drain() override { test_->events.emplace_back("drain"); }
+    void on_drain() override {
+      test_->events.emplace_back("drain");
+      if (test_->refills) session_->send(std::string(30, 'r'));
+    }
     void on_input_end() override {
       test_->events.emplace_back("end");
       if (test_->closes) session_->close();
@@ -71,6 +74,7 @@ class LineProtocolTest : public ::testing::Test, protected LineService {
   bool echo = true;
   bool closes = true;
   bool pauses = false;
+  bool refills = false;  // sends more whenever it may, as a fast stream does
   bool writable = true;
 };
 
@@ -116,6 +120,20 @@ TEST_F(LineProtocolTest, HandsOutNothingWhileThePeerDoesNotRead) {
   executor.run();
   EXPECT_EQ(take_events(), (Events{"drain", "c", "d", "e"}));
   EXPECT_EQ(peer->take(), "c\nd\ne\n");
+}
+
+TEST_F(LineProtocolTest, InputIsHandledWhileASenderAlwaysHasMore) {
+  refills = true;
+  EXPECT_FALSE(opened->send(std::string(30, 'r')));
+  peer->write("a\n0123456789\n0123456789\nb\n");
+  Events seen;
+  for (int reads = 0; reads < 6; ++reads) {
+    EXPECT_FALSE(peer->take().empty());
+    executor.run();
+    for (std::string& event : take_events()) seen.push_back(std::move(event));
+  }
+  seen.resize(6);
+  EXPECT_EQ(seen, (Events{"drain", "a", "0123456789", "0123456789", "drain", "b"}));
 }
 
 TEST_F(LineProtocolTest, ALineIsNotLateForTheTimeThatThePeerDoesNotRead) {

@@ -205,6 +205,20 @@ class MessageConnection::Agreement final : public ChangeListener {
   std::map<std::string, std::string> states_;
 };
 
+/// Those that waited for room are being served.
+class MessageConnection::TakingTurns {
+ public:
+  explicit TakingTurns(MessageConnection& connection) : connection_(&connection) {
+    connection.takes_turns_ = true;
+  }
+  ~TakingTurns() { connection_->takes_turns_ = false; }
+  TakingTurns(const TakingTurns&) = delete;
+  TakingTurns& operator=(const TakingTurns&) = delete;
+
+ private:
+  MessageConnection* connection_;
+};
+
 MessageConnection::MessageConnection(Service& service, Principal principal,
                                      const PushedChunkEncoder& encoder)
     : service_(&service), principal_(std::move(principal)), encoder_(&encoder) {}
@@ -302,10 +316,12 @@ MessageConnection::UnhandledPtr MessageConnection::handle(
   } else if (is_cancellation(*message)) {
     cancel_request(*message);
   } else {
-    const Outcome outcome = service_->dispatcher.dispatch(*message, nullptr, *this, response);
-    // What comes behind it belongs to its session.
-    if (outcome.kind == Outcome::Kind::pending && message->method == "initialize") {
-      return initializing_.emplace_back(std::make_shared<Unhandled>(message->id));
+    service_->dispatcher.dispatch(*message, nullptr, *this, response);
+    // What comes behind an initialize belongs to its session, and what comes behind a subscribe may
+    // be about its stream.
+    if (message->kind == MessageKind::request && pending_.contains(message->id) &&
+        (message->method == "initialize" || message->method == "subscribe")) {
+      return held_up_.emplace_back(std::make_shared<Unhandled>(message->id));
     }
   }
   return nullptr;
@@ -338,26 +354,50 @@ void MessageConnection::on_drain() {
   send_kept();
   if (blocked_) return;
   if (const auto agreement = agreement_.lock()) agreement->tell_missed();
-  // A reader may end, and leave the table, while it goes on.
+  serve_waiting();
+}
+
+/// Lets everything go on that waited for room. One block each in turn, and next time from where the
+/// output became full, so that none keeps the others waiting.
+void MessageConnection::serve_waiting() {
+  // Each may end, and leave its table, while another goes on.
   std::vector<std::weak_ptr<Subscription>> readers;
   readers.reserve(subscriptions_.size());
   for (const auto& [id, subscribed] : subscriptions_) readers.push_back(subscribed.reader);
-  for (const auto& weak : readers) {
-    if (blocked_) return;
-    if (const auto reader = weak.lock()) reader->resume();
-  }
   std::vector<std::weak_ptr<Channel>> channels;
+  channels.reserve(pending_.size());
   for (const auto& [id, channel] : pending_) channels.push_back(channel);
-  for (const auto& weak : channels) {
-    if (const auto channel = weak.lock()) channel->drain();
-  }
-  next_long_answer();
+  // Long answers are the last.
+  const std::size_t count = readers.size() + channels.size() + 1;
+  const auto serve = [&](std::size_t which) {
+    if (which < readers.size()) {
+      if (const auto reader = readers[which].lock()) reader->resume();
+    } else if (which < readers.size() + channels.size()) {
+      if (const auto channel = channels[which - readers.size()].lock()) channel->drain();
+    } else {
+      next_long_answer();
+    }
+  };
+  const TakingTurns turns(*this);
+  do {
+    stopped_ = false;
+    for (std::size_t served = 0; served < count && !blocked_; ++served) {
+      next_served_ %= count;
+      serve(next_served_++);
+    }
+  } while (stopped_ && !blocked_);
+}
+
+/// What a sender is told that has sent a block.
+bool MessageConnection::may_send_more() {
+  if (takes_turns_) stopped_ = true;
+  return !blocked_ && !takes_turns_;
 }
 
 void MessageConnection::on_close() {
   output_ = nullptr;
   idle_task_ = nullptr;
-  initializing_.clear();
+  held_up_.clear();
   later_ = nullptr;
   long_answers_ = nullptr;
   kept_ = nullptr;
@@ -431,10 +471,10 @@ void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
 
 void MessageConnection::forget(const RequestId& id) {
   pending_.erase(id);
-  const auto waited = std::ranges::find(initializing_, id, &Unhandled::id);
-  if (waited != initializing_.end()) {
+  const auto waited = std::ranges::find(held_up_, id, &Unhandled::id);
+  if (waited != held_up_.end()) {
     go_on(std::move(*waited));
-    initializing_.erase(waited);
+    held_up_.erase(waited);
   }
   check_idle();
 }
@@ -515,14 +555,14 @@ void MessageConnection::send_kept() {
 bool MessageConnection::send_framed(const auto& messages) {
   if (output_ == nullptr) return true;
   if (!output_->send_framed(messages)) blocked_ = true;
-  return !blocked_;
+  return may_send_more();
 }
 
 /// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
 bool MessageConnection::push(std::string_view messages) {
   if (output_ == nullptr || subscriptions_.size() != 1) return send_framed(messages);
   if (!output_->push_framed(messages)) blocked_ = true;
-  return !blocked_;
+  return may_send_more();
 }
 
 bool MessageConnection::push(const Bytes& messages) {
@@ -607,7 +647,7 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
       std::move(*stream), from, options->window, *encoder_, true, std::move(sink));
   subscriptions_.insert_or_assign(id, Subscribed{reader, number});
   send(std::exchange(out, {}));
-  if (output_ != nullptr) reader->resume();
+  if (output_ != nullptr && !blocked_) reader->resume();
 }
 
 void MessageConnection::subscribe(const Message& message, Caller& asker, std::string& out) {
@@ -640,7 +680,8 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
         if (self->output_ == nullptr) return;
         const std::shared_ptr<Subscription> reader = std::move(*subscribed);
         self->subscriptions_.insert_or_assign(StreamId(stream_id), Subscribed{reader, number});
-        reader->resume();
+        // While the output is full, the reply waits, and no chunk may overtake it.
+        if (!self->blocked_) reader->resume();
       });
 }
 

@@ -58,11 +58,11 @@ class MessageConnection final : public Caller,
   /// Gives the connection its way out, before the first message and until on_close().
   void attach(MessageOutput& output);
 
-  /// One message from the peer, valid during the call. False: it is long, or an initialize that
-  /// waits, or a batch that takes several turns, so it is handled later, and `handled`, which has
-  /// been taken, runs then, unless the peer has gone before. Messages that come meanwhile would
+  /// One message from the peer, valid during the call. False: it is handled later, and `handled`,
+  /// which has been taken, runs then, unless the peer has gone before. That is so for a long
+  /// message, for a batch that takes several turns, for an initialize or a subscribe that waits for
+  /// its answer, and where many long answers wait for room. Messages that come meanwhile would
   /// overtake it.
-  /// The same where many long answers wait for room already.
   bool on_message(std::string_view text, Executor::Task& handled);
   /// The same, of one that may be kept.
   bool on_kept_message(std::string text, Executor::Task& handled);
@@ -91,10 +91,11 @@ class MessageConnection final : public Caller,
   class Agreement;
   class Channel;
   class StreamSink;
+  class TakingTurns;
 
-  /// A message that is handled later: an initialize that waits for its answer, or a batch.
+  /// A message that holds up those behind it until it is answered.
   struct Unhandled {
-    RequestId id = {};  // of an initialize
+    RequestId id = {};  // unless it is a batch
     Executor::Task handled = {};
   };
   using UnhandledPtr = std::shared_ptr<Unhandled>;
@@ -150,6 +151,8 @@ class MessageConnection final : public Caller,
   void send(std::string message);
   void answer(const RequestId& id, std::string message);
   void send_kept();
+  void serve_waiting();
+  bool may_send_more();
   bool send_framed(const auto& messages);
   bool push(std::string_view messages);
   bool push(const Bytes& messages);
@@ -172,11 +175,14 @@ class MessageConnection final : public Caller,
   std::unique_ptr<std::list<Later>> later_;               // null before the first
   std::unique_ptr<LongAnswers> long_answers_;             // null before the first
   std::unique_ptr<std::deque<KeptAnswer>> kept_;          // null before the first
-  std::vector<UnhandledPtr> initializing_;                // each with an unanswered request
+  std::vector<UnhandledPtr> held_up_;                     // each with an unanswered request
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t subscribed_ = 0;
-  std::uint64_t batches_ = 0;  // that were answered later
+  std::uint64_t batches_ = 0;    // that were answered later
+  std::size_t next_served_ = 0;  // of those that waited for room
   bool blocked_ = false;
+  bool takes_turns_ = false;  // those that waited are being served
+  bool stopped_ = false;      // one of them meanwhile, after a block
 };
 
 }  // namespace sluice

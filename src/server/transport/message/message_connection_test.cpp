@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rpc/error_codes.hpp"
@@ -130,6 +132,88 @@ TEST_F(MessageConnectionTest, WhatComesBehindABatchThatTakesTurnsWaits) {
   connection->on_close();
   bench.run_all();
   EXPECT_EQ(handled, 3);
+}
+
+// A slow reader that reads steadily gets of each stream, and the answers to what it asks.
+TEST_F(MessageConnectionTest, StreamsAndAnswersThatWaitForRoomTakeTurns) {
+  constexpr int kPushed = 3;
+  for (int id = 0; id < kPushed; ++id) {
+    say(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+        R"(,"method":"run","params":{"prompt":"p","stream":true}})");
+  }
+  say(R"({"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"later"}})");
+  bench.run_all();
+  ASSERT_EQ(bench.runs.size(), kPushed);
+  output.messages.clear();
+  output.writable = false;
+  const auto append_all = [&](char label) {
+    for (const auto& run : bench.runs) run->append(ChunkKind::text, std::string(10'000, label));
+    bench.run_all();
+  };
+  append_all('a');
+  output.messages.clear();
+  append_all('b');
+  bench.calls[0]->complete({.text = std::string(1000, 'y')});
+  bench.calls.clear();
+  bench.run_all();
+  EXPECT_TRUE(output.messages.empty());
+  std::map<std::string, int> delivered;
+  bool is_answered = false;
+  for (int drains = 0; drains < 2 * (kPushed + 2); ++drains) {
+    connection->on_drain();
+    // As fast as it is read.
+    append_all('c');
+    for (const std::string& message : std::exchange(output.messages, {})) {
+      if (message.contains(R"("id":"call")")) {
+        is_answered = true;
+      } else {
+        ++delivered[std::string(message.substr(message.find("stream_id"), 30))];
+      }
+    }
+  }
+  EXPECT_TRUE(is_answered);
+  EXPECT_EQ(delivered.size(), kPushed);
+  for (const auto& [stream, count] : delivered) EXPECT_GE(count, 2) << stream;
+}
+
+TEST_F(MessageConnectionTest, NoChunkOvertakesTheReplyToASubscribe) {
+  const auto stream = bench.start(0);
+  stream->append(ChunkKind::text, "x");
+  output.writable = false;
+  say(ping("1"));
+  say(R"({"jsonrpc":"2.0","id":2,"method":"subscribe","params":{"stream_id":")" +
+      std::string(stream->id()) + R"("}})");
+  bench.run_all();
+  EXPECT_EQ(output.messages.size(), 1U);
+  output.writable = true;
+  connection->on_drain();
+  bench.run_all();
+  ASSERT_EQ(output.messages.size(), 3U);
+  EXPECT_THAT(output.messages[1], testing::HasSubstr(R"("status":"subscribed")"));
+  EXPECT_THAT(output.messages[2], testing::HasSubstr(R"("delta":"x")"));
+}
+
+TEST_F(MessageConnectionTest, WhatFollowsASubscribeFindsItsStream) {
+  ServerBench both(2);
+  Service on_first(both.catalog, access, both.sessions, both.quota, *both.changes, *both.tasks,
+                   {{&both.executors[0], both.managers[0].get()},
+                    {&both.executors[1], both.managers[1].get()}},
+                   0);
+  connection = std::make_shared<MessageConnection>(on_first, Principal{.id = "alice"}, encoder);
+  connection->attach(output);
+  const auto stream = both.start(1);
+  const std::string params = R"("params":{"stream_id":")" + std::string(stream->id()) + R"("}})";
+  EXPECT_FALSE(say(R"({"jsonrpc":"2.0","id":1,"method":"subscribe",)" + params));
+  EXPECT_EQ(handled, 0);
+  both.run_all();
+  EXPECT_EQ(handled, 1);
+  EXPECT_TRUE(say(R"({"jsonrpc":"2.0","id":2,"method":"unsubscribe",)" + params));
+  stream->append(ChunkKind::text, "x");
+  both.run_all();
+  ASSERT_EQ(output.messages.size(), 2U);
+  EXPECT_THAT(output.messages[1], testing::HasSubstr(R"("status":"unsubscribed")"));
+  connection->on_close();
+  connection = nullptr;
 }
 
 TEST_F(MessageConnectionTest, PollsWaitForRoom) {
