@@ -312,7 +312,7 @@ bool Connection::send_some() {
       wait_writable();
       return false;
     case IoStatus::want_read:
-      return false;  // TLS: on_ready() goes on
+      return false;  // TLS: on_ready() continues
     case IoStatus::closed:
     case IoStatus::failed:
       lose_output();

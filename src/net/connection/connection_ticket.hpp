@@ -38,8 +38,8 @@ class ConnectionTicket {
   }
 
   /// Takes `bytes` for a TLS handshake of this connection. All handshakes under way may hold `most`
-  /// bytes. Returns false if the client would then hold more than remains free, so one client alone
-  /// can hold half.
+  /// bytes. Returns false if those of this client would hold more than is still free, so one client
+  /// alone can hold half.
   [[nodiscard]] bool take_for_handshake(std::size_t bytes, std::size_t most) {
     if (count_ == nullptr) return true;
     const ConnectionCount& all = count_->all == nullptr ? *count_ : *count_->all;

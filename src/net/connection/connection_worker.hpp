@@ -87,8 +87,8 @@ class ConnectionWorker : private Executor::TurnHook {
   // For connections.
   void add(Connection& connection);
   void remove(Connection& connection);
-  /// Destroys `task` without running it at the end of the turn, because what it holds may be on the
-  /// stack.
+  /// At the end of the turn, destroys `task` without running it. What it holds may be on the stack
+  /// until then.
   void release_later(Executor::Task task);
   /// Whether connections may do more work in this turn.
   [[nodiscard]] bool has_work_left() const { return work_left_ > 0; }
@@ -112,8 +112,8 @@ class ConnectionWorker : private Executor::TurnHook {
   void give(Connection& connection, std::uint16_t worker);
 
   using Workers = std::vector<std::unique_ptr<ConnectionWorker>>;
-  /// Makes this worker `number` of `workers`. `workers` already has those before it, and must not
-  /// change while their loops run.
+  /// Gives this worker the number `number` among `workers`, which already has those before it, and
+  /// must not change while their loops run.
   void join(const Workers& workers, std::uint16_t number);
 
   Executor& loop;

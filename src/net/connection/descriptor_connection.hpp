@@ -37,7 +37,7 @@ class DescriptorConnection final : public Connection {
   IoResult read_some(std::span<char> buffer) override { return source_.read(buffer); }
   IoResult write_some(std::span<const iovec> parts) override;
   [[nodiscard]] std::uint32_t unacknowledged() const override { return sink_.unacknowledged(); }
-  /// The peer can still read what was written when the descriptors are closed.
+  /// After the descriptors are closed, the peer can still read what was written.
   bool end_output() override { return false; }
   bool attach() override;
   void detach() override;

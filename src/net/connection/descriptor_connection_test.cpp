@@ -86,7 +86,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
   static bool write(const Descriptor& to, std::string_view bytes) {
     return ::write(to.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   }
-  /// Adds what is there to `received`.
+  /// Appends what has arrived to `received`.
   void receive(const Descriptor& from) {
     std::array<char, 65536> piece;
     const ssize_t got = ::read(from.get(), piece.data(), piece.size());
@@ -229,7 +229,7 @@ TEST_F(DescriptorConnectionTest, APeerThatTakesNothingIsDropped) {
   session->send(std::string(1U << 20U, 'x'));
   loop.poll();
   clock.advance(29s);
-  // Ticks follow the loop's clock, timeouts follow `clock`. Lets a tick pass.
+  // Lets a tick pass. Ticks follow the loop's clock, timeouts follow `clock`.
   const TimePoint looked = loop.clock().now() + 5ms;
   ASSERT_TRUE(until([&] { return loop.clock().now() > looked; }));
   EXPECT_FALSE(closed);

@@ -19,9 +19,9 @@ class MemoryConnection final : public Connection {
                    const PeerAddress& peer = {})
       : Connection(worker, peer, limits, false) {}
 
-  /// The peer sends `bytes`. They are handled before this returns, as far as the output has space
-  /// for the answers. Returns false if some wait to be handled or the output is full; they go on
-  /// when the peer has taken some output.
+  /// The peer sends `bytes`. They are handled before this returns, unless the output is full.
+  /// Returns false if some of them wait or the output is full; the rest is handled when the peer
+  /// has taken some output.
   bool write(std::string_view bytes);
   /// The peer sends no more.
   void end();

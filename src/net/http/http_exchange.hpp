@@ -138,8 +138,9 @@ class HttpExchange : public RefCounted {
   /// Sets header lines, each with its CRLF, for the head of the reply. Replaces those set before.
   virtual void set_head_lines(std::string lines) = 0;
 
-  /// Sends a whole reply. Gzips the body if that is configured, worth it and accepted.
-  /// `content_type` may be empty if there is no body. Copies what it must keep.
+  /// Sends a whole reply, with Content-Length unless a long body is gzipped. Gzips the body if that
+  /// is configured, worth the cost and accepted. `content_type` may be empty if there is no body.
+  /// Copies what it must keep.
   virtual void reply(int status, std::string_view content_type, std::string_view body,
                      HeaderFields extra = {}) = 0;
   /// The same; a long body is not copied.

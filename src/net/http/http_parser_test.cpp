@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 class HttpHeadParserTest : public ::testing::Test {
  protected:
-  /// 0 if the head was found, 1 if it is not whole yet, or the status it is refused with.
+  /// 0 if the head was found, 1 if it is not complete yet, or the status with which it is refused.
   int parse(std::string_view input) {
     bool found = false;
     const Result<void> parsed = parser_.parse(input, found, head_);

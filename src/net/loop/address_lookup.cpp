@@ -50,7 +50,7 @@ struct AddressLookup::Search : std::enable_shared_from_this<Search> {
 
   std::string host;
   std::uint16_t port = 0;
-  Done done;  // used only on the loop's thread
+  Done done;  // belongs to the loop's thread
   std::mutex mutex;
   Executor* loop = nullptr;  // null after forget(); guarded by mutex
 };

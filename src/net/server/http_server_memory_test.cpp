@@ -339,7 +339,7 @@ TEST_F(HttpServerTest, KeepsLittleMemoryForAnIdleStream) {
   open(kStreams);
   const std::size_t after = mallinfo2().uordblks;
   EXPECT_EQ(server->stats().parked, kStreams);
-  // A sanitizer's allocator says nothing here.
+  // With a sanitizer's allocator this shows nothing.
   EXPECT_LT((after - before) / (kStreams - 50), 1536U);
 }
 

@@ -43,7 +43,7 @@ void ServerHttp::reject(Connection& connection, HttpWorker& worker, std::string_
 // --- requests ----------------------------------------------------------------------------------
 
 bool ServerHttp::wants_input(const InputBuffer& input) const {
-  // A peer that leaves answers unread gets no more answers.
+  // While a peer leaves answers unread, its next requests wait.
   bool must_wait = connection_.is_output_full();
   if (body_stream_ != nullptr) {
     if (body_stream_->paused) return false;

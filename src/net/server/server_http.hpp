@@ -158,7 +158,7 @@ class ServerHttp final : private ConnectionProtocol {
   bool is_head_ = false;  // whether the request that has begun is HEAD, as far as known
   bool continued_ = false;
   bool draining_ = false;
-  bool has_probed_ = false;  // whether the peer is there, after the end of its input
+  bool has_probed_ = false;  // whether the peer still reads, after the end of its input
 };
 
 }  // namespace sluice

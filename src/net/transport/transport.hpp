@@ -30,10 +30,10 @@ struct IoResult {
 std::uint32_t unacknowledged_bytes(int socket);
 
 /// Moves bytes over a connected non-blocking socket, which it does not own. Uses TLS if a context
-/// is given, as client or server like the context; the handshake happens within reads and writes.
-/// The context is needed only by the constructor. On the server's side, a read takes at most one
-/// TLS record, and reading fails after very many records in a row that carry no data. Belongs to
-/// the connection's loop.
+/// is given, in the context's role (client or server); the handshake happens within reads and
+/// writes. The context is needed only by the constructor. On the server's side, a read takes at
+/// most one TLS record, and reading fails after very many records in a row that carry no data.
+/// Belongs to the connection's loop.
 class Transport {
  public:
   /// `server` is for clients: the server's name or address, which the certificate must contain.

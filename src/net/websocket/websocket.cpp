@@ -230,7 +230,7 @@ Result<std::optional<WebSocketDecoder::Header>> WebSocketDecoder::parse_header(
       return fail(kProtocolError, "A frame's length is not in its shortest form");
     }
   }
-  // An invalid frame is refused before its header is complete.
+  // Checked before the header is complete, so that an invalid frame is refused early.
   if (Result<void> checked = check_header(header); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
