@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxEndpoints = 8;
 constexpr std::size_t kReadSize = std::size_t{64} << 10U;
-/// Bytes read before other connections have their turn.
+/// Bytes read from one connection before others have their turn.
 constexpr std::size_t kReadPerTurn = std::size_t{512} << 10U;
 constexpr std::size_t kKeptOutput = std::size_t{4} << 10U;
 
@@ -68,7 +68,7 @@ void ClientConnection::try_next() {
     give_up_endpoint(errno);
     return;
   }
-  // An address that does not answer must not use up the time of those behind it.
+  // An address that does not answer must not use up the time of the remaining ones.
   if (next_endpoint_ < endpoints_.size()) {
     const TimePoint now = loop_->clock().now();
     const auto left = static_cast<std::int64_t>(endpoints_.size() - next_endpoint_ + 1);
@@ -147,11 +147,11 @@ bool ClientConnection::flush() {
         writable_ = false;
         return true;
       case IoStatus::want_read:
-        // Reading moves the handshake on, and then the output.
+        // Reading continues the handshake, and then the output.
         return true;
       case IoStatus::closed:
       case IoStatus::failed:
-        // A reply that is there already explains more than a failure to write.
+        // A reply that has already arrived explains more than a failed write.
         if (!transport_->is_tls()) {
           sent_ = out_.size();
           break;
@@ -171,7 +171,7 @@ bool ClientConnection::flush() {
 void ClientConnection::pump() {
   const auto self = shared_from_this();
   read();
-  // What TLS could not send before it had read may go now.
+  // TLS may now be able to send what it could not send before it had read.
   if (!closed_ && transport_ && !flush()) return;
 }
 
@@ -180,7 +180,7 @@ void ClientConnection::read() {
   std::size_t total = 0;
   while (!closed_ && !input_ended_) {
     if (total >= kReadPerTurn) {
-      // TLS may hold bytes that the socket no longer has: come back whether it is readable or not.
+      // Continues even if the socket is not readable: TLS may hold bytes that it has read already.
       loop_->post([self = shared_from_this()] {
         if (!self->closed_) self->pump();
       });
@@ -196,7 +196,8 @@ void ClientConnection::read() {
           return;
         }
         owner_->on_bytes({buffer.get(), result.bytes});
-        // A read that left room has emptied the socket, and the kernel tells when more comes.
+        // A read that did not fill the buffer has emptied the socket, and the kernel reports when
+        // more arrives.
         if (result.bytes < kReadSize && !peer_ended_ && !closed_ && !transport_->is_tls()) return;
         break;
       case IoStatus::want_read:

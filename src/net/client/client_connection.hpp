@@ -19,17 +19,17 @@
 
 namespace sluice {
 
-/// A connection that a client makes: finds the server, connects, speaks TLS, and moves bytes both
-/// ways. Its owner is told of everything, never from within a call to the connection. Belongs to
-/// the loop, which outlives it.
+/// A client's connection: looks up the server, connects, does TLS, and moves bytes both ways. Calls
+/// its owner for every event, but never from within a call to the connection. Belongs to the loop,
+/// which must outlive it.
 class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
                                private EventLoop::Watcher {
  public:
-  /// Bytes and endings, as they come. Each function may do anything to the connection.
+  /// Receives the events of a connection. Each function may do anything with the connection.
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// May be written over; valid during the call.
+    /// Bytes have arrived. They may be overwritten, and are valid during the call.
     virtual void on_bytes(std::span<char> bytes) = 0;
     /// The server sends nothing more.
     virtual void on_end() = 0;
@@ -42,22 +42,22 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
-  /// Begins to connect; gives up after `timeout`. Once.
+  /// Starts to connect, and fails after `timeout`. Call once.
   void connect(Duration timeout);
-  /// Null: whatever comes closes the connection.
+  /// Null: the connection closes when anything arrives.
   void set_owner(Owner* owner) { owner_ = owner; }
-  /// Sends now or as soon as possible, also before the connection is there.
+  /// Sends `bytes` as soon as possible. May be called before the connection is established.
   void write(std::string_view bytes);
-  /// Bytes that the socket has not taken yet.
+  /// Bytes that the socket has not accepted yet.
   [[nodiscard]] std::size_t queued_bytes() const { return out_.size() - sent_; }
-  /// Ends it at once; nothing more is heard of it.
+  /// Closes the connection at once. The owner is not called any more.
   void close();
   [[nodiscard]] bool is_open() const { return !closed_; }
 
  private:
   void on_ready(std::uint32_t events) override;
   void try_next();
-  /// The endpoint that is tried does not answer, for the reason that `error` (errno) gives.
+  /// Tries the next endpoint, after the current one has failed with `error` (errno).
   void give_up_endpoint(int error);
   void on_connected();
   void check_established();
@@ -84,8 +84,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   Executor::TimerId timer_ = 0;
   Executor::TimerId endpoint_timer_ = 0;
   bool writable_ = true;      // as far as is known
-  bool peer_ended_ = false;   // the kernel says so, and will not say it again
-  bool input_ended_ = false;  // we have read so
+  bool peer_ended_ = false;   // as the kernel has reported; it does so once
+  bool input_ended_ = false;  // read() has returned the end
   bool established_ = false;
   bool closed_ = false;
 };

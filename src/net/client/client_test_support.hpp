@@ -36,7 +36,7 @@ inline bool run_until(EventLoop& loop, const std::function<bool()>& done) {
   return true;
 }
 
-/// A server that says exactly what a test tells it to, on the test's own loop.
+/// A server that sends exactly what a test tells it to, on the test's own loop.
 class ScriptedServer {
  public:
   class Peer final : private EventLoop::Watcher {
@@ -48,7 +48,7 @@ class ScriptedServer {
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;
 
-    /// Waits for room, but not for long: the loop stands still meanwhile.
+    /// Runs the loop until the socket has accepted all of `bytes`.
     void send(std::string_view bytes) {
       while (!bytes.empty()) {
         const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -114,7 +114,7 @@ class ScriptedServer {
   EventLoop& loop;
   std::uint16_t port = 0;
   std::atomic<std::uint64_t> errors = 0;
-  std::unique_ptr<Acceptor> acceptor;  // null: nobody listens any more
+  std::unique_ptr<Acceptor> acceptor;  // null: the server does not listen
   std::vector<std::unique_ptr<Peer>> peers;
 };
 

@@ -18,7 +18,7 @@ bool is_one_of(std::string_view text, Names... names) {
   return ((text == names) || ...);
 }
 
-/// Methods that do no harm when they are carried out twice (RFC 9110, section 9.2.2).
+/// Whether a request may be sent twice (RFC 9110, section 9.2.2).
 bool is_idempotent(std::string_view method) {
   return is_one_of(method, "GET", "HEAD", "OPTIONS", "PUT", "DELETE");
 }
@@ -49,7 +49,7 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
 
   /// A kept connection to `origin`, or null.
   std::shared_ptr<ClientConnection> take(const std::string& origin) {
-    // The last one used has the best chance to be alive.
+    // The most recently used connection is the most likely to be open still.
     for (auto it = kept.rbegin(); it != kept.rend(); ++it) {
       if (it->origin != origin || !it->connection->is_open()) continue;
       std::shared_ptr<ClientConnection> connection = std::move(it->connection);
@@ -90,7 +90,7 @@ struct HttpClient::State : std::enable_shared_from_this<State> {
     loop->cancel(std::exchange(sweep_timer, 0));
     for (const Kept& entry : kept) entry.connection->close();
     kept.clear();
-    // Each call refers to this state.
+    // Breaks a cycle: each call refers to this state.
     aside.clear();
   }
 
@@ -132,7 +132,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     begin();
   }
 
-  /// Ends it without another word.
+  /// Ends the request without any further callback.
   void drop() {
     if (std::exchange(ended_, true)) return;
     release_timer();
@@ -200,7 +200,7 @@ class HttpClient::Call::Exchange final : public std::enable_shared_from_this<Exc
     return !ended_;
   }
 
-  /// Sends again when a kept connection turns out to have been closed meanwhile.
+  /// Sends the request again if a kept connection turns out to have been closed.
   bool retry() {
     if (!reused_ || heard_ || !idempotent_ || ended_) return false;
     reused_ = false;

@@ -36,9 +36,10 @@ struct HttpReplyHead {
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
-/// What comes of a request: a head, any number of pieces of the body without their transfer coding,
-/// and the end; or a failure at any point. Each may be empty. Called on the client's loop, never
-/// from within send(); they may destroy the call's handle and the client, and send again.
+/// The events of a request: a head, any number of pieces of the body without their transfer coding,
+/// and the end; or a failure at any point. Each callback may be empty. They are called on the
+/// client's loop, never from within send(). They may destroy the call's handle and the client, and
+/// send again.
 struct HttpReplyCallbacks {
   std::function<void(const HttpReplyHead&)> on_head = {};
   std::function<void(std::string_view)> on_body = {};
@@ -49,8 +50,8 @@ struct HttpReplyCallbacks {
 };
 
 struct HttpClientOptions {
-  std::shared_ptr<TlsContext> tls = {};                 // a client's, for https
-  Duration connect_timeout = std::chrono::seconds(10);  // name, TCP and TLS together
+  std::shared_ptr<TlsContext> tls = {};                 // a client's context, for https
+  Duration connect_timeout = std::chrono::seconds(10);  // lookup, TCP and TLS together
   Duration idle_timeout = std::chrono::seconds(90);     // without a byte from the server
   Duration keep_idle = std::chrono::seconds(4);         // how long an unused connection is kept
   std::size_t max_kept = 64;                            // unused connections
@@ -58,7 +59,7 @@ struct HttpClientOptions {
 };
 
 /// An HTTP/1.1 client (RFC 9112) that keeps connections for the next request. Follows no redirects
-/// and keeps no cookies. Belongs to the loop, which outlives it.
+/// and keeps no cookies. Belongs to the loop, which must outlive it.
 class HttpClient {
  public:
   /// A request under way. Destroying it drops the request, and its connection with it.
@@ -84,14 +85,14 @@ class HttpClient {
   };
 
   explicit HttpClient(EventLoop& loop, HttpClientOptions options = {});
-  /// Closes the connections that are kept and drops what was sent aside; calls go on.
+  /// Closes the kept connections and drops the requests of send_aside(). Other calls continue.
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
   [[nodiscard]] Call send(HttpClientRequest request, HttpReplyCallbacks callbacks);
-  /// Sends a request whose reply nobody waits for. Of more than kMaxAside under way the oldest is
-  /// dropped.
+  /// Sends a request whose reply is ignored. Drops the oldest such request if more than kMaxAside
+  /// are under way.
   void send_aside(HttpClientRequest request);
 
   static constexpr std::size_t kMaxAside = 64;

@@ -23,8 +23,7 @@ namespace {
 constexpr std::size_t kMaxHead = std::size_t{64} << 10U;
 constexpr Duration kClosePatience = std::chrono::seconds(1);
 
-/// A key that nobody can predict (RFC 6455, section 10.3), from a stock that spares the system
-/// calls.
+/// An unpredictable masking key (RFC 6455, section 10.3), from a stock that saves system calls.
 std::uint32_t random_mask() {
   thread_local std::array<std::uint32_t, 256> stock;
   thread_local std::size_t left = 0;

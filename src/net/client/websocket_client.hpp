@@ -17,8 +17,8 @@
 namespace sluice {
 
 struct WebSocketClientOptions {
-  std::shared_ptr<TlsContext> tls = {};                 // a client's, for wss and https
-  Duration connect_timeout = std::chrono::seconds(10);  // name, TCP, TLS and the handshake together
+  std::shared_ptr<TlsContext> tls = {};                 // a client's context, for wss and https
+  Duration connect_timeout = std::chrono::seconds(10);  // lookup, TCP, TLS and handshake together
   Duration idle_timeout = std::chrono::seconds(60);     // a ping is sent after half of it
   std::size_t max_message = 16U << 20U;
   std::size_t max_queued = 16U << 20U;  // bytes that wait to be sent
@@ -29,8 +29,8 @@ struct WebSocketClientOptions {
 struct WebSocketClientCallbacks {
   std::function<void()> on_open = {};
   std::function<void(WebSocketOpcode, std::string_view)> on_message = {};
-  /// Once, and the last call. The code is the close code that the server or close() gave, or the
-  /// HTTP status with which the server refused to open (4xx, 5xx); 400: the request cannot be sent
+  /// Called once, and last. The code is the close code of the server or of close(); or the HTTP
+  /// status with which the server refused the handshake (4xx, 5xx); 400: the request cannot be sent
   /// as it is; 502: no connection or a broken one; 504: a timeout.
   std::function<void(const Error&)> on_end = {};
 };

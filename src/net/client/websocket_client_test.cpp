@@ -46,7 +46,7 @@ class WebSocketClientTest : public ::testing::Test {
                    std::move(options));
   }
 
-  /// The reply that the client's request deserves.
+  /// The reply that accepts the client's handshake.
   static std::string accept(const std::string& head) {
     static constexpr std::string_view kField = "Sec-WebSocket-Key: ";
     const std::size_t at = head.find(kField) + kField.size();
@@ -64,7 +64,7 @@ class WebSocketClientTest : public ::testing::Test {
     return peer;
   }
 
-  /// Waits until the server has received as many frames as `log` then holds.
+  /// Waits until the server has received `count` frames. Returns what it has received.
   std::vector<std::string> received(ScriptedServer::Peer& peer, std::size_t count) {
     EXPECT_TRUE(run_until(loop, [&] {
       decoder.feed(peer.received, frames).value();

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-/// Where the buffers of one client's connections take their memory from.
+/// Where the buffers of one client's connections get their memory from.
 struct Memory {
   Memory() = default;
   explicit Memory(MemoryBudget& budget) : share(std::make_shared<MemoryShare>(budget)) {}
@@ -258,7 +258,7 @@ TEST(OutputStage, SharesBlocksWithoutCopying) {
   EXPECT_EQ(queue.gather(parts, total), 0U);
 }
 
-/// Adds `text` and says so.
+/// Adds `text` as a message.
 bool add(Output& stage, std::string_view text) {
   stage.text().append(text);
   return stage.added();
@@ -382,7 +382,7 @@ TEST(OutputStage, HoldsLittleMoreThanWhatIsUnsent) {
   const OutputLimits limits;
   Output stage(pool, limits);
   add(stage, std::string(std::size_t{8} << 20U, 'x'));
-  // As a peer that reads as fast as it is written to, but is never quite up to date.
+  // The peer reads as fast as the stage is filled, but always lags a little behind.
   for (int i = 0; i < 4000; ++i) {
     add(stage, std::string(4096, 'y'));
     stage.consume(stage.size() > (std::size_t{64} << 10U) ? 8192 : 4096);

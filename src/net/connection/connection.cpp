@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLinger = 2s;
-/// A step with the input that takes so long counts by its time.
+/// If handling one unit of input takes this long, its time is counted as work.
 constexpr Duration kLongStep = 1ms;
 
 }  // namespace
@@ -112,7 +112,7 @@ void Connection::read_now() {
       end_input(result.status == IoStatus::failed);
     }
   }
-  // What it had said before is still taken, as far as that is read.
+  // What the peer sent before it went is still handled, as long as input is read.
   if (has_gone_ && !may_read()) lose_output();
   if (is_over()) return;
   settle_input();
@@ -128,7 +128,7 @@ void Connection::on_bytes_read(std::size_t bytes) {
     process();
   }
   if (!is_open()) input_.clear();
-  // They are dealt with first: to keep them for a later turn would take memory.
+  // Counted after the bytes are handled: to keep them for a later turn would take memory.
   worked(bytes);
 }
 
@@ -191,13 +191,13 @@ void Connection::end_input(bool has_failed) {
   if (state_ == State::lingering || (has_failed && !protocol_->outlives_output())) {
     give_up();
   } else {
-    // What has come before may not have been looked at.
+    // What arrived before may not have been handled.
     resume_later();
   }
 }
 
 void Connection::resume_later() {
-  // process() goes on by itself.
+  // If process() is running, it continues by itself.
   if (processing_ || is_over() || !(has_input() || is_readable_ || input_ended_)) return;
   resume_ = true;
   worker_->loop.at_turn_end(*this);
@@ -213,11 +213,11 @@ void Connection::switch_to(ConnectionProtocolPtr protocol) {
 void Connection::on_turn_end() {
   bool has_moved = false;
   guarded([&] { has_moved = end_turn(); });
-  // Then it belongs to another loop already.
+  // If it has moved, it may belong to another loop already.
   if (!has_moved && state_ == State::doomed) tear_down();
 }
 
-/// True if it goes on with another worker, whose loop may have it by now.
+/// Returns true if the connection has moved to another worker, whose loop may already use it.
 bool Connection::end_turn() {
   // Nothing of this connection is on the stack here.
   protocol_before_ = nullptr;
@@ -234,7 +234,7 @@ bool Connection::end_turn() {
 bool Connection::may_send() {
   if (is_over() || output_lost_) return false;
   if (output_.has_capacity()) return true;
-  // What has been added in this turn has not been tried yet.
+  // What was added in this turn has not been offered to the peer yet.
   flush();
   if (!is_over() && !output_.has_capacity()) give_up_unread();
   return !is_over() && !output_lost_;
@@ -297,7 +297,7 @@ void Connection::flush() {
   if (state_ == State::flushing) linger();
 }
 
-/// Sends once. False if the peer takes no more.
+/// Sends once. Returns false if the peer accepts no more.
 bool Connection::send_some() {
   std::array<iovec, kWritevParts> parts;
   std::size_t offered = 0;
@@ -315,7 +315,7 @@ bool Connection::send_some() {
       wait_writable();
       return false;
     case IoStatus::want_read:
-      return false;  // TLS: on_ready() goes on
+      return false;  // TLS: on_ready() continues
     case IoStatus::closed:
     case IoStatus::failed:
       lose_output();
@@ -326,7 +326,7 @@ bool Connection::send_some() {
 
 bool Connection::send_now(std::string_view bytes) {
   if (!may_send()) return true;
-  // TLS takes bytes that it could not send from the same place again.
+  // Bytes that TLS could not send must be offered to it again at the same address.
   if (!is_open() || writing_ || !output_.empty() || is_tls_) {
     output().append(bytes);
     send_added();
@@ -344,7 +344,7 @@ bool Connection::send_now(std::string_view bytes) {
   try {
     output().append(bytes.substr(result.bytes));
   } catch (const std::bad_alloc&) {
-    // The peer has one half of it.
+    // The peer has received only a part of the message.
     give_up();
     return true;
   }
@@ -352,14 +352,14 @@ bool Connection::send_now(std::string_view bytes) {
   return added();
 }
 
-/// We are told when there is room again.
+/// on_ready() is called when the peer can accept more.
 void Connection::wait_writable() {
   if (std::exchange(writing_, true)) return;
   progress_at_ = worker_->coarse_now();
   unacknowledged_ = unacknowledged();
 }
 
-/// The peer takes nothing any more.
+/// The peer accepts no more output.
 void Connection::lose_output() {
   if (is_over() || output_lost_) return;
   if (!is_open() || !protocol_->outlives_output()) {
@@ -372,8 +372,8 @@ void Connection::lose_output() {
   worker_->loop.at_turn_end(*this);
 }
 
-/// Whether the peer has taken nothing for as long as it may. What it takes from a large buffer of
-/// the kernel does not make the socket writable soon.
+/// Whether the peer has taken nothing for the stall timeout. Checks the kernel's buffer too: a peer
+/// may read from a large one for long before the socket becomes writable.
 bool Connection::is_stalled(TimePoint now) {
   const Duration timeout = output_.limits().stall_timeout;
   if (timeout == Duration{} || (!writing_ && state_ != State::flushing)) return false;
@@ -447,8 +447,8 @@ void Connection::move_to(std::uint16_t worker) {
   worker_->loop.at_turn_end(*this);
 }
 
-/// Only where nothing of this connection is on the stack. False if something has to be done here
-/// first.
+/// Call only where nothing of this connection is on the stack. Returns false if the connection is
+/// busy; then it does not move.
 bool Connection::move() {
   const std::uint16_t worker = std::exchange(next_worker_, ConnectionWorker::kNone);
   const bool is_free = is_open() && !waiting_ && !input_ended_ && output_.empty() &&
@@ -493,7 +493,7 @@ void Connection::tear_down() {
   close();
   output_.clear(worker_->buffers);
   input_.clear();
-  // Nothing is left to be lost.
+  // The buffer is empty, so this cannot fail.
   static_cast<void>(input_.settle(source()));
   worker_->remove(*this);
   protocol_before_ = nullptr;

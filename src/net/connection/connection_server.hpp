@@ -14,10 +14,10 @@
 
 namespace sluice {
 
-/// What a server does whatever its connections speak: accepts them on its first loop, deals them
-/// out to its workers in turn, and ends them. Workers are added before the first connection; then
-/// the members that do not say otherwise are for the first loop. Destroy it after its loops have
-/// stopped.
+/// The part of a server that does not depend on the protocol: accepts connections on its first
+/// loop, distributes them to its workers, and ends them. All workers must be added before the first
+/// connection. From then on, members may be called only on the first loop, unless they are marked
+/// as thread-safe. Destroy it after its loops have stopped.
 class ConnectionServer {
  public:
   explicit ConnectionServer(EventLoop& home) : home_(home) {}
@@ -28,12 +28,12 @@ class ConnectionServer {
   void add_worker(std::unique_ptr<ConnectionWorker> worker);
   [[nodiscard]] std::size_t workers() const { return workers_.size(); }
   [[nodiscard]] ConnectionWorker& worker(std::size_t index) const { return *workers_[index]; }
-  /// The worker that is to have the next connection.
+  /// The worker for the next connection. The workers take turns.
   [[nodiscard]] ConnectionWorker& next_worker();
 
-  /// Counts those that have a ticket from it. Thread-safe.
+  /// Counts the open connections; a ConnectionTicket made from it adds one. Thread-safe.
   [[nodiscard]] const ConnectionTicket::Count& count() const { return connections_; }
-  /// How many places are taken. Thread-safe.
+  /// The number of open connections. Thread-safe.
   [[nodiscard]] std::size_t connections() const {
     return connections_->open.load(std::memory_order_relaxed);
   }
@@ -41,9 +41,9 @@ class ConnectionServer {
   /// Accepts from `socket` until the server stops.
   void accept_from(Descriptor socket, Acceptor::Sink sink);
   [[nodiscard]] bool is_stopping() const { return is_stopping_; }
-  /// Stops accepting, lets what is under way finish within `limits`, then drops what is left.
-  /// `stopped` runs on the first loop at once, `done` when no connection is left. Thread-safe;
-  /// once.
+  /// Stops accepting, lets what is under way finish within `limits`, then drops the remaining
+  /// connections. On the first loop, `stopped` runs as soon as accepting has stopped, and `done`
+  /// when no connection is left. Thread-safe. Call once.
   void shutdown(DrainLimits limits, Executor::Task stopped, Executor::Task done);
 
   /// Thread-safe.

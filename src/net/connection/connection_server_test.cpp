@@ -20,7 +20,7 @@ TEST(ConnectionServer, WhatIsNobodysYetHasOneShareOnAllLoops) {
   ASSERT_TRUE(nobodys(0)->try_acquire(500'000));
   EXPECT_FALSE(nobodys(1)->try_acquire(1));
   EXPECT_FALSE(nobodys(2)->try_acquire(1));
-  // A client has the rest.
+  // A client may take half of the rest.
   MemoryShare client(budget);
   EXPECT_TRUE(client.try_acquire(250'000));
   client.release(250'000);

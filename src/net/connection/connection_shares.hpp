@@ -11,20 +11,21 @@
 
 namespace sluice {
 
-/// Counts the connections of each client. A client is an address; of IPv6 a network of 64 bits, for
-/// that is what one is commonly given. Not thread-safe, but the counts are.
+/// Counts the connections of each client. A client is an IPv4 address or a 64-bit IPv6 network,
+/// which is what a client is commonly given. Not thread-safe, but the counts are.
 class ConnectionShares {
  public:
-  /// What is counted here is counted by `all` too.
+  /// Connections that are counted here are also counted in `all`.
   explicit ConnectionShares(ConnectionTicket::Count all) : all_(std::move(all)) {}
 
-  /// How many the client has. `connections`: how many all of them have.
+  /// The count of the client's connections. `connections` is the number of all open connections.
   ConnectionTicket::Count of(const PeerAddress& peer, std::size_t connections);
 
-  /// Clients that are remembered.
+  /// The number of clients in the table.
   [[nodiscard]] std::size_t size() const { return counts_.size(); }
 
-  /// Clients without a connection that are remembered, beside twice as many as have one.
+  /// When the table holds this many clients more than twice the number of open connections, those
+  /// without a connection are removed.
   static constexpr std::size_t kKept = 1024;
 
  private:

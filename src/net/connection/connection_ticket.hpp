@@ -7,15 +7,15 @@
 
 namespace sluice {
 
-/// Connections that are open: of a server, or of one client among those of a server. Thread-safe.
+/// The number of open connections of a server, or of one of its clients. Thread-safe.
 struct ConnectionCount {
   std::atomic<std::size_t> open = 0;
-  std::atomic<std::size_t> handshakes = 0;          // bytes that TLS handshakes under way take
-  const std::shared_ptr<ConnectionCount> all = {};  // which counts them too, or null
+  std::atomic<std::size_t> handshakes = 0;          // bytes that TLS handshakes under way hold
+  const std::shared_ptr<ConnectionCount> all = {};  // the server's, which includes them; or null
 };
 
-/// One connection's place among those that a server may have. Gives it back when it is destroyed,
-/// on any thread, also when the server has gone.
+/// Counts one connection as open as long as it lives. May be destroyed on any thread, even after
+/// the server.
 class ConnectionTicket {
  public:
   using Count = std::shared_ptr<ConnectionCount>;
@@ -37,8 +37,9 @@ class ConnectionTicket {
     }
   }
 
-  /// Takes `bytes` of the `most` that all handshakes under way may have, for one of this
-  /// connection. False: its client has as much as is free already, which alone is half.
+  /// Takes `bytes` for a TLS handshake of this connection. All handshakes under way may hold `most`
+  /// bytes. Returns false if those of this client would hold more than is still free, so one client
+  /// alone can hold half.
   [[nodiscard]] bool take_for_handshake(std::size_t bytes, std::size_t most) {
     if (count_ == nullptr) return true;
     const ConnectionCount& all = count_->all == nullptr ? *count_ : *count_->all;

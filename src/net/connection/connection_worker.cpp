@@ -67,7 +67,7 @@ void ConnectionWorker::give(Connection& connection, std::uint16_t worker) {
       given->arrive(taker);
     });
   } catch (...) {
-    // It is still one of this worker's, which tears it down.
+    // It stays with this worker, which tears it down.
     add(connection);
     throw;
   }
@@ -131,8 +131,8 @@ void ConnectionWorker::wait_for_turn(Connection& connection) {
   loop.at_turn_end(*this);
 }
 
-/// Lets those who wait go on while there is work left. Who is not done with its share of the turn
-/// waits again, at the end.
+/// Lets waiting connections continue while there is work left. One that uses up its share before it
+/// is done waits again, at the end of the queue.
 void ConnectionWorker::go_on_with_waiting() {
   for (std::size_t count = waiting_.size(); count > 0 && has_work_left(); --count) {
     const RefPtr<Connection> next = std::move(waiting_.front());
@@ -141,7 +141,8 @@ void ConnectionWorker::go_on_with_waiting() {
   }
 }
 
-/// The same of newcomers. Who waits again has done a share of the work.
+/// The same for connections in a TLS handshake. The loop ends, because one that waits again has
+/// used up work.
 void ConnectionWorker::go_on_with_newcomers() {
   while (!newcomers_.empty() && has_work_left()) {
     const auto turn = next_turn(newcomers_, last_newcomer_, [](const auto&) { return true; });
@@ -156,11 +157,11 @@ void ConnectionWorker::go_on_with_newcomers() {
 void ConnectionWorker::on_turn_end() {
   work_left_ = work_.turn;
   go_on_with_waiting();
-  // One of them has its turn whoever else is busy.
+  // At least one of them continues, however busy the others are.
   work_left_ = std::max<std::size_t>(work_left_, 1);
   go_on_with_newcomers();
   if (!waiting_.empty() || !newcomers_.empty()) loop.at_turn_end(*this);
-  // What goes may release more.
+  // Destroying them may release more.
   const std::vector<Executor::Task> gone = std::exchange(released_, {});
 }
 

@@ -27,7 +27,7 @@ struct ServerCounters {
   std::atomic<std::uint64_t> websockets = 0;
   std::atomic<std::uint64_t> streaming_replies = 0;
   std::atomic<std::uint64_t> connections_total = 0;
-  std::atomic<std::uint64_t> requests_total = 0;  // lines, where there are lines
+  std::atomic<std::uint64_t> requests_total = 0;  // or lines
   std::atomic<std::uint64_t> bytes_in = 0;
   std::atomic<std::uint64_t> bytes_out = 0;
   std::atomic<std::uint64_t> responses[5] = {};
@@ -35,7 +35,7 @@ struct ServerCounters {
   std::atomic<std::uint64_t> stalled = 0;
   std::atomic<std::uint64_t> queued_bytes = 0;
 
-  /// Counters have one writer: a plain add is enough.
+  /// Each counter has one writer, so that a plain add is enough.
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
@@ -44,42 +44,42 @@ struct ServerCounters {
   }
 };
 
-/// How much work on input the connections of one loop do in one turn of it, so that what else runs
-/// on the loop is never late by much. The unit is about what a byte of a request costs.
+/// Limits the work on input that the connections of a loop do in one turn, so that other tasks of
+/// the loop are never much delayed. One unit is about what a byte of a request costs.
 struct WorkLimits {
   std::size_t turn = std::size_t{1} << 20U;          // of all connections together
   std::size_t connection = std::size_t{128} << 10U;  // of each, before the next has its turn
 };
 
-/// What a unit takes, for work whose cost is known only by the time that it took.
+/// The time that counts as one unit, for work whose cost is known only by the time it took.
 inline constexpr Duration kCostTime = std::chrono::nanoseconds(4);
 
-/// What a request or message costs besides its bytes.
+/// What a request or message costs besides its bytes, in units of work.
 inline constexpr std::size_t kMessageCost = 2048;
 
-/// One loop's share of a server: its connections, what they all use, and whose turn it is. Belongs
-/// to its loop.
+/// The part of a server on one loop: its connections, the resources they share, and the order in
+/// which they work. Belongs to its loop.
 class ConnectionWorker : private Executor::TurnHook {
  public:
   struct Options {
-    MemoryBudget* memory = nullptr;  // what all buffers draw on; null: there is no limit
-    Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
-    const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
+    MemoryBudget* memory = nullptr;  // the budget of all buffers; null: there is no limit
+    Duration tick = std::chrono::milliseconds(250);  // how often timeouts are checked
+    const Clock* clock = nullptr;                    // for timeouts; null: the loop's
     WorkLimits work = {};
   };
-  /// The number of no worker.
+  /// Stands for no worker.
   static constexpr std::uint16_t kNone = 0xFFFF;
 
-  /// Connections over descriptors want `sockets`, which is then the same as `executor`.
+  /// `sockets` is needed for connections over descriptors, and is then the same loop as `executor`.
   ConnectionWorker(Executor& executor, EventLoop* sockets, const Options& options);
   ~ConnectionWorker() override;
   ConnectionWorker(const ConnectionWorker&) = delete;
   ConnectionWorker& operator=(const ConnectionWorker&) = delete;
 
-  /// Ends what is idle and lets the rest finish.
+  /// Ends idle connections and lets the others finish.
   void drain();
   void drop_all();
-  /// Ends the connections that have nothing left to be sent.
+  /// Ends the connections that have nothing left to send.
   void drop_quiet();
   [[nodiscard]] bool draining() const { return draining_; }
   [[nodiscard]] bool is_empty() const { return connections_ == nullptr; }
@@ -87,19 +87,20 @@ class ConnectionWorker : private Executor::TurnHook {
   // For connections.
   void add(Connection& connection);
   void remove(Connection& connection);
-  /// Destroys `task` at the end of the turn: what it holds may be on the stack.
+  /// At the end of the turn, destroys `task` without running it. What it holds may be on the stack
+  /// until then.
   void release_later(Executor::Task task);
-  /// Whether there is work left in this turn that a connection may do.
+  /// Whether connections may do more work in this turn.
   [[nodiscard]] bool has_work_left() const { return work_left_ > 0; }
-  /// Says that so much has been done.
+  /// Counts work that has been done.
   void worked(std::size_t cost);
-  /// Lets `connection` go on with its input in a later turn, behind those that wait already.
-  /// Handshakes come behind all others: one can take as long as hundreds of requests. Of them
-  /// clients, by their addresses, have their turns.
+  /// Lets `connection` continue with its input in a later turn, after those that wait already.
+  /// Connections in a TLS handshake come after all others, because a handshake can take as long as
+  /// hundreds of requests. Among them, clients (by address) take turns.
   void wait_for_turn(Connection& connection);
   [[nodiscard]] const WorkLimits& work() const { return work_; }
   [[nodiscard]] TimePoint now() const { return clock_->now(); }
-  /// The time of the last tick: good enough for timeouts, free to ask.
+  /// The time of the last tick: precise enough for timeouts, and free.
   [[nodiscard]] TimePoint coarse_now() const { return coarse_now_; }
   void note_time() { coarse_now_ = clock_->now(); }
 
@@ -107,12 +108,12 @@ class ConnectionWorker : private Executor::TurnHook {
   [[nodiscard]] std::uint16_t number() const { return number_; }
   /// The number of the worker on that loop, or kNone.
   [[nodiscard]] std::uint16_t number_of(const Executor& its_loop) const;
-  /// Hands a connection that is nobody's any more, but for the list, to another worker.
+  /// Moves `connection`, which is detached from this loop, to another worker.
   void give(Connection& connection, std::uint16_t worker);
 
   using Workers = std::vector<std::unique_ptr<ConnectionWorker>>;
-  /// Makes this the worker `number` of `workers`, which has those before it, and does not change
-  /// while their loops run.
+  /// Gives this worker the number `number` among `workers`, which already has those before it, and
+  /// must not change while their loops run.
   void join(const Workers& workers, std::uint16_t number);
 
   Executor& loop;
@@ -120,8 +121,8 @@ class ConnectionWorker : private Executor::TurnHook {
   ServerCounters counters;
   BufferPool buffers;
   MemoryBudget* const memory;  // as in the options
-  /// What connections have of it that are no client's yet, of all workers of one server together;
-  /// null: there is no limit. Settled before the first connection.
+  /// The share of that budget for connections that are not charged to a client, common to all
+  /// workers of a server; null: there is no limit. Does not change after the first connection.
   std::shared_ptr<MemoryShare> nobodys_memory;
 
  private:
@@ -142,7 +143,7 @@ class ConnectionWorker : private Executor::TurnHook {
   Connection* connections_ = nullptr;  // intrusive list, each with a reference
   std::vector<Executor::Task> released_;
   Queue waiting_;
-  std::map<std::string, Queue, std::less<>> newcomers_;  // in a TLS handshake; none is empty
+  std::map<std::string, Queue, std::less<>> newcomers_;  // in a TLS handshake; no queue is empty
   std::string last_newcomer_;                            // whose turn was last
   std::size_t work_left_;
   TimePoint coarse_now_;

@@ -27,7 +27,7 @@ DescriptorConnection::DescriptorConnection(ConnectionWorker& worker, const Outpu
 
 void DescriptorConnection::on_side(std::uint32_t events, bool reads, bool writes) {
   const bool has_gone = (events & (EPOLLHUP | EPOLLERR)) != 0;
-  // Who has only our input is gone when nobody reads what we say: it has no reason to go on.
+  // This descriptor is for output alone and nobody reads it. There is no reason to go on.
   if (writes && !reads && has_gone) {
     give_up();
     return;
@@ -42,10 +42,10 @@ void DescriptorConnection::on_side(std::uint32_t events, bool reads, bool writes
 
 IoResult DescriptorConnection::write_some(std::span<const iovec> parts) {
   const IoResult result = sink_.write(parts);
-  // A descriptor for output alone that cannot be written, as on a full disk, is not told of by
-  // epoll, and to go on without it would be to answer nobody.
+  // epoll does not report that a descriptor for output alone cannot be written, as on a full disk.
+  // Without output, there is nobody to answer.
   if (result.status != IoStatus::failed || !out_ || is_over()) return result;
-  // That of a pipe whose reader has gone is the ordinary end.
+  // EPIPE: the reader of the pipe has gone, which is the ordinary end.
   if (errno != EPIPE) {
     log_error("the output cannot be written", {{"why", std::strerror(errno)}});
   }
@@ -67,7 +67,7 @@ void DescriptorConnection::watch(const Descriptor& descriptor, Side& side) {
   try {
     worker().sockets->watch(descriptor.get(), side);
   } catch (const std::system_error& error) {
-    // epoll's way to say that this is always ready.
+    // With EPERM, epoll says that this is always ready.
     if (error.code().value() != EPERM) throw;
   }
 }

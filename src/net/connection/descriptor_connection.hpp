@@ -8,18 +8,18 @@
 
 namespace sluice {
 
-/// A connection over descriptors of any kind: a Unix socket, or one to read from and one to write
-/// to. What epoll does not know (files, /dev/null) counts as always ready. Its worker has a loop
-/// for sockets.
+/// A connection over descriptors of any kind: a Unix socket, or one descriptor to read from and
+/// another to write to. What epoll does not support (files, /dev/null) counts as always ready. The
+/// worker must have a loop for sockets.
 class DescriptorConnection final : public Connection {
  public:
-  /// `limits` outlive the connection. `output` is empty if `input` is a socket for both. `ended`,
-  /// if any, is posted when all is over.
+  /// `limits` must outlive the connection. `output` is empty if `input` is a socket for both
+  /// directions. `ended`, if any, is posted when the connection has been closed.
   DescriptorConnection(ConnectionWorker& worker, const OutputLimits& limits, Descriptor input,
                        Descriptor output, ConnectionTicket ticket, Executor::Task ended);
 
  private:
-  /// Tells the connection of one of its descriptors.
+  /// Tells the connection when one of its descriptors is ready.
   class Side final : public EventLoop::Watcher {
    public:
     Side(DescriptorConnection& connection, bool reads, bool writes)
@@ -37,7 +37,7 @@ class DescriptorConnection final : public Connection {
   IoResult read_some(std::span<char> buffer) override { return source_.read(buffer); }
   IoResult write_some(std::span<const iovec> parts) override;
   [[nodiscard]] std::uint32_t unacknowledged() const override { return sink_.unacknowledged(); }
-  /// Whoever reads descriptors loses nothing when they are closed.
+  /// After the descriptors are closed, the peer can still read what was written.
   bool end_output() override { return false; }
   bool attach() override;
   void detach() override;

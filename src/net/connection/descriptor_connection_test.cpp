@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Connections on a loop that the test turns. Each line is answered with itself.
+/// Connections on a loop that the test drives. Each line is answered with itself.
 class DescriptorConnectionTest : public ::testing::Test, protected LineService {
  protected:
   class Handler final : public LineHandler {
@@ -61,7 +61,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
     session = opened;
     return std::make_unique<Handler>(*this, std::move(opened));
   }
-  /// A socket to a connection over another one.
+  /// Starts a connection over one end of a socket pair and returns the other end.
   Descriptor start_over_socket() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
@@ -86,7 +86,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
   static bool write(const Descriptor& to, std::string_view bytes) {
     return ::write(to.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   }
-  /// Adds what is there to `received`.
+  /// Appends what has arrived to `received`.
   void receive(const Descriptor& from) {
     std::array<char, 65536> piece;
     const ssize_t got = ::read(from.get(), piece.data(), piece.size());
@@ -106,7 +106,7 @@ class DescriptorConnectionTest : public ::testing::Test, protected LineService {
   LineProtocolPtr session;
   std::string received;
   std::size_t lines = 0;
-  Duration takes{};  // each of them
+  Duration takes{};  // to handle each line
   int drains = 0;
   bool closes = true;
   bool closed = false;
@@ -210,7 +210,7 @@ TEST_F(DescriptorConnectionTest, AReaderThatDoesNotReadHoldsItsOwnRequestsUp) {
   }));
   EXPECT_EQ(lines, sent);
   EXPECT_GE(drains, 1);
-  // What was taken of the peer's last try was no whole line.
+  // The part of the peer's last write that was accepted is not a whole line.
   EXPECT_FALSE(closed);
 }
 
@@ -229,7 +229,7 @@ TEST_F(DescriptorConnectionTest, APeerThatTakesNothingIsDropped) {
   session->send(std::string(1U << 20U, 'x'));
   loop.poll();
   clock.advance(29s);
-  // A tick of the loop's own clock.
+  // Lets a tick pass. Ticks follow the loop's clock, timeouts follow `clock`.
   const TimePoint looked = loop.clock().now() + 5ms;
   ASSERT_TRUE(until([&] { return loop.clock().now() > looked; }));
   EXPECT_FALSE(closed);
@@ -278,7 +278,7 @@ TEST_F(DescriptorConnectionTest, TheEndOfWhoeverTakesNothingIsSeen) {
   const Descriptor peer = start_over_socket();
   session->send(std::string(1U << 20U, 'x'));
   loop.poll();
-  // Some ticks of the loop's own clock.
+  // Lets some ticks of the loop's clock pass.
   const auto look = [&] {
     const TimePoint looked = loop.clock().now() + 5ms;
     ASSERT_TRUE(until([&] { return loop.clock().now() > looked; }));

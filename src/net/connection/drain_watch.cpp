@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-/// How often it looks.
+/// How often the connections are checked.
 constexpr Duration kLook = std::chrono::milliseconds(10);
 
 struct Wait {

@@ -7,15 +7,15 @@
 
 namespace sluice {
 
-/// Until when the connections of a server that shuts down may stay.
+/// Deadlines for the connections of a server that shuts down.
 struct DrainLimits {
   TimePoint all;
-  TimePoint quiet = TimePoint::max();  // those that have nothing left to be sent
+  TimePoint quiet = TimePoint::max();  // those that have nothing left to send
 };
 
-/// Waits on `home` until no connection is open, then runs `done`, once. What stays too long is
-/// ended by `drop`: the quiet ones, or all. Only on the thread of `home`, which outlives the wait,
-/// as `connections` does.
+/// Waits on `home` until no connection is open, then runs `done`, once. After a deadline, calls
+/// `drop` to end the quiet connections, or all. Call on the thread of `home`, which must outlive
+/// the wait, as must `connections`.
 void watch_drain(EventLoop& home, const ConnectionCount& connections, DrainLimits limits,
                  std::function<void(bool all)> drop, Executor::Task done);
 

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxPooledText = std::size_t{64} << 10U;
 }  // namespace
 
 BufferPool::BufferPool() {
-  // So that to give something back needs no memory.
+  // So that giving something back allocates nothing.
   inputs_.reserve(kPooledInputs);
   unread_.reserve(kPooledStates);
   unsent_.reserve(kPooledStates);
@@ -89,7 +89,7 @@ void InputBuffer::consume(std::size_t bytes) {
   if (empty()) clear();
 }
 
-/// Moves the bytes into owned memory of at least `capacity`. False if there is none.
+/// Moves the bytes into owned memory of at least `capacity`. Returns false if the share is used up.
 bool InputBuffer::own(const BufferSource& source, std::size_t capacity) {
   UnreadInput& unread = *unread_;
   std::unique_ptr<char[]> larger;
@@ -120,7 +120,7 @@ void InputBuffer::give_owned(BufferPool& pool) noexcept {
 
 bool InputBuffer::settle(const BufferSource& source) {
   if (unread_ == nullptr) return true;
-  // A long message leaves no more behind than what came after it needs.
+  // What follows a long message moves to a small buffer if it fits.
   const bool is_too_large =
       unread_->capacity > BufferPool::kInputSize && size() <= BufferPool::kInputSize;
   const bool is_kept = empty() || (holds_memory() && !is_too_large) || own(source, size());

@@ -14,11 +14,11 @@ namespace sluice {
 struct UnreadInput;
 struct UnsentOutput;
 
-/// Reads in a row, so that one busy peer does not keep the loop to itself.
+/// Reads from one connection in a row. The limit keeps a busy peer from occupying the loop.
 inline constexpr int kReadsInARow = 4;
 
-/// Memory that the connections of one loop take turns with, so that an idle connection holds none
-/// and a busy one allocates none. Belongs to its loop.
+/// Buffers that the connections of one loop share, so that an idle connection holds no memory and a
+/// busy one allocates none. Belongs to its loop.
 class BufferPool {
  public:
   BufferPool();
@@ -29,7 +29,7 @@ class BufferPool {
   static constexpr std::size_t kInputSize = 4096;
   static constexpr std::size_t kScratchSize = std::size_t{64} << 10U;
 
-  /// What one connection at a time reads into, until its handler returns.
+  /// The buffer that one connection at a time reads into, until its handler returns.
   [[nodiscard]] std::span<char> scratch();
 
   /// A buffer of kInputSize bytes.
@@ -42,7 +42,7 @@ class BufferPool {
 
   /// For an OutputStage that has none; empty.
   [[nodiscard]] std::unique_ptr<UnsentOutput> take_unsent();
-  /// It has to be empty. Large ones are freed.
+  /// `unsent` must be empty. Large ones are freed.
   void give_unsent(std::unique_ptr<UnsentOutput> unsent) noexcept;
 
  private:
@@ -52,16 +52,16 @@ class BufferPool {
   std::vector<std::unique_ptr<UnsentOutput>> unsent_;
 };
 
-/// Where a connection's buffers take their memory from: what is small from the pool of its loop,
-/// and what is large is counted in its client's share; null: there is no limit.
+/// Where a connection's buffers get their memory from. Small buffers come from the pool of the
+/// loop; large ones are counted in the client's share. A null share means that there is no limit.
 struct BufferSource {
   BufferPool& pool;
   const std::shared_ptr<MemoryShare>& share;
 };
 
-/// What an InputBuffer has while there is something in it.
+/// The state of an InputBuffer that is not empty.
 struct UnreadInput {
-  char* data = nullptr;  // owned or the scratch
+  char* data = nullptr;  // the owned buffer or the pool's scratch
   std::unique_ptr<char[]> owned;
   CoarseHold hold;
   std::size_t begin = 0;
@@ -70,8 +70,8 @@ struct UnreadInput {
 };
 
 /// Bytes that a connection has received and not yet handled. Borrows the pool's scratch during one
-/// event, and owns memory only for what must be kept between events. The pool may be another one
-/// after each settle(). Belongs to the pool's loop.
+/// event, and owns memory only for what must be kept between events. After settle(), the pool may
+/// be replaced by another. Belongs to the pool's loop.
 class InputBuffer {
  public:
   InputBuffer() = default;
@@ -92,14 +92,14 @@ class InputBuffer {
   }
   [[nodiscard]] std::string_view view() const { return {bytes().data(), size()}; }
 
-  /// Room behind the bytes; none if the share is used up. It may be the pool's scratch: settle()
-  /// must follow within the same event.
+  /// Free space after the bytes; empty if the share is used up. It may be the pool's scratch, so
+  /// settle() must follow within the same event.
   std::span<char> writable_space(const BufferSource& source);
-  /// Says that `bytes` of the room have been filled.
+  /// Adds the first `bytes` of the free space, which have been filled.
   void commit(std::size_t bytes) { unread_->end += bytes; }
   /// Drops bytes from the front.
   void consume(std::size_t bytes);
-  /// Drops what is behind the first `size` bytes.
+  /// Drops everything after the first `size` bytes.
   void truncate(std::size_t size) {
     if (unread_ != nullptr) unread_->end = unread_->begin + size;
   }
@@ -107,8 +107,8 @@ class InputBuffer {
     if (unread_ != nullptr) unread_->begin = unread_->end = 0;
   }
 
-  /// Moves what is left out of the scratch, and gives back owned memory that has nothing in it.
-  /// False if the share is used up: then what was left is lost.
+  /// Moves the remaining bytes out of the scratch, and gives back owned memory that is empty.
+  /// Returns false if the share is used up; then the remaining bytes are dropped.
   [[nodiscard]] bool settle(const BufferSource& source);
 
  private:
@@ -116,7 +116,7 @@ class InputBuffer {
   void give_owned(BufferPool& pool) noexcept;
   void disown(BufferPool& pool) noexcept;
 
-  std::unique_ptr<UnreadInput> unread_;  // null while there is nothing, between events
+  std::unique_ptr<UnreadInput> unread_;  // null while empty, between events
 };
 
 }  // namespace sluice

@@ -8,23 +8,24 @@
 
 namespace sluice {
 
-/// A connection within the process, without descriptors: its public members are the peer's end.
+/// A connection within the process, without descriptors. Its public members are the peer's end.
 /// Belongs to the worker's loop, as the peer does.
 class MemoryConnection final : public Connection {
  public:
   static constexpr std::size_t kAll = ~std::size_t{0};
 
-  /// `limits` outlive the connection.
+  /// `limits` must outlive the connection.
   MemoryConnection(ConnectionWorker& worker, const OutputLimits& limits,
                    const PeerAddress& peer = {})
       : Connection(worker, peer, limits, false) {}
 
-  /// The peer sends `bytes`. They are handled before it returns, as far as their answers have room;
-  /// false: there is no room, and the rest waits until the peer takes some.
+  /// The peer sends `bytes`. They are handled before this returns, unless the output is full.
+  /// Returns false if some of them wait or the output is full; the rest is handled when the peer
+  /// has taken some output.
   bool write(std::string_view bytes);
   /// The peer sends no more.
   void end();
-  /// What has been sent to the peer and not been taken, up to `most` bytes.
+  /// The peer takes what has been sent to it, up to `most` bytes.
   std::string take(std::size_t most = kAll);
   /// The peer goes: it neither sends nor takes any more.
   void vanish();
@@ -40,7 +41,7 @@ class MemoryConnection final : public Connection {
 
   std::string from_peer_;
   std::string to_peer_;
-  std::size_t room_ = 0;  // bytes that the peer takes
+  std::size_t room_ = 0;  // bytes that the peer takes now
   bool has_ended_ = false;
   bool has_gone_ = false;
 };

@@ -7,9 +7,9 @@
 namespace sluice {
 namespace {
 
-/// Room for blocks that is kept while there are none, so that steady traffic allocates nothing.
+/// Capacity for blocks that is kept while there are none, so that steady traffic allocates nothing.
 constexpr std::size_t kKeptBlocks = 4;
-/// Text that has been sent and still takes this much is worth moving the rest over it.
+/// Once this much of the text has been sent, its memory is worth reclaiming by moving the rest.
 constexpr std::size_t kWorthMoving = std::size_t{16} << 10U;
 
 }  // namespace
@@ -33,16 +33,17 @@ void OutputStage::take(BufferPool& pool, std::string&& rest) {
   note_message();
 }
 
-/// Behind all there is, or not at all and throws std::bad_alloc.
+/// Appends `block` after everything else. If there is no memory, throws std::bad_alloc and changes
+/// nothing.
 void OutputStage::add_block(UnsentOutput& unsent, UnsentOutput::Block block) {
   const bool has_text = unsent.text_sent < unsent.text.size();
   const std::size_t needed = unsent.blocks.size() + (has_text ? 2 : 1);
-  // Before anything changes: there may be no memory.
+  // Allocates before anything changes, because it may throw.
   if (unsent.blocks.capacity() < needed) {
     unsent.blocks.reserve(std::max(needed, 2 * unsent.blocks.size()));
   }
   if (has_text) {
-    // The text has to stay in front.
+    // The text must be sent before the block.
     const std::size_t rest = unsent.text.size() - unsent.text_sent;
     const std::size_t own = unsent.text.capacity();
     Bytes text(std::move(unsent.text));
@@ -81,7 +82,7 @@ void OutputStage::note_message() noexcept {
   try {
     unsent.long_messages.push_back({.end = unsent.noted, .size = message});
   } catch (const std::bad_alloc&) {
-    // It counts as several short ones do.
+    // It counts in full, like short messages.
   }
 }
 
@@ -93,7 +94,7 @@ std::size_t OutputStage::in_long() const {
   return bytes;
 }
 
-/// Shared blocks do not count: a thousand readers of a stream have the same ones.
+/// Shared blocks are not counted: a thousand readers of a stream have the same ones.
 void OutputStage::draw(const std::shared_ptr<MemoryShare>& share) {
   over_share_ = !unsent_->hold.hold(share, unsent_->text.capacity() + unsent_->own_in_blocks);
 }
@@ -158,7 +159,7 @@ void OutputStage::consume(const BufferSource& source, std::size_t bytes) noexcep
   draw(source.share);
 }
 
-/// Each byte is moved at most once for each byte that has been sent.
+/// Moves at most one byte for each byte that has been sent.
 void OutputStage::compact() noexcept {
   std::string& text = unsent_->text;
   if (text.size() - unsent_->text_sent < text.capacity() / 4) {

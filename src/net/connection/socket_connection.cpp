@@ -10,10 +10,10 @@
 namespace sluice {
 namespace {
 
-/// What a handshake holds, about: records both ways, the messages so far, keys.
+/// About what a handshake holds: records in both directions, the messages so far, keys.
 constexpr std::uint32_t kHandshake = 64U << 10U;
-/// OpenSSL makes room for as much as a ClientHello says that it has, up to 131,396 bytes, and for a
-/// third more.
+/// What an incomplete ClientHello may hold. OpenSSL allocates the size that it announces, up to
+/// 131,396 bytes, and a third more.
 constexpr std::uint32_t kAwaitedHello = 192U << 10U;
 
 }  // namespace
@@ -35,10 +35,10 @@ void SocketConnection::on_ready(std::uint32_t events) {
   Connection::on_ready(readiness);
 }
 
-/// What a read costs with TLS does not show in its bytes: a handshake takes as long as thousands
-/// of requests, or not, as the certificate's key is.
+/// Counts a TLS read by its time, because its bytes do not show the cost: depending on the
+/// certificate's key, a handshake can take as long as thousands of requests.
 IoResult SocketConnection::read_tls(std::span<char> buffer) {
-  // Nobody hears the answer to a hello who has said already that nothing follows it.
+  // A peer that has ended its side cannot complete the handshake, so its hello is not answered.
   if (is_at_end() && transport_.awaits_hello()) {
     worked(kMessageCost);
     return {IoStatus::failed, 0};
@@ -50,7 +50,8 @@ IoResult SocketConnection::read_tls(std::span<char> buffer) {
   return draw_handshake() ? result : IoResult{IoStatus::failed, 0};
 }
 
-/// Counts what the handshake holds among the buffers of all. False if its client has too many.
+/// Counts the memory of the handshake in the budget of all buffers. Returns false if the handshakes
+/// of its client hold too much.
 bool SocketConnection::draw_handshake() {
   MemoryBudget* const budget = worker().memory;
   const bool awaits_hello = transport_.awaits_hello();
@@ -59,8 +60,8 @@ bool SocketConnection::draw_handshake() {
   if (budget == nullptr || held == drawn_) return true;
   end_handshake();
   if (held == 0) return true;
-  // Whatever else holds memory, there is some for handshakes; of that, less for hellos that do not
-  // come whole.
+  // Handshakes may get memory even when others have used up the budget. Incomplete hellos may get
+  // less of it than the rest.
   const std::size_t most = budget->limit() / (awaits_hello ? 4 : 2);
   if (ticket_.take_for_handshake(held, most)) {
     budget->acquire_beyond_limit(held);
@@ -86,8 +87,8 @@ void SocketConnection::end_handshake() {
 IoResult SocketConnection::read_some(std::span<char> buffer) {
   if (is_tls()) return read_tls(buffer);
   IoResult result = transport_.read(buffer);
-  // A read that left room has emptied the socket, and the kernel tells when more comes. What it has
-  // told already, such as the end, it does not tell again.
+  // A read that did not fill the buffer has emptied the socket, and the kernel reports when more
+  // arrives. What it has reported already, such as the end, it does not report again.
   const bool has_emptied =
       result.status == IoStatus::ok && result.bytes < buffer.size() && !is_at_end();
   if (has_emptied) result.status = IoStatus::want_read;

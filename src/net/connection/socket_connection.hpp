@@ -9,11 +9,12 @@
 
 namespace sluice {
 
-/// A connection over an accepted TCP socket, with TLS if a context is given. Its worker has a loop
-/// for sockets.
+/// A connection over an accepted TCP socket, with TLS if a context is given. The worker must have a
+/// loop for sockets.
 class SocketConnection final : public Connection, private EventLoop::Watcher {
  public:
-  /// `limits` outlive the connection; `tls` is null for a plain one and needed only now.
+  /// `limits` must outlive the connection. `tls` is null for a plain connection, and needed only by
+  /// the constructor.
   SocketConnection(ConnectionWorker& worker, const OutputLimits& limits, Descriptor socket,
                    const PeerAddress& peer, TlsContext* tls, ConnectionTicket ticket);
 
@@ -36,7 +37,7 @@ class SocketConnection final : public Connection, private EventLoop::Watcher {
   void end_handshake();
 
   Descriptor socket_;
-  std::uint32_t drawn_ = 0;  // bytes, for the handshake under way
+  std::uint32_t drawn_ = 0;  // bytes of memory, for the handshake under way
   Transport transport_;
   ConnectionTicket ticket_;
 };

@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-/// What one request may spend on chunk extensions and trailers.
+/// Most bytes in the extensions of one chunk, and in all trailers.
 constexpr std::size_t kMaxSkipped = std::size_t{16} << 10U;
 
 int hex_value(char c) {
@@ -48,7 +48,7 @@ Result<std::size_t> BodyReader::feed(std::string_view input) {
   return used;
 }
 
-/// Takes one character of what surrounds the data.
+/// Takes one character outside of the data.
 Result<void> BodyReader::take(char c) {
   switch (state_) {
     case State::size_first:
@@ -62,7 +62,8 @@ Result<void> BodyReader::take(char c) {
     case State::size_lf:
       if (c != '\n') return malformed("a line does not end with CRLF");
       state_ = remaining_ == 0 ? State::trailer_first : State::data;
-      // A body that is read while it comes may have any number of chunks.
+      // Counted for each chunk, because a body that is read as it arrives may have any number of
+      // them.
       skipped_ = 0;
       return {};
     case State::data_cr:

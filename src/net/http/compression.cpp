@@ -20,15 +20,14 @@ constexpr int kGzipWindow = 15 + 16;
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kStep = std::size_t{16} << 10U;
 constexpr std::size_t kReadStep = std::size_t{4} << 10U;
-/// What it takes to begin a further stream, in bytes that come out.
+/// The cost of beginning another stream, in bytes of output.
 constexpr std::size_t kStreamWork = 256;
-/// The same for a byte that is read: one that describes codes which nothing uses takes some 0.1 us
-/// and becomes nothing.
+/// The cost of reading a byte, in bytes of output. A byte that describes unused codes takes about
+/// 0.1 us and produces no output.
 constexpr std::size_t kReadWork = 16;
-/// What is left out of a message's data: the end of the empty stored block behind it (RFC 7692,
-/// section 7.2.1).
+/// The end of the empty stored block after a message, which is not sent (RFC 7692, section 7.2.1).
 constexpr std::string_view kMessageTail("\x00\x00\xff\xff", 4);
-/// Half the time of the level that zlib takes by itself, for about a seventh more bytes.
+/// Takes half the time of zlib's default level, for about a seventh more bytes.
 constexpr int kGzipLevel = 1;
 
 Bytef* bytes(std::string_view text) {
@@ -70,11 +69,11 @@ class Compressor {
 
 enum class Inflation : std::uint8_t { more, ok, broken, too_large, incomplete };
 
-/// Expands one text, in as many steps as its user likes.
+/// Expands one text in steps.
 class Inflater {
  public:
-  /// `tail` follows the text, which then is blocks of a stream; without one the text is a whole
-  /// stream, or the members of gzip.
+  /// With a `tail`, which is read after the text, the text is a series of blocks. Otherwise it is a
+  /// whole stream, or the members of a gzip file.
   Inflater(int window, std::size_t max_size, std::string_view tail = {})
       : max_size_(max_size), tail_(tail), may_go_on_(window != kZlibWindow) {
     if (inflateInit2(&stream_, window) != Z_OK) throw std::bad_alloc();
@@ -83,13 +82,13 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  /// Goes on with `data`, the whole of it each time, and appends to `out` until its work has grown
-  /// by `most` or a little more.
+  /// Continues with `data`, the same whole text each time. Appends to `out` until its work has
+  /// grown by `most` or a little more.
   Inflation step(std::string_view data, std::size_t most, std::string& out) {
     std::array<char, kStep> piece;
     const std::size_t end = data.size() + tail_.size();
     for (const std::size_t before = work_; work_ - before < most;) {
-      // Also what becomes nothing is read in pieces.
+      // Input is read in pieces, because it takes time even if it produces no output.
       const std::string_view in =
           used_ < data.size() ? data.substr(used_, kReadStep) : tail_.substr(used_ - data.size());
       stream_.next_in = bytes(in);
@@ -107,8 +106,8 @@ class Inflater {
       const bool is_at_end = used_ == end;
       if (status == Z_STREAM_END) {
         if (is_at_end) return Inflation::ok;
-        // A message may go on behind a final block (RFC 7692, section 7.2.3.4), gzip with a further
-        // member (RFC 1952, section 2.2).
+        // A message may continue after a final block (RFC 7692, section 7.2.3.4), and gzip with
+        // another member (RFC 1952, section 2.2).
         if (!may_go_on_ || inflateReset(&stream_) != Z_OK) return Inflation::broken;
         work_ += kStreamWork;
         continue;
@@ -124,7 +123,7 @@ class Inflater {
   }
   [[nodiscard]] std::size_t work() const { return work_; }
 
-  /// About what it holds.
+  /// Approximate memory of an object, in bytes.
   static constexpr std::size_t kMemory = std::size_t{40} << 10U;
 
  private:
@@ -134,10 +133,10 @@ class Inflater {
   std::size_t work_ = 0;
   const std::size_t max_size_;
   const std::string_view tail_;
-  const bool may_go_on_;  // behind the end of a stream
+  const bool may_go_on_;  // after the end of a stream
 };
 
-/// The window of a content coding, or 0 if it is not known.
+/// zlib's windowBits for a content coding, or 0 if it is not known.
 int window_of(std::string_view coding) {
   if (equals_ignoring_case(coding, "gzip") || equals_ignoring_case(coding, "x-gzip")) {
     return kGzipWindow;
@@ -145,7 +144,7 @@ int window_of(std::string_view coding) {
   return equals_ignoring_case(coding, "deflate") ? kZlibWindow : 0;
 }
 
-/// Of the codings of a body, in the order of their application; 0: no further one.
+/// zlib's windowBits for the codings of a body, in the order in which they were applied; 0: none.
 using Windows = std::array<int, 2>;
 
 Result<Windows> windows_of(std::string_view content_encoding) {

@@ -15,21 +15,20 @@ namespace sluice {
 /// a weight above 0 and not below that of identity.
 bool accepts_gzip(std::string_view accept_encoding);
 
-/// Bytes that are compressed at once: a longer text takes longer than others on the loop should
-/// wait.
+/// The most bytes that are compressed at once. More would delay others on the loop for too long.
 inline constexpr std::size_t kCompressedAtOnce = std::size_t{64} << 10U;
-/// How many bytes of a request (WorkLimits) cost as much as to compress one.
+/// What it costs to compress one byte, in units of WorkLimits.
 inline constexpr std::size_t kCompressionCost = 4;
 
-/// Bytes that come out at once; what is read counts as several.
+/// The most bytes of output that are expanded at once. A byte of input counts as several.
 inline constexpr std::size_t kExpandedAtOnce = std::size_t{128} << 10U;
-/// How many of them cost as much as a byte of a request.
+/// How many of them cost one unit of WorkLimits.
 inline constexpr std::size_t kExpandedPerCost = 2;
 
 /// Compresses `data` with gzip (RFC 1952) and appends the result to `out`. Thread-safe.
 void gzip(std::string_view data, std::string& out);
 
-/// The same in steps.
+/// The same in steps. Not thread-safe.
 class Gzip {
  public:
   Gzip();
@@ -37,10 +36,10 @@ class Gzip {
   Gzip(const Gzip&) = delete;
   Gzip& operator=(const Gzip&) = delete;
 
-  /// Goes on with `piece`, and appends what comes out.
+  /// Compresses `piece`, the next part of the data, and appends the output so far to `out`.
   void step(std::string_view piece, bool is_last, std::string& out);
 
-  /// About what it holds.
+  /// Approximate memory of an object, in bytes.
   static constexpr std::size_t kMemory = std::size_t{270} << 10U;
 
  private:
@@ -48,42 +47,43 @@ class Gzip {
   std::unique_ptr<Stage> stage_;
 };
 
-/// Undoes the Content-Encoding of one request's body - gzip, x-gzip, deflate, identity, or a list
-/// of at most two of these - in steps, so that a little input that becomes much does not keep a
-/// loop. Not thread-safe.
+/// Decodes the Content-Encoding of one request's body: gzip, x-gzip, deflate, identity, or a list
+/// of at most two of these. Works in steps, so that a short body that becomes long does not occupy
+/// the loop. Not thread-safe.
 class ContentDecoder {
  public:
-  /// At most `max_size` bytes may come out, of each coding.
+  /// Each coding may expand to at most `max_size` bytes.
   explicit ContentDecoder(std::size_t max_size);
   ~ContentDecoder();
   ContentDecoder(const ContentDecoder&) = delete;
   ContentDecoder& operator=(const ContentDecoder&) = delete;
 
-  /// Whether a body of that coding can be undone. Error: 415, one that is not known here.
+  /// Whether a body of that coding can be decoded. Error: 415 if a coding is not known here.
   static Result<void> check(std::string_view content_encoding);
   /// Errors as check().
   Result<void> begin(std::string_view content_encoding);
-  /// Goes on with `body`, the whole of it each time, until about `most` has been done of what
-  /// work() counts. True when it is done. Errors: 400 broken data, 413 too many bytes come out.
+  /// Continues with `body`, which must be the same whole body each time, until about `most` has
+  /// been added to work(). Returns true when the body is decoded. Errors: 400 broken data, 413 too
+  /// many bytes come out.
   Result<bool> step(std::string_view body, std::size_t most);
-  /// How many bytes have come out, of each coding; what takes longer counts as more.
+  /// The bytes of output of all codings so far, and a charge for what takes longer.
   [[nodiscard]] std::size_t work() const { return work_; }
   [[nodiscard]] std::size_t held_bytes() const;
-  /// What has come out.
+  /// Takes the decoded body.
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
   class Stage;
 
   std::size_t max_size_;
-  std::vector<std::unique_ptr<Stage>> stages_;  // what is left to be undone, the first last
-  std::string in_;                              // what the stage before has made of the body
+  std::vector<std::unique_ptr<Stage>> stages_;  // still to be decoded; the next is the last
+  std::string in_;                              // the output of the previous stage
   std::string out_;
   std::size_t work_ = 0;
   bool is_first_ = true;  // the stage reads the body itself
 };
 
-/// The same at once.
+/// Decodes a whole body at once.
 Result<std::string> decode_content(std::string_view content_encoding, std::string_view body,
                                    std::size_t max_size);
 
@@ -91,24 +91,24 @@ Result<std::string> decode_content(std::string_view content_encoding, std::strin
 /// and appends the payload to `out`.
 void deflate_message(std::string_view data, std::string& out);
 
-/// The reverse, of one message and in steps, so that a short one that becomes long does not keep a
-/// loop. Not thread-safe.
+/// Expands one message of permessage-deflate. Works in steps, so that a short message that becomes
+/// long does not occupy the loop. Not thread-safe.
 class MessageInflater {
  public:
-  /// At most `max_size` bytes may come out.
+  /// The message may expand to at most `max_size` bytes.
   explicit MessageInflater(std::size_t max_size);
   ~MessageInflater();
   MessageInflater(MessageInflater&& other) noexcept;
   MessageInflater& operator=(MessageInflater&&) = delete;
 
-  /// Goes on with `payload`, the whole of it each time, until kExpandedAtOnce has been done of what
-  /// work() counts. True when it is done. Errors: 1007 broken data, 1009 too many bytes come
-  /// out.
+  /// Continues with `payload`, which must be the same whole payload each time, until
+  /// kExpandedAtOnce has been added to work(). Returns true when the message is expanded. Errors:
+  /// 1007 broken data, 1009 too many bytes come out.
   Result<bool> step(std::string_view payload);
-  /// What has come out.
+  /// The output so far.
   [[nodiscard]] std::string_view text() const { return text_; }
   [[nodiscard]] std::string take() { return std::move(text_); }
-  /// How many bytes have come out; what takes longer counts as more.
+  /// The bytes of output so far, and a charge for what takes longer.
   [[nodiscard]] std::size_t work() const;
   [[nodiscard]] std::size_t held_bytes() const;
 

@@ -40,7 +40,7 @@ std::string gzipped(std::string_view data) {
 
 constexpr std::size_t kLimit = std::size_t{4} << 20U;
 
-/// What comes out of one message.
+/// Expands one message.
 Result<std::string> inflated(std::string_view payload, std::size_t max_size) {
   MessageInflater inflater(max_size);
   for (;;) {
@@ -127,7 +127,7 @@ TEST(DecodeContent, ReadsEachMemberOfGzip) {
 TEST(DecodeContent, WhatExpandsToNothingTakesStepsToo) {
   std::string members;
   while (members.size() < 1'000'000) members += gzipped("");
-  // Blocks that hold nothing (RFC 1951, section 3.2.4).
+  // Empty blocks (RFC 1951, section 3.2.4).
   std::string blocks = "\x78\x9C"s;
   while (blocks.size() < 1'000'000) blocks += "\x00\x00\x00\xFF\xFF"s;
   blocks += "\x03\x00\x00\x00\x00\x01"s;
@@ -151,7 +151,7 @@ TEST(DecodeContent, RefusesBombs) {
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, 413);
   EXPECT_THAT(decoded.error().message, HasSubstr("1048576"));
-  // A bomb in a bomb: already the outer one is measured.
+  // A bomb in a bomb: the output of the outer one is limited too.
   const auto twice = decode_content("gzip, gzip", gzipped(bomb), 1U << 10U);
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().code, 413);
@@ -184,7 +184,7 @@ TEST(MessageInflater, RefusesDataThatBreaksOff) {
   deflate_message(noise(300) + std::string(300, 'a'), packed);
   for (std::size_t size = 1; size < packed.size(); ++size) {
     const auto out = inflated(std::string_view(packed).substr(0, size), kLimit);
-    // A cut may fall between two blocks by chance only at the end of the data.
+    // Only a cut at the end of the data can happen to fall between two blocks.
     ASSERT_FALSE(out) << size << " of " << packed.size();
     EXPECT_EQ(out.error().code, 1007);
   }

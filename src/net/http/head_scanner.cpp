@@ -12,15 +12,16 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
-/// The first control character in `text` from `at` on, or its size; eight bytes at a time.
+/// The first control character in `text` from `at` on, or the text's size. Reads eight bytes at a
+/// time.
 std::size_t find_control(std::string_view text, std::size_t at) {
   static_assert(std::endian::native == std::endian::little);
   static constexpr std::uint64_t kEach = 0x0101010101010101U;
   for (; at + 8 <= text.size(); at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, 8);
-    // The high bit of each byte that is below 0x20, or DEL, is set here. A borrow may also set that
-    // of a byte above such a one, never below: the lowest is exact.
+    // Sets the high bit of each byte that is below 0x20, or DEL. A borrow may also set that of a
+    // higher byte, but never that of a lower one, so the lowest bit that is set is right.
     const std::uint64_t below = (word - kEach * 0x20) & ~word;
     const std::uint64_t other = word ^ (kEach * 0x7F);
     const std::uint64_t del = (other - kEach) & ~other;

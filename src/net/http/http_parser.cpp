@@ -23,8 +23,8 @@ Method method_of(std::string_view name) {
   return Method::other;
 }
 
-/// Takes the scheme and authority that a client may send (RFC 9112, section 3.2.2) from the front
-/// of `target`. Returns the authority; without a pointer if there is none.
+/// Removes the scheme and authority, which a client may send (RFC 9112, section 3.2.2), from the
+/// front of `target`. Returns the authority, or a view without data if there is none.
 std::string_view take_authority(std::string_view& target) {
   if (target.starts_with('/')) return {};
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -37,7 +37,7 @@ std::string_view take_authority(std::string_view& target) {
   return {};
 }
 
-/// The parser's result of a step that is not ok: false to wait for more input.
+/// The parser's result after a step that is not ok: an error, or false to wait for more input.
 Result<bool> stopped(Outcome outcome, const char* what_is_bad) {
   if (outcome == Outcome::incomplete) return false;
   return fail(400, std::string("Malformed HTTP request: ") + what_is_bad);
@@ -46,7 +46,7 @@ Result<bool> stopped(Outcome outcome, const char* what_is_bad) {
 Result<int> minor_version(std::string_view text) {
   if (text == "HTTP/1.1") return 1;
   if (text == "HTTP/1.0") return 0;
-  // A higher one is taken for the highest that is known (RFC 9110, section 2.5).
+  // A higher minor version is treated as the highest known one (RFC 9110, section 2.5).
   if (text.size() == 8 && text.starts_with("HTTP/1.") && text[7] >= '2' && text[7] <= '9') return 1;
   if (text.size() > 5 && text.starts_with("HTTP/") &&
       text.find_first_not_of("0123456789.", 5) == std::string_view::npos) {
@@ -62,7 +62,7 @@ Result<bool> read_request_line(HeadScanner& scanner, const HttpParserLimits& lim
   if (outcome != Outcome::ok) return stopped(outcome, "no method");
   const std::size_t start = scanner.at();
   outcome = scanner.target(request.target);
-  // A target that is too long says so before its line has ended.
+  // A target that is too long is refused before its line has ended.
   const std::size_t size = outcome == Outcome::ok ? request.target.size() : input.size() - start;
   if (outcome != Outcome::bad && size > limits.uri) {
     return fail(414,
@@ -124,7 +124,7 @@ Result<bool> read_fields(HeadScanner& scanner, std::span<HeaderField> fields,
   }
 }
 
-/// Whether the connection is to stay open behind this request (RFC 9112, section 9.3).
+/// Whether the connection is to stay open after this request (RFC 9112, section 9.3).
 bool keeps_alive(const HttpRequest& request) {
   if (!request.has(KnownHeader::connection)) return request.minor_version == 1;
   bool closes = false;
@@ -137,7 +137,8 @@ bool keeps_alive(const HttpRequest& request) {
   return !closes && (request.minor_version == 1 || keeps);
 }
 
-/// How the body is delimited. What could be read in two ways is refused (RFC 9112, section 6.3).
+/// Finds out how the body is delimited. Refuses what could be read in two ways (RFC 9112, section
+/// 6.3).
 Result<void> find_framing(const HttpParserLimits& limits, HttpRequestHead& head) {
   const HttpRequest& request = head.request;
   const std::string_view coding = request.header(KnownHeader::transfer_encoding);
@@ -174,14 +175,14 @@ Result<void> find_framing(const HttpParserLimits& limits, HttpRequestHead& head)
   return {};
 }
 
-/// What holds for a head as a whole.
+/// Checks what concerns the head as a whole.
 Result<void> check_head(const HttpParserLimits& limits, HttpRequestHead& head) {
   const HttpRequest& request = head.request;
   if (request.minor_version == 1 && !request.has(KnownHeader::host)) {
     return fail(400, "The Host header is missing (RFC 9112, section 3.2)");
   }
   if (request.repeated(KnownHeader::host)) return fail(400, "The Host header came more than once");
-  // Whoever stands before the server may have looked at either.
+  // A proxy in front of the server may have looked at either.
   if (request.authority.data() != nullptr && request.has(KnownHeader::host) &&
       !equals_ignoring_case(request.authority, request.header(KnownHeader::host))) {
     return fail(400, "The request's target and its Host header name different hosts");

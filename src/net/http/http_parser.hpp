@@ -40,8 +40,8 @@ class HttpHeadParser {
  public:
   explicit HttpHeadParser(HttpParserLimits limits) : limits_(limits) {}
 
-  /// The head at the start of `input`; `found` false if it is not there whole yet. The error's code
-  /// is the HTTP status: 400, 413, 414, 431, 501 or 505.
+  /// Finds the head at the start of `input`. `found` is false if it is not complete yet. The
+  /// error's code is the HTTP status: 400, 413, 414, 417, 431, 501 or 505.
   Result<void> parse(std::string_view input, bool& found, HttpRequestHead& head);
 
   [[nodiscard]] const HttpParserLimits& limits() const { return limits_; }
@@ -53,13 +53,13 @@ class HttpHeadParser {
   std::array<HeaderField, kMaxHeaders> fields_;
 };
 
-/// Collects one request's body as it comes in. Undoes the chunked coding (RFC 9112, section 7.1)
+/// Collects one request's body as it arrives. Decodes the chunked coding (RFC 9112, section 7.1)
 /// and skips the trailers. Strict: lines end with CRLF, chunk extensions and trailers are bounded.
 class BodyReader {
  public:
-  /// For a chunked body of at most so many bytes.
+  /// For a chunked body of at most `max_body` bytes.
   explicit BodyReader(std::size_t max_body) : max_body_(max_body) {}
-  /// For a body that has so many bytes.
+  /// For a body of `length` bytes.
   static BodyReader of_length(std::size_t length) {
     BodyReader reader(length);
     reader.remaining_ = length;
@@ -68,11 +68,11 @@ class BodyReader {
   }
 
   /// Takes bytes that follow the head. Returns how many it used: all of them, or those up to the
-  /// body's end. The error's code is 400, 413 or 431; then the reader is of no more use.
+  /// body's end. The error's code is 400, 413 or 431; the reader cannot be used after an error.
   Result<std::size_t> feed(std::string_view input);
   [[nodiscard]] bool done() const { return state_ == State::done; }
   [[nodiscard]] const std::string& body() const { return body_; }
-  /// What has come since the last call, for a body that is not kept.
+  /// Takes what has arrived since the last call, for a body that is not kept.
   [[nodiscard]] std::string take_body() { return std::exchange(body_, {}); }
 
  private:

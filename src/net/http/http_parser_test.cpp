@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 class HttpHeadParserTest : public ::testing::Test {
  protected:
-  /// 0 if the head was found, 1 if it is not whole yet, or the status it is refused with.
+  /// 0 if the head was found, 1 if it is not complete yet, or the status with which it is refused.
   int parse(std::string_view input) {
     bool found = false;
     const Result<void> parsed = parser_.parse(input, found, head_);
@@ -128,7 +128,7 @@ TEST_F(HttpHeadParserTest, RefusesEveryOtherCharacterInANameThatIsNearlyKnown) {
     name[7] = static_cast<char>(c);
     const bool is_token =
         std::isalnum(c) != 0 || std::string_view("!#$%&'*+-.^_`|~").contains(static_cast<char>(c));
-    // Then it is a shorter name, and the rest its value.
+    // A colon ends the name, and the rest is its value.
     const bool is_end = c == ':';
     EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: t\r\n" + name + ": a\r\n\r\n"),
               is_token || is_end ? 0 : 400)
@@ -247,7 +247,7 @@ TEST_F(HttpHeadParserTest, LeavesNoDoubtWhereABodyEnds) {
     EXPECT_EQ(code(fields), 400) << fields;
   }
   EXPECT_EQ(code("Content-Length: 99999999999999999999999\r\n"), 413);
-  // One of our versions, but not where it belongs.
+  // The version is known, but something stands before it.
   EXPECT_EQ(parse("GET / / HTTP/1.1\r\nHost: t\r\n\r\n"), 400);
 }
 

@@ -93,7 +93,7 @@ class Reply final : public http::basic_parser<false> {
   HttpReplySink* sink_;
   std::string text_;
   std::vector<Field> fields_;
-  std::uint64_t chunk_rest_ = 0;  // bytes of the chunk that have not come
+  std::uint64_t chunk_rest_ = 0;  // bytes of the chunk that have not arrived
   int status_ = 0;
   bool stopped_ = false;
 };
@@ -145,7 +145,8 @@ class HttpReplyParser::Impl {
 
  private:
   static constexpr int kMaxInterim = 16;
-  /// Beast asserts that a last chunk that it has seen in part comes back at least this long.
+  /// When Beast has seen part of a last chunk, it asserts that it is given at least this many
+  /// bytes.
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
   void begin() { reply_.emplace(*sink_, max_head_, head_request_); }
@@ -157,7 +158,7 @@ class HttpReplyParser::Impl {
   std::size_t max_head_;
   bool head_request_;
   std::optional<Reply> reply_;
-  std::string pending_;  // bytes that more must follow
+  std::string pending_;  // not parsed yet, or after the reply
   std::string joined_;
   int interim_ = 0;
 };

@@ -10,17 +10,17 @@
 
 namespace sluice {
 
-/// What a parser finds in a reply.
+/// Receives what a parser finds in a reply.
 class HttpReplySink {
  public:
   virtual ~HttpReplySink() = default;
-  /// The head; the views are valid during the call. False: stop parsing.
+  /// The head. The views are valid during the call. Return false to stop parsing.
   virtual bool on_head(int status, std::span<const HeaderField> headers) = 0;
-  /// A piece of the body without its transfer coding. False: stop parsing.
+  /// A piece of the body without its transfer coding. Return false to stop parsing.
   virtual bool on_body(std::string_view bytes) = 0;
 };
 
-/// Parses one reply (RFC 9112) that comes in pieces of any size, and skips the interim replies
+/// Parses one reply (RFC 9112) that arrives in pieces of any size, and skips the interim replies
 /// (1xx) before it. The sink may not destroy the parser.
 class HttpReplyParser {
  public:
@@ -28,16 +28,17 @@ class HttpReplyParser {
   HttpReplyParser(HttpReplySink& sink, std::size_t max_head, bool head_request);
   ~HttpReplyParser();
 
-  /// Takes the next bytes. The error's code is 502. After an error, or when the sink has said stop,
-  /// it is of no further use.
+  /// Takes the next bytes. The error's code is 502. After an error, or when the sink has stopped
+  /// it, the parser cannot be used.
   Result<void> feed(std::string_view bytes);
-  /// The connection has ended: fine after a whole reply or one that only this could end.
+  /// The connection has ended. An error unless the reply is complete, or is one that ends with the
+  /// connection.
   Result<void> end();
 
   [[nodiscard]] bool done() const;
   /// Once done: whether the connection may carry another request.
   [[nodiscard]] bool keep_alive() const;
-  /// Once done: what came behind the reply. Valid until the next call.
+  /// Once done: the bytes after the reply. Valid until the next call.
   [[nodiscard]] std::string_view rest() const;
 
  private:

@@ -43,7 +43,7 @@ constexpr std::array<KnownName, kKnownHeaders> kKnownNames = {{
     {"x-forwarded-for", KnownHeader::x_forwarded_for},
 }};
 
-/// A perfect enough hash of a name: its length and three of its characters, without their case.
+/// A hash of a name with few collisions: its length and three of its characters, case ignored.
 constexpr std::size_t bucket_of(std::string_view name) {
   const auto letter = [](char c) { return static_cast<unsigned char>(c) | 0x20U; };
   return (name.size() * 31 + letter(name[0]) * 7 + letter(name[name.size() / 2]) * 3 +
@@ -52,7 +52,7 @@ constexpr std::size_t bucket_of(std::string_view name) {
 }
 
 constexpr std::array<std::uint8_t, 256> make_buckets() {
-  // The first name in each bucket; names that share one are found by walking on.
+  // The first name in each bucket. The others are found by searching on from it.
   std::array<std::uint8_t, 256> buckets{};
   for (std::size_t i = kKnownHeaders; i-- > 0;) {
     buckets[bucket_of(kKnownNames[i].name)] = static_cast<std::uint8_t>(i + 1);
@@ -61,8 +61,8 @@ constexpr std::array<std::uint8_t, 256> make_buckets() {
 }
 constexpr std::array<std::uint8_t, 256> kBuckets = make_buckets();
 
-/// Whether `text`, from `at` on, spells the bytes of a Word there in `token` in any case. Only what
-/// is a letter in `token` may differ, and only in the bit that makes it a capital one.
+/// Whether `text` equals `token` in the sizeof(Word) bytes from `at` on, case ignored. Bytes may
+/// differ only if they are letters in `token`, and only in the bit that marks a capital.
 template <class Word>
 bool spells_at(std::string_view text, std::string_view token, std::size_t at) {
   static constexpr Word kEach = static_cast<Word>(0x0101010101010101U);
@@ -83,7 +83,8 @@ bool spells_all(std::string_view text, std::string_view token) {
   return spells_at<Word>(text, token, last);
 }
 
-/// Whether `text` is `token` in any case. `token` is of small letters, digits and `*+-./`.
+/// Whether `text` is `token` in any case. `token` consists of lower-case letters, digits and
+/// `*+-./`.
 bool spells(std::string_view text, std::string_view token) {
   if (text.size() != token.size()) return false;
   if (text.size() >= sizeof(std::uint64_t)) return spells_all<std::uint64_t>(text, token);

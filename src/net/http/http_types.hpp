@@ -59,7 +59,8 @@ KnownHeader known_header(std::string_view name);
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 
 /// Whether the comma-separated list `list` has the token `token`, case ignored, parameters after
-/// ';' ignored (RFC 9110, section 5.6.1). `token` is of small letters, digits and `*+-./`.
+/// ';' ignored (RFC 9110, section 5.6.1). `token` consists of lower-case letters, digits and
+/// `*+-./`.
 bool list_has_token(std::string_view list, std::string_view token);
 
 struct HeaderField {
@@ -98,17 +99,17 @@ struct HttpRequest {
   std::string_view authority = {};       // of a target in absolute-form; the same as Host
   int minor_version = 1;                 // of HTTP/1
   std::string_view body;                 // whole, with chunking and content coding removed
-  HeadVerdict* verdict = nullptr;        // of HttpHandler::judge(), if that was asked
-  PreparedBody* prepared = nullptr;      // what HttpHandler::prepare() has made of it
-  bool body_follows = false;             // then it is not here: see HttpExchange::read_body()
+  HeadVerdict* verdict = nullptr;        // of HttpHandler::judge(), if it was called
+  PreparedBody* prepared = nullptr;      // what HttpHandler::prepare() has made of the body
+  bool body_follows = false;             // `body` is empty; see HttpExchange::read_body()
   std::span<const HeaderField> headers;  // in order, as sent, without trailers
   std::array<std::uint8_t, kKnownHeaders> known{};  // 1 + index into headers of the first, or 0
   std::uint32_t repeated_known = 0;                 // bit n: KnownHeader n came more than once
   PeerAddress peer;
   bool tls = false;
 
-  /// Who is asked, with or without port: the target in absolute-form says it, else the field Host
-  /// (RFC 9112, section 3.2.2). Without data(): neither does.
+  /// The requested host, with or without port: from a target in absolute-form, or else from the
+  /// field Host (RFC 9112, section 3.2.2). An empty view (data() == nullptr) if there is neither.
   [[nodiscard]] std::string_view host() const {
     return authority.data() != nullptr ? authority : header(KnownHeader::host);
   }

@@ -11,7 +11,7 @@
 namespace sluice {
 
 /// The head of a client's request (RFC 9112) without the empty line that ends it: the request line,
-/// Host, User-Agent and `headers`. Error: 400 if a part would break out of its place.
+/// Host, User-Agent and `headers`. Error: 400 if a part has characters that it must not have.
 Result<std::string> make_request_head(std::string_view method, const Url& url,
                                       std::span<const std::pair<std::string, std::string>> headers);
 

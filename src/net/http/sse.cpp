@@ -20,7 +20,7 @@ class LineEnds {
  public:
   explicit LineEnds(std::string_view text) : text_(text), feed_(feed_from(0)) {}
 
-  /// The first '\r' or '\n' from `at` on, or the text's size. `at` never falls.
+  /// The first '\r' or '\n' from `at` on, or the text's size. `at` must not decrease.
   std::size_t find(std::size_t at) {
     if (feed_ < at) feed_ = feed_from(at);
     return at + std::min(text_.substr(at, feed_ - at).find('\r'), feed_ - at);

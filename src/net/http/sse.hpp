@@ -19,7 +19,8 @@ void append_sse_event(std::string& out, std::string_view id, std::string_view da
 /// The same for a numeric id.
 void append_sse_event(std::string& out, std::uint64_t id, std::string_view data);
 
-/// Appends a comment line, which readers ignore: it keeps proxies and idle timers quiet.
+/// Appends a comment line, which readers ignore. It keeps proxies and idle timers from ending the
+/// connection.
 void append_sse_comment(std::string& out, std::string_view text = {});
 
 /// Appends `retry:`: how long a reader waits before it connects again.
@@ -32,8 +33,9 @@ struct SseEvent {
   std::string_view last_event_id;
 };
 
-/// Decodes an event stream in pieces of any size (WHATWG HTML, section 9.2.6). Bounded: a line or
-/// an event larger than the limits is an error, after which the decoder takes nothing more.
+/// Decodes an event stream that arrives in pieces of any size (WHATWG HTML, section 9.2.6).
+/// Bounded: a line or an event larger than the limits is an error, after which the decoder accepts
+/// nothing more.
 class SseDecoder {
  public:
   using Sink = std::function<void(const SseEvent&)>;
@@ -64,7 +66,7 @@ class SseDecoder {
   std::string id_;  // of the event being read
   std::string last_event_id_;
   std::optional<std::uint64_t> retry_;
-  std::uint8_t bom_seen_ = 0;  // how many bytes of a leading BOM have come; 3: past it
+  std::uint8_t bom_seen_ = 0;  // bytes of a leading BOM that have arrived; 3: past it
   bool after_cr_ = false;
   bool failed_ = false;
 };

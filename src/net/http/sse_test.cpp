@@ -82,7 +82,7 @@ TEST(AppendSse, WhatIsWrittenIsReadBack) {
   }
 }
 
-// With a search to the end of the text for each line, this took minutes.
+// If each line were searched for to the end of the text, this would take minutes.
 TEST(AppendSse, ALineEndCostsTheSameWhateverItIs) {
   for (const std::string_view end : {"\r", "\n", "\r\n"}) {
     std::string data;

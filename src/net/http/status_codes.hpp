@@ -10,7 +10,7 @@ inline constexpr int kBadGateway = 502;
 inline constexpr int kGatewayTimeout = 504;
 
 inline constexpr int kGoingAway = 1001;
-/// What a WebSocket closes with that gives no code.
+/// Stands for a close frame that gives no code.
 inline constexpr int kNoStatus = 1005;
 
 }  // namespace sluice

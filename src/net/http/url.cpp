@@ -103,7 +103,7 @@ Result<Url> parse_url(std::string_view text) {
   const std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
   const std::string_view authority = rest.substr(0, path);
   if (authority.find('@') != std::string_view::npos) {
-    // Not the text: it holds a password.
+    // The text is not repeated, because it has a password in it.
     return fail(400, "A URL with a user name or password is not taken; use a key instead");
   }
   if (Result<void> parsed = parse_authority(authority, url); !parsed) {

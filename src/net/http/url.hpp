@@ -25,7 +25,7 @@ struct Url {
 /// Parses `text`. The error's message names what is wrong with it (code 400).
 Result<Url> parse_url(std::string_view text);
 
-/// The same URL with another path and query: for the endpoints beside a given one.
+/// The same URL with another path and query, for other endpoints of the same server.
 Url with_target(const Url& url, std::string target);
 
 }  // namespace sluice

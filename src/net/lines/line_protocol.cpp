@@ -86,7 +86,7 @@ bool LineProtocol::on_input(InputBuffer& input) {
   return false;
 }
 
-/// Hands out the next line. False if there is none.
+/// Passes the next line to the handler. Returns false if there is none.
 bool LineProtocol::take_line() {
   const LineReader::Next next = reader_.next();
   if (next.kind == LineReader::Next::Kind::none) return false;
@@ -107,7 +107,7 @@ void LineProtocol::on_no_memory() {
 
 void LineProtocol::on_input_end() {
   if (!std::exchange(input_ended_, true)) {
-    // What is left is a line even without an end.
+    // The rest is a line even without an end.
     reader_.end();
     has_lines_ = true;
     ended_at_ = connection_->worker().now();
@@ -136,7 +136,7 @@ void LineProtocol::on_tick(TimePoint now) {
   const auto is_late = [now](TimePoint since, Duration timeout) {
     return timeout != Duration{} && now - since >= timeout;
   };
-  // A peer that does not read is not read from: what that takes is none of its line's time.
+  // While a peer does not read, nothing is read from it. That time does not count for its line.
   if (line_at_ != TimePoint{} && connection_->is_output_full()) line_at_ = now;
   const bool is_slow = line_at_ != TimePoint{} && is_late(line_at_, options_->line_timeout);
   // The end of the input is not read while the peer leaves too much unread.

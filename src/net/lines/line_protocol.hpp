@@ -21,55 +21,55 @@ struct LineOptions {
   std::size_t max_line = 4U << 20U;  // bytes of a line; longer ones are refused and skipped
   OutputLimits output;
 
-  // Zero: for ever.
-  Duration line_timeout{};  // a line's last byte after its first
-  Duration end_timeout{};   // what is under way after the end of the input
+  // Timeouts; 0: none.
+  Duration line_timeout{};  // from a line's first byte to its last
+  Duration end_timeout{};   // for what is under way at the end of the input
 };
 
-/// What happens on a connection of lines. Called on its loop; owned by the session, destroyed after
-/// on_close.
+/// Receives what happens on a connection of lines. Called on its loop. Owned by the session,
+/// destroyed after on_close().
 class LineHandler {
  public:
   virtual ~LineHandler() = default;
-  /// One line without its end, not empty, valid during the call. False: taken, but no more before
-  /// LineProtocol::resume_input().
+  /// A line without its end, not empty, valid during the call. Return false to receive no more
+  /// before LineProtocol::resume_input(); this line has been received.
   virtual bool on_line(std::string_view line) = 0;
-  /// A line was longer than it may be; its bytes are gone.
+  /// A line was longer than allowed. Its bytes have been discarded.
   virtual void on_long_line() = 0;
-  /// The output queue has fallen below its low-water mark after send() had returned false.
+  /// The output queue has fallen to its low-water mark after send() returned false.
   virtual void on_drain() = 0;
-  /// No line follows: the peer has said its last, or the server shuts down. close() the session
-  /// when all is answered.
+  /// No line follows: the peer sends no more, or the server shuts down. close() the session when
+  /// everything has been answered.
   virtual void on_input_end() = 0;
-  /// The connection is over, once.
+  /// The connection is over. Called once.
   virtual void on_close() = 0;
 };
 
 class LineService;
 
-/// One connection of lines, as a state machine: what its peer has sent goes to the handler as long
-/// as the peer takes the answers, and what is sent waits in a bounded queue. Only on its loop's
-/// thread; after the connection has closed every call does nothing.
+/// One connection of lines, as a state machine. Passes received lines to the handler as long as the
+/// peer reads the answers. What is sent waits in a bounded queue. Use only on its loop's thread.
+/// After the connection has closed, every call does nothing.
 class LineProtocol final : public RefCounted, private ConnectionProtocol {
  public:
-  /// Lets `service` serve `connection`, which starts with it. `options` outlive the connection.
+  /// Starts `connection` and lets `service` serve it. `options` must outlive the connection.
   static void begin(Connection& connection, LineService& service, uid_t user,
                     const LineOptions& options);
 
-  /// As of the connection.
+  /// As Connection::charge_to().
   void charge_to(std::shared_ptr<MemoryShare> client);
-  /// Queues lines, with their ends. False when the output queue is above its high-water mark: they
-  /// are queued, but the caller should wait for on_drain.
+  /// Queues lines, which include their ends. Returns false if the output queue is above its
+  /// high-water mark: they are queued, but the caller should wait for on_drain().
   bool send(std::string_view lines);
-  /// The same; what is long is not copied.
+  /// The same; long text is not copied.
   bool take(std::string lines);
-  /// The same, shared, not copied.
+  /// The same with shared bytes, which are not copied.
   bool send(const Bytes& lines);
   /// Sends what is queued now instead of at the turn's end.
   void flush();
-  /// The handler takes more lines.
+  /// The handler can take more lines.
   void resume_input();
-  /// Ends the connection as soon as what is queued has left.
+  /// Ends the connection when what is queued has been sent.
   void close();
   [[nodiscard]] bool is_open() const { return connection_ && connection_->is_open(); }
   [[nodiscard]] std::size_t queued_bytes() const;
@@ -99,20 +99,20 @@ class LineProtocol final : public RefCounted, private ConnectionProtocol {
   LineReader reader_;
   CoarseHold hold_;                       // of what the reader holds
   std::unique_ptr<LineHandler> handler_;  // null once told of the end
-  TimePoint line_at_{};                   // since when a line is there in part
+  TimePoint line_at_{};                   // when the incomplete line began
   TimePoint ended_at_{};                  // the end of the input
-  bool has_lines_ = false;                // in the reader, as far as we know
+  bool has_lines_ = false;                // the reader may have some
   bool input_paused_ = false;
   bool input_ended_ = false;
   bool end_told_ = false;
 };
 using LineProtocolPtr = RefPtr<LineProtocol>;
 
-/// What serves connections of lines, on one loop.
+/// Serves connections of lines on one loop.
 class LineService {
  public:
   virtual ~LineService() = default;
-  /// A connection of the system's user `user` has begun.
+  /// A connection has begun. `user` is the user id of the peer.
   virtual std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) = 0;
 };
 

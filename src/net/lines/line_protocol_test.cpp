@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-/// Keeps what happens on a connection; answers each line with itself.
+/// Records what happens on a connection. Answers each line with itself.
 class LineProtocolTest : public ::testing::Test, protected LineService {
  protected:
   class Handler final : public LineHandler {

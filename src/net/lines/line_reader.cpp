@@ -24,7 +24,7 @@ LineReader::Next LineReader::next() {
   while (begin_ < buffer_.size()) {
     std::size_t end = buffer_.find('\n', scanned_);
     if (end == std::string::npos && !ended_) {
-      // One more than a line may have: that may be the '\r' of its end.
+      // One byte more than a line may have can be the '\r' of its end.
       const bool is_too_long = buffer_.size() - begin_ > max_line_ + 1;
       if (skipping_ || is_too_long) {
         clear();

@@ -7,15 +7,15 @@
 
 namespace sluice {
 
-/// Cuts bytes into lines that end with "\n" or "\r\n". Empty lines are passed over; one that is too
-/// long is reported and passed over without being kept.
+/// Splits bytes into lines that end with "\n" or "\r\n". Skips empty lines. Reports a line that is
+/// too long, and skips it without keeping it.
 class LineReader {
  public:
   struct Next {
     enum class Kind : std::uint8_t {
-      none,      // not before more is appended
+      none,      // no line until more is appended
       line,      // `line`, without its end, valid until the next call of any member
-      too_long,  // a line has more bytes than it may; once for each
+      too_long,  // a line is too long; reported once
     };
     Kind kind = Kind::none;
     std::string_view line = {};
@@ -24,16 +24,16 @@ class LineReader {
   /// `max_line`: bytes of a line, without its end.
   explicit LineReader(std::size_t max_line) : max_line_(max_line) {}
 
-  /// Copies what came in. Call next() until there is none before appending more: then no more than
-  /// one line and one piece is ever held.
+  /// Copies `bytes`. Before appending more, call next() until it returns `none`; then at most one
+  /// line and one piece are held.
   void append(std::string_view bytes);
-  /// Nothing will be appended; what is left is a line even without an end.
+  /// Nothing more will be appended. The rest is a line even without an end.
   void end() { ended_ = true; }
   Next next();
   void clear();
 
   [[nodiscard]] std::size_t held_bytes() const { return buffer_.capacity(); }
-  /// Whether a line has begun and its end has not come.
+  /// Whether a line has begun and its end has not arrived.
   [[nodiscard]] bool in_line() const { return skipping_ || begin_ < buffer_.size(); }
 
  private:

@@ -11,7 +11,8 @@ namespace {
 
 using Kind = LineReader::Next::Kind;
 
-/// The lines of `text`, which comes in pieces of `piece` bytes; "!" for one that is too long.
+/// The lines of `text`, which is appended in pieces of `piece` bytes; "!" for a line that is too
+/// long.
 std::vector<std::string> read(std::string_view text, std::size_t piece, bool end = false,
                               std::size_t max_line = 10) {
   LineReader reader(max_line);

@@ -42,7 +42,7 @@ class LineServer::Impl {
     listeners.push_back(std::move(listener));
   }
 
-  /// Deals a connection out to the next worker.
+  /// Passes the connection to the next worker, or refuses it.
   void take(Descriptor socket) {
     const Result<uid_t> user = peer_user(socket);
     if (!user) return;

@@ -16,16 +16,16 @@ namespace sluice {
 
 struct LineServerOptions {
   LineOptions lines;                      // of connections to a socket
-  MemoryBudget* memory = nullptr;         // what all buffers draw on; null: there is no limit
-  std::size_t max_connections = 100'000;  // to sockets; beyond: `too_many` and close
+  MemoryBudget* memory = nullptr;         // the budget of all buffers; null: there is no limit
+  std::size_t max_connections = 100'000;  // to sockets; beyond: sends `too_many`, closes
   std::string too_many;                   // a line with its end
 
   WorkLimits work = {};
-  Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
-  const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
+  Duration tick = std::chrono::milliseconds(250);  // how often timeouts are checked
+  const Clock* clock = nullptr;                    // for timeouts; null: the loop's
 };
 
-/// What a server has done and holds. Gauges first, then counters from the start.
+/// Statistics of a server: first gauges, then counters since the start.
 struct LineServerStats {
   std::uint64_t connections = 0;
   std::uint64_t queued_bytes = 0;
@@ -42,25 +42,25 @@ struct LineServerStats {
 /// thread-safe. Destroy it after its loops have stopped.
 class LineServer {
  public:
-  /// services[i] serves what arrives on loops[i], on its thread. Loops and services outlive the
-  /// server.
+  /// services[i] serves the connections on loops[i], on the loop's thread. Loops and services must
+  /// outlive the server.
   LineServer(const std::vector<EventLoop*>& loops, std::vector<LineService*> services,
              LineServerOptions options);
   ~LineServer();
   LineServer(const LineServer&) = delete;
   LineServer& operator=(const LineServer&) = delete;
 
-  /// Accepts connections to a Unix domain socket and deals them out to the loops. Errors as
-  /// UnixListener::listen.
+  /// Accepts connections to a Unix domain socket and distributes them to the loops. Errors as
+  /// UnixListener::listen().
   Result<void> listen(const std::string& path, mode_t mode);
 
-  /// Serves one connection more, of the process's own user: over a pair of descriptors, or over
-  /// `input` alone if `output` is empty. It has no timeouts but that of its end. `ended` runs on
-  /// the first loop when it is over, or is destroyed with it.
+  /// Serves one more connection, of the process's own user: over a pair of descriptors, or over
+  /// `input` alone if `output` is empty. It has no timeout but end_timeout. `ended` runs on the
+  /// first loop when the connection is over, or is destroyed with the loop.
   void adopt(Descriptor input, Descriptor output, Executor::Task ended);
 
-  /// Stops accepting and reading, lets answers in flight finish within `limits`, then drops what
-  /// is left. `done` runs on the first loop when no connection is left. Once.
+  /// Stops accepting and reading, lets answers in flight finish within `limits`, then drops the
+  /// remaining connections. `done` runs on the first loop when no connection is left. Call once.
   void shutdown(DrainLimits limits, Executor::Task done);
 
   [[nodiscard]] LineServerStats stats() const;

@@ -16,11 +16,11 @@
 namespace sluice {
 namespace {
 
-/// Connections accepted in a row, so that a flood of them does not keep the loop to itself.
+/// Connections accepted in a row. The limit keeps a flood of them from occupying the loop.
 constexpr int kBatch = 64;
-/// How long the acceptor rests when the process has no descriptors left.
+/// How long the acceptor pauses when the process has no descriptors left.
 constexpr Duration kRest = std::chrono::milliseconds(100);
-/// What the kernel makes of it is bounded by net.core.somaxconn.
+/// The kernel limits it to net.core.somaxconn.
 constexpr int kBacklog = 4096;
 
 PeerAddress peer_address(const sockaddr_storage& address) {
@@ -62,7 +62,7 @@ Descriptor open_listener(const addrinfo& entry) {
       ::socket(entry.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, entry.ai_protocol));
   if (!socket) return socket;
   const int on = 1;
-  // A restart must not wait for the last run's connections.
+  // The port can be bound again while old connections to it are still in the kernel.
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), entry.ai_addr, entry.ai_addrlen) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
@@ -140,7 +140,7 @@ void Acceptor::on_ready(std::uint32_t /*events*/) {
     errors_->fetch_add(1, std::memory_order_relaxed);
     const bool is_shortage =
         error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-    if (!is_shortage) continue;  // that connection has failed, not the next
+    if (!is_shortage) continue;  // only this connection has failed
     if (shortage_.take(loop_->clock().now())) {
       log_warning("cannot accept connections; raise the limit of open files (ulimit -n)",
                   {{"reason", std::string_view(std::strerror(error))}});

@@ -15,8 +15,9 @@
 
 namespace sluice {
 
-/// Sockets that listen on every address of `host`, on the same port; that is written to `port` if
-/// it was 0. The first address must do, others may be missing. The error says what is in the way.
+/// Opens sockets that listen on every address of `host`, all on the same port. If `port` is 0, the
+/// kernel chooses the port, which is written to `port`. The first address must work; others may
+/// fail. The error says why.
 Result<std::vector<Descriptor>> listen_on(const std::string& host, std::uint16_t& port);
 
 /// Accepts connections from a listening socket. Belongs to its loop.
@@ -24,7 +25,7 @@ class Acceptor final : private EventLoop::Watcher {
  public:
   using Sink = std::function<void(Descriptor, const PeerAddress&)>;
 
-  /// `errors` counts what goes wrong.
+  /// `errors` counts failures to accept a connection.
   Acceptor(EventLoop& loop, Descriptor socket, Sink sink, std::atomic<std::uint64_t>& errors);
   ~Acceptor() override;
   Acceptor(const Acceptor&) = delete;

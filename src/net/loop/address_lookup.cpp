@@ -38,7 +38,7 @@ Endpoints endpoints_of_address(const std::string& host, std::uint16_t port) {
 }
 
 struct AddressLookup::Search : std::enable_shared_from_this<Search> {
-  /// On any thread.
+  /// Runs on one of the threads.
   void run() {
     auto found = std::make_shared<Result<Endpoints>>(find_endpoints(host, port, 0));
     const std::lock_guard lock(mutex);
@@ -50,13 +50,13 @@ struct AddressLookup::Search : std::enable_shared_from_this<Search> {
 
   std::string host;
   std::uint16_t port = 0;
-  Done done;  // on the loop
+  Done done;  // belongs to the loop's thread
   std::mutex mutex;
-  Executor* loop = nullptr;  // null: nobody waits any more; guarded by mutex
+  Executor* loop = nullptr;  // null after forget(); guarded by mutex
 };
 
-/// Threads that are there as long as there is something to search. Nobody waits for them, for a
-/// search cannot be broken off.
+/// Threads that exist while there are searches to run. They are detached, because a search cannot
+/// be interrupted.
 class AddressLookup::Threads {
  public:
   static Threads& shared() {
@@ -76,7 +76,7 @@ class AddressLookup::Threads {
   void run() {
     while (const std::shared_ptr<Search> search = next()) search->run();
   }
-  /// Null: there is none, and the thread has been counted out.
+  /// Returns null if there is no search left; the calling thread is then no longer counted.
   std::shared_ptr<Search> next() {
     const std::lock_guard lock(mutex_);
     if (waiting_.empty()) {

@@ -19,14 +19,14 @@ struct Endpoint {
 };
 using Endpoints = std::vector<Endpoint>;
 
-/// The endpoint of an address as text, IPv4 or IPv6; none if `host` is a name.
+/// The endpoint of an IPv4 or IPv6 address in text form. Empty if `host` is a name.
 Endpoints endpoints_of_address(const std::string& host, std::uint16_t port);
 
-/// A search for the addresses of a name (getaddrinfo), which may take long and so runs on one of a
-/// few threads that all searches share. Destroying it forgets it.
+/// Looks up the addresses of a name (getaddrinfo). That may take long, so it happens on one of a
+/// few threads that all lookups share. The destructor calls forget().
 class AddressLookup {
  public:
-  /// On `loop`, never from within start(). The error's message is the reason alone.
+  /// Called on `loop`, never from within start(). An error's message is the reason alone.
   using Done = std::function<void(Result<Endpoints>)>;
 
   AddressLookup() = default;
@@ -34,7 +34,7 @@ class AddressLookup {
   AddressLookup& operator=(const AddressLookup&) = delete;
   ~AddressLookup() { forget(); }
 
-  /// `loop` outlives the search or its end by forget().
+  /// `loop` must live until `done` is called or forget() returns.
   void start(Executor& loop, std::string host, std::uint16_t port, Done done);
   void forget();
 

@@ -54,7 +54,7 @@ TEST(AddressLookup, WhatIsForgottenIsNotHeardOf) {
     {
       AddressLookup lookup;
       lookup.start(*loop, "localhost", 80, [](const Result<Endpoints>&) { FAIL(); });
-      // At any point of the search, and of its way to the loop.
+      // `lookup` is destroyed at some point of the search, or before the result reaches the loop.
       for (int n = 0; n < 10 * i; ++n) std::this_thread::yield();
     }
     loop->poll();

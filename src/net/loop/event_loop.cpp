@@ -16,8 +16,8 @@
 namespace sluice {
 namespace {
 
-/// Rounds of tasks that a turn runs: what its tasks post in their turn (a stream's flush) still
-/// belongs to it, but work that keeps posting itself must not keep output back.
+/// Rounds of posted tasks in one turn. What the tasks of a turn post (a stream's flush) still runs
+/// in it, but work that keeps posting itself must not delay the output.
 constexpr int kTaskRounds = 2;
 
 int checked(int result, const char* what) {
@@ -35,7 +35,7 @@ EventLoop::EventLoop()
 }
 
 EventLoop::~EventLoop() {
-  // What the tasks hold may still call this loop while it is destroyed.
+  // The destructors of what the tasks hold may still call this loop.
   discard_tasks();
   ::close(wake_event_);
   ::close(epoll_);
@@ -46,7 +46,7 @@ void EventLoop::discard_tasks() {
   for (;;) {
     std::vector<Task> posted = std::exchange(local_, {});
     if (posted.empty()) {
-      // Others may still post.
+      // Other threads may still post.
       const std::lock_guard lock(remote_mutex_);
       posted.swap(remote_);
     }
@@ -74,7 +74,7 @@ bool EventLoop::on_loop_thread() const {
 }
 
 void EventLoop::wake() {
-  // Edge-triggered: nobody needs to read it.
+  // The event is edge-triggered, so nobody needs to read it.
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_event_, &one, sizeof one);
 }
@@ -89,7 +89,8 @@ void EventLoop::post(Task task) {
     remote_.push_back(std::move(task));
     has_remote_.store(true);
   }
-  // The loop says that it will sleep, then looks for tasks; we add one, then look whether it does.
+  // No wake-up is lost: the loop sets asleep_ and then looks for tasks; a poster adds a task and
+  // then looks at asleep_.
   if (asleep_.exchange(false)) wake();
 }
 
@@ -130,7 +131,7 @@ bool EventLoop::wait_and_dispatch(bool may_wait) {
   return ran;
 }
 
-/// How many events there are. Waits for the first, but not beyond the next timer.
+/// Waits for the first event, but not beyond the next timer. Returns the number of events, or -1.
 int EventLoop::wait(bool may_wait) {
   const int capacity = static_cast<int>(events_.size());
   if (!may_wait || has_work()) return ::epoll_wait(epoll_, events_.data(), capacity, 0);
@@ -145,11 +146,12 @@ int EventLoop::wait(bool may_wait) {
     const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
     count =
         ::epoll_pwait2(epoll_, events_.data(), capacity, is_endless ? nullptr : &limit, nullptr);
-    // Old kernels do not know it, and filters of system calls (seccomp) may refuse it in any way.
+    // Old kernels do not know the call, and system call filters (seccomp) may refuse it with any
+    // error.
     has_pwait2_ = count >= 0 || errno == EINTR;
   }
   if (!has_pwait2_) {
-    // Without it a wait is as long as whole milliseconds.
+    // epoll_wait() only knows whole milliseconds.
     static constexpr Duration kLongest = std::chrono::hours(1);
     const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::min(timeout, kLongest));
     count = ::epoll_wait(epoll_, events_.data(), capacity,
@@ -217,7 +219,7 @@ LoopPool::~LoopPool() {
 void LoopPool::start() {
   for (const auto& loop : loops_) {
     threads_.emplace_back([&event_loop = *loop] {
-      // A reader of a pipe that went away is an error of write(2), not the end of the process.
+      // Writing to a pipe whose reader has gone must be an error of write(2), not end the process.
       sigset_t pipes;
       sigemptyset(&pipes);
       sigaddset(&pipes, SIGPIPE);

@@ -32,8 +32,8 @@ class EventLoop final : public Executor {
   /// Runs what is ready, without waiting; for tests and for loops driven from outside. Returns
   /// whether anything ran.
   bool poll();
-  /// Once run() has returned: destroys what was posted and scheduled, and what that posts, without
-  /// running it, while what it refers to is still there.
+  /// Destroys all posted and scheduled tasks without running them, and whatever their destructors
+  /// post. Call after run() has returned, while everything the tasks refer to still exists.
   void discard_tasks();
   /// Makes run() return after the current turn. Thread-safe; may be called before run().
   void stop();
@@ -47,25 +47,25 @@ class EventLoop final : public Executor {
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   [[nodiscard]] bool on_loop_thread() const override;
 
-  /// Who is told that a descriptor is ready.
+  /// Is told when a descriptor is ready.
   class Watcher {
    public:
     virtual ~Watcher() = default;
     /// `events` are epoll's (EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR).
     virtual void on_ready(std::uint32_t events) = 0;
   };
-  /// Tells `watcher` of each change of `descriptor` to ready (edge-triggered, epoll(7)): it then
-  /// reads or writes until the kernel has no more. Throws std::system_error if the kernel has no
-  /// room for another.
+  /// Calls `watcher` each time `descriptor` becomes ready (edge-triggered, epoll(7)). The watcher
+  /// must then read or write until the kernel has no more. Throws std::system_error if the kernel
+  /// cannot watch the descriptor.
   void watch(int descriptor, Watcher& watcher);
-  /// Before the descriptor is closed and the watcher destroyed.
+  /// Call before the descriptor is closed or the watcher destroyed.
   void unwatch(int descriptor, Watcher& watcher);
 
  private:
   bool run_turn(bool may_wait);
   bool wait_and_dispatch(bool may_wait);
   int wait(bool may_wait);
-  /// What a task throws costs that task alone.
+  /// Logs what the task throws, so that the loop goes on.
   static void run_task(Task& task);
   void run_timers();
   bool run_tasks();
@@ -110,7 +110,7 @@ class LoopPool {
 
   void start();
   void stop();
-  /// EventLoop::discard_tasks() of all, after stop().
+  /// Calls EventLoop::discard_tasks() on all loops. Call after stop().
   void discard_tasks();
 
   [[nodiscard]] std::size_t size() const { return loops_.size(); }

@@ -90,7 +90,7 @@ TEST_F(EventLoopTest, WhatATaskThrowsCostsThatTaskAlone) {
   loop.schedule_at(loop.clock().now(), note("timer"));
   settle();
   EXPECT_THAT(log, testing::UnorderedElementsAre("posted", "from elsewhere", "timer"));
-  testing::internal::GetCapturedStderr();  // one of them is logged, if none was a while before
+  testing::internal::GetCapturedStderr();  // at most one of them is logged (LogLimit)
 }
 
 TEST_F(EventLoopTest, DiscardsWhatTasksHoldAndWhatThatPosts) {
@@ -213,7 +213,7 @@ TEST_F(EventLoopTest, ForgetsManyCancelledTimers) {
   run_until([&] { return !log.empty(); });
 }
 
-/// Both ends of a socket pair that is watched.
+/// Both ends of a socket pair. The near one is watched.
 struct Watched final : EventLoop::Watcher {
   explicit Watched(EventLoop& event_loop) : loop(&event_loop) {
     int ends[2] = {-1, -1};
@@ -332,8 +332,8 @@ TEST(LoopPoolTest, RunsEachLoopOnAThreadOfItsOwn) {
   EXPECT_GE(LoopPool().size(), 1U);
 }
 
-/// From now on the system refuses epoll_pwait2 to this thread, as filters of containers do. False
-/// if it refuses the filter.
+/// Makes the kernel refuse epoll_pwait2 to this thread from now on, as seccomp filters of
+/// containers do. Returns false if the filter cannot be installed.
 bool forbid_epoll_pwait2() {
   sock_filter program[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},

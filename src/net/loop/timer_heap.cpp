@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-/// Children a node has: four share a cache line or two, and the heap stays flat.
+/// Children of a node. Four of them share a cache line or two, and the heap stays flat.
 constexpr std::size_t kArity = 4;
 
 }  // namespace
@@ -27,7 +27,7 @@ TimerHeap::TimerId TimerHeap::add(TimePoint when, Executor::Task task) {
 void TimerHeap::remove(TimerId id) {
   const auto index = static_cast<std::uint32_t>(id);
   if (index >= slots_.size() || slots_[index].generation != id >> 32U) return;
-  // Destroyed behind the heap's change, since it may come back here.
+  // Destroyed after the heap has changed, because its destructor may call this object.
   const Executor::Task task = take(slots_[index].at);
 }
 
@@ -41,7 +41,7 @@ Executor::Task TimerHeap::take(std::size_t at) {
   const std::uint32_t index = heap_[at].slot;
   Slot& slot = slots_[index];
   Executor::Task task = std::exchange(slot.task, {});
-  // 0 names no timer.
+  // The id 0 is never used.
   if (++slot.generation == 0) slot.generation = 1;
   slot.at = std::exchange(first_free_, index);
 

@@ -9,23 +9,22 @@
 
 namespace sluice {
 
-/// Tasks that wait for their time. Adding one, taking one out and finding the next cost no more
-/// than a few moves in a heap, and nothing is allocated while the number of timers stays below its
-/// highest. Belongs to one thread.
+/// Tasks scheduled for a time, in a heap. Adding or removing one takes no more than a few moves.
+/// Allocates only when there are more timers than ever before. Belongs to one thread.
 class TimerHeap {
  public:
   using TimerId = Executor::TimerId;
 
   /// Timers of the same time run in the order in which they were added.
   TimerId add(TimePoint when, Executor::Task task);
-  /// Forgets a timer; unknown ids, also of timers that have run, are ignored.
+  /// Removes a timer. Ignores unknown ids, including those of timers that have run.
   void remove(TimerId id);
 
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] std::size_t size() const { return heap_.size(); }
-  /// When the next timer is due. Not if empty().
+  /// When the next timer is due. Must not be called if empty().
   [[nodiscard]] TimePoint next() const { return heap_.front().when; }
-  /// Takes out the next timer if it is due at `now`.
+  /// If the next timer is due at `now`, removes it, moves its task to `task` and returns true.
   [[nodiscard]] bool take_due(TimePoint now, Executor::Task& task);
 
  private:
@@ -37,11 +36,12 @@ class TimerHeap {
       return when != other.when ? when < other.when : order < other.order;
     }
   };
-  /// What an id names: its low half is the slot, its high half must match the slot's generation.
+  /// What an id refers to. The low half of the id is the index of the slot; the high half must
+  /// match the slot's generation.
   struct Slot {
     Executor::Task task;
     std::uint32_t generation = 1;
-    std::uint32_t at = 0;  // in the heap, or the next free slot
+    std::uint32_t at = 0;  // index in the heap, or of the next free slot
   };
 
   Executor::Task take(std::size_t at);
@@ -50,7 +50,7 @@ class TimerHeap {
   void place(std::size_t at, const Entry& entry);
 
   std::vector<Entry> heap_;
-  std::deque<Slot> slots_;  // which grows by little at a time
+  std::deque<Slot> slots_;  // a deque, which grows in small steps
   std::uint32_t first_free_ = kNone;
   std::uint64_t last_order_ = 0;
 

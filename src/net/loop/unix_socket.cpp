@@ -17,20 +17,20 @@
 namespace sluice {
 namespace {
 
-/// What the kernel makes of it is bounded by net.core.somaxconn.
+/// The kernel limits it to net.core.somaxconn.
 constexpr int kUnixBacklog = 4096;
 
 std::unexpected<Error> cannot_listen(const std::string& path, std::string_view why) {
   return fail(1, "Cannot listen on " + path + ": " + std::string(why));
 }
 
-/// How long others who start at the same time are waited for, which is far more than they need.
+/// How long to wait for other processes that start at the same time. They need far less.
 constexpr auto kLockWait = std::chrono::milliseconds(500);
 constexpr auto kLockRetry = std::chrono::milliseconds(10);
 
-/// Keeps others who start on a path of the same folder waiting, so that no two replace each other's
-/// socket. A folder that cannot be read, or that somebody keeps locked, is not locked: anybody who
-/// may read it could keep us from starting.
+/// Locks the path's folder, so that processes that start there at the same time do not replace each
+/// other's socket. If the folder cannot be read, or somebody keeps it locked, goes on without the
+/// lock: otherwise anybody who may read the folder could keep this process from starting.
 Descriptor lock_folder(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   Descriptor folder(
@@ -53,7 +53,7 @@ Descriptor new_socket() {
   return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-/// Whether somebody listens at `address`.
+/// Whether somebody listens at `address`, as far as can be found out.
 bool is_alive(const sockaddr_un& address) {
   const Descriptor probe = new_socket();
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
@@ -100,7 +100,8 @@ Result<UnixListener> UnixListener::listen(const std::string& path, mode_t mode) 
     ::unlink(path.c_str());
   }
   Descriptor socket = new_socket();
-  // The path takes the socket's mode, less the umask, from the moment it exists; then all of it.
+  // bind() creates the path with the socket's mode minus the umask; chmod() then sets the full
+  // mode.
   if (!socket || ::fchmod(socket.get(), mode) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return cannot_listen(path, std::strerror(errno));

@@ -9,19 +9,20 @@
 
 namespace sluice {
 
-/// A Unix domain socket in the file system that listens. Destroying it removes the path, unless
-/// something else is there by then.
+/// A listening Unix domain socket in the file system. The destructor removes the path unless
+/// something else has replaced it.
 class UnixListener {
  public:
-  /// Binds `path` (at most 107 bytes) with `mode`, such as 0600: at no time can anybody else
-  /// connect. A socket that nobody listens on is replaced; the error names what else is in the way.
+  /// Binds `path` (at most 107 bytes) with `mode`, such as 0600, and listens. At no time can a user
+  /// connect whom `mode` excludes. Replaces a socket on which nobody listens. The error says what
+  /// else is at the path.
   static Result<UnixListener> listen(const std::string& path, mode_t mode);
 
   UnixListener(UnixListener&&) noexcept = default;
   UnixListener& operator=(UnixListener&&) noexcept = default;
   ~UnixListener();
 
-  /// Hands the listening socket out, once.
+  /// Hands out the listening socket. Call once.
   [[nodiscard]] Descriptor take_socket() { return std::move(socket_); }
 
  private:
@@ -33,7 +34,7 @@ class UnixListener {
   ino_t inode_ = 0;
 };
 
-/// The user at the other end of a connected Unix domain socket, as the kernel vouches (unix(7),
+/// The user at the other end of a connected Unix domain socket, as the kernel reports it (unix(7),
 /// SO_PEERCRED).
 Result<uid_t> peer_user(const Descriptor& socket);
 

@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-/// Connections beyond the limit that are told so at a time.
+/// How many connections beyond the limit may be answered with 503 at the same time.
 constexpr std::size_t kTurnedAway = 64;
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -43,7 +43,7 @@ class HttpServer::Impl {
                        });
   }
 
-  /// Deals the connection out to the next worker.
+  /// Passes the connection to the next worker, or refuses it.
   void take(Descriptor socket, const PeerAddress& peer, const std::shared_ptr<TlsContext>& tls) {
     const std::size_t before = server.connections();
     const ConnectionTicket::Count of_client = connections_of(peer);
@@ -60,7 +60,7 @@ class HttpServer::Impl {
              {"left_out", *left_out}});
       }
     }
-    // Too many even to be told so.
+    // Too many even to be answered with 503.
     if (before >= options.max_connections + kTurnedAway) return;
     if (!has_share && of_client->open.load() >= share() + kTurnedAway) return;
     auto& worker = static_cast<HttpWorker&>(server.next_worker());
@@ -88,14 +88,14 @@ class HttpServer::Impl {
                ? options.max_connections_per_client
                : std::max<std::size_t>(options.max_connections / 4, 1);
   }
-  /// How many connections the peer's address has. Null: it has no share.
+  /// The count of connections from the peer's address. Null if it has no limit of its own.
   ConnectionTicket::Count connections_of(const PeerAddress& peer) {
     const bool stands_for_many = options.stands_for_many && options.stands_for_many(peer);
     if (peer.is_loopback() || stands_for_many) return nullptr;
     return shares.of(peer, server.connections());
   }
 
-  MemoryBudget memory;  // unless the options bring one
+  MemoryBudget memory;  // unless the options have one
   HttpServerOptions options;
   ConnectionServer server;
   std::atomic<std::uint64_t> rejected = 0;

@@ -30,29 +30,30 @@ struct HttpServerOptions {
   std::size_t max_body = 4U << 20U;            // also after decompression; beyond: 413
   std::size_t max_connections = 100'000;       // over all loops; beyond: 503 and close
   std::size_t max_connections_per_client = 0;  // of one address; beyond: the same; 0: a quarter
-  /// Addresses that stand for many clients, as a proxy's does, and so have no share. Called on the
-  /// first loop. Loopback addresses have none anyway.
+  /// Whether an address stands for many clients, as a proxy's does, and so has no limit of its own.
+  /// Called on the first loop. Loopback addresses never have one.
   std::function<bool(const PeerAddress&)> stands_for_many = {};
   std::size_t gzip_threshold = 4U << 10U;  // smaller replies are not compressed; 0: none is
   OutputLimits output;                     // of each connection
-  MemoryBudget* memory = nullptr;          // what all buffers draw on; null: one of kMemory bytes
+  MemoryBudget* memory = nullptr;          // the budget of all buffers; null: one of kMemory bytes
 
-  Duration request_timeout = std::chrono::seconds(30);  // a request's last byte after its first
+  Duration request_timeout = std::chrono::seconds(30);  // from a request's first byte to its last
   Duration idle_timeout = std::chrono::seconds(75);     // keep-alive without a request
-  /// An event stream without anything to say gets a comment this often, so that whoever stands in
-  /// between keeps it open, and a peer that is gone is noticed; 0: none.
+  /// How often a silent event stream sends a comment. This makes proxies keep it open, and shows
+  /// whether the peer has gone; 0: never.
   Duration event_keep_alive = std::chrono::seconds(15);
-  /// A reply that may become an event stream does so after this long without a byte either way.
+  /// How long neither side may send a byte before a reply that may become an event stream does so
+  /// (HttpExchange::stream_if_silent()).
   Duration event_start = std::chrono::seconds(5);
   Duration ping_interval = std::chrono::seconds(30);  // WebSocket; two unanswered end it; 0: none
 
   WorkLimits work = {};
-  Duration tick = std::chrono::milliseconds(250);  // how often timeouts are looked at
-  const Clock* clock = nullptr;  // what timeouts are measured with; null: the loop's
+  Duration tick = std::chrono::milliseconds(250);  // how often timeouts are checked
+  const Clock* clock = nullptr;                    // for timeouts; null: the loop's
   HttpDate::TimeOfDay time_of_day = std::chrono::system_clock::now;  // for Date
 };
 
-/// What a server has done and holds. Gauges first, then counters from the start.
+/// Statistics of a server: first gauges, then counters since the start.
 struct HttpServerStats {
   std::uint64_t connections = 0;
   std::uint64_t parked = 0;
@@ -71,13 +72,13 @@ struct HttpServerStats {
   std::uint64_t stalled = 0;  // connections dropped because their peer did not read
 };
 
-/// An HTTP/1.1 server on one or more event loops: one acceptor deals new connections out to the
+/// An HTTP/1.1 server on one or more event loops. One acceptor distributes new connections to the
 /// loops in turn. listen(), stats() and shutdown() are thread-safe. Destroy it after its loops have
 /// stopped.
 class HttpServer {
  public:
-  /// handlers[i] answers what arrives on loops[i], on its thread. Loops and handlers outlive the
-  /// server.
+  /// handlers[i] answers the requests on loops[i], on the loop's thread. Loops and handlers must
+  /// outlive the server.
   HttpServer(const std::vector<EventLoop*>& loops, const std::vector<HttpHandler*>& handlers,
              HttpServerOptions options = {});
   ~HttpServer();
@@ -85,13 +86,14 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   /// Starts to accept on `host` (an IP address or a name) and `port` (0: any free one), with TLS if
-  /// a context is given. Returns the port, or an error that says what is in the way (port busy,
-  /// no such address, no permission).
+  /// a context is given. Returns the port, or an error with the reason (port in use, no such
+  /// address, no permission).
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port,
                                std::shared_ptr<TlsContext> tls = nullptr);
 
   /// Stops accepting, closes idle connections, lets replies in flight finish within `limits`, then
-  /// drops what is left. `done` runs on the first loop when no connection is left. Once.
+  /// drops the remaining connections. `done` runs on the first loop when no connection is left.
+  /// Call once.
   void shutdown(DrainLimits limits, Executor::Task done = {});
 
   [[nodiscard]] HttpServerStats stats() const;

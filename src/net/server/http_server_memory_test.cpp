@@ -75,7 +75,7 @@ TEST_F(HttpServerTest, DropsAPeerThatDoesNotRead) {
   bool closed = false;
   exchange.on_close([&] { closed = true; });
   while (exchange.write(std::string(10'000, 'x'))) exchange.flush();
-  // The kernel may take some more at any time, and the wait then begins anew.
+  // The kernel may accept some more at any time, and the stall timeout then begins anew.
   Duration longest{};
   for (int second = 0; second < 300 && !closed; ++second) {
     longest = exchange.stalled_for();
@@ -127,7 +127,8 @@ TEST_F(HttpServerTest, DropsAPeerForWhomTooMuchIsQueued) {
 }
 
 TEST_F(HttpServerTest, NothingIsDestroyedWithinACallThatSends) {
-  // The handler sends more than may wait, through what goes with the connection.
+  // The handler sends more than may be queued, through an object that is destroyed with the
+  // connection.
   struct Kept {
     HttpExchangePtr exchange;
     bool* destroyed;
@@ -338,7 +339,7 @@ TEST_F(HttpServerTest, KeepsLittleMemoryForAnIdleStream) {
   open(kStreams);
   const std::size_t after = mallinfo2().uordblks;
   EXPECT_EQ(server->stats().parked, kStreams);
-  // A sanitizer's allocator says nothing here.
+  // With a sanitizer's allocator this shows nothing.
   EXPECT_LT((after - before) / (kStreams - 50), 1536U);
 }
 
@@ -356,8 +357,6 @@ TEST_F(HttpServerTest, HoldsMemoryOnlyForHalfARequest) {
   EXPECT_TRUE(until([&] { return server->stats().connections == 0; }));
   EXPECT_EQ(server->stats().parked, 0U);
 }
-
-/// Blocking ends of connections to a server on loops of its own, for tests of who runs where.
 
 }  // namespace
 }  // namespace sluice

@@ -41,7 +41,7 @@ TEST_F(HttpServerTest, TellsWhenThePeerOfAPendingReplyHasGone) {
   }
 }
 
-/// More than is read while one is unanswered.
+/// More requests than are read while one is unanswered.
 std::string many_requests() {
   std::string requests;
   for (int i = 0; i < 200; ++i) requests += post("/next", std::string(500, 'x'));
@@ -77,7 +77,7 @@ TEST_F(HttpServerTest, APeerThatClosesItsSideIsAnsweredAllThatStandsBeforeTheEnd
   ASSERT_TRUE(until([&] { return held.size() == 1; }));
   peer.send(many_requests());
   peer.end();
-  // That it is there still.
+  // The server finds out whether the peer still reads.
   ASSERT_TRUE(peer.expect("HTTP/1.1 100 Continue\r\n\r\n"));
   pass(10s);
   ASSERT_TRUE(held.front()->is_open());
@@ -171,7 +171,7 @@ TEST_F(HttpServerTest, AWholeBodyIsNotAskedAbout) {
   EXPECT_TRUE(peer.expect("here"));
 }
 
-/// Keeps what it is given.
+/// Records what it receives.
 struct RecordingBody final : BodyHandler {
   bool on_body(std::string_view bytes) override {
     text.append(bytes);
@@ -252,7 +252,7 @@ TEST_F(HttpServerTest, ABodyThatIsHandedOnEndsWithItsReplyOrItsConnection) {
     peer.send(head);
     ASSERT_TRUE(until([&] { return held != nullptr; }));
     if (end == "idle") {
-      // Of a body that the handler takes, something has to come.
+      // Some of a body that the handler reads must arrive in time.
       pass(options.idle_timeout);
     } else if (end.empty()) {
       peer.close();
@@ -312,7 +312,7 @@ TEST_F(HttpServerTest, KeepsASilentEventStreamOpenWithComments) {
   }
   text.receive();
   EXPECT_EQ(text.received, "");
-  // A peer that takes nothing is sent no more of them.
+  // The comments show when a peer has gone.
   events.reset();
   pass(std::chrono::seconds(15));
   pass(std::chrono::seconds(15));
@@ -373,7 +373,7 @@ TEST_F(HttpServerTest, LetsAForgottenExchangeOutliveItsConnection) {
   Peer peer = connect();
   peer.send(get("/"));
   ASSERT_TRUE(until([&] { return held.size() == 1; }));
-  // The last handle goes on another thread, and the peer before the loop has heard of it.
+  // The last handle is dropped on another thread, and the peer goes before the loop learns of that.
   std::thread([&] { held.clear(); }).join();
   peer.reset();
   EXPECT_TRUE(until([&] { return server->stats().connections == 0; }));

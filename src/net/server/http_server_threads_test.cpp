@@ -30,7 +30,7 @@ class Client {
     EXPECT_EQ(::send(socket_.get(), request.data(), request.size(), 0),
               static_cast<ssize_t>(request.size()));
   }
-  /// What comes until it ends with `end`, or the server closes.
+  /// Receives until the reply ends with `end`, or the server closes.
   std::string read_until(std::string_view end) const {
     std::string reply;
     std::array<char, 1000> piece;
@@ -84,7 +84,8 @@ TEST(HttpServerThreadsTest, AConnectionGoesOnWhereItsHandlerWants) {
         "request " + std::to_string(i) + " on " + std::to_string(i % 3) + ";";
     EXPECT_THAT(client.read_until(expected), HasSubstr(expected));
   }
-  // What has been read ahead goes along, and so does what has not been read yet.
+  // Input that has been read ahead moves with the connection, and so does what has not been read
+  // yet.
   std::string many;
   for (int i = 0; i < 300; ++i) many += post("/", std::string(1000, 'x') + std::to_string(i));
   client.send(many + post("/", "the last"));

@@ -10,11 +10,10 @@
 
 namespace sluice {
 
-/// What the HTTP connections of one loop share besides what all connections do. Belongs to its
-/// loop.
+/// The worker of the HTTP connections of one loop, with what they share. Belongs to its loop.
 class HttpWorker final : public ConnectionWorker {
  public:
-  /// What is referred to outlives the worker.
+  /// All references must outlive the worker.
   HttpWorker(Executor& executor, EventLoop* sockets, HttpHandler& http_handler,
              const HttpServerOptions& server_options)
       : ConnectionWorker(executor, sockets,

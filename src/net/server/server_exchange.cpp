@@ -131,14 +131,14 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
                             .extra = extra,
                             .lines = head_lines()});
     if (is_head_ || is_later) {
-      // The head is all there is.
+      // Only the head is sent here.
     } else if (owned != nullptr) {
       connection.take(std::move(*owned));
     } else {
       out.append(body);
     }
   } catch (...) {
-    // There may be another reply.
+    // The caller may send another reply.
     http_->forget_reply();
     throw;
   }
@@ -198,7 +198,7 @@ void ServerExchange::flush() {
 
 void ServerExchange::finish() {
   if (state_ != State::streaming) return;
-  // The end belongs to what was written last.
+  // Sent even if the queue is full, because it belongs to what was written last.
   if (minor_version_ != 0 && !is_head_ && !connection_->is_over()) {
     connection_->output().append("0\r\n\r\n");
     connection_->send_added();
@@ -226,7 +226,7 @@ void ServerExchange::on_close(Executor::Task callback) {
   }
 }
 
-/// Whoever replaces a callback may be held by the one before, which so lives to the turn's end.
+/// The caller may be held by the old callback, so that is destroyed only at the end of the turn.
 void ServerExchange::set(Executor::Task& callback, Executor::Task next) {
   if (callback) connection_->worker().release_later(std::move(callback));
   callback = std::move(next);
@@ -236,7 +236,7 @@ void ServerExchange::continue_on(const Executor& loop) {
   if (state_ != State::closed) next_worker_ = connection_->worker().number_of(loop);
 }
 
-/// The reply is whole: the connection goes on to its next request.
+/// The exchange is finished: the connection continues with its next request.
 void ServerExchange::done() {
   if (state_ == State::streaming) {
     ServerCounters::subtract(connection_->worker().counters.streaming_replies);
@@ -249,7 +249,7 @@ void ServerExchange::done() {
   if (next_worker_ != ConnectionWorker::kNone) connection->move_to(next_worker_);
 }
 
-/// Keeps an exchange that has handles, also while a callback throws.
+/// Holds a reference to an exchange that still has handles, even if a callback throws.
 class ServerExchange::Keep {
  public:
   explicit Keep(ServerExchange& exchange)
@@ -272,7 +272,8 @@ void ServerExchange::on_connection_lost() {
   }
   state_ = State::closed;
   // The callbacks may hold the last handles of this exchange and of the connection. If there is no
-  // handle any more, another thread has just dropped the last and left the rest to this loop.
+  // handle left, another thread has just dropped the last one, and forgotten() will run on this
+  // loop.
   const Keep keep(*this);
   const RefPtr<Connection> connection = std::exchange(connection_, nullptr);
   const Executor::Task drain = std::exchange(drain_callback_, {});
@@ -289,7 +290,7 @@ void ServerExchange::drained() {
 
 bool ServerExchange::probe() {
   if (state_ == State::unanswered && minor_version_ > 0 && connection_->may_send()) {
-    // A client reads any number of these before the reply (RFC 9110, section 15.2).
+    // A client accepts any number of these before the reply (RFC 9110, section 15.2).
     connection_->output().append("HTTP/1.1 100 Continue\r\n\r\n");
     connection_->send_added();
     return true;
@@ -300,8 +301,8 @@ bool ServerExchange::probe() {
 
 void ServerExchange::keep_alive() {
   if (state_ != State::streaming || !is_event_stream_) return;
-  // Events are written whole, so a comment (WHATWG HTML, 9.2.6) cuts none in two. It leaves now:
-  // the next silent connection takes the same buffer.
+  // Events are written whole, so a comment (WHATWG HTML, 9.2.6) cannot split one. It is sent now,
+  // so that the next silent connection can use the same buffer.
   write(std::string_view(": keep-alive\n\n"));
   flush();
 }
@@ -316,7 +317,7 @@ void ServerExchange::on_unreferenced() {
   if (executor_->on_loop_thread()) {
     forgotten();
   } else {
-    // Back to its loop, where it can be answered.
+    // Continues on its loop, where it can be answered.
     executor_->post([self = std::unique_ptr<ServerExchange, Forgotten>(this)] {});
   }
 }
@@ -329,7 +330,7 @@ void ServerExchange::forgotten() noexcept {
   const RefPtr<Connection> connection = connection_;
   try {
     if (state_ == State::unanswered) {
-      // The handler has forgotten it.
+      // The handler has dropped it without a reply.
       reply(500, "text/plain; charset=utf-8", "The server gave no answer\n", {});
     } else {
       abort();

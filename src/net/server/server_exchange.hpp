@@ -12,7 +12,7 @@
 
 namespace sluice {
 
-/// What a reply's head says.
+/// The content of a reply's head.
 struct ReplyHead {
   int status = 200;
   std::string_view content_type;
@@ -20,17 +20,16 @@ struct ReplyHead {
   bool keep_alive = true;
   int minor_version = 1;
   bool gzip = false;
-  std::string_view date;  // its line
+  std::string_view date;  // the whole line
   HeaderFields extra;
-  std::string_view lines = {};  // more of them, each with its CRLF
+  std::string_view lines = {};  // further header lines, each with its CRLF
 
   static constexpr std::size_t kChunked = ~std::size_t{0};
   static constexpr std::size_t kUntilClose = kChunked - 1;
 };
 void append_reply_head(std::string& out, const ReplyHead& head);
 
-/// The reply side of the request that a connection is at. Used again for the connection's next
-/// request when nobody holds it any more.
+/// The reply side of the request that a connection handles.
 class ServerExchange final : public HttpExchange {
  public:
   void open(Connection& connection, ServerHttp& http, const HttpRequest& request, bool keep_alive);
@@ -38,12 +37,13 @@ class ServerExchange final : public HttpExchange {
   void on_connection_lost();
   /// The output queue is below its low-water mark again.
   void drained();
-  /// Sends something that does no harm to a peer that only sends no more, and shows one that has
-  /// gone. False if the reply has no place for it.
+  /// Sends something harmless to find out whether a peer that has ended its side still reads.
+  /// Returns false if the reply has no place for it.
   [[nodiscard]] bool probe();
-  /// Nothing has been sent for a while: an event stream says that it is still there.
+  /// Nothing has been sent for a while: an event stream sends a comment.
   void keep_alive();
-  /// Nothing has come or gone for a while: a reply that may becomes an event stream.
+  /// Nothing has been received or sent for a while: begins an event stream, if the reply may become
+  /// one.
   void break_silence();
 
   void read_body(std::shared_ptr<BodyHandler> handler) override;
@@ -98,7 +98,7 @@ class ServerExchange final : public HttpExchange {
   [[nodiscard]] std::string_view head_lines() const {
     return head_lines_ == nullptr ? std::string_view() : *head_lines_;
   }
-  /// `owned`: the body as text that may be taken, or null.
+  /// `owned`: `body` as a string that may be moved from, or null.
   void reply(int status, std::string_view content_type, std::string_view body, std::string* owned,
              HeaderFields extra);
   void set(Executor::Task& callback, Executor::Task next);
@@ -107,12 +107,12 @@ class ServerExchange final : public HttpExchange {
   void done();
   void reject_upgrade(int status, std::string_view why, HeaderFields extra);
 
-  // First what fits behind the count of references.
-  std::uint16_t next_worker_ = ConnectionWorker::kNone;  // where the connection is to go on
+  // First the members that fit into the padding after the reference count.
+  std::uint16_t next_worker_ = ConnectionWorker::kNone;  // where the connection continues
   State state_ = State::closed;
   std::uint8_t minor_version_ = 1;
   RefPtr<Connection> connection_;  // null once closed
-  ServerHttp* http_ = nullptr;     // while connection_ is there
+  ServerHttp* http_ = nullptr;     // valid while connection_ is set
   Executor* executor_ = nullptr;
   Executor::Task drain_callback_;
   Executor::Task close_callback_;

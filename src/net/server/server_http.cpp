@@ -13,9 +13,9 @@ namespace {
 
 /// Bytes of later requests taken in while one is unanswered; reading then waits.
 constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
-/// A longer body is collected beside the input, and handed on without being copied.
+/// A longer body is collected in a buffer of its own, and passed on without a copy.
 constexpr std::size_t kCollectedInInput = BufferPool::kScratchSize;
-/// What a chunk of a body that is not kept may have: any size that can be counted.
+/// The limit of a chunk in a body that is not kept: any size that can be counted.
 constexpr std::size_t kAnyChunk = std::size_t{1} << 48U;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -43,7 +43,7 @@ void ServerHttp::reject(Connection& connection, HttpWorker& worker, std::string_
 // --- requests ----------------------------------------------------------------------------------
 
 bool ServerHttp::wants_input(const InputBuffer& input) const {
-  // A peer that leaves answers unread gets no more of them.
+  // While a peer leaves answers unread, its next requests wait.
   bool must_wait = connection_.is_output_full();
   if (body_stream_ != nullptr) {
     if (body_stream_->paused) return false;
@@ -59,8 +59,8 @@ bool ServerHttp::on_input(InputBuffer& input) {
   return exchange_ == nullptr && take_request(input);
 }
 
-/// Whether the input holds the end of a head, or cannot. A head that came whole is not searched
-/// for its end.
+/// Whether to parse: the input holds the end of a head, or is longer than a target may be. A head
+/// that arrived whole is not searched for its end.
 bool ServerHttp::is_head_there(const InputBuffer& input) {
   static constexpr std::string_view kEnd = "\r\n\r\n";
   if (head_scanned_ == 0 || input_needed_ != 0 || collected()) return true;
@@ -70,12 +70,12 @@ bool ServerHttp::is_head_there(const InputBuffer& input) {
   return head_scanned_ > worker_->options.max_uri;
 }
 
-/// Handles the request at the front of the input if it is there whole. True if there may be more to
-/// do at once.
+/// Handles the request at the front of the input if it is complete. Returns true if there may be
+/// more to do at once.
 bool ServerHttp::take_request(InputBuffer& input) {
   if (preparation() != nullptr && !preparation()->body->is_ready()) return false;
   if (!request_begun_) {
-    // Some clients send an empty line behind a body (RFC 9112, section 2.2).
+    // Some clients send an empty line after a body (RFC 9112, section 2.2).
     while (input.view().starts_with("\r\n")) input.consume(2);
     if (input.empty() || input.view() == "\r") return false;
     request_begun_ = true;
@@ -138,8 +138,8 @@ bool ServerHttp::take_request(InputBuffer& input) {
   return true;
 }
 
-/// Finds the body of the request with `head`. False if it is not there whole yet, or was refused.
-/// `total` becomes the request's size in the input.
+/// Finds the body of the request with `head`. Returns false if it is not complete yet, or was
+/// refused. Sets `total` to the request's size in the input.
 bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std::string_view& body,
                            std::size_t& total) {
   bool whole = false;
@@ -174,7 +174,7 @@ bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std:
       total = head.size + collected()->used;
       body = collected()->reader.body();
     } else {
-      // The head stays for the handler.
+      // The head stays in the input, for the handler.
       input.truncate(head.size);
     }
   }
@@ -186,8 +186,8 @@ bool ServerHttp::take_body(const HttpRequestHead& head, InputBuffer& input, std:
   return false;
 }
 
-/// Undoes a part of the content coding of `body`, and makes it what has come out when all has.
-/// False before that, or if it was refused.
+/// Decodes a part of the content coding of `body`. When all is decoded, sets `body` to the result
+/// and returns true. Returns false before that, or if the request was refused.
 bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
   if (coded() == nullptr) {
     unhandled().coded = std::make_unique<CodedBody>(worker_->options.max_body);
@@ -213,7 +213,7 @@ bool ServerHttp::decode_body(std::string_view coding, std::string_view& body) {
   return true;
 }
 
-/// Lets the handler prepare the body. False if it has nothing to prepare.
+/// Lets the handler prepare the body. Returns false if there is nothing to prepare.
 bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::string_view body,
                          std::size_t total) {
   if (!worker_->handler.prepares_body(head.request, body.size())) return false;
@@ -225,7 +225,7 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
   } else {
     text = body;
   }
-  // It counts where it is kept now.
+  // From now on, whoever keeps the text counts its memory.
   unhandled().collected = nullptr;
   unhandled().coded = nullptr;
   unhandled().preparation = std::make_unique<Preparation>();
@@ -234,7 +234,7 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
   input_needed_ = 0;
   head_scanned_ = 0;
   if (input.size() == total) {
-    // The head stays for the handler.
+    // The head stays in the input, for the handler.
     input.truncate(head.size);
   } else {
     preparation()->size = total - head.size;
@@ -242,8 +242,8 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
   return true;
 }
 
-/// Whether the handler gets the request with its whole body. Else it gets the head alone: to take
-/// the body while it arrives, or to refuse the request.
+/// Whether the handler gets the request with its whole body. Otherwise it gets only the head, to
+/// read the body while it arrives or to refuse the request.
 bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& input) {
   HttpHandler& handler = worker_->handler;
   const bool is_coded = head.request.has(KnownHeader::content_encoding);
@@ -263,7 +263,7 @@ bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& i
   return is_coded || !handler.streams_body(head.request);
 }
 
-/// Hands the head over before its body.
+/// Passes the request to the handler before its body.
 void ServerHttp::begin_body_stream(HttpRequestHead& head, InputBuffer& input) {
   body_stream_ = std::make_unique<BodyStream>();
   if (head.framing == BodyFraming::chunked) {
@@ -274,7 +274,7 @@ void ServerHttp::begin_body_stream(HttpRequestHead& head, InputBuffer& input) {
   body_stream_->expects_continue = head.expects_continue;
   const std::size_t size = head.size;
   request_begun_ = false;
-  // The reply may be over before the body is.
+  // The reply may be finished before the body has arrived.
   head.keep_alive = false;
   head.request.body_follows = true;
   connection_.worked(kMessageCost);
@@ -282,7 +282,8 @@ void ServerHttp::begin_body_stream(HttpRequestHead& head, InputBuffer& input) {
   input.consume(size);
 }
 
-/// Hands on what has come of a body. False if nothing more can be done with the input now.
+/// Passes on what has arrived of a body. Returns false if nothing more can be done with the input
+/// now.
 bool ServerHttp::take_body_piece(InputBuffer& input) {
   if (body_stream_->paused) return false;
   std::size_t used = 0;
@@ -292,7 +293,7 @@ bool ServerHttp::take_body_piece(InputBuffer& input) {
   if (body_stream_->chunked) {
     const Result<std::size_t> fed = body_stream_->chunked->feed(input.view());
     if (!fed) {
-      // The reply may have begun, so the error has no other place.
+      // The reply may have begun, so the error cannot be answered.
       connection_.give_up();
       return false;
     }
@@ -329,7 +330,7 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   std::unique_ptr<HeadVerdict> verdict;
   if (unhandled_ != nullptr) verdict = std::move(unhandled_->verdict);
   request.verdict = verdict.get();
-  // Counted: its handles decide when it goes.
+  // It has a reference count and lives as long as its handles.
   exchange_ = new ServerExchange;
   const bool keep_alive = head.keep_alive && !draining_ && !worker_->draining();
   exchange_->open(connection_, *this, request, keep_alive);
@@ -337,7 +338,7 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   try {
     worker_->handler.on_request(request, exchange);
   } catch (...) {
-    // Without a handle that the handler kept, the exchange answers by itself.
+    // If the handler kept no handle, the exchange answers by itself.
     static LogLimit limit;
     log_exception(limit, "A request failed");
   }
@@ -358,10 +359,11 @@ void ServerHttp::refuse(const Error& error) {
                           .date = worker_->date(),
                           .extra = {},
                           .lines = lines});
-  // Nor is there content in an error to HEAD (RFC 9110, section 9.3.2).
+  // A reply to HEAD has no content, not even an error (RFC 9110, section 9.3.2).
   if (!request_begun_ || !is_head_) out.append(error.message).push_back('\n');
   connection_.added();
-  // The connection may take long to end: what is prepared for nobody would keep others waiting.
+  // The connection may take long to end. Meanwhile, a preparation that nobody needs would delay
+  // others.
   unhandled_ = nullptr;
   connection_.close_after_flush();
 }
@@ -469,15 +471,15 @@ void ServerHttp::on_drain() {
   if (exchange_ != nullptr) exchange_->drained();
 }
 
-/// The peer has asked its last, and may still read: what has come whole is answered. Whether it is
-/// gone altogether shows when something is sent to it.
+/// The peer sends no more requests but may still read, so complete requests are answered. Whether
+/// the peer has gone altogether only shows when something is sent to it.
 void ServerHttp::on_input_end() {
   if (preparation() != nullptr || long_reply_ != nullptr) return;
   if (exchange_ == nullptr) {
     connection_.close_after_flush();
     return;
   }
-  // A body that is awaited will never be whole.
+  // A body that is still expected will never be complete.
   const bool is_lost =
       body_stream_ != nullptr || (!std::exchange(has_probed_, true) && !exchange_->probe());
   if (is_lost) connection_.give_up();
@@ -486,7 +488,7 @@ void ServerHttp::on_input_end() {
 void ServerHttp::on_tick(TimePoint now) {
   const HttpServerOptions& options = worker_->options;
   if (long_reply_ != nullptr) return;
-  // A peer that does not read is not read from: what that takes is none of its request's time.
+  // While a peer does not read, nothing is read from it. That time does not count for its request.
   if (connection_.is_output_full()) {
     since_ = now;
     if (body_stream_ != nullptr) body_stream_->unfinished_at = now;
@@ -500,8 +502,8 @@ void ServerHttp::on_tick(TimePoint now) {
       }
       return;
     }
-    // Whether a peer still reads its answers is what the connection asks. What has come that begins
-    // no request, such as empty lines or a handshake byte by byte, is no use of the connection.
+    // The connection itself checks whether a peer reads its answers. Input that begins no request,
+    // such as empty lines or a handshake byte by byte, does not keep a connection alive.
     const TimePoint last = std::max(connection_.progress_at(), since_);
     const Duration timeout =
         connection_.is_established() ? options.idle_timeout : options.request_timeout;
@@ -516,7 +518,7 @@ void ServerHttp::on_tick(TimePoint now) {
     connection_.give_up();
     return;
   }
-  // The end of the input may stand behind more than is read now.
+  // The end of the input may come after more than is read now.
   if (exchange_ != nullptr && body_stream_ == nullptr && connection_.is_at_end() && !has_probed_) {
     has_probed_ = exchange_->probe();
   }
@@ -529,7 +531,7 @@ void ServerHttp::on_tick(TimePoint now) {
   if (now - connection_.progress_at() >= options.event_keep_alive) exchange_->keep_alive();
 }
 
-/// Whether nothing has come of the body for long, or not the rest of a message.
+/// Whether nothing of the body has arrived for long, or not the rest of a message.
 bool ServerHttp::is_body_late(TimePoint now) const {
   const HttpServerOptions& options = worker_->options;
   return now - std::max(connection_.active_at(), since_) >= options.idle_timeout ||
@@ -542,7 +544,7 @@ bool ServerHttp::is_idle() const {
 }
 
 void ServerHttp::on_worker(ConnectionWorker& worker) {
-  // All workers of one server are alike.
+  // All workers of one server have the same type.
   worker_ = static_cast<HttpWorker*>(&worker);
 }
 

@@ -21,65 +21,66 @@ class ServerExchange;
 class ServerWebSocket;
 
 /// The server's side of HTTP/1.1 on a connection, as a state machine: finds requests and their
-/// bodies in the input (RFC 9112), hands them to the worker's handler one at a time, and gives each
-/// an exchange to answer with. Belongs to its connection.
+/// bodies in the input (RFC 9112), passes them to the worker's handler one at a time, and gives
+/// each an exchange to answer with. Belongs to its connection.
 class ServerHttp final : private ConnectionProtocol {
  public:
-  /// Lets the worker's handler serve `connection`, which starts with it.
+  /// Starts `connection` and lets the worker's handler serve it.
   static void begin(Connection& connection, HttpWorker& worker);
   /// Sends `reply` to a peer that is not to be served, then ends the connection.
   static void reject(Connection& connection, HttpWorker& worker, std::string_view reply);
 
   // For the exchange.
   [[nodiscard]] HttpWorker& worker() const { return *worker_; }
-  /// A reply that has begun may not be told apart from 100 (Continue) any more.
+  /// 100 (Continue) is sent only if `is_unanswered`: within a reply it would be taken for part of
+  /// it.
   void read_body(std::shared_ptr<BodyHandler> handler, bool is_unanswered);
   void resume_body();
-  /// Compresses and sends the body of the reply that is about to finish in parts, each in its turn.
-  /// False if there is no memory for that.
+  /// Compresses and sends `body`, that of the reply that is about to finish, in parts on later
+  /// turns. Returns false if there is no memory for that.
   [[nodiscard]] bool compress_later(std::string_view body);
-  /// Nothing of it, or nothing more.
+  /// Drops what has not been sent of that body.
   void forget_reply() { long_reply_ = nullptr; }
   void request_finished(bool keep_alive);
-  /// The exchange goes without having finished.
+  /// The exchange ends without having finished.
   void forget_exchange() { exchange_ = nullptr; }
   void become_websocket(const RefPtr<ServerWebSocket>& session);
 
  private:
-  /// A body that is handed on while it arrives.
+  /// A body that is passed on while it arrives.
   struct BodyStream {
     std::shared_ptr<BodyHandler> handler;
     std::optional<BodyReader> chunked;
     std::size_t remaining = 0;     // bytes, if it is not chunked
-    std::uint64_t unfinished = 0;  // as the handler said last
+    std::uint64_t unfinished = 0;  // as the handler last returned
     TimePoint unfinished_at{};     // since when
     bool expects_continue = false;
     bool paused = true;
   };
 
-  /// A body that is collected beside the input.
+  /// A body that is collected in a buffer of its own.
   struct CollectedBody {
     explicit CollectedBody(BodyReader of) : reader(std::move(of)) {}
     BodyReader reader;
-    std::size_t used = 0;  // bytes behind the head, once it is whole
+    std::size_t used = 0;  // bytes after the head in the input, when complete
     CoarseHold hold;
   };
 
-  /// A body that is there, whose content coding is being undone.
+  /// A complete body whose content coding is being decoded.
   struct CodedBody {
     explicit CodedBody(std::size_t max_body) : decoder(max_body) {}
     ContentDecoder decoder;
-    std::string text;  // when it is undone
+    std::string text;  // when it is decoded
     CoarseHold hold;
   };
 
   /// A request whose body the handler prepares.
   struct Preparation {
     std::unique_ptr<PreparedBody> body;
-    std::size_t size = 0;  // bytes behind the head that are in the input still
+    std::size_t size = 0;  // bytes after the head that are still in the input
   };
 
-  /// What few requests have before they are handled.
+  /// State that few requests have before they are handled.
   struct Unhandled {
     std::unique_ptr<HeadVerdict> verdict;
     std::string head_lines;  // of a refusal
@@ -144,20 +145,20 @@ class ServerHttp final : private ConnectionProtocol {
 
   Connection& connection_;
   HttpWorker* worker_;
-  ServerExchange* exchange_ = nullptr;    // unfinished; kept by its handles
-  std::unique_ptr<Unhandled> unhandled_;  // null if there is none of it
+  ServerExchange* exchange_ = nullptr;    // the unfinished one; kept by its handles
+  std::unique_ptr<Unhandled> unhandled_;  // null while not needed
   std::unique_ptr<BodyStream> body_stream_;
   std::unique_ptr<LongReply> long_reply_;
-  std::size_t input_needed_ = 0;    // bytes before parsing is worth another try
+  std::size_t input_needed_ = 0;    // bytes of input before the next try to parse
   std::uint32_t head_size_ = 0;     // of the request whose body is collected
-  std::uint32_t head_scanned_ = 0;  // bytes without the end of a head
+  std::uint32_t head_scanned_ = 0;  // bytes that have no end of a head
   TimePoint since_;                 // the request being read began, or the last one was
                                     // finished, or the body resumed
   bool request_begun_ = false;
-  bool is_head_ = false;  // the request that has begun, as far as it is there
+  bool is_head_ = false;  // whether the request that has begun is HEAD, as far as known
   bool continued_ = false;
   bool draining_ = false;
-  bool has_probed_ = false;  // whether the peer is there, after the end of its input
+  bool has_probed_ = false;  // whether the peer still reads, after the end of its input
 };
 
 }  // namespace sluice

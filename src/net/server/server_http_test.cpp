@@ -27,8 +27,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using namespace std::chrono_literals;
 
-/// HTTP without sockets: each request is answered with its path and body, unless the test holds the
-/// exchanges.
+/// HTTP without sockets. Each request is answered with its path and the size of its body, unless
+/// the test holds the exchanges.
 class ServerHttpTest : public ::testing::Test, protected HttpHandler {
  protected:
   using Peer = RefPtr<MemoryConnection>;
@@ -140,7 +140,7 @@ TEST_F(ServerHttpTest, APeerThatSendsNoMoreStillGetsItsSlowAnswer) {
   peer->write(get("/slow"));
   peer->end();
   executor.run();
-  // Shows whether it has gone altogether.
+  // The server finds out whether the peer has gone altogether.
   EXPECT_EQ(peer->take(), "HTTP/1.1 100 Continue\r\n\r\n");
   executor.run();
   ASSERT_TRUE(held.at(0)->is_open());
@@ -182,7 +182,7 @@ TEST_F(ServerHttpTest, APeerThatHasGoneIsNoticedThoughNothingIsToBeSaid) {
 }
 
 TEST_F(ServerHttpTest, APeerOfHttp10ThatSendsNoMoreHasGone) {
-  // It knows no 100 (Continue), and a proxy that speaks 1.0 ends a request so.
+  // HTTP/1.0 does not have 100 (Continue), and a proxy that speaks 1.0 ends a request in this way.
   holds = true;
   const Peer peer = connect();
   peer->write(get("/slow", "1.0"));
@@ -265,7 +265,7 @@ TEST_F(ServerHttpTest, WhatIsPreparedForAPeerThatIsRefusedGoesAtOnce) {
   peer->write(post("/a", "12345"));
   executor.run();
   EXPECT_EQ(handler.left, 1);
-  // More than is free for all, while the peer takes nothing.
+  // More than the free memory, while the peer reads nothing.
   peer->write(std::string(100'000, 'x'));
   executor.run();
   EXPECT_EQ(handler.left, 0);
@@ -336,10 +336,10 @@ TEST_F(ServerHttpTest, ABodyThatIsCutOffEndsTheConnection) {
   EXPECT_TRUE(asked.empty());
 }
 
-/// More than any string can hold: to append it fails as without memory.
+/// More than any string can hold: appending it fails as if there were no memory.
 const std::string_view kTooMuch("x", std::string::npos / 2);
 
-/// Takes bodies as they arrive, of messages that none ends.
+/// Reads bodies as they arrive. A message in them is never complete.
 class StreamedBodyTest : public ServerHttpTest {
  protected:
   struct Body final : BodyHandler {
@@ -492,7 +492,7 @@ class LongReplyTest : public ServerHttpTest {
   static std::string get_packed(std::string_view path) {
     return "GET " + std::string(path) + " HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\n\r\n";
   }
-  /// The body of the reply at the front of `replies`, which it takes away.
+  /// Removes the first reply from `replies` and returns its body.
   static std::string take_body(std::string& replies) {
     EXPECT_THAT(replies, HasSubstr("Content-Encoding: gzip\r\n"));
     EXPECT_THAT(replies, HasSubstr("Transfer-Encoding: chunked\r\n"));
@@ -601,7 +601,7 @@ TEST_F(LongReplyTest, ReachesAPeerThatSendsNoMore) {
   EXPECT_TRUE(peer->is_over());
 }
 
-/// A turn of the loop has room for a few requests only.
+/// The work limits allow only a few requests in a turn.
 class BusyServerHttpTest : public ServerHttpTest {
  protected:
   BusyServerHttpTest() {
@@ -644,7 +644,7 @@ TEST_F(BusyServerHttpTest, EachHasItsTurnWhenThereAreMoreThanOneTurnHasRoomFor) 
   }
   executor.run();
   ASSERT_EQ(asked.size(), 1000U);
-  // All have been served for the first time before any is for the third time.
+  // Every connection has been served once before any is served for the third time.
   for (int i = 0; i < 20; ++i) EXPECT_LT(place_of("/" + std::to_string(i)), 160U) << i;
 }
 

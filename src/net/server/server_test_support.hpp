@@ -22,10 +22,10 @@
 
 namespace sluice {
 
-/// A server on a loop that the test turns, and raw sockets to talk to it with.
+/// A server on a loop that the test drives, and raw sockets to talk to it.
 class ServerTest : public ::testing::Test, protected HttpHandler {
  protected:
-  /// A blocking-free client socket. Receives only when asked to.
+  /// A non-blocking client socket. Receives only when asked to.
   class Peer {
    public:
     Peer(ServerTest& test, std::uint16_t port, int receive_buffer = 0) : test_(&test) {
@@ -72,11 +72,11 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
         if (!bytes.empty()) test_->loop.poll();
       }
     }
-    /// Sends what the socket takes at once. Returns how much, or -1.
+    /// Sends what the socket accepts at once. Returns how many bytes, or -1.
     ssize_t try_send(std::string_view bytes) {
       return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     }
-    /// Takes what is there into `received`. Returns how much it was.
+    /// Appends what has arrived to `received`. Returns how many bytes.
     std::size_t receive() {
       std::array<char, 65536> piece;
       const ssize_t got = ::recv(socket_, piece.data(), piece.size(), 0);
@@ -86,8 +86,8 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
       if (audit) heard.append(piece.data(), static_cast<std::size_t>(got));
       return static_cast<std::size_t>(got);
     }
-    /// Whether `end` comes, as the end of what has been received since the last call. What came is
-    /// taken out of `received` and into `taken`.
+    /// Waits until `received` has `end`, and moves all up to there to `taken`. Returns false if it
+    /// does not arrive.
     bool expect(std::string_view end) {
       const bool came = test_->until([&] {
         receive();
@@ -110,7 +110,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
     std::string received;
     std::string taken;
     bool ended = false;
-    std::string heard;  // all that came, if there is an audit of it at the end
+    std::string heard;  // everything received, if there is an audit at the end
     std::function<void(std::string_view bytes)> audit;
 
    private:
@@ -142,7 +142,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
     return lines_of ? lines_of(head) : std::string();
   }
 
-  /// Turns the loop until `done`, for at most ten seconds.
+  /// Runs the loop until `done`, for at most ten seconds.
   bool until(const std::function<bool()>& done) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (!done()) {
@@ -151,7 +151,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
     }
     return true;
   }
-  /// Lets the server see the time `by` later.
+  /// Advances the clock by `by`, and lets the server see it.
   void pass(Duration by) {
     clock.advance(by);
     bool ticked = false;
@@ -160,7 +160,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
     settle();
   }
 
-  /// Turns the loop until nothing is ready.
+  /// Runs the loop until nothing is ready.
   void settle() {
     ASSERT_TRUE(until([this] { return !loop.poll(); }));
   }

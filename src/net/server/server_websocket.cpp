@@ -87,7 +87,7 @@ void ServerWebSocket::on_end() {
   tell_closed(close_code_);
 }
 
-/// The peer has closed its side without the closing handshake. What is queued still leaves.
+/// The peer has closed its side without the closing handshake. What is queued is still sent.
 void ServerWebSocket::on_input_end() {
   close_sent_ = true;
   end();
@@ -105,7 +105,7 @@ void ServerWebSocket::tell_closed(int code) {
 
 /// Pings an idle peer and gives up a silent one.
 void ServerWebSocket::on_tick(TimePoint now) {
-  // A peer that does not read is not read from: neither its pongs are seen, nor the rest of a
+  // While a peer does not read, nothing is read from it: neither its pongs nor the rest of a
   // message.
   if (connection_->is_output_full()) {
     heard_at_ = now;
@@ -134,7 +134,8 @@ void ServerWebSocket::on_tick(TimePoint now) {
 
 bool ServerWebSocket::send_text(std::string_view text) {
   if (!is_open() || !connection_->may_send()) return true;
-  // What follows a message cannot leave before it, so a long one is sent as it is.
+  // Nothing can be sent before a message is complete, so a long one is not compressed in steps, but
+  // sent as it is.
   if (deflate_threshold_ > 0 && text.size() >= deflate_threshold_ &&
       text.size() <= kCompressedAtOnce) {
     std::string compressed;
@@ -235,7 +236,7 @@ void ServerWebSocket::on_close(int code, std::string_view /*reason*/) {
   end();
 }
 
-/// The conversation is over; what is queued still leaves.
+/// Ends the session. What is queued is still sent.
 void ServerWebSocket::end() {
   if (connection_) connection_->close_after_flush();
   tell_closed(close_code_);

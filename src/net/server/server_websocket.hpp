@@ -21,12 +21,12 @@ class ServerWebSocket final : public WebSocketSession,
                               private ConnectionProtocol,
                               private WebSocketEvents {
  public:
-  /// `server` outlives the session.
+  /// `server` must outlive the session.
   ServerWebSocket(Connection& connection, const HttpServerOptions& server,
                   const WebSocketOptions& options, bool deflate,
                   std::unique_ptr<WebSocketHandler> handler);
 
-  /// What the connection is to speak from now on.
+  /// The session as the protocol that the connection uses from now on.
   [[nodiscard]] ConnectionProtocolPtr as_protocol();
 
   bool send_text(std::string_view text) override;
@@ -78,12 +78,12 @@ class ServerWebSocket final : public WebSocketSession,
   std::size_t deflate_threshold_;  // 0: nothing is compressed
   CoarseHold hold_;                // of what the decoder holds
   TimePoint heard_at_;
-  TimePoint partial_at_{};  // since when a message is there in part
+  TimePoint partial_at_{};  // when the incomplete message began
   TimePoint close_sent_at_;
   int close_code_ = 1006;
   std::uint8_t unanswered_pings_ = 0;
   bool input_paused_ = false;  // by the handler
-  bool is_paused_ = false;     // the decoder may hold messages that are whole
+  bool is_paused_ = false;     // the decoder may hold complete messages
   bool close_sent_ = false;
 };
 

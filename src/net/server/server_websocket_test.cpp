@@ -32,7 +32,7 @@ std::string client_frame(WebSocketOpcode opcode, std::string_view payload,
   append_websocket_frame(out, opcode, payload, compressed, 0x1234ABCD);
   return out;
 }
-/// An empty one, with more to follow.
+/// An empty frame, with more to follow.
 std::string client_fragment(WebSocketOpcode opcode) {
   std::string out = client_frame(opcode, {});
   out[0] = static_cast<char>(opcode);
@@ -56,7 +56,7 @@ std::string masked_close(int code) {
 
 class ServerWebSocketTest : public ServerTest {
  protected:
-  /// Writes down what happens.
+  /// Records what happens.
   class Recorder final : public WebSocketHandler {
    public:
     explicit Recorder(ServerWebSocketTest& test) : test_(&test) {}
@@ -87,7 +87,7 @@ class ServerWebSocketTest : public ServerTest {
     EXPECT_TRUE(session);
     return peer;
   }
-  /// Whether everything of `events` has come, and the connection has ended with `last`.
+  /// Whether the connection ends after the peer has received `last`.
   bool ends(Peer& peer, const std::string& last) { return peer.expect(last) && peer.expect_end(); }
 
   WebSocketOptions websocket_options;
@@ -448,7 +448,7 @@ TEST_F(ServerWebSocketTest, ReadsNoFurtherMessagesWhileAnswersAreUnread) {
   pass(1ms);
   EXPECT_LT(count, kMessages / 2);
   EXPECT_LE(server->stats().queued_bytes, options.output.high_water + 4000);
-  // A peer that reads slowly is alive, though its pongs wait too.
+  // A peer that reads slowly is not dropped, although its pongs wait too.
   for (int i = 0; i < 20; ++i) {
     pass(10s);
     for (int piece = 0; piece < 4; ++piece) peer.receive();
@@ -468,7 +468,7 @@ TEST_F(ServerWebSocketTest, ReadsNoFurtherMessagesWhileAnswersAreUnread) {
 
 TEST_F(ServerWebSocketTest, AMessageMustNotTakeForEver) {
   Peer peer = open();
-  // Whole messages, each with the beginning of the next, are no reason to end.
+  // Each whole message comes with the beginning of the next, which is no reason to end.
   const std::string frame = client_frame(WebSocketOpcode::text, "hello");
   peer.send(frame.substr(0, 3));
   for (int i = 0; i < 10; ++i) {
@@ -508,7 +508,7 @@ TEST_F(ServerWebSocketTest, AMessageThatExpandsGivesWayMeanwhile) {
              client_frame(WebSocketOpcode::ping, "p") + masked_close(1000));
   for (int turns = 0; turns < 2; ++turns) loop.poll();
   light.send(client_frame(WebSocketOpcode::text, "light"));
-  // Nor is the end of its input a reason to forget what has come.
+  // What arrived before the end of the input is still handled.
   heavy.end();
   ASSERT_TRUE(until([&] { return events.size() >= 4; }));
   EXPECT_THAT(events, ElementsAre("text light", "text " + long_text, "close 1000", "destroyed"));
@@ -530,7 +530,7 @@ TEST_F(ServerWebSocketTest, AMessageThatExpandsDrawsOnTheMemory) {
   }));
   EXPECT_EQ(peer.received, close_frame(1013, "The server holds as much as it may"));
   EXPECT_GT(most, memory.limit() / 4);
-  // Also before the peer has gone.
+  // The memory is released even before the peer has gone.
   EXPECT_EQ(memory.used(), 0U);
   EXPECT_THAT(events, ElementsAre("close 1013", "destroyed"));
 }
@@ -547,7 +547,7 @@ TEST_F(ServerWebSocketTest, SaysGoodbyeWhenTheServerShutsDown) {
   EXPECT_THAT(events, ElementsAre("close 1001", "destroyed"));
 }
 
-/// Frames of a kind, and whether a message has come behind them.
+/// Sends many frames of one kind, then a message.
 class BusyWebSocketTest : public ::testing::TestWithParam<WebSocketOpcode>, protected HttpHandler {
  protected:
   struct Listener final : WebSocketHandler {

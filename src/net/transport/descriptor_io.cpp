@@ -28,22 +28,22 @@ IoResult failure(IoStatus again) {
   return {IoStatus::failed, 0};
 }
 
-/// Another descriptor for what `descriptor` is, which does not wait.
+/// Another descriptor for the same file, pipe, terminal or socket, whose I/O does not wait.
 Descriptor open_again(int descriptor, int mode) {
   if (!is_socket(descriptor)) {
-    // Other processes (a shell, whoever reads our log) share the open file and its flags, so it is
-    // opened anew.
+    // Other processes (a shell, the reader of our log) share the open file and its flags. So it is
+    // opened again.
     const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
     Descriptor own(::open(path.c_str(), mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
     struct stat status{};
-    // A file has to go on where the others left it.
+    // A file must continue at the shared offset, so it is not opened again.
     if (own && ::fstat(own.get(), &status) == 0 && !S_ISREG(status.st_mode)) return own;
   }
   Descriptor shared(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
   struct stat status{};
   if (shared && ::fstat(shared.get(), &status) == 0 &&
       (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))) {
-    // A pipe or terminal that belongs to another user.
+    // A pipe or terminal that could not be opened again, such as another user's.
     const int flags = ::fcntl(shared.get(), F_GETFL);
     ::fcntl(shared.get(), F_SETFL, flags | O_NONBLOCK);
   }
@@ -86,7 +86,7 @@ std::uint32_t DescriptorIo::unacknowledged() const {
 }
 
 Result<StandardStreams> take_standard_streams() {
-  // Before anything is opened that would get the number of one that is closed.
+  // Checked first: a descriptor that is opened later could get the number of a closed stream.
   if (!is_open(STDIN_FILENO, O_RDONLY)) {
     return fail(1, "Standard input is closed; messages come from there");
   }

@@ -9,17 +9,17 @@
 
 namespace sluice {
 
-/// Moves bytes over a descriptor without waiting, whatever it is: a socket (in blocking mode, too),
-/// a pipe or terminal in non-blocking mode, or a file. Does not own the descriptor.
+/// Moves bytes over a descriptor without waiting. It may be a socket (even in blocking mode), a
+/// pipe or terminal in non-blocking mode, or a file. Does not own the descriptor.
 class DescriptorIo {
  public:
   explicit DescriptorIo(int descriptor);
 
   [[nodiscard]] IoResult read(std::span<char> into) const;
-  /// Writes as much of the parts as goes in one call. A peer that has gone is a failure, given that
-  /// the thread blocks SIGPIPE, as those of a LoopPool do.
+  /// Writes as much of the parts as one call can. If the peer has gone, the write fails, provided
+  /// that the thread blocks SIGPIPE, as the threads of a LoopPool do.
   [[nodiscard]] IoResult write(std::span<const iovec> parts) const;
-  /// Bytes of a socket that its peer has not taken from the kernel yet; 0 of anything else.
+  /// For a socket, as unacknowledged_bytes(); otherwise 0.
   [[nodiscard]] std::uint32_t unacknowledged() const;
 
  private:
@@ -32,9 +32,10 @@ struct StandardStreams {
   Descriptor output;
 };
 
-/// Takes standard input and output over for a protocol. From then on what else reads standard input
-/// finds its end, and what else writes to standard output lands on standard error, so that nothing
-/// gets into the protocol. The error says which of them is closed.
+/// Takes over standard input and output for a protocol. From then on, other code that reads
+/// standard input finds its end, and what other code writes to standard output goes to standard
+/// error. So nothing else gets into the protocol. The error says which of them is closed, or what
+/// failed.
 Result<StandardStreams> take_standard_streams();
 
 }  // namespace sluice

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kFailure = 1;
 
-/// The reason OpenSSL gives for what has just failed.
+/// OpenSSL's reason for the last failure.
 std::string openssl_reason() {
   const unsigned long code = ERR_peek_last_error();
   ERR_clear_error();
@@ -49,8 +49,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::server(const std::string& certif
   if (native == nullptr) return fail(kFailure, "TLS is not available: " + openssl_reason());
   const std::shared_ptr<TlsContext> context(new TlsContext(native, false, false));
   set_common(native);
-  // Of a request nothing is taken that is not whole. A reply's end may be the connection's: there
-  // somebody in between could cut it short, so clients insist on being told (close_notify).
+  // A server does not need close_notify, because it ignores an incomplete request. A client does: a
+  // reply can end with the connection, so an attacker could otherwise cut it short unnoticed.
   SSL_CTX_set_options(native, SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_alpn_select_cb(native, select_alpn, nullptr);
   static constexpr std::array<unsigned char, 6> kSessionContext = {'s', 'l', 'u', 'i', 'c', 'e'};

@@ -44,7 +44,7 @@ Key make_key() {
   return {EVP_EC_gen("P-256"), &EVP_PKEY_free};
 }
 
-/// A certificate for localhost that is its own authority.
+/// A self-signed certificate for `names`.
 Certificate make_certificate(EVP_PKEY* key, const char* names) {
   Certificate certificate(X509_new(), &X509_free);
   X509_set_version(certificate.get(), X509_VERSION_3);
@@ -117,7 +117,7 @@ TEST_F(TlsTest, NamesTheFileThatItCannotUse) {
   EXPECT_THAT(client.error().message, HasSubstr("missing.pem"));
 }
 
-/// Two ends joined in memory.
+/// A server and a client, connected in memory.
 struct Pair {
   Pair(SSL_CTX* server_context, SSL_CTX* client_context)
       : server(SSL_new(server_context), &SSL_free), client(SSL_new(client_context), &SSL_free) {
@@ -136,7 +136,7 @@ struct Pair {
       SSL_do_handshake(server.get());
       if (SSL_is_init_finished(client.get()) && SSL_is_init_finished(server.get())) {
         char byte = 0;
-        SSL_read(client.get(), &byte, 1);  // takes the session's ticket
+        SSL_read(client.get(), &byte, 1);  // receives the session ticket
         return true;
       }
     }
@@ -200,7 +200,7 @@ TEST_F(TlsTest, ResumesSessions) {
   EXPECT_TRUE(SSL_session_reused(second.server.get()));
 }
 
-/// A client of this library that sends what no HTTP client would.
+/// A client that sends what no HTTP client would.
 class RawClient {
  public:
   RawClient(int socket, SSL_CTX* context) : ssl(SSL_new(context), &SSL_free), socket_(socket) {
@@ -208,7 +208,7 @@ class RawClient {
     SSL_set_connect_state(ssl.get());
   }
 
-  /// `times` that the keys change (RFC 8446, section 4.6.3), and `bytes`, as one piece.
+  /// `times` key updates (RFC 8446, section 4.6.3), then `bytes` as application data.
   std::string key_updates(int times, std::string_view bytes = {}) {
     BIO* const written = BIO_new(BIO_s_mem());
     SSL_set0_wbio(ssl.get(), written);
@@ -232,7 +232,7 @@ class RawClient {
   int socket_;
 };
 
-/// A server's transport and a client, joined by a pair of sockets.
+/// A server's transport and a client, connected by a socket pair.
 class TransportTest : public TlsTest {
  protected:
   TransportTest() {
@@ -287,7 +287,7 @@ TEST_F(TransportTest, EndsAPeerThatSendsRecordsWithNothingForUs) {
   EXPECT_GT(unread(), 0U);
 }
 
-// Each has other records behind it, so that none is one too many.
+// Data follows each series of key updates, so the limit is never reached.
 TEST_F(TransportTest, PeersMayChangeTheirKeysForAsLongAsTheySaySomething) {
   for (int i = 0; i < 20; ++i) {
     client->send(client->key_updates(50, "hello"));
@@ -322,7 +322,7 @@ void send_all(const Descriptor& socket, std::string_view bytes) {
             static_cast<ssize_t>(bytes.size()));
 }
 
-/// From the `own`th address of this machine.
+/// Connects from the loopback address 127.0.0.1 + `own`.
 Descriptor connect_to(std::uint16_t port, std::uint32_t own = 0) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -356,7 +356,7 @@ class TlsConnectionTest : public TlsTest {
     return {.scheme = scheme, .host = host, .port = port, .target = "/"};
   }
 
-  /// The body, or the failure.
+  /// Returns the body or the failure.
   Result<std::string> get(const Url& from, const TlsClientOptions& tls) {
     HttpClient client(loop, {.tls = TlsContext::client(tls).value()});
     std::string body;
@@ -405,7 +405,7 @@ TEST_F(TlsConnectionTest, FailsWithoutTlsOnEitherSide) {
   EXPECT_FALSE(get(url("https", "localhost"), {.insecure = true}));
 }
 
-// Somebody in between can end the connection, but not say so under TLS.
+// An attacker can end the connection, but cannot forge the close_notify of TLS.
 TEST_F(TlsConnectionTest, AReplyThatEndsWithTheConnectionMustSaySo) {
   for (const bool says_so : {true, false}) {
     const Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -436,7 +436,7 @@ TEST_F(TlsConnectionTest, AReplyThatEndsWithTheConnectionMustSaySo) {
   }
 }
 
-// The kernel tells of all of it once.
+// The kernel reports only once that all of these records have arrived.
 TEST_F(TlsConnectionTest, FindsTheRequestBehindRecordsWithNothingForUs) {
   const Descriptor socket = connect_to(port);
   const auto context = TlsContext::client({.insecure = true}).value();
@@ -462,7 +462,7 @@ class BusyTlsTest : public TlsConnectionTest {
     for (std::ptrdiff_t i = 0; i < kPeers; ++i) peers.push_back(connect_to(port));
     EXPECT_TRUE(run_until(loop, [&] { return busy.stats().connections >= kPeers; }));
   }
-  /// To how many peers the server has sent its part of a handshake.
+  /// The number of peers to which the server has sent its part of a handshake.
   [[nodiscard]] std::ptrdiff_t answered() const {
     return std::ranges::count_if(peers, [](const Descriptor& peer) {
       char byte = 0;
@@ -470,7 +470,7 @@ class BusyTlsTest : public TlsConnectionTest {
     });
   }
 
-  /// In a turn there is room for one step of anything.
+  /// Does one step of work in each turn.
   HttpServer busy{{&loop}, {&handler}, {.output = {}, .work = {.turn = 1, .connection = 1}}};
   std::vector<Descriptor> peers;
 };
@@ -520,7 +520,7 @@ TEST_F(BusyTlsTest, HandshakesDoNotKeepThoseWhoHaveOneBehindThem) {
   ASSERT_TRUE(
       run_until(loop, [&] { return SSL_read(client.ssl.get(), room.data(), room.size()) > 0; }));
   EXPECT_LT(answered(), kPeers / 2);
-  // They have their turns too, whoever else is busy.
+  // Handshakes make progress too, whoever else is busy.
   ASSERT_TRUE(run_until(loop, [&] {
     SSL_write(client.ssl.get(), kRequest.data(), static_cast<int>(kRequest.size()));
     return answered() == kPeers;
@@ -531,7 +531,7 @@ TEST_F(TlsConnectionTest, HandshakesDrawOnTheMemoryOfAll) {
   MemoryBudget memory(std::size_t{4} << 20U);
   HttpServer bounded({&loop}, {&handler}, {.output = {}, .memory = &memory});
   port = bounded.listen("127.0.0.1", 0, server_context()).value();
-  // The beginning of a ClientHello of 131,000 bytes, which OpenSSL makes room for.
+  // The beginning of a ClientHello of 131,000 bytes, for which OpenSSL allocates memory.
   const std::string claim("\x16\x03\x01\x00\x06\x01\x01\xFF\xB8\x03\x03", 11);
   std::vector<Descriptor> peers;
   for (int i = 0; i < 100; ++i) {
@@ -542,7 +542,7 @@ TEST_F(TlsConnectionTest, HandshakesDrawOnTheMemoryOfAll) {
   ASSERT_TRUE(run_until(loop, [&] { return bounded.stats().connections < 50; }));
   EXPECT_GT(memory.used(), 0U);
   EXPECT_LE(memory.used(), memory.limit() / 3);
-  // There is memory left for those that mean it.
+  // Memory is left for complete handshakes.
   EXPECT_EQ(get(url("https", "localhost"), {.insecure = true}), "hello");
   const std::size_t used = memory.used();
   const Descriptor other = connect_to(port);
@@ -551,7 +551,7 @@ TEST_F(TlsConnectionTest, HandshakesDrawOnTheMemoryOfAll) {
   peers.clear();
   ASSERT_TRUE(run_until(loop, [&] { return memory.used() < used; }));
   EXPECT_EQ(bounded.stats().connections, 1U);
-  // Nor does what others hold keep them out.
+  // Nor are handshakes refused when others hold all the memory.
   const std::size_t free = memory.limit() - memory.used();
   ASSERT_TRUE(memory.try_acquire(free));
   EXPECT_EQ(get(url("https", "localhost"), {.insecure = true}), "hello");

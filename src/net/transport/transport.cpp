@@ -17,9 +17,9 @@
 namespace sluice {
 namespace {
 
-/// OpenSSL takes a record's head, then the rest.
+/// OpenSSL reads a record's header, then the rest.
 constexpr std::uint8_t kTakesOfRecord = 2;
-/// A handshake needs a few, or some more if its records come in pieces.
+/// A handshake needs a few, and some more if its records arrive in pieces.
 constexpr std::uint8_t kMaxBarrenReads = 250;
 
 bool is_address(const std::string& host) {
@@ -28,7 +28,8 @@ bool is_address(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
-/// What a client says and checks of its server (RFC 6066, section 3; RFC 9525).
+/// Sets the server name that a client sends and the name or address that it checks in the
+/// certificate (RFC 6066, section 3; RFC 9525).
 bool expect_server(SSL* ssl, const std::string& server) {
   if (is_address(server)) {
     return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), server.c_str()) == 1;
@@ -153,8 +154,9 @@ IoResult Transport::tls_read(std::span<char> into) {
   return {++barren_reads_ < kMaxBarrenReads ? IoStatus::ok : IoStatus::failed, 0};
 }
 
-/// Holds OpenSSL back, which goes on for as long as there are records without bytes for us: those
-/// of a handshake, new keys, alerts. A peer could keep the loop with them.
+/// Limits how much OpenSSL reads in one call. It would otherwise go on for as long as there are
+/// records without data (handshake messages, key updates, alerts), and a peer could occupy the loop
+/// with them.
 long Transport::on_bio(BIO* bio, int operation, const char* /*data*/, std::size_t /*size*/,
                        int /*argument*/, long /*long_argument*/, int result,
                        std::size_t* /*moved*/) {

@@ -13,9 +13,9 @@ struct bio_st;
 
 namespace sluice {
 
-/// What a non-blocking transfer came to.
+/// The outcome of a non-blocking transfer.
 enum class IoStatus : std::uint8_t {
-  ok,          // `bytes` were moved; none: TLS took something for itself, and there may be more
+  ok,          // `bytes` were moved; if 0, TLS read a record without data and there may be more
   want_read,   // nothing more until the socket is readable
   want_write,  // nothing more until the socket is writable
   closed,      // the peer has ended its side
@@ -26,17 +26,17 @@ struct IoResult {
   std::size_t bytes = 0;
 };
 
-/// Bytes that a socket's peer has not acknowledged, or taken, yet.
+/// Bytes in the kernel that a socket's peer has not acknowledged (TCP) or read (Unix socket) yet.
 std::uint32_t unacknowledged_bytes(int socket);
 
-/// Moves bytes over a connected non-blocking socket that it does not own, with TLS on top if a
-/// context is given (on the context's side; the handshake happens within the transfers). The
-/// context is needed only at the start. On the server's side a read takes no more than one record
-/// of TLS, and a peer fails that sends very many in a row that bring no bytes. Belongs to the
-/// connection's loop.
+/// Moves bytes over a connected non-blocking socket, which it does not own. Uses TLS if a context
+/// is given, in the context's role (client or server); the handshake happens within reads and
+/// writes. The context is needed only by the constructor. On the server's side, a read takes at
+/// most one TLS record, and reading fails after very many records in a row that carry no data.
+/// Belongs to the connection's loop.
 class Transport {
  public:
-  /// A client gives the name or address of its server, which the certificate must bear.
+  /// `server` is for clients: the server's name or address, which the certificate must contain.
   Transport(int socket, TlsContext* tls, const std::string& server = {});
   ~Transport();
   Transport(const Transport&) = delete;
@@ -45,14 +45,14 @@ class Transport {
   [[nodiscard]] bool is_tls() const { return ssl_ != nullptr; }
   /// Whether the handshake, if there is one, is over.
   [[nodiscard]] bool is_established() const;
-  /// Whether there is a handshake whose first message has not come whole.
+  /// Whether the first message of a TLS handshake (ClientHello) has not fully arrived.
   [[nodiscard]] bool awaits_hello() const;
-  /// Why the last transfer failed. Call at once after it.
+  /// Why the last transfer failed. Call immediately after it.
   [[nodiscard]] std::string failure_reason() const;
   IoResult read(std::span<char> into);
-  /// Sends as much of the parts as goes in one call.
+  /// Sends as much of the parts as one call can.
   IoResult write(std::span<const iovec> parts);
-  /// Bytes in the kernel that the peer has not acknowledged yet.
+  /// As unacknowledged_bytes().
   [[nodiscard]] std::uint32_t unacknowledged() const { return unacknowledged_bytes(socket_); }
   /// Tells the peer that nothing follows.
   void shutdown_send();
@@ -64,9 +64,9 @@ class Transport {
                      long long_argument, int result, std::size_t* moved);
 
   int socket_;
-  std::uint8_t takes_left_ = 0;    // how often OpenSSL may take bytes from the socket
-  bool is_held_back_ = false;      // it wanted to take more often
-  std::uint8_t barren_reads_ = 0;  // in a row that brought a record, but no bytes
+  std::uint8_t takes_left_ = 0;    // how often OpenSSL may still read the socket
+  bool is_held_back_ = false;      // it tried to read more often
+  std::uint8_t barren_reads_ = 0;  // in a row that brought a record but no data
   ssl_st* ssl_ = nullptr;
 };
 

@@ -20,7 +20,7 @@ constexpr int kInvalidData = 1007;
 constexpr int kTooBig = 1009;
 constexpr std::size_t kMaxControl = 125;
 constexpr std::size_t kMaxHeader = 14;
-/// How many bytes of a request (WorkLimits) cost as much as an empty frame.
+/// The cost of an empty frame, in units of WorkLimits.
 constexpr std::size_t kFrameCost = 16;
 
 bool is_control(WebSocketOpcode opcode) {
@@ -48,7 +48,7 @@ Result<void> check_utf8(std::string_view text) {
   return fail(kInvalidData, "A text message that is not valid UTF-8");
 }
 
-/// Hands on a whole message, which has not been checked.
+/// Checks and reports a whole message.
 Result<void> deliver(WebSocketOpcode opcode, std::string_view payload, WebSocketEvents& events) {
   if (opcode == WebSocketOpcode::text) {
     if (Result<void> checked = check_utf8(payload); !checked) return checked;
@@ -57,7 +57,7 @@ Result<void> deliver(WebSocketOpcode opcode, std::string_view payload, WebSocket
   return {};
 }
 
-/// One step. True when all has come out.
+/// Does one step. Returns true when all has come out.
 Result<bool> expand(MessageInflater& inflater, std::string_view payload, WebSocketEvents& events) {
   const std::size_t before = inflater.work();
   Result<bool> done = inflater.step(payload);
@@ -67,7 +67,7 @@ Result<bool> expand(MessageInflater& inflater, std::string_view payload, WebSock
   return done;
 }
 
-/// A window's size as a parameter gives it (RFC 7692, section 7.1.2).
+/// Whether `value` is a window size as a parameter gives it (RFC 7692, section 7.1.2).
 bool is_window_bits(std::string_view value) {
   return value == "15" || value == "14" || value == "13" || value == "12" || value == "11" ||
          value == "10" || value == "9" || value == "8";
@@ -78,7 +78,7 @@ std::string_view unquoted(std::string_view value) {
   return is_quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-/// A parameter of permessage-deflate, and the values with which an offer of it can be met.
+/// A parameter of permessage-deflate, and whether an offer with a given value can be accepted.
 struct DeflateParameter {
   using Value = std::optional<std::string_view>;
   std::string_view name;
@@ -92,8 +92,8 @@ constexpr std::array<DeflateParameter, 4> kDeflateParameters{{
     {"server_max_window_bits", [](const auto& value) { return value == "15"; }},
 }};
 
-/// Whether one offer is a sound one of permessage-deflate, and we can do what it asks for (RFC
-/// 7692, section 7.1).
+/// Whether `offer` is a valid offer of permessage-deflate that we can accept (RFC 7692, section
+/// 7.1).
 bool can_meet(std::string_view offer) {
   std::array<bool, kDeflateParameters.size()> seen{};
   std::size_t end = offer.find(';');
@@ -127,8 +127,8 @@ bool is_websocket_key(std::string_view key) {
          key.ends_with("==");
 }
 
-// The plain SHA-1: EVP would first load OpenSSL's configuration and providers, two megabytes, for
-// a hash that protects nothing (RFC 6455, section 1.3).
+// Uses the plain SHA-1 functions: EVP would first load OpenSSL's configuration and providers, two
+// megabytes, for a hash that protects nothing (RFC 6455, section 1.3).
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 std::string websocket_accept_key(std::string_view key) {
@@ -230,7 +230,7 @@ Result<std::optional<WebSocketDecoder::Header>> WebSocketDecoder::parse_header(
       return fail(kProtocolError, "A frame's length is not in its shortest form");
     }
   }
-  // What can be refused early is not waited for.
+  // Checked before the header is complete, so that an invalid frame is refused early.
   if (Result<void> checked = check_header(header); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
@@ -285,7 +285,7 @@ Result<void> WebSocketDecoder::feed(std::span<char> bytes, WebSocketEvents& even
     joined = std::exchange(partial_->bytes, {});
     bytes = joined;
   }
-  // Keeps what is left of the bytes, in the buffer that they are in if it is ours.
+  // Keeps the remaining bytes. If they are in `joined`, reuses that buffer.
   const auto keep_rest = [&] {
     if (bytes.empty()) return;
     std::string& kept = partial().bytes;
@@ -376,7 +376,7 @@ void WebSocketDecoder::begin_frame(const Header& header) {
   compressed_ = header.compressed;
 }
 
-/// Takes what has come of the frame that has begun.
+/// Takes the next piece of the current frame.
 Result<void> WebSocketDecoder::take_piece(std::span<char> piece, WebSocketEvents& events) {
   Header& frame = *partial_->frame;
   if (frame.masked) {
@@ -398,7 +398,7 @@ Result<void> WebSocketDecoder::take_piece(std::span<char> piece, WebSocketEvents
   return is_message_whole ? end_message(events) : Result<void>();
 }
 
-/// Checks what has come of a text, which goes on unless it is whole.
+/// Checks what has arrived of a text message. More follows unless `is_whole`.
 Result<void> WebSocketDecoder::check_text(std::string_view text, bool is_whole) {
   if (opcode_ != WebSocketOpcode::text) return {};
   text.remove_prefix(partial_->checked);
@@ -407,7 +407,7 @@ Result<void> WebSocketDecoder::check_text(std::string_view text, bool is_whole) 
   return check_utf8(text);
 }
 
-/// Hands on the message that is there whole, or begins to expand it.
+/// Reports the complete message, or begins to expand it.
 Result<void> WebSocketDecoder::end_message(WebSocketEvents& events) {
   if (compressed_) {
     partial_->inflater.emplace(max_message_);
@@ -448,7 +448,7 @@ Result<void> WebSocketDecoder::take_control(const Header& header, std::string_vi
 Result<void> WebSocketDecoder::take_message(WebSocketOpcode opcode, bool compressed,
                                             std::string_view payload, WebSocketEvents& events) {
   if (!compressed) return deliver(opcode, payload, events);
-  // A usual one is expanded where it is.
+  // A message of usual size is expanded without a copy of its payload.
   MessageInflater inflater(max_message_);
   const Result<bool> done = expand(inflater, payload, events);
   if (!done) return std::unexpected(done.error());
@@ -460,7 +460,7 @@ Result<void> WebSocketDecoder::take_message(WebSocketOpcode opcode, bool compres
   return {};
 }
 
-/// Goes on with the message that is being expanded.
+/// Continues to expand the current message.
 Result<void> WebSocketDecoder::expand_some(WebSocketEvents& events) {
   const Result<bool> done = expand(*partial_->inflater, partial_->message, events);
   if (!done) return std::unexpected(done.error());

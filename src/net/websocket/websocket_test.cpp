@@ -16,7 +16,7 @@ using Role = WebSocketDecoder::Role;
 
 constexpr std::uint32_t kMask = 0x37FA213D;
 
-/// Notes what is decoded.
+/// Records what is decoded.
 struct Log final : WebSocketEvents {
   void on_message(WebSocketOpcode opcode, std::string_view payload) override {
     entries.push_back((opcode == WebSocketOpcode::text ? "text " : "binary ") +
@@ -42,14 +42,14 @@ std::string frame(WebSocketOpcode opcode, std::string_view payload, bool masked 
   return out;
 }
 
-/// A frame with its first byte as it is given, masked.
+/// A masked frame whose first byte is `first`.
 std::string raw_frame(unsigned first, std::string_view payload) {
   std::string out = frame(WebSocketOpcode::text, payload);
   out[0] = static_cast<char>(first);
   return out;
 }
 
-/// The code that `bytes` end with, or 0.
+/// The error code of decoding `bytes`, or 0.
 int decode(std::string bytes, Log& log, bool deflate = false, Role role = Role::server,
            std::size_t max_message = 1000) {
   WebSocketDecoder decoder(role, max_message, deflate);
@@ -175,7 +175,7 @@ TEST_P(BrokenFrames, EndWithTheRightCode) {
   Log log;
   EXPECT_EQ(decode(GetParam().bytes, log, true), GetParam().code) << GetParam().what;
   EXPECT_THAT(log.entries, ElementsAre());
-  // Cut into bytes the verdict is the same, and what follows is ignored.
+  // The result is the same if the bytes arrive one by one, and what follows is ignored.
   WebSocketDecoder decoder(Role::server, 1000, true);
   int code = 0;
   for (char byte : GetParam().bytes + frame(WebSocketOpcode::text, "after")) {
@@ -239,7 +239,7 @@ TEST(WebSocketDecoder, AClientRefusesMaskedFrames) {
 }
 
 TEST(WebSocketDecoder, RefusesByTheHeaderAlone) {
-  // The payload need not come for a message beyond the limit to be refused.
+  // A message beyond the limit is refused before its payload arrives.
   Log log;
   EXPECT_EQ(decode("\x81\xFE\x07\xD0"s, log), 1009);
 }
@@ -310,7 +310,7 @@ TEST(WebSocketDecoder, WhatComesWhileAMessageIsExpandedWaits) {
 }
 
 TEST(WebSocketDecoder, AMessageThatExpandsToNothingTakesStepsToo) {
-  // Final blocks without content (RFC 1951, section 3.2.6), each of which begins anew.
+  // Final blocks without content (RFC 1951, section 3.2.6). After each, decoding begins anew.
   std::string data;
   for (int i = 0; i < 100'000; ++i) data += "\x03\x00"s;
   std::string bytes = raw_frame(0xC1, data + "\x00"s);
