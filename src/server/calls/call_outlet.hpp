@@ -21,7 +21,7 @@ struct CallAnswer {
   std::string why = {};  // what went wrong, if anything
 };
 
-/// The call as its outlet sees it.
+/// A call, as its outlet sees it.
 class OutletEvents {
  public:
   virtual ~OutletEvents() = default;
@@ -57,7 +57,8 @@ class CallOutlet {
   virtual void disconnect(std::chrono::milliseconds /*retry*/) {}
   /// Sends the answer of the call, which has ended. The call gets no OutletEvents afterwards.
   virtual void answer(CallAnswer answer) = 0;
-  /// Ends without an answer. Must not be called after answer(); a second call does nothing.
+  /// Closes the outlet without an answer. Must not be called after answer(); a second call does
+  /// nothing.
   virtual void leave() = 0;
 };
 

@@ -15,9 +15,9 @@
 
 namespace sluice {
 
-/// A long result of a tool. A worker checks it and writes the response, because on the loop that
-/// would delay others noticeably. Belongs to its loop. The destructor drops the job if the worker
-/// has not started it.
+/// A long result of a tool. A worker checks it and writes the response, because doing so on the
+/// loop would delay others noticeably. Belongs to its loop. The destructor drops the job if the
+/// worker has not started it.
 class LongResult {
  public:
   /// A result with more bytes of text is long.

@@ -61,15 +61,15 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
 
-  /// Sets what is told how the request ends. May be null.
+  /// Sets the object that is told how the request ends. May be null.
   void set_watch(std::unique_ptr<RequestWatch> watch) {
     if (watch == nullptr) return;
     watch->watch(*this);
     rare().watch = std::move(watch);
   }
 
-  /// Sets what is told when to continue and when to stop. It is not owned: reset it to null before
-  /// it is destroyed.
+  /// Sets the producer, which is told when to continue and when to stop. It is not owned: reset it
+  /// to null before it is destroyed.
   void set_producer(StreamProducer* producer) { producer_ = producer; }
 
   // These send messages before the response. They return false under backpressure: wait for the

@@ -42,15 +42,15 @@ class TaskStore {
   };
   /// Creates a task with an id from the CSPRNG. Its request runs on `loop`. At a limit, the oldest
   /// task that has ended is forgotten: at the client's own limit, one of its own; at that of the
-  /// server, one of the client with most tasks, or else one of its own. Error: kLimitReached if
+  /// server, one of the client with the most tasks, or else one of its own. Error: kLimitReached if
   /// there is none.
   Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
 
   /// Counts the result of `task`, which is about to end, as `bytes`, at most
-  /// TaskEnvironment::max_result(). If all results together would exceed `result_memory`, tasks are
-  /// forgotten, in the order in which they ended: those of the client whose results have most
-  /// bytes. The new result counts for the client of `task`, so that its own tasks are forgotten if
-  /// it would have most.
+  /// TaskEnvironment::max_result(). If all results together would exceed `result_memory`, tasks of
+  /// the client whose results have the most bytes are forgotten, in the order in which they ended.
+  /// The new result counts for the client of `task`, so that its own tasks are forgotten if it
+  /// would have the most.
   void hold(const TaskRecord& task, std::size_t bytes);
 
   /// Whether create() would find room for another task of `principal`.

@@ -99,7 +99,7 @@ class Caller {
   /// none.
   virtual std::unique_ptr<RequestWatch> watch() { return nullptr; }
   /// The same caller, for use after the request has been handled. Open the channel of the request
-  /// before: the kept caller opens no other one.
+  /// before; do not open another one through the kept caller.
   virtual RetainedCaller keep() = 0;
 };
 

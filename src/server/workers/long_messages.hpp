@@ -66,10 +66,11 @@ class LongMessage final : public PreparedBody {
   bool is_ready_ = false;
 };
 
-/// Parses long messages on a worker thread, because on the loop that would delay others noticeably.
-/// Each loop parses the messages of one client one after another: a parsed message may be many
-/// times as large as its text, so only one of them is in memory. The worker serves the clients in
-/// turn, each with its messages from all loops. Belongs to its loop, and must outlive its messages.
+/// Parses long messages on a worker thread, because parsing them on the loop would delay others
+/// noticeably. Each loop parses the messages of one client one after another: a parsed message may
+/// be many times as large as its text, so only one of them is in memory. The worker serves the
+/// clients in turn, each with its messages from all loops. Belongs to its loop, and must outlive
+/// its messages.
 class LongMessages {
  public:
   /// A message of more bytes is long. Parsing a shorter one takes about as long as a read.

@@ -36,9 +36,9 @@ class WorkerPool {
   JobId new_id() { return ++last_id_; }
 
   /// Queues `job` for `client`. If too many jobs wait, one is dropped: the newest waiting job of
-  /// the client that has most of them, if that client has at least two more than `client`;
-  /// otherwise `job`. The `refuse` of the dropped job, which may be null, is called on the thread
-  /// that called run(), with no lock held.
+  /// the client that has the most, if that client has at least two more than `client`; otherwise
+  /// `job`. The `refuse` of the dropped job, which may be null, is called on the thread that called
+  /// run(), with no lock held.
   void run(JobId id, std::string_view client, Job job, Job refuse = {});
   /// Removes a waiting job. Returns false if it does not wait, because it has started or was
   /// refused.
@@ -64,7 +64,7 @@ class WorkerPool {
   Waiting take(Client& client, std::map<JobId, Waiting>::iterator job);
   void forget_unused(Clients::iterator client);
   /// Makes room for a job of a client that has `has` waiting jobs: moves the job to drop into
-  /// `refused`. Returns false if no client has enough more.
+  /// `refused`. Returns false if no client has at least two more.
   bool make_room(std::size_t has, Waiting& refused);
 
   const std::size_t most_threads_;
