@@ -21,7 +21,7 @@
 namespace sluice {
 namespace {
 
-/// The places of a serve(), together.
+/// The arguments of one serve().
 struct Places {
   std::optional<http> over_http;
   std::optional<unix_socket> over_unix;
@@ -113,10 +113,10 @@ struct Serving::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// `hurry` is asked whether what is under way is to end at once.
+  /// `hurry` is called repeatedly; when it returns true, calls under way end at once.
   void stop(const std::function<bool()>& hurry = {}) {
     if (host == nullptr) return;
-    // Where nobody else is served, the one client has gone.
+    // With stdio alone, the only client has gone.
     const bool serves_others = places.over_http || places.over_unix;
     server->forget(*host);
     host->shutdown(places.options.shutdown_deadline,
@@ -180,7 +180,7 @@ std::expected<Serving, Error> detail::start_at(const Server& server,
 }
 
 int detail::serve_at(const Server& server, std::initializer_list<Place> places) {
-  // Before there are threads: they are not to take the signals.
+  // Created before any thread, so that threads do not receive the signals.
   const ShutdownSignals signals;
   std::expected<Serving, Error> serving =
       Serving::State::start(server, together(places), [&signals] { signals.input_ended(); });

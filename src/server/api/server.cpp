@@ -82,7 +82,7 @@ Metadata metadata_of(const Options& options) {
           .meta = text_or_nothing(options.meta)};
 }
 
-/// How a tool's failure is answered: what the model should read is a result.
+/// How a tool's exception is answered. A ToolError, which the model should read, becomes a result.
 Result<ToolResult> tool_failure(const std::exception_ptr& exception, FailureLog& log) {
   try {
     std::rethrow_exception(exception);
@@ -106,7 +106,7 @@ struct Failure<ToolResult> {
   }
 };
 
-/// A handler, ready to be called. One of the two is set.
+/// A handler, ready to be called. Either `immediate` or `deferred` is set.
 template <class Request, class Out>
 struct Handler {
   std::function<Out(const Request& request)> immediate;
@@ -114,7 +114,7 @@ struct Handler {
   std::shared_ptr<FailureLog> failures;
 };
 
-/// What the immediate handler returns, or what becomes of what it throws.
+/// Calls the immediate handler. Turns an exception into a result or an Error.
 template <class Request, class Out>
 auto guarded(Handler<Request, Out> handler) {
   return [handler = std::move(handler)](const Request& request) -> Result<Out> {
@@ -126,13 +126,14 @@ auto guarded(Handler<Request, Out> handler) {
   };
 }
 
-/// Runs the deferred handler for the request and hands what becomes of it to `then`.
+/// Runs the deferred handler for the request. `then` gets its result, or what its exception
+/// becomes.
 template <class Request, class Out>
 auto running(Handler<Request, Out> handler, const ServerState& state) {
   return [handler = std::move(handler), options = state.runs()](
              const Request& in, std::shared_ptr<PendingRequest> request,
              std::function<void(PendingRequest&, Result<Out>)> then) -> Result<void> {
-    // `in` is the message's: what is needed of it is decoded before anything waits.
+    // `in` belongs to the message: the handler decodes what it needs before it suspends.
     HandlerRun::start<Out>(
         std::move(request), options, [&](Call& call) { return handler.deferred(in, call); },
         [then](PendingRequest& asker, Out out) { then(asker, std::move(out)); },
@@ -144,15 +145,15 @@ auto running(Handler<Request, Out> handler, const ServerState& state) {
   };
 }
 
-/// Begun while the request is there, and at its end before it is not.
+/// Does not suspend, so `request` exists until the end.
 template <class Request, class Out>
 Task<Out> run_at_once(const detail::HandlerTable<Request, Out>& table,
                       std::shared_ptr<void> handler, const Request& request, Call& call) {
   co_return table.answer_call(handler.get(), request, call);
 }
 
-/// Owns `object` from then on. Tables live as long as the program. `kind` and `name` are for the
-/// log.
+/// Makes a Handler that owns `object`. `table` must exist as long as the program runs. `kind` and
+/// `name` are for the log.
 template <class Request, class Out>
 Handler<Request, Out> owned(const detail::HandlerTable<Request, Out>& table, void* object,
                             std::string_view kind, std::string_view name) {
@@ -180,7 +181,7 @@ FeatureHandler<Request, Out> feature(Handler<Request, Out> handler, const Server
   return Deferred(running(std::move(handler), state));
 }
 
-/// Fills in what a handler need not repeat.
+/// Wraps a handler: fills in the URI and the MIME type where its result has none.
 template <class Request>
 Handler<Request, std::vector<ResourceContents>> completed(
     Handler<Request, std::vector<ResourceContents>> handler, std::string mime_type) {
@@ -236,7 +237,7 @@ Sealer::Key key_of(const std::string& bytes) {
   return key;
 }
 
-/// Adds `entry` to a list of the definition, or puts it in the place of the one of its name.
+/// Adds `entry` to a list of the definition, or replaces the entry that has the same name.
 template <class T>
 void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
          T entry, Change::Kind kind) {
@@ -252,7 +253,7 @@ void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::strin
   });
 }
 
-/// Takes the entry of that name out of a list of the definition. False: there is none.
+/// Removes the entry with that name from a list of the definition. Returns false if there is none.
 template <class T>
 bool take(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
           std::string_view asked, Change::Kind kind) {
@@ -269,7 +270,7 @@ void offer(ServerState& state, std::vector<Skill> skills) {
   });
 }
 
-/// The arguments of a prompt from the schema of a struct of texts.
+/// Adds arguments to a prompt, from the schema of a struct of texts.
 void append_arguments(Prompt& prompt, const json::object& schema) {
   const auto text_at = [](const json::object& object, std::string_view key) {
     const json::value* const text = object.if_contains(key);
@@ -320,7 +321,7 @@ void decode_variables(const Type& type, const Variables& variables, void* out) {
 }
 
 ToolResult structured_result(const json::value& value) {
-  // It stands for the text too.
+  // The structured content serves as the text, too.
   return {.structured = to_json(value)};
 }
 

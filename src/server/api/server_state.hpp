@@ -14,7 +14,7 @@
 
 namespace sluice::detail {
 
-/// What a sluice::Server has been told, and where it is served. Thread-safe.
+/// The definition of a sluice::Server, and the hosts that serve it. Thread-safe.
 class ServerState {
  public:
   explicit ServerState(ServerDefinition definition, HandlerRun::Options runs)
@@ -22,16 +22,16 @@ class ServerState {
 
   /// How its handlers run.
   [[nodiscard]] const HandlerRun::Options& runs() const { return runs_; }
-  /// What it offers now.
+  /// A copy of the current definition.
   [[nodiscard]] ServerDefinition definition() const;
 
   Result<std::unique_ptr<ServerHost>> start(ServerHostOptions options);
   void forget(ServerHost& host);
 
-  /// Changes the definition, wherever it is served too, and tells the clients there of `kind`, if
-  /// `change` says that it has changed anything; returns whether it has. While it is served, what
-  /// `change` throws, and std::invalid_argument for what cannot be served, leaves everything as it
-  /// was.
+  /// Applies `change` to the definition, also where it is being served. If `change` returns true,
+  /// clients there are told of `kind`. Returns what `change` returns. While the definition is being
+  /// served, an exception of `change`, or std::invalid_argument for a definition that cannot be
+  /// served, leaves everything as it is.
   bool change(std::optional<Change::Kind> kind,
               const std::function<bool(ServerDefinition& definition)>& change);
   void publish(const Change& change);

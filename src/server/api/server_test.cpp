@@ -81,7 +81,8 @@ class PublicServerTest : public testing::Test {
     if (!more.empty()) out.append(",").append(more);
     return out;
   }
-  /// The answer to a call of 2026-07-28 that is answered at once, or what its channel got.
+  /// Calls a tool as a client of 2026-07-28. Returns the answer, given at once or through the
+  /// channel; null if there is none yet.
   json::value call(std::string_view tool, std::string_view arguments,
                    std::string_view capabilities = "{}", std::string_view more = {}) {
     std::string members =
@@ -420,7 +421,8 @@ TEST_F(PublicServerTest, DestructorsOfACoroutineThatIsGivenUpMayUseTheCall) {
 }
 
 TEST_F(PublicServerTest, ADestructorMayEndTheCallThatGoesOnWithoutIt) {
-  // The client is asked by the result, which ends the call while with_timeout() gives its part up.
+  // The client gets the question as the result, which ends the call while with_timeout() gives up
+  // its task.
   struct Asks {
     Call* call;
     ~Asks() { std::ignore = call->ask({{.method = "roots/list", .key = "a"}}); }
@@ -671,7 +673,7 @@ TEST_F(PublicServerTest, AJobThatHasNotBegunIsDroppedWithItsCall) {
   bench.request("tools/call", modern("{}", R"("name":"work")"), leaving);
   leaving.channel().close();
   bench.run_all();
-  // It has given its place back, the only one there is.
+  // The dropped job has freed its place in the queue, which is the only one.
   RecordingCaller next;
   bench.request("tools/call", modern("{}", R"("name":"work")"), next);
   bench.run_all();

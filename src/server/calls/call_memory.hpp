@@ -10,8 +10,9 @@
 
 namespace sluice {
 
-/// Memory of `principal` for `what` a call keeps when its request has been handled, of about so
-/// many bytes. Little costs nothing. kLimitReached when the client has not so much.
+/// Takes about `bytes` from the memory share of `principal`, for data that a call keeps after its
+/// request has been handled. `what` names the data in the error message. Up to CoarseHold::kFree
+/// bytes are not counted. Error: kLimitReached if the share does not have them.
 Result<MemoryHold> hold_for_call(const StreamManager& streams, const std::string& principal,
                                  std::size_t bytes, std::string_view what);
 

@@ -7,13 +7,15 @@
 
 namespace sluice {
 
-/// Whose a call is, and its place among the calls of that client; leaving the scope gives it back.
+/// The principal of a call, and the call's unit of its client's quota. The destructor returns the
+/// unit.
 class CallPermit {
  public:
   CallPermit() = default;
-  /// Of a call that is bounded elsewhere.
+  /// For a call that is limited elsewhere: holds no unit of a quota.
   explicit CallPermit(Principal principal) : principal_(std::move(principal)) {}
-  /// Empty if the client has as many as it may. `quota` outlives the place.
+  /// Takes a unit of `quota`, which must outlive the permit. The permit is empty if the client has
+  /// used up its quota.
   static CallPermit take(ClientQuota& quota, const Principal& principal) {
     CallPermit permit;
     if (!quota.try_acquire(principal.id)) return permit;
@@ -31,9 +33,9 @@ class CallPermit {
   ~CallPermit() { leave(); }
 
   [[nodiscard]] const Principal& principal() const { return principal_; }
-  /// Whether it was taken and not left.
+  /// Whether it holds a unit.
   explicit operator bool() const { return quota_ != nullptr; }
-  /// Gives it back before the scope ends.
+  /// Returns the unit before the destructor does.
   void leave() {
     if (ClientQuota* const quota = std::exchange(quota_, nullptr)) quota->release(principal_.id);
   }

@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-/// The request that a call answers. Does not change; shared by the call and its outlet, of which
-/// either may go first.
+/// The request that a call answers. Immutable. Shared by the call and its outlet, because either
+/// may be destroyed first.
 struct CallRequest {
   RequestId id;
   RequestContext context;

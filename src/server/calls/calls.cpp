@@ -72,7 +72,7 @@ std::shared_ptr<PendingRequest> Calls::open_task(PendingRequest::Details details
 }
 
 void Calls::end_all(const Error& error) {
-  // What is told of the end may begin and end others.
+  // Code that is told of the end of a call may begin and end others.
   std::vector<std::weak_ptr<PendingRequest>> calls;
   calls.reserve(under_way_.size());
   for (PendingRequest* const call : under_way_) calls.push_back(call->weak_from_this());

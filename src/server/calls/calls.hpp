@@ -15,34 +15,36 @@
 
 namespace sluice {
 
-/// The calls of one loop: requests that are answered later. Each is admitted once, before anything
-/// of it exists, so that what refuses it runs no handler. Belongs to its loop.
+/// The calls of one loop: requests that are answered later. A call is admitted before anything is
+/// created for it, so no handler runs for a refused call. Belongs to its loop.
 class Calls {
  public:
-  /// `quota` is shared by all loops, and outlives the calls, as `checkers` do, which check long
-  /// results; null: they are checked at once.
+  /// `quota` is shared by all loops. `checkers` check and write long results; if null, that happens
+  /// on the loop. Both must outlive the calls.
   Calls(StreamService& streams, ClientQuota& quota, WorkerPool* checkers = nullptr)
       : streams_(&streams), quota_(&quota), checkers_(checkers) {}
-  /// Ends what is under way.
+  /// Ends the calls that are under way, with kBusy.
   ~Calls();
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  /// The place of a call of `principal`. kLimitReached when the client has as many as it may.
+  /// Takes the permit for a call of `principal`. Error: kLimitReached if the client has its maximum
+  /// of calls.
   [[nodiscard]] Result<CallPermit> admit(const Principal& principal) const;
-  /// Begins to answer a request of `caller`; the call may be over if the caller has gone. Errors:
-  /// kBusy when the caller has too many unanswered requests, kLimitReached when the client has as
-  /// many calls as it may.
+  /// Begins a call for a request of `caller`. The call may already be over if the caller has gone.
+  /// Errors: those of Caller::open_channel(), and kLimitReached if the client has its maximum of
+  /// calls.
   Result<std::shared_ptr<PendingRequest>> open(PendingRequest::Details details, Caller& caller,
                                                const RefPtr<LoopCatalog>& catalog);
-  /// Begins a call that runs as `details.task`, which has admitted it.
+  /// Begins a call that runs as `details.task`. It is limited as a task, and so takes no permit.
   std::shared_ptr<PendingRequest> open_task(PendingRequest::Details details,
                                             const RefPtr<LoopCatalog>& catalog);
 
   /// Stops all calls and answers them with `error`.
   void end_all(const Error& error);
 
-  /// Keeps what a call has left behind that is still in use, until it is let go or this ends.
+  /// Keeps an object that is still in use after its call has ended, until let_go() or until this is
+  /// destroyed.
   void keep(std::shared_ptr<void> left) { left_.push_back(std::move(left)); }
   template <class Left>
   void let_go(const Left& left) {
@@ -60,7 +62,7 @@ class Calls {
   friend class PendingRequest;
   std::shared_ptr<PendingRequest> add(PendingRequest::Details details,
                                       const RefPtr<LoopCatalog>& catalog);
-  /// It is over.
+  /// Called when `call` is over.
   void forget(const PendingRequest& call);
 
   StreamService* streams_;

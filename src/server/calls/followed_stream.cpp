@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-/// Chunks as JSON objects, one a line: they are decoded again on the call's loop.
+/// Encodes each chunk as one line of JSON. The call's loop decodes it again.
 class LineEncoder final : public ChunkEncoder {
  public:
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
@@ -22,7 +22,8 @@ class LineEncoder final : public ChunkEncoder {
 
 const LineEncoder kLineEncoder;
 
-/// One call that follows a stream. Kept by the call's producer slot and by its subscription's sink.
+/// Passes the chunks of a stream to the call that follows it. The sink of the subscription keeps it
+/// alive until leave().
 class Follower final : public StreamProducer, public std::enable_shared_from_this<Follower> {
  public:
   explicit Follower(std::shared_ptr<PendingRequest> call)
@@ -93,7 +94,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
     const std::shared_ptr<PendingRequest> call = std::exchange(call_, nullptr);
     if (call == nullptr) return nullptr;
     call->set_producer(nullptr);
-    // Not under the feet of the subscription, which may be the one that calls.
+    // Destroyed later, because the subscription may be what calls this.
     call->executor().post([subscription = std::move(subscription_)] {});
     return call;
   }

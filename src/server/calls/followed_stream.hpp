@@ -8,9 +8,9 @@
 
 namespace sluice {
 
-/// Answers `call` with an existing stream of its caller, from the oldest kept chunk: the deltas as
-/// progress, the whole text as the result. The stream goes on whatever becomes of the call. Errors
-/// of finding it answer the call.
+/// Answers `call` with an existing stream of its caller, from the oldest chunk that is kept: sends
+/// the deltas as progress, and the whole text as the result. The end of the call does not affect
+/// the stream. If the stream cannot be found, the call is answered with that error.
 void follow_stream(StreamService& streams, const std::string& stream_id,
                    const std::shared_ptr<PendingRequest>& call);
 

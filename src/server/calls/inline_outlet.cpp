@@ -90,7 +90,7 @@ void InlineOutlet::drop(const Error& error) {
 
 bool InlineOutlet::send(std::string_view message) {
   if (!carries() || !has_stream()) return true;
-  // It may end the call, and this with it.
+  // This may end the call and destroy the outlet.
   return stream_->append(ChunkKind::message, message);
 }
 
@@ -108,7 +108,7 @@ void InlineOutlet::on_writable() {
   if (const auto call = call_.lock()) call->on_outlet_writable();
 }
 
-/// The stream has failed; its end answers the caller.
+/// The stream has failed. Its last chunk is the error that answers the caller.
 void InlineOutlet::on_cancel() {
   const std::shared_ptr<InlineOutlet> keep = shared_from_this();
   const auto call = call_.lock();
@@ -128,7 +128,7 @@ void InlineOutlet::answer(CallAnswer answer) {
     return;
   }
   stream_->set_producer(nullptr);
-  // The response goes behind everything said before; the channel keeps this until it is out.
+  // The response follows all earlier messages. The channel keeps this alive until it is sent.
   stream_->finish(std::move(answer.response));
   if (channel_ != nullptr) channel_->on_close([keep](DisconnectReason) { keep->close(); });
 }

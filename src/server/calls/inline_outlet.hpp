@@ -12,8 +12,8 @@
 
 namespace sluice {
 
-/// The outlet of a call that its caller waits for: one reply, before which messages may go through
-/// a stream that nobody else finds. The caller's going away ends the call.
+/// The outlet of a call whose caller waits for it: one reply, before which messages may be sent
+/// through a private stream. If the caller goes away, the call ends.
 class InlineOutlet final : public CallOutlet,
                            public std::enable_shared_from_this<InlineOutlet>,
                            private ChunkEncoder,
@@ -27,7 +27,7 @@ class InlineOutlet final : public CallOutlet,
   InlineOutlet(const InlineOutlet&) = delete;
   InlineOutlet& operator=(const InlineOutlet&) = delete;
 
-  /// Connects it to its channel. Once, right after construction.
+  /// Connects the outlet to its channel. Call it once, right after construction.
   void open();
 
   [[nodiscard]] bool carries() const override {
@@ -43,7 +43,7 @@ class InlineOutlet final : public CallOutlet,
  private:
   // ChunkEncoder: text as progress notifications, the last chunk as the response.
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override;
-  // BlockSink: the channel.
+  // BlockSink: writes to the channel.
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
   void finish() override;
@@ -55,7 +55,7 @@ class InlineOutlet final : public CallOutlet,
 
   void append_progress(std::string& out, const Chunk& chunk) const;
   void append_response(std::string& out, const ChunkStream& stream) const;
-  /// Begins the stream if there is none yet. False: nobody wants one any more.
+  /// Starts the stream if there is none yet. Returns false if the call is over.
   bool has_stream() {
     if (stream_ == nullptr) start_stream();
     return stream_ != nullptr;
@@ -65,8 +65,8 @@ class InlineOutlet final : public CallOutlet,
   void close();
 
   std::shared_ptr<const CallRequest> request_;
-  std::weak_ptr<OutletEvents> call_;       // expired once it is answered
-  std::shared_ptr<ReplyChannel> channel_;  // null once the reply is whole, or the caller gone
+  std::weak_ptr<OutletEvents> call_;       // expired once the call is answered
+  std::shared_ptr<ReplyChannel> channel_;  // null once the reply is complete or the caller has gone
   std::shared_ptr<ChunkStream> stream_;
   std::unique_ptr<PushCursor> cursor_;
   std::uint64_t counted_ = 0;

@@ -50,7 +50,7 @@ struct LongResult::Work {
       std::string text;
       source.results->append_tool_result(text, source.id, *source.revision, source.result,
                                          source.meta);
-      // To free it takes a while too.
+      // Freeing it takes long too, so the worker does that.
       source.result.value = nullptr;
       response = std::move(text);
     } catch (const std::bad_alloc&) {
@@ -59,7 +59,7 @@ struct LongResult::Work {
   }
 
   Source source;
-  std::optional<CompiledTool> tool;  // its own: the offer that it is of belongs to the loop
+  std::optional<CompiledTool> tool;  // a copy: the catalog belongs to the loop
   Result<std::string> response;
 };
 

@@ -15,20 +15,20 @@
 
 namespace sluice {
 
-/// A tool's result that is so long that a worker checks it and writes the response: that takes long
-/// enough for others on the loop to notice. Belongs to its loop. Destroyed, it takes back what the
-/// worker has not begun.
+/// A long result of a tool. A worker checks it and writes the response, because doing so on the
+/// loop would delay others noticeably. Belongs to its loop. The destructor drops the job if the
+/// worker has not started it.
 class LongResult {
  public:
-  /// Bytes of text that are worth it.
+  /// A result with more bytes of text is long.
   static constexpr std::size_t kLong = std::size_t{64} << 10U;
 
   static bool is_long(const ToolResult& result);
-  /// Bytes that a result holds, about.
+  /// The approximate memory of a result, in bytes.
   static std::size_t size_of(const ToolResult& result);
 
-  /// What the response is made of. `tool`: whose output schema the result must follow, or null.
-  /// `results` outlives the worker.
+  /// What the response is made from. `tool` has the output schema that the result must follow; it
+  /// may be null. `results` must outlive the worker.
   struct Source {
     ToolResult result;
     const CompiledTool* tool;
@@ -38,17 +38,18 @@ class LongResult {
     std::string meta;
   };
 
-  /// Gives the worker its job, in the turn of `client`. `loop` outlives `workers`, and they this.
-  /// `done` runs on a later turn of the loop, though this may be gone by then.
+  /// Queues the job for `client`. `loop` must outlive `workers`, and `workers` must outlive this
+  /// object. Unless the job is dropped, `done` runs in a later turn of the loop, even if this
+  /// object has been destroyed by then.
   LongResult(Source source, WorkerPool& workers, std::string client, Executor& loop,
              MemoryHold memory, Executor::Task done);
   ~LongResult();
   LongResult(const LongResult&) = delete;
   LongResult& operator=(const LongResult&) = delete;
 
-  // When it is done.
+  // Call these only once `done` has been called.
 
-  /// The response, or the Error that is to be one.
+  /// The response, or the Error to answer with.
   [[nodiscard]] Result<std::string>& response();
   [[nodiscard]] const ToolResult& result() const;
 

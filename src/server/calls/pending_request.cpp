@@ -22,7 +22,7 @@
 namespace sluice {
 namespace {
 
-/// `params`, the JSON text of an object, with `member` in its `_meta`.
+/// Returns `params`, the JSON text of an object, with `member` added to its `_meta`.
 std::string with_meta(std::string_view params, std::string_view member) {
   if (params.find(R"("_meta")") == std::string_view::npos) {
     std::string out = R"({"_meta":{)" + std::string(member) + "}";
@@ -87,17 +87,17 @@ std::string_view PendingRequest::task_meta() const {
 
 bool PendingRequest::send(std::string_view message) {
   if (!carries()) return true;
-  // A stream that finds no memory ends the call within.
+  // Kept here, because send() ends the call if there is no memory for the message.
   const std::shared_ptr<CallOutlet> outlet = outlet_;
   return outlet->send(message);
 }
 
 bool PendingRequest::emit(std::string_view text) {
   if (context().progress_token.empty() || !carries()) return true;
-  // Beside what the handler reports, a text moves it on by as little as can be.
+  // If the handler reports progress itself, a text raises the progress by as little as possible.
   const bool reports = rare_ != nullptr && rare_->reports;
   if (!reports) {
-    // It may end the call, and this with it.
+    // This may end the call and destroy this object.
     if (const std::optional<bool> writable = outlet_->text(text)) return *writable;
   }
   const double last = std::max(rare().progress, 0.0);
@@ -111,7 +111,7 @@ bool PendingRequest::progress(double progress, std::optional<double> total,
   return send_progress(progress, total, message);
 }
 
-/// `wanted`, or the least above what was sent last.
+/// Returns `wanted` if that is above what was sent last, otherwise the next larger number.
 double PendingRequest::next_progress(double wanted) const {
   double last = rare_->progress;
   if (const std::uint64_t texts = outlet_->counted(); texts > 0) {
@@ -127,7 +127,7 @@ bool PendingRequest::send_progress(double progress, std::optional<double> total,
   rare().progress = progress;
   std::string params = R"({"progressToken":)" + context().progress_token;
   params.append(R"(,"progress":)").append(to_json(json::value(progress)));
-  // JSON has no word for a total that is not finite.
+  // JSON cannot express a total that is not finite.
   if (total && std::isfinite(*total)) {
     params.append(R"(,"total":)").append(to_json(json::value(*total)));
   }
@@ -196,7 +196,7 @@ std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>&
 PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {
   if (over_) return {};
   if (requests.empty()) {
-    // Nobody will answer.
+    // There is no answer to wait for.
     answer(std::vector<json::value>());
     return {};
   }
@@ -217,7 +217,7 @@ PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests,
     return {};
   }
   if (memory->bytes() > 0) {
-    // The answer lives as long as the questions.
+    // The questions keep `answer`, and with it the memory, as long as they exist.
     answer = [hold = std::move(*memory), then = std::move(answer)](
                  Result<std::vector<json::value>> given) mutable { then(std::move(given)); };
   }
@@ -284,7 +284,7 @@ void PendingRequest::complete(ToolResult result) {
   conclude(std::move(answer));
 }
 
-/// All of the answer but the response.
+/// The answer without its response.
 CallAnswer PendingRequest::answer_of(const ToolResult& result) const {
   CallAnswer answer;
   if (result.is_error) answer.ending = TaskRecord::Ending::error_result;
@@ -292,7 +292,8 @@ CallAnswer PendingRequest::answer_of(const ToolResult& result) const {
   return answer;
 }
 
-/// False if there is no worker for it, or no memory meanwhile.
+/// Lets a worker write the answer. Returns false if there is no worker, or no memory to keep the
+/// result until then.
 bool PendingRequest::write_later(ToolResult& result) {
   if (calls_->checkers() == nullptr) return false;
   MemoryHold held(memory());
@@ -309,7 +310,8 @@ bool PendingRequest::write_later(ToolResult& result) {
       [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (self == nullptr || self->over_) return;
-        // The answers of others may have been written as well.
+        // The answers of many calls may be ready in the same turn, so the work of a turn is
+        // limited.
         self->calls_->streams().streams().work().run(client_of(self->principal().id), [weak] {
           if (const auto call = weak.lock()) call->on_written();
         });
@@ -372,7 +374,7 @@ void PendingRequest::follow(const std::string& stream_id) {
 
 std::shared_ptr<CallOutlet> PendingRequest::end() {
   if (over_) return nullptr;
-  // Nobody waits for what the client is asked, nor becomes a task.
+  // Nobody waits for the client's answers any more, and the call cannot become a task.
   std::vector<std::shared_ptr<SessionQuestions>> questions;
   if (rare_ != nullptr) questions.swap(rare_->questions);
   for (const auto& each : questions) each->take_back();
@@ -384,15 +386,15 @@ std::shared_ptr<CallOutlet> PendingRequest::end() {
   if (rare_ != nullptr) {
     const BeginTask begin = std::exchange(rare_->begin_task, {});
     const auto written = std::move(rare_->long_result);
-    // Whoever calls keeps it.
+    // The caller of this function keeps the call alive.
     const auto self = std::move(rare_->keep);
   }
   return std::exchange(outlet_, nullptr);
 }
 
-/// `error`: the code of the error that answers it; none: a result.
+/// `error` is the code of the error that answers the request; empty if a result answers it.
 void PendingRequest::conclude(CallAnswer answer, std::optional<int> error) {
-  // What is told of the end may let go of the call.
+  // Code that is told of the end may release the call.
   const std::shared_ptr<PendingRequest> keep = weak_from_this().lock();
   const std::shared_ptr<CallOutlet> outlet = end();
   if (outlet == nullptr) return;
@@ -428,7 +430,7 @@ void PendingRequest::on_outlet_writable() {
 }
 
 void PendingRequest::on_outlet_closed(DisconnectReason reason) {
-  // Nobody is left to take questions back from.
+  // The client has gone, so there is nobody to tell that the questions are withdrawn.
   if (reason == DisconnectReason::gone && rare_ != nullptr) {
     const auto questions = std::exchange(rare_->questions, {});
   }

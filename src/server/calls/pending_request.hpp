@@ -33,26 +33,27 @@ class Calls;
 class SessionQuestions;
 struct CompiledTool;
 
-/// A request that is answered later, whatever kind of outlet its messages and its answer go to. It
-/// is answered exactly once or cancelled: by its handler, by what ends it, or, if it is dropped
-/// unanswered, by its own end. Belongs to the loop of the request. Calls begins them.
+/// A request that is answered later. Its messages and its answer go to an outlet, of which there
+/// are several kinds. The request is either cancelled or answered exactly once: by its handler, by
+/// what ends it, or, if it is destroyed unanswered, by its destructor with an error. Belongs to the
+/// loop of the request. Created by Calls.
 ///
-/// A call is cancelled when its caller goes away, and in a session over HTTP when it does not come
-/// back within the session's resume window. One that runs as a task has no caller: what it says and
-/// its answer go to the task's record.
+/// A call is cancelled when its caller goes away; in a session over HTTP, only if the caller does
+/// not come back within the session's resume window. A call that runs as a task has no caller: its
+/// messages and its answer go to the task's record.
 class PendingRequest final : public std::enable_shared_from_this<PendingRequest>,
                              public OutletEvents {
  public:
-  /// What is known of the request.
+  /// What is known about the request.
   struct Details {
     RequestId id;
     RequestContext context;
     std::shared_ptr<Session> session = {};     // or null
-    std::unique_ptr<InputRounds> rounds = {};  // answered before; null if it cannot be asked so
-    const CompiledTool* tool = nullptr;        // of the offer; whose result it is
+    std::unique_ptr<InputRounds> rounds = {};  // earlier answers; null if there can be none
+    const CompiledTool* tool = nullptr;        // of the catalog, or null
     CallPermit permit = {};
-    MemoryHold memory = MemoryHold();       // of what it keeps of the request
-    std::shared_ptr<TaskRecord> task = {};  // that it runs as, or null
+    MemoryHold memory = MemoryHold();       // for what is kept of the request
+    std::shared_ptr<TaskRecord> task = {};  // the task that it runs as, or null
   };
 
   PendingRequest(Details details, Calls& calls, RefPtr<LoopCatalog> catalog);
@@ -60,23 +61,25 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
 
-  /// Told how the request ends. Or null.
+  /// Sets the object that is told how the request ends. May be null.
   void set_watch(std::unique_ptr<RequestWatch> watch) {
     if (watch == nullptr) return;
     watch->watch(*this);
     rare().watch = std::move(watch);
   }
 
-  /// Told when to go on and when to stop. Not owned; reset to null before it goes.
+  /// Sets the producer, which is told when to continue and when to stop. It is not owned: reset it
+  /// to null before it is destroyed.
   void set_producer(StreamProducer* producer) { producer_ = producer; }
 
-  // What comes before the response. False: wait for the producer's on_writable(). Dropped when the
-  // caller did not ask for it.
+  // These send messages before the response. They return false under backpressure: wait for the
+  // producer's on_writable(). A message that the caller did not ask for is dropped.
 
   /// Text for the caller to see, as the message of a progress notification.
   bool emit(std::string_view text);
-  /// A progress notification. What does not rise from one to the next, texts included, is sent as
-  /// the least that does (2026-07-28, Progress): a client may take what falls for an error.
+  /// A progress notification. A value that does not rise above the last one, that of a text
+  /// included, is replaced by the next larger number (2026-07-28, Progress), because a client may
+  /// treat a falling value as an error.
   bool progress(double progress, std::optional<double> total, std::string_view message);
   /// A log message; `data` is JSON text, `logger` may be empty.
   bool log(LoggingLevel level, std::string_view logger, std::string_view data);
@@ -85,52 +88,55 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// A whole message.
   bool send(std::string_view message);
 
-  /// Sends what was emitted now instead of at the end of the loop's turn.
+  /// Sends queued messages now instead of at the end of the loop's turn.
   void flush();
-  /// Closes the caller's connection, which comes back after `retry` and misses nothing (SEP-1699).
-  /// Does nothing where that is not possible.
+  /// Closes the caller's connection and asks the caller to reconnect after `retry`; it misses
+  /// nothing (SEP-1699). Does nothing if that is not possible.
   void disconnect(std::chrono::milliseconds retry);
 
-  /// Asks the client. `answer` gets the result of each request in their order, or the first error:
-  /// -32021 if the client has not declared what it would need, -32602 if an answer does not fit
-  /// its request (check_answer()). Any number of questions may be open at once. Of no requests it
-  /// gets none at once.
+  /// Asks the client. `answer` gets the results in the order of the requests, or the first error:
+  /// -32021 (-32600 before 2026-07-28) if the client has not declared a capability that is needed,
+  /// -32602 if an answer does not fit its request (check_answer()). Any number of questions may be
+  /// open at the same time. If `requests` is empty, `answer` gets an empty list at once.
   ///
-  /// In a session the requests go out and `answer` waits for the responses. From 2026-07-28 on the
-  /// call ends with an InputRequiredResult, and the client comes back with a new call that has the
-  /// answers: so a handler is run again from its start, must not do before asking what may not be
-  /// done twice, and asks by the same keys each time. `answer` is then destroyed without a call.
+  /// In a session the requests are sent, and `answer` is called when the responses are there. From
+  /// 2026-07-28 on, the call ends with an InputRequiredResult, `answer` is destroyed without being
+  /// called, and the client sends a new call with the answers. The handler then runs again from its
+  /// start. So, before it asks, a handler must not do anything that must not happen twice, and it
+  /// must use the same keys each time.
   ///
-  /// A task does not end so: it waits until its client has answered, in all revisions.
+  /// A call that runs as a task waits for the client's answers, in all revisions.
   ///
-  /// What is returned takes back what the client has not answered: for an asker that does not wait
-  /// any more. It may be empty, and does nothing when there is nothing to take back. A call that
-  /// ends takes back whatever it has asked.
+  /// The returned function withdraws what the client has not answered, when nobody waits for the
+  /// answers any more. It may be empty, and does nothing if there is nothing to withdraw. A call
+  /// that ends withdraws everything that it has asked.
   using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
   using Withdraw = std::move_only_function<void()>;
   Withdraw ask(std::vector<InputRequest> requests, Answer answer);
-  /// Why ask() would fail at once.
+  /// The Error that ask() would give because the client cannot be asked, or nothing.
   [[nodiscard]] std::optional<Error> cannot_ask(const std::vector<InputRequest>& requests) const;
 
-  /// Goes on as a task, if the tool `asks_first` and this client's call of it is to become one:
-  /// the call is answered, and what it returns is the call to go on with. Else that is this one.
-  /// kLimitReached when there are too many tasks.
+  /// Turns the call into a task if the tool has `asks_first` and the client's calls of it become
+  /// tasks: answers this call and returns the one that runs as the task, with which the handler
+  /// must go on. Otherwise returns this call. Error: kLimitReached if there are too many tasks.
   Result<std::shared_ptr<PendingRequest>> begin_task();
   using BeginTask =
       std::move_only_function<Result<std::shared_ptr<PendingRequest>>(PendingRequest* call)>;
   void set_begin_task(BeginTask begin) { rare().begin_task = std::move(begin); }
 
-  // The answer; exactly one of these, once. After it, and after cancellation, they do nothing.
-  /// A result that does not follow the tool's output schema makes an error of it. A long one is
-  /// answered when a worker has checked and written it; until then the call can be stopped.
+  // These answer the request. Call exactly one of them, once. After that, and after cancellation,
+  // they do nothing.
+  /// A result that does not follow the tool's output schema becomes an error. A long result is sent
+  /// when a worker has checked and written it; until then the call can be stopped.
   void complete(ToolResult result);
-  /// A result with these members (JSON members without braces), and these of its `_meta`.
+  /// Answers with a result that has `members` (JSON members without braces) and, in its `_meta`,
+  /// `meta` (in the same form).
   void complete(std::string_view members, std::string_view meta);
   void fail(const Error& failure);
-  /// This whole response.
+  /// Answers with `response`, a whole JSON-RPC response.
   void answer_with(std::string response);
-  /// Answers with an existing stream of the caller instead: its deltas are emitted, its text is
-  /// the result.
+  /// Answers with an existing stream of the caller: its deltas are emitted, and its text is the
+  /// result.
   void follow(const std::string& stream_id);
 
   /// Stops the call without an answer.
@@ -152,11 +158,11 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] const std::string& idempotency_key();
   /// What the client has declared, with the request or for its session.
   [[nodiscard]] const ClientCapabilities& client() const;
-  /// What it holds for its request, for a call that goes on with that.
+  /// Moves out the memory that it holds for its request, for a call that continues the request.
   MemoryHold take_memory();
-  /// Its client's share in the memory of all streams; null once it is over.
+  /// Its client's share of the memory of all streams; null once the call is over.
   [[nodiscard]] std::shared_ptr<MemoryShare> memory() const;
-  /// Those of its loop; null once it is over.
+  /// The calls of its loop; null once this one is over.
   [[nodiscard]] Calls* calls() const { return calls_; }
   /// The loop this call belongs to.
   [[nodiscard]] Executor& executor() const { return *executor_; }
@@ -170,14 +176,14 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void on_outlet_writable() override;
   void on_outlet_closed(DisconnectReason reason) override;
 
-  /// The only way to an end: what is told to whom is up to the caller, which gets the outlet. Null
-  /// if the call was over before.
+  /// Ends the call; each way to end it goes through here. Returns the outlet, which the caller must
+  /// tell of the end, or null if the call was over before.
   std::shared_ptr<CallOutlet> end();
   void conclude(CallAnswer answer, std::optional<int> error = {});
   bool write_later(ToolResult& result);
   void on_written();
   void fail_now(const Error& failure);
-  /// Whether its answer is being written.
+  /// Whether a worker is writing its answer.
   [[nodiscard]] bool is_answered() const {
     return rare_ != nullptr && rare_->long_result != nullptr;
   }
@@ -189,20 +195,20 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   Withdraw ask_in_session(std::vector<InputRequest> requests, Answer answer);
   void forget(const SessionQuestions& questions);
 
-  /// What few requests have, so that an open call is small.
+  /// Members that few requests need. They are separate to keep a call small.
   struct Rare {
-    std::unique_ptr<InputRounds> rounds;  // null in a session
+    std::unique_ptr<InputRounds> rounds;  // null if the client cannot be asked in rounds
     std::unique_ptr<RequestWatch> watch;  // null without middleware
     const CompiledTool* tool = nullptr;   // null if it has no output schema
     std::shared_ptr<TaskRecord> task;     // null if it does not run as one
     MemoryHold memory;                    // until it is over
     BeginTask begin_task;
-    std::string key;  // idempotency_key() without rounds, if somebody has asked
-    std::vector<std::shared_ptr<SessionQuestions>> questions;    // that the client has not answered
-    double progress = -std::numeric_limits<double>::infinity();  // that was last sent as a message
-    bool reports = false;  // the handler has said how far it is, beside its texts
-    std::unique_ptr<LongResult> long_result;  // its answer, that a worker writes
-    std::shared_ptr<PendingRequest> keep;     // this, meanwhile
+    std::string key;  // idempotency_key() if there are no rounds; empty until asked for
+    std::vector<std::shared_ptr<SessionQuestions>> questions;    // not answered yet
+    double progress = -std::numeric_limits<double>::infinity();  // sent last as a message
+    bool reports = false;                     // the handler reports progress itself
+    std::unique_ptr<LongResult> long_result;  // its answer while a worker writes it
+    std::shared_ptr<PendingRequest> keep;     // this object during that time
   };
   Rare& rare() {
     if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
@@ -219,14 +225,14 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::shared_ptr<const CallRequest> request_;
   CallPermit permit_;
   Calls* calls_;              // null once it is over
-  std::uint32_t number_ = 0;  // among those of calls_
+  std::uint32_t number_ = 0;  // its index in calls_
   bool over_ = false;
   Executor* executor_;
-  RefPtr<LoopCatalog> catalog_;  // what it is a request of
+  RefPtr<LoopCatalog> catalog_;  // the catalog that it was made for
   StreamProducer* producer_ = nullptr;
   std::shared_ptr<CallOutlet> outlet_;  // null once it is over
   std::shared_ptr<Session> session_;    // or null
-  std::unique_ptr<Rare> rare_;          // null if there is none of it
+  std::unique_ptr<Rare> rare_;          // null if none of it is needed
 };
 
 }  // namespace sluice

@@ -55,7 +55,7 @@ class PendingRequestTest : public testing::Test {
         caller);
   }
 
-  /// Asks the client for a name and its roots; what comes of it is in `heard`.
+  /// Asks the client for a name and its roots. `heard` gets the answers or the error.
   void ask_for_name_and_roots() {
     heard.clear();
     call().ask({{"name", "elicitation/create", parse_json(kAsksForName)->get_object()},
@@ -256,7 +256,7 @@ TEST_F(PendingRequestTest, AModernClientComesBackWithTheAnswers) {
   EXPECT_EQ(to_json(result.at("inputRequests")),
             R"({"name":{"method":"elicitation/create","params":)" + std::string(kAsksForName) +
                 R"(},"roots":{"method":"roots/list"}})");
-  // It has only one of them yet, so it is asked for the other.
+  // Only one of the answers is there yet, so the client is asked for the other.
   call_modern(kAsksAll, R"(,"inputResponses":{"roots":{"roots":[]}},"requestState":)" +
                             to_json(result.at("requestState")));
   ask_for_name_and_roots();
@@ -286,7 +286,7 @@ TEST_F(PendingRequestTest, AnswersThatDoNotFitAreErrorsInBothEras) {
   call_modern(kAsksAll);
   ask_for_name_and_roots();
   const json::value first = parse_json(channel().replies[0]).value();
-  // Not even asked again for what is missing: a wrong answer is not sealed.
+  // The client is not even asked again for what is missing: a wrong answer is not sealed.
   call_modern(kAsksAll, R"(,"inputResponses":{"name":{"action":"accept","content":{"name":7}}},)"
                         R"("requestState":)" +
                             to_json(first.at("result").at("requestState")));
@@ -337,7 +337,7 @@ class LongResultTest : public PendingRequestTest {
   static std::string long_json(bool fits) {
     return R"({"text":")" + std::string(LongResult::kLong, 'x') + (fits ? R"(","n":1})" : "\"}");
   }
-  /// Until free_worker() the worker has no time. Returns when that is so.
+  /// Keeps the worker busy until free_worker(). Returns once it is busy.
   void occupy_worker() {
     is_free = false;
     go_on = {};
@@ -352,7 +352,7 @@ class LongResultTest : public PendingRequestTest {
     is_free = true;
     go_on.set_value();
     std::promise<void> done;
-    // Behind that of alice.
+    // This runs after the job of alice.
     workers.run(workers.new_id(), "bob", [&] { done.set_value(); });
     done.get_future().wait();
     bench.run_all();
@@ -396,7 +396,7 @@ TEST_F(LongResultTest, MayBeNoTextYet) {
   ASSERT_EQ(channel().replies.size(), 1U);
   EXPECT_THAT(channel().replies.front(), HasSubstr(R"("structuredContent":)" + long_json(true)));
   EXPECT_THAT(channel().replies.front(), HasSubstr(R"("text":"{\"text\":\"xxx)"));
-  // And of a short one.
+  // The same goes for a short result.
   for (const bool fits : {true, false}) {
     call_modern();
     call().complete(
@@ -570,7 +570,7 @@ TEST_F(PendingRequestTest, WhatIsLongOfARequestIsOnItsClientsMemory) {
   const std::size_t held = bench.policy.budget.used();
   EXPECT_GT(held, before + (std::size_t{24} << 20U));
   EXPECT_LT(held, bench.policy.budget.limit() / 2 + 4096);
-  // Others still find some, and what is over makes room.
+  // Other clients still find memory, and calls that are over release theirs.
   RecordingCaller bob("bob");
   EXPECT_EQ(bench.request("tools/call", parameters, bob), "");
   for (const auto& each : bench.calls) each->complete({.text = "done"});

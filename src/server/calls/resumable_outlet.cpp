@@ -29,7 +29,7 @@ void ResumableOutlet::open() {
   channel_->on_close([weak = weak_from_this()](DisconnectReason reason) {
     if (const auto self = weak.lock()) self->on_disconnect(reason);
   });
-  // Before anything else there is something to resume from.
+  // The first event is one from which the client can resume.
   if (channel_ == nullptr) return;
   channel_->may_take_long();
   if (!request_->context.revision->priming_event) return;
@@ -59,7 +59,7 @@ void ResumableOutlet::start_stream() {
 
 bool ResumableOutlet::send(std::string_view message) {
   start_stream();
-  // It may end the call, and this with it.
+  // This may end the call and destroy the outlet.
   return stream_ == nullptr || stream_->append(ChunkKind::message, message);
 }
 
@@ -71,7 +71,7 @@ void ResumableOutlet::disconnect(std::chrono::milliseconds retry) {
   if (channel_ == nullptr || stream_ == nullptr) return;
   const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
   stream_->flush();
-  if (channel_ == nullptr) return;  // what was flushed has ended it
+  if (channel_ == nullptr) return;  // the flush has closed it
   const std::shared_ptr<ReplyChannel> channel = channel_;
   channel->on_close({});
   if (retry.count() > 0) channel->write(retry_event(retry));
@@ -84,7 +84,7 @@ void ResumableOutlet::on_writable() {
   if (const auto call = call_.lock()) call->on_outlet_writable();
 }
 
-/// The stream has failed; whoever reads it is told so.
+/// The stream has failed. It tells its readers.
 void ResumableOutlet::on_cancel() {
   const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
   const auto call = call_.lock();
@@ -110,7 +110,7 @@ void ResumableOutlet::answer(CallAnswer answer) {
   stream_->set_producer(nullptr);
   stream_->append(ChunkKind::message, answer.response);
   stream_->finish();
-  // The channel keeps this until the response is out.
+  // The channel keeps this alive until the response is sent.
   if (channel_ != nullptr) channel_->on_close([keep](DisconnectReason) { keep->detach(); });
 }
 

@@ -14,9 +14,9 @@
 
 namespace sluice {
 
-/// The outlet of a call in a session over HTTP, whose stream the session finds: the caller's
-/// connection may break, and the call goes on for the session's resume window, until its caller is
-/// back (2025-11-25, Streamable HTTP).
+/// The outlet of a call in a session over HTTP. Its messages go to a stream that the session can
+/// find. If the caller's connection breaks, the call goes on for the session's resume window, in
+/// which the caller may come back (2025-11-25, Streamable HTTP).
 class ResumableOutlet final : public CallOutlet,
                               public std::enable_shared_from_this<ResumableOutlet>,
                               private StreamProducer {
@@ -33,7 +33,7 @@ class ResumableOutlet final : public CallOutlet,
   ResumableOutlet(const ResumableOutlet&) = delete;
   ResumableOutlet& operator=(const ResumableOutlet&) = delete;
 
-  /// Connects it to its channel. Once, right after construction.
+  /// Connects the outlet to its channel. Call it once, right after construction.
   void open();
 
   [[nodiscard]] bool carries() const override { return true; }
@@ -52,23 +52,24 @@ class ResumableOutlet final : public CallOutlet,
 
   void start_stream();
   void on_disconnect(DisconnectReason reason);
-  /// The connection is no longer there; the stream waits for another.
+  /// The connection has gone. The stream waits for another one.
   void detach();
-  /// Looks after the resume window whether somebody reads the stream, and goes on looking.
+  /// Checks after each resume window whether anybody reads the stream. Closes the outlet if nobody
+  /// does.
   void await_reader();
   void close_outlet(DisconnectReason reason);
   void leave_session();
   void close();
 
   std::shared_ptr<const CallRequest> request_;
-  std::weak_ptr<OutletEvents> call_;       // expired once it is answered
-  std::shared_ptr<ReplyChannel> channel_;  // null once the reply is whole, or the caller gone
+  std::weak_ptr<OutletEvents> call_;       // expired once the call is answered
+  std::shared_ptr<ReplyChannel> channel_;  // null once the reply is complete or the caller has gone
   std::shared_ptr<Session> session_;
   Executor* executor_;
   std::shared_ptr<ChunkStream> stream_;
   std::unique_ptr<PushCursor> cursor_;
   std::unique_ptr<Session::Reader> reader_;  // while the cursor reads
-  std::unique_ptr<Session::Call> entry_;     // while nobody else can cancel the call
+  std::unique_ptr<Session::Call> entry_;     // while no channel can cancel the call
   Executor::TimerId reader_timer_ = 0;
 };
 

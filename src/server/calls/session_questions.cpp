@@ -15,8 +15,8 @@ void remember_page(Session& session, const json::object& page) {
   if (id != nullptr && id->is_string()) session.ask_to_open(std::string(id->get_string()));
 }
 
-/// What a client says of our request is no answer to its own: as the error of that it would pass
-/// for one of ours.
+/// Wraps the client's error for a request of the server. If it were sent as it is in answer to the
+/// client's own request, it would look like an error of the server.
 Error as_ours(const std::string& method, const Error& clients) {
   Error error{kInternalError,
               "The client answered " + method + " with error " + std::to_string(clients.code) +
@@ -83,7 +83,7 @@ void SessionQuestions::send(std::size_t index) {
 }
 
 void SessionQuestions::on_result(std::size_t index, Result<json::value> result) {
-  if (ids_.empty()) return;  // it has been taken back
+  if (ids_.empty()) return;  // the questions have been withdrawn
   ids_[index].clear();
   if (!result) {
     return finish(std::unexpected(as_ours(asked_.requests()[index].method, result.error())));
@@ -94,7 +94,7 @@ void SessionQuestions::on_result(std::size_t index, Result<json::value> result) 
   if (asked_.complete()) finish(asked_.release());
 }
 
-/// Whoever is told may ask again, or end the call.
+/// The callback may ask again, or end the call.
 void SessionQuestions::finish(Result<std::vector<json::value>> outcome) {
   const std::shared_ptr<SessionQuestions> keep = shared_from_this();
   asker_->forget(*this);

@@ -11,28 +11,30 @@
 
 namespace sluice {
 
-/// If the error sends the user to pages (kUrlElicitationRequired), `session` is to hear when each
-/// is done with.
+/// If `error` asks the user to open pages (kUrlElicitationRequired), records them in `session`, so
+/// that its client is told when the user has finished with each.
 void remember_pages(Session& session, const Error& error);
 
 /// Requests to the client of a session (the eras before 2026-07-28), and what it has answered so
 /// far. Belongs to the loop of the request that asks.
 class SessionQuestions final : public std::enable_shared_from_this<SessionQuestions> {
  public:
-  /// `asker` keeps this until it is over. `done` is called once, with the results in the order of
-  /// the requests or the first error: -32603 with the client's own as its data, of an answer that
-  /// does not fit, or of the time that is over.
+  /// `asker` keeps this alive until it is over. `done` is called at most once, with the results in
+  /// the order of the requests or the first error: -32603 if the client answers with an error,
+  /// which is then the data; -32602 if an answer does not fit its request; -32603 if the client
+  /// does not answer in time.
   SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
                    std::vector<InputRequest> requests, PendingRequest::Answer done);
   ~SessionQuestions();
   SessionQuestions(const SessionQuestions&) = delete;
   SessionQuestions& operator=(const SessionQuestions&) = delete;
 
-  /// kLimitReached when too much is asked in the session; then nothing is sent nor called.
+  /// Sends the requests. Error: kLimitReached if too many requests of the session are unanswered;
+  /// then nothing is sent, and `done` is not called.
   Result<void> send();
   /// Tells the client that nobody waits for its answers any more.
   void take_back();
-  /// The same, and lets go of the questions: nothing is called.
+  /// Does the same, and lets `asker` forget the questions. `done` is not called.
   void withdraw();
 
   /// How long a client may take to answer.
@@ -49,7 +51,7 @@ class SessionQuestions final : public std::enable_shared_from_this<SessionQuesti
   std::shared_ptr<Session> session_;
   AskedInputs asked_;
   PendingRequest::Answer done_;
-  std::vector<RequestId> ids_;  // in the order of the requests; empty once answered
+  std::vector<RequestId> ids_;  // in the order of the requests; each is empty once answered
   Executor::TimerId timer_ = 0;
 };
 

@@ -5,25 +5,25 @@
 
 namespace sluice {
 
-/// What is on its way. Messages arrive on any thread.
+/// Counts the bytes of the messages that are on their way. Messages arrive on any thread.
 class TaskOutlet::Way final : public std::enable_shared_from_this<Way> {
  public:
   Way(std::weak_ptr<OutletEvents> call, Executor& loop) : call_(std::move(call)), loop_(&loop) {}
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
-  /// It arrives, or is dropped, when the last reference to it goes.
+  /// Adds a message. It has arrived, or was dropped, when the last reference to it is released.
   std::shared_ptr<const std::string> add(std::string_view text) {
     auto message = std::make_shared<const Message>(std::string(text), shared_from_this());
     bytes_ += message->text.size();
     return {message, &message->text};
   }
 
-  /// Whether the call need not wait. If it must, it hears of room.
+  /// Whether the call may send more. If not, on_outlet_writable() tells it when it may.
   bool has_capacity() {
     if (bytes_ < kFull) return true;
     waiting_ = true;
-    // Unless all has arrived meanwhile: then who took the last of it did not know.
+    // If enough has arrived meanwhile, arrive() did not yet see that the call waits.
     return bytes_ <= kRoom && waiting_.exchange(false);
   }
 
@@ -46,7 +46,7 @@ class TaskOutlet::Way final : public std::enable_shared_from_this<Way> {
     });
   }
 
-  /// With so much on its way a call that waits goes on.
+  /// A call that waits goes on when no more bytes than this are on their way.
   static constexpr std::size_t kRoom = kFull / 4;
 
   const std::weak_ptr<OutletEvents> call_;

@@ -10,9 +10,9 @@
 
 namespace sluice {
 
-/// The outlet of a call that runs as a task: it has no caller, and everything goes to the task's
-/// record. What is on its way to whoever hears it, perhaps on other loops, is bounded: a call that
-/// says more without waiting for room is not heard until some of it has arrived.
+/// The outlet of a call that runs as a task. The call has no caller, and everything goes to the
+/// task's record. The bytes on their way to observers, which may be on other loops, are limited: if
+/// the call sends too much without waiting, its messages are dropped until some have arrived.
 class TaskOutlet final : public CallOutlet {
  public:
   TaskOutlet(std::shared_ptr<TaskRecord> task, std::weak_ptr<OutletEvents> call, Executor& loop);
@@ -24,8 +24,8 @@ class TaskOutlet final : public CallOutlet {
   }
   void leave() override { task_->cancel(); }
 
-  /// Bytes on their way: from the first on the call is to wait, from the second on what it says is
-  /// dropped.
+  /// Limits for the bytes on their way. From kFull on, the call should wait; from kMost on, its
+  /// messages are dropped.
   static constexpr std::size_t kFull = std::size_t{64} << 10U;
   static constexpr std::size_t kMost = 4 * kFull;
 

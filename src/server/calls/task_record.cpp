@@ -14,10 +14,11 @@
 namespace sluice {
 namespace {
 
-/// Of a text that says why a task has failed, this much is its `statusMessage`.
+/// The most bytes of a `statusMessage`. A longer text is cut.
 constexpr std::size_t kMaxStatusMessage = 1000;
 
-/// `response` to TaskRecord::kRequestId without what comes before and after its outcome.
+/// The outcome in `response`, the response to TaskRecord::kRequestId: its last member, with the
+/// comma before it.
 std::string_view outcome_of(std::string_view response) {
   const std::size_t head =
       std::string_view(R"({"jsonrpc":"2.0","id":)").size() + TaskRecord::kRequestId.size();
@@ -101,7 +102,7 @@ bool TaskRecord::finish(TaskStatus status, std::string_view message, std::string
     set_status(status, message);
     environment_->running.fetch_sub(1, std::memory_order_relaxed);
   }
-  // Whoever waits for answers belongs to the loop, and may let go of the request.
+  // The callbacks that wait for answers belong to the loop, and may release the request.
   if (!unanswered.empty()) loop_->post([unanswered = std::move(unanswered)] {});
   return true;
 }
@@ -284,8 +285,8 @@ void TaskRecord::withdraw(const std::shared_ptr<TaskQuestion>& question) {
 }
 
 void TaskRecord::end(Ending ending, std::string_view why, std::string_view response) {
-  // A tool that says it has failed has failed for 2025-11-25; to SEP-2663 only errors of the
-  // protocol are failures.
+  // In 2025-11-25, a tool result that is an error makes the task a failed one. In SEP-2663, only a
+  // JSON-RPC error does.
   const bool failed = ending == Ending::error ||
                       (ending == Ending::error_result && revision_->tasks == TaskModel::requested);
   if (is_terminal(status())) return;
@@ -297,8 +298,8 @@ void TaskRecord::end(Ending ending, std::string_view why, std::string_view respo
     finish(TaskStatus::failed, too_large, outcome_of({kInternalError, too_large, {}}));
     return;
   }
-  // Before the task is locked, for others make room. One that is cancelled meanwhile counts for
-  // more than it has until it is forgotten, to nobody's loss but its client's.
+  // Not with the lock held, because other tasks may be forgotten to make room. If this task is
+  // cancelled meanwhile, its client is charged for these bytes until the task is forgotten.
   if (TaskStore* const store = environment_->store.load()) store->hold(*this, outcome.size());
   finish(failed ? TaskStatus::failed : TaskStatus::completed,
          ending == Ending::result ? std::string_view() : why, std::string(outcome));

@@ -32,13 +32,13 @@ class TaskStore;
 
 struct TaskLimits {
   std::size_t max_tasks = 10'000;  // held, ended ones included
-  std::size_t per_client = 100;    // the same of one principal
+  std::size_t per_client = 100;    // the same, of one client
   /// A task and its result are kept for this long from its creation, unless its client asks for
   /// another time of at most `max_ttl`.
   std::chrono::milliseconds ttl = std::chrono::hours(1);
   std::chrono::milliseconds max_ttl = std::chrono::hours(24);
   std::chrono::milliseconds poll_interval = std::chrono::seconds(1);  // recommended to clients
-  std::size_t max_result = std::size_t{4} << 20U;       // bytes of one; never above half of all
+  std::size_t max_result = std::size_t{4} << 20U;       // bytes of one; at most half of all
   std::size_t result_memory = std::size_t{256} << 20U;  // bytes of all results
 };
 
@@ -55,34 +55,35 @@ struct TaskEnvironment {
   const TaskLimits limits;
   ChangeNotifier* const changes;
   const std::function<TaskState::Time()> time_of_day;
-  /// Where the tasks are kept. Null when it has gone, which is after the loops have stopped.
+  /// The store that keeps the tasks. Null once it has been destroyed, which is after the loops have
+  /// stopped.
   std::atomic<TaskStore*> store = nullptr;
   std::atomic<std::size_t> running = 0;
 };
 
-/// Somebody who waits for what becomes of a task. Called on the observer's loop, as long as it
-/// lives.
+/// Is told what happens to a task. Called on the observer's loop, as long as the observer exists.
 class TaskObserver {
  public:
   virtual ~TaskObserver() = default;
-  /// The task is in another state than before, or asks something else.
+  /// The state or the open questions of the task have changed.
   virtual void on_task_change() = 0;
-  /// A whole notification of the task's request, for its client.
+  /// `message` is a whole notification of the task's request, for its client.
   virtual void on_task_message(const std::string& /*message*/) {}
 };
 
-/// One question to the client while a task runs: requests that are answered together.
+/// A question to the client while a task runs: requests that are answered together.
 struct TaskQuestion {
   using Answer = std::move_only_function<void(Result<std::vector<json::value>>)>;
 
-  AskedInputs asked;  // of which the requests do not change
+  AskedInputs asked;  // the requests in it do not change
   Answer answer;
-  std::weak_ptr<TaskObserver> asker;  // who has put it to the client
+  std::weak_ptr<TaskObserver> asker;  // which sends the question to the client
 };
 
-/// A request that goes on after its answer, and what is kept of it: its state, its questions to the
-/// client and at last its result (2025-11-25, Tasks; SEP-2663). Requests about it may be on any
-/// loop: thread-safe, except what says otherwise.
+/// A task: a request that goes on after it was answered with the id of the task. The record has the
+/// task's state, its questions to the client and, at the end, its result (2025-11-25, Tasks;
+/// SEP-2663). Requests about the task may be on any loop, so this class is thread-safe, except
+/// where it says otherwise.
 class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
  public:
   struct Details {
@@ -105,7 +106,7 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   [[nodiscard]] const std::string& principal() const { return principal_; }
   [[nodiscard]] const Revision& revision() const { return *revision_; }
   [[nodiscard]] TimePoint expires() const { return expires_; }
-  /// The member of `_meta` that messages of the task carry; empty in revisions without.
+  /// The member of `_meta` that messages of the task carry; empty in revisions that have none.
   [[nodiscard]] const std::string& meta() const { return meta_; }
 
   // --- what its client sees ------------------------------------------------------------------
@@ -113,24 +114,28 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   [[nodiscard]] TaskStatus status() const;
   /// Appends the members of the Task in the form of its revision.
   void append_state(std::string& out) const;
-  /// The same of the DetailedTask of SEP-2663: with what it asks, its result or its error.
+  /// Appends the members of the DetailedTask of SEP-2663, which include its input requests, its
+  /// result or its error.
   void append_details(std::string& out) const;
-  /// How the request was answered: the member `result` or `error` of the response with a comma
-  /// before it. Nothing before the task has ended.
+  /// The answer of the request: the member `result` or `error` of the response, with a comma before
+  /// it. Nothing until the task has ended.
   [[nodiscard]] std::optional<std::string> outcome() const;
 
   // --- what its client does ------------------------------------------------------------------
 
-  /// Stops the request. False: it has ended before.
+  /// Cancels the task and stops its request. Returns false if it has already ended.
   bool cancel();
-  /// Responses by the keys of what is asked; others are ignored. -32602 if one does not fit what it
-  /// answers: none is taken then that comes behind it, and the task goes on waiting.
+  /// Takes the client's responses, by the keys of the open requests; other keys are ignored. Error:
+  /// -32602 if a response does not fit its request. Then no responses to later requests are taken,
+  /// and the task goes on waiting.
   Result<void> answer(const json::object& responses);
-  /// Tells of changes from now on. kLimitReached beyond kMaxObservers.
+  /// Tells `observer` of changes from now on, on `loop`. Error: kLimitReached if there are
+  /// kMaxObservers already.
   Result<void> observe(Executor& loop, std::weak_ptr<TaskObserver> observer);
 
-  /// The first question that nobody has put to the client and that `fits`; `asker` does so from now
-  /// on, until it has answered, gives it back or is gone. Null: there is none.
+  /// Gives `asker` the first question that no observer has and for which `fits` returns true.
+  /// `asker` sends it to the client, and has it until it is answered or given back, or until
+  /// `asker` is destroyed. Null if there is no such question.
   using Fits = std::function<bool(const std::vector<InputRequest>& requests)>;
   std::shared_ptr<const TaskQuestion> take_question(const std::shared_ptr<TaskObserver>& asker,
                                                     const Fits& fits);
@@ -140,34 +145,34 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   void answer(const std::shared_ptr<const TaskQuestion>& question,
               Result<std::vector<json::value>> answers);
 
-  /// Ends it with `error`, and stops its request.
+  /// Ends the task with `error`, and stops its request.
   void abandon(const Error& error);
-  /// The same, of a task whose loop runs no longer; on any thread.
+  /// The same, for a task whose loop has stopped. Call it on any thread.
   void abandon_stopped(const Error& error);
 
-  /// It is no longer kept: drops the result, so that whoever still follows it holds no memory, and
-  /// has `error` instead. One that runs is abandoned.
+  /// Called when the task is not kept any longer. Replaces its result by `error`, so that those who
+  /// still hold the record do not keep that memory in use. A running task is abandoned.
   void forget(const Error& error);
 
   static constexpr std::size_t kMaxObservers = 64;
 
   // --- what its request does; on its loop ----------------------------------------------------
 
-  /// The id that the responses of requests have which run as tasks.
+  /// The request id in the responses of requests that run as tasks.
   static constexpr std::string_view kRequestId = "0";
 
   void attach(const std::weak_ptr<PendingRequest>& request);
-  /// The least severe log messages that its client wants; none: no messages.
+  /// The least severe level of the log messages that its client wants. Empty: none.
   [[nodiscard]] std::optional<LoggingLevel> logging_level() const;
-  /// A whole notification: to somebody who waits for the result, or else to the session.
+  /// Sends a whole notification to the first observer or, if there is none, to the session.
   void send(const std::shared_ptr<const std::string>& message);
-  /// Keys that were used before are made different. What is returned takes back what has not been
-  /// answered, or is empty.
+  /// Asks the client. A key that the task has used before is changed. The returned function, which
+  /// may be empty, withdraws what has not been answered.
   std::move_only_function<void()> ask(std::vector<InputRequest> requests,
                                       TaskQuestion::Answer answer);
   /// How a request has ended.
   enum class Ending : std::uint8_t { result, error_result, error };
-  /// `response` is the whole response to kRequestId, `why` the text of what went wrong.
+  /// Ends the task. `response` is the whole response to kRequestId, and `why` says what went wrong.
   void end(Ending ending, std::string_view why, std::string_view response);
 
  private:

@@ -23,8 +23,8 @@
 
 namespace sluice {
 
-/// The tasks of a server, by their ids and by whom they belong to. A task is seen by its own
-/// principal only, and in its own revision's form; it counts among those of client_of() that.
+/// The tasks of a server, by id and by owner. A task can be seen only by its own principal, and
+/// only in its own revision. Limits count the tasks of a client (client_of() the principal).
 /// Thread-safe; shared by all loops.
 class TaskStore {
  public:
@@ -38,23 +38,25 @@ class TaskStore {
     std::string principal;
     const Revision* revision;
     std::shared_ptr<Session> session = {};              // or null
-    std::optional<std::chrono::milliseconds> ttl = {};  // as its client asks
+    std::optional<std::chrono::milliseconds> ttl = {};  // the time that the client asks for
   };
-  /// A new task with an id from the CSPRNG, whose request runs on `loop`. At a limit the oldest
-  /// task that has ended makes room: the client's own, or where all have too many, that of the
-  /// client that has most. kLimitReached if there is none.
+  /// Creates a task with an id from the CSPRNG. Its request runs on `loop`. At a limit, the oldest
+  /// task that has ended is forgotten: at the client's own limit, one of its own; at that of the
+  /// server, one of the client with the most tasks, or else one of its own. Error: kLimitReached if
+  /// there is none.
   Result<std::shared_ptr<TaskRecord>> create(Creation creation, Executor& loop);
 
-  /// `task` is about to end with a result of `bytes`, of TaskEnvironment::max_result() at most. If
-  /// all results would be more than `result_memory`, tasks are forgotten: those of the client that
-  /// has most bytes of results, in the order in which they have ended. The client of `task` is
-  /// counted with the new result; when it would have most, its own go first.
+  /// Counts the result of `task`, which is about to end, as `bytes`, at most
+  /// TaskEnvironment::max_result(). If all results together would exceed `result_memory`, tasks of
+  /// the client whose results have the most bytes are forgotten, in the order in which they ended.
+  /// The new result counts for the client of `task`, so that its own tasks are forgotten if it
+  /// would have the most.
   void hold(const TaskRecord& task, std::size_t bytes);
 
   /// Whether create() would find room for another task of `principal`.
   [[nodiscard]] bool has_capacity(const std::string& principal);
 
-  /// Null if there is none, it has expired, or is another principal's or revision's.
+  /// Null if there is no such task, it has expired, or it belongs to another principal or revision.
   std::shared_ptr<TaskRecord> find(std::string_view id, std::string_view principal,
                                    const Revision& revision);
 
@@ -64,13 +66,12 @@ class TaskStore {
                                                               std::uint64_t after,
                                                               std::size_t count) const;
 
-  /// Forgets the tasks whose time is over, and stops those that still run. To be called now and
-  /// then.
+  /// Forgets the tasks that have expired, and stops those that still run. Call it periodically.
   void sweep();
 
-  /// The server is shutting down: ends every task with `error`, on its loop.
+  /// Ends every task with `error`, and stops its request on its loop. For shutdown.
   void end_all(const Error& error);
-  /// The same after the loops have stopped.
+  /// The same, after the loops have stopped.
   void end_all_stopped(const Error& error);
 
   [[nodiscard]] std::size_t size() const;
@@ -103,7 +104,7 @@ class TaskStore {
   // With the lock held.
   [[nodiscard]] bool is_at_limit(const std::string& principal) const;
   [[nodiscard]] bool is_full(const std::string& principal) const;
-  /// What makes room for a task of `principal`.
+  /// The ended task to forget so that there is room for one of `principal`. Null if there is none.
   [[nodiscard]] std::shared_ptr<TaskRecord> dispensable(const std::string& principal) const;
   void remove(const TaskRecord& task);
   void release(Results& results, const TaskRecord& task);

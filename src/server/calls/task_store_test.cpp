@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-/// Tasks of a store whose results have 1000 bytes together.
+/// Tests with a store whose results may have 1000 bytes in total.
 class TaskStoreTest : public testing::Test {
  protected:
   using Record = std::shared_ptr<TaskRecord>;
@@ -80,7 +80,7 @@ TEST_F(TaskStoreTest, WhoHasNoResultYetGetsOneKept) {
   const Record first = ended("alice", 200);
   EXPECT_TRUE(is_kept(first));
   EXPECT_FALSE(is_kept(small[0]) || is_kept(small[1]));
-  // Another one costs nobody else anything.
+  // Another result of alice displaces nobody else's.
   const Record second = ended("alice", 200);
   EXPECT_TRUE(is_kept(second));
   EXPECT_FALSE(is_kept(first));
@@ -109,7 +109,7 @@ TEST_F(TaskStoreTest, WhatIsForgottenOrExpiredGivesItsMemoryBack) {
   const Record forgotten = ended("alice", 500);
   ended("alice", 500);
   ended("bob", 500);
-  // Somebody may follow it still.
+  // The record may still be in use.
   EXPECT_THAT(forgotten->outcome().value(), HasSubstr(R"("code":-32602)"));
   loop.advance(2h);
   store.sweep();

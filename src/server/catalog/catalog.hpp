@@ -13,8 +13,8 @@
 
 namespace sluice {
 
-/// One version of what a server offers, and what is made of it once. Immutable, shared by all
-/// loops; what changes while the server is served is another one.
+/// One version of what a server offers, with its lists and schemas prepared. Immutable, shared by
+/// all loops. A change while the server is being served makes a new Catalog.
 class Catalog {
  public:
   /// The Error is that of ToolSchemas::compile().
@@ -40,11 +40,11 @@ class Catalog {
   std::optional<ToolSchemas> schemas_;
 };
 
-/// An offer as the requests of one loop hold it: what they refer to stays until the last of them is
-/// over, and they share no counter with other loops.
+/// A Catalog as the requests of one loop hold it. It exists until the last of them is over. Its
+/// reference count is not shared with other loops.
 class LoopCatalog final : public RefCounted {
  public:
-  /// `results` outlives it.
+  /// `results` must outlive this object.
   LoopCatalog(std::shared_ptr<const Catalog> catalog, const ResultWriter& results)
       : catalog_(std::move(catalog)), results_(&results) {}
 

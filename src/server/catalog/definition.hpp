@@ -28,22 +28,23 @@ namespace sluice {
 class PendingRequest;
 class WorkerPool;
 
-/// What a tool, a resource or a prompt says of itself beside its name (2026-07-28, Tools, Resources
-/// and Prompts, Data Types). What a revision does not have is left out for its clients.
+/// Describes a tool, a resource or a prompt, in addition to its name (2026-07-28, Tools, Resources
+/// and Prompts, Data Types). Clients do not get members that their revision does not have.
 struct Metadata {
   std::string title = {};
   std::string icons = {};  // JSON text of an array of icons, or empty
   std::string meta = {};   // JSON text of an object, its `_meta`, or empty
 };
 
-/// Answers a request: at once, or later through the pending request, with what its continuation
-/// makes of the result. An Error answers with it. Called on the loop of the request, from several
-/// loops at once; must not block, and knows nothing of eras and transports.
+/// Answers a request. An Immediate handler returns the result. A Deferred one passes the result to
+/// `then` later, which answers the pending request. If the handler returns an Error, that is the
+/// answer. Handlers are called on the loop of the request, on several loops at the same time. They
+/// must not block, and do not depend on eras and transports.
 template <class In, class Out>
 struct FeatureHandler {
   using Immediate = std::function<Result<Out>(const In& in)>;
   using Then = std::function<void(PendingRequest& request, Result<Out> out)>;
-  /// Calls `then` once, unless the request is over before.
+  /// Must call `then` once, unless the request ends first.
   using Deferred =
       std::function<Result<void>(const In& in, std::shared_ptr<PendingRequest> request, Then then)>;
 
@@ -61,13 +62,13 @@ struct FeatureHandler {
   std::variant<Immediate, Deferred> answer;
 };
 
-/// One tool. Handlers are called on the loop of the request, from several loops at once, and must
-/// not block; they know nothing of eras and transports.
+/// One tool. Its handler is called on the loop of the request, on several loops at the same time.
+/// It must not block, and does not depend on eras and transports.
 struct Tool {
-  /// Answers at once. The arguments follow the input schema. An Error is a JSON-RPC error (-32602
-  /// for what the schema cannot say).
+  /// Answers at once. The arguments follow the input schema. An Error becomes a JSON-RPC error,
+  /// -32602 for arguments that are wrong in a way that the schema cannot express.
   using Immediate = std::function<Result<ToolResult>(const json::object& arguments)>;
-  /// Answers through the call, now or later. An Error answers the call with it.
+  /// Answers through `call`, now or later. If it returns an Error, that is the answer.
   using Deferred = std::function<Result<void>(const json::object& arguments,
                                               std::shared_ptr<PendingRequest> call)>;
 
@@ -79,12 +80,13 @@ struct Tool {
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty
   Metadata metadata = {};
   TaskSupport task_support = TaskSupport::forbidden;
-  /// Where the server decides that a call becomes a task (SEP-2663), the handler says when, by
-  /// PendingRequest::begin_task(): until then it asks in rounds of the call.
+  /// Matters where the server decides that a call becomes a task (SEP-2663). If true, that happens
+  /// when the handler calls PendingRequest::begin_task(). The questions that it asks before that
+  /// are rounds of the call.
   bool asks_first = false;
 };
 
-/// A resource at one URI. Handlers as a tool's.
+/// A resource at one URI. Its handler is called like a tool's.
 struct Resource {
   using Read = FeatureHandler<std::string, std::vector<ResourceContents>>;  // given the URI
 
@@ -96,20 +98,22 @@ struct Resource {
   std::optional<std::uint64_t> size = {};  // bytes
   std::string annotations = {};            // JSON text, or empty
   Metadata metadata = {};
-  Caching caching = {};  // of what is read
+  Caching caching = {};  // of the contents
 };
 
-/// What completes an argument, by its name. Handlers as a tool's.
+/// The handlers that complete arguments, by the name of the argument. They are called like a
+/// tool's.
 using Completers =
     std::map<std::string, FeatureHandler<TypedArgument, ArgumentCompletion>, std::less<>>;
 
-/// Resources at all URIs of a template. Asked after every Resource, in their order.
+/// The resources at all URIs that match a template. The templates are tried in order, after every
+/// Resource.
 struct ResourceTemplate {
   /// An Error of code kResourceNotFound is put into the form of the caller's revision.
   using Read = FeatureHandler<ResourceMatch, std::vector<ResourceContents>>;
 
   UriTemplate uri;
-  std::string uri_template;  // its text
+  std::string uri_template;  // the text of `uri`
   std::string name;
   std::string description;
   std::string mime_type;
@@ -117,7 +121,7 @@ struct ResourceTemplate {
   Completers completers = {};
   std::string annotations = {};  // JSON text, or empty
   Metadata metadata = {};
-  Caching caching = {};  // of what is read
+  Caching caching = {};  // of the contents
 };
 
 struct PromptArgument {
@@ -127,7 +131,8 @@ struct PromptArgument {
   std::string title = {};
 };
 
-/// A prompt's messages, made from its arguments. Handlers as a tool's.
+/// A prompt, whose handler makes messages from its arguments. Its handlers are called like a
+/// tool's.
 struct Prompt {
   using Get = FeatureHandler<UriTemplate::Variables, PromptResult>;
 
@@ -139,12 +144,13 @@ struct Prompt {
   Metadata metadata = {};
 };
 
-/// A stream method such as `run`: given its parameters (without `stream` and what else concerns
-/// the delivery), makes chunks in `stream` from then on. Called on the stream's loop.
+/// A stream method such as `run`. Its handler gets the parameters, without `stream` and others that
+/// concern delivery, and makes chunks in `stream` from then on. It is called on the stream's loop.
 struct StreamMethod {
   using Handler = std::function<Result<void>(const json::object& params,
                                              const std::shared_ptr<ChunkStream>& stream)>;
-  /// JSON members that tell how far the stream's producer is, for is_running; or empty.
+  /// Returns JSON members that describe the progress of the stream's producer, for the reply to
+  /// is_running. They may be empty.
   using Status = std::function<std::string(const ChunkStream& stream)>;
 
   std::string name;
@@ -152,7 +158,8 @@ struct StreamMethod {
   Status status = {};
 };
 
-/// What a server offers. Immutable once served: changes are another one (Catalog).
+/// What a server offers. Immutable while it is being served: a change makes a new definition
+/// (Catalog).
 struct ServerDefinition {
   std::string name;
   std::string version;
@@ -163,24 +170,26 @@ struct ServerDefinition {
   std::vector<ResourceTemplate> resource_templates = {};
   std::vector<Prompt> prompts = {};
   std::vector<Skill> skills = {};  // added by offer_skills()
-  /// Whether ServerHost::publish() will tell of changes, so that clients may ask to hear of them.
+  /// Whether clients may subscribe to changes, which ServerHost::publish() announces.
   bool announces_changes = false;
   /// Whether calls send log messages.
   bool logs = false;
-  /// Around each request, the first one outermost; and the threads that these may use, or null.
+  /// The middleware wraps each request; the first one is the outermost. It may use the threads of
+  /// `workers`, which may be null.
   std::vector<Middleware> middleware = {};
   std::shared_ptr<WorkerPool> workers = {};
-  /// Entries of one reply to a list request; the rest follows by cursor.
+  /// Number of entries in one reply to a list request. Clients get the rest with a cursor.
   std::size_t page_size = 1000;
-  /// Of these, and of server/discover.
+  /// Applies to the list methods and to server/discover.
   Caching list_caching = {.fresh_for = std::chrono::minutes(1)};
-  /// Keys that seal what clients carry between the rounds of a request; the first one seals. None:
-  /// a random one, so that a round must come back to this process. Servers that stand in for each
-  /// other share theirs.
+  /// Keys for the state that clients carry from one round of a request to the next: the first key
+  /// seals, each of them opens. Empty: a random key, so that all rounds must come to this process.
+  /// Servers that share their clients need the same keys.
   std::vector<Sealer::Key> state_keys = {};
-  /// Why requests cannot be served yet or no longer, or empty; asked by /readyz. Thread-safe.
+  /// Returns why requests cannot be served at present, or an empty text. Called by /readyz. Must be
+  /// thread-safe.
   std::function<std::string()> not_ready = {};
-  /// Prometheus text to add to /metrics. Thread-safe.
+  /// Returns Prometheus text to append to /metrics. Must be thread-safe.
   std::function<std::string()> metrics = {};
 
   /// Whether any call can become a task.

@@ -20,8 +20,8 @@ constexpr std::array<std::string_view, 5> kListNames = {"tools", "resources", "r
                                                         "prompts", "skills"};
 constexpr std::size_t kCursorBytes = 18;  // of the MAC; a multiple of 3 needs no padding
 
-/// Where the stream methods are documented, as an extension of every era. Its name follows the
-/// rules for `_meta` keys (2026-07-28, Base Protocol, `_meta`).
+/// The extension that announces the stream methods, in all eras. Its name follows the rules for
+/// `_meta` keys (2026-07-28, Base Protocol, `_meta`).
 constexpr std::string_view kStreamsExtension = R"("dev.sluice/streams":{})";
 /// SEP-2640, with resources/directory/read.
 constexpr std::string_view kSkillsExtension =
@@ -37,14 +37,15 @@ void append_json_member(std::string& out, std::string_view name, std::string_vie
   if (!json.empty()) out.append(",\"").append(name).append("\":").append(json);
 }
 
-/// What goes between a list's entries' own members: after the name.
+/// Appends the members that the entries of several lists have in common, as far as `revision` has
+/// them.
 void append_metadata(std::string& out, const Metadata& metadata, const Revision& revision) {
   if (revision.titles) append_member(out, "title", metadata.title);
   if (revision.icons) append_json_member(out, "icons", metadata.icons);
   if (revision.titles) append_json_member(out, "_meta", metadata.meta);
 }
 
-/// Whether the root of a schema says that it describes objects.
+/// Whether the root of a schema has "type": "object".
 bool is_object_schema(std::string_view text) {
   const Result<json::value> schema = parse_json(text);
   if (!schema || !schema->is_object()) return false;
@@ -159,7 +160,7 @@ std::string capabilities_of(const ServerDefinition& definition, const Revision& 
                                std::ranges::any_of(definition.resource_templates, completes))) {
     out.append(R"(,"completions":{})");
   }
-  // What clients of the stream methods look for; `extensions` is the later form.
+  // Clients of the stream methods look for `streaming`; `extensions` is the newer form.
   if (revision.era == Era::legacy) out.append(R"(,"streaming":true)");
   const TaskModel tasks = definition.has_tasks() ? revision.tasks : TaskModel::none;
   if (tasks == TaskModel::requested) {

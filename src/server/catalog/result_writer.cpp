@@ -114,7 +114,7 @@ int http_status_of(const Error& error, const Revision* revision, bool has_id) {
   static constexpr int kBadRequest = 400;
   static constexpr int kNotFound = 404;
   static constexpr int kServiceUnavailable = 503;
-  // A message that could not be looked at for want of memory is not the client's fault.
+  // If there was no memory to parse the message, that is not the client's fault.
   if (!has_id) return error.code == kBusy ? kServiceUnavailable : kBadRequest;
   switch (error.code) {
     case kHeaderMismatch:

@@ -19,8 +19,8 @@ class ResultWriter {
  public:
   explicit ResultWriter(const ServerDefinition& definition);
 
-  /// A response whose result has `members` (JSON members without braces; may be empty), and whose
-  /// `_meta` has `meta` (the same).
+  /// Appends a response. Its result has `members` (JSON members without braces; may be empty), and
+  /// its `_meta` has `meta` (in the same form).
   void append(std::string& out, const RequestId& id, const Revision& revision,
               std::string_view members, std::string_view meta = {}) const;
   /// An InputRequiredResult that asks for `missing`.
@@ -48,14 +48,16 @@ class ResultWriter {
   Sealer sealer_;
 };
 
-/// Appends to the members of a result how it may be cached, where the revision has that.
+/// Appends the cache hints of a result to its members, if the revision has them.
 void append_caching(std::string& members, const Caching& caching, const Revision& revision);
 
-/// `error` as `revision` has it: codes of other revisions become one that all have.
+/// `error` in the form of `revision`. A code that the revision does not have is replaced by one
+/// that all revisions have.
 Error spoken(Error error, const Revision& revision);
 
-/// The HTTP status that an error goes with: 200 unless the revision says otherwise (2026-07-28,
-/// Streamable HTTP) or there was no request to answer; 503 if there was no memory to look for one.
+/// The HTTP status for `error`. It is 200 unless the revision says otherwise (2026-07-28,
+/// Streamable HTTP). If there is no request with an id to answer, it is 400, or 503 if there was no
+/// memory to parse the message.
 int http_status_of(const Error& error, const Revision* revision, bool has_id);
 
 }  // namespace sluice

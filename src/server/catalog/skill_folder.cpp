@@ -19,7 +19,7 @@
 namespace sluice {
 namespace {
 
-/// How deep folders may be, those above the skills included.
+/// How deep folders may be nested, including those above the skills.
 constexpr int kMaxFolders = 16;
 
 std::unexpected<Error> unreadable(const std::filesystem::path& path, const std::string& why) {
@@ -30,14 +30,15 @@ std::unexpected<Error> no_file(const std::filesystem::path& path) {
   return unreadable(path, "only files and folders may be in a skill");
 }
 
-/// What is open at a path. By its descriptor it stays what it was when it was looked at, whatever
-/// takes its name.
+/// An open file or folder. Its descriptor refers to the same object even if something else takes
+/// its name.
 struct Opened {
   Descriptor descriptor;
-  std::filesystem::path path;  // that it had
+  std::filesystem::path path;  // its path when it was opened
 };
 
-/// `name` in `folder`. Links are not followed, and neither a FIFO nor a terminal has an effect.
+/// Opens `name` in `folder`. Does not follow links, does not wait for the writer of a FIFO, and
+/// does not make a terminal the controlling one.
 Result<Opened> open_in(const Opened& folder, const std::string& name) {
   std::filesystem::path path = folder.path / name;
   Descriptor descriptor(::openat(folder.descriptor.get(), name.c_str(),
@@ -47,7 +48,7 @@ Result<Opened> open_in(const Opened& folder, const std::string& name) {
   return unreadable(path, std::strerror(errno));
 }
 
-/// What is in a folder, in the order of names; without names that begin with a dot.
+/// The sorted names in a folder, without those that begin with a dot.
 Result<std::vector<std::string>> names_in(const Opened& folder) {
   const int again = ::openat(folder.descriptor.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(again < 0 ? nullptr : ::fdopendir(again),
@@ -56,7 +57,7 @@ Result<std::vector<std::string>> names_in(const Opened& folder) {
   std::vector<std::string> names;
   for (;;) {
     errno = 0;
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): of a listing that nobody else has
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else uses this listing
     const dirent* const entry = ::readdir(listing.get());
     if (entry == nullptr) break;
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);

@@ -8,10 +8,11 @@
 
 namespace sluice {
 
-/// The skills below a directory, by path: each folder with a SKILL.md is one, with all that is in
-/// it. Files and folders whose names begin with a dot are passed over. Errors: what cannot be read,
-/// symbolic links and other things that are no files, and those of Skill::make(), with the path.
-/// Nothing outside the directory is read, whatever happens in it meanwhile.
+/// Reads the skills below a directory, in the order of their paths. Each folder with a SKILL.md is
+/// a skill, with everything in it. Files and folders whose names begin with a dot are skipped.
+/// Errors, with the path: something cannot be read, a skill contains a symbolic link or anything
+/// else that is not a file or a folder, or those of Skill::make(). Nothing outside the directory is
+/// read, even if the directory changes meanwhile.
 Result<std::vector<Skill>> read_skills(const std::filesystem::path& directory);
 
 }  // namespace sluice

@@ -80,7 +80,7 @@ TEST_F(SkillFolderTest, RefusesAManifestThatIsALink) {
   }
 }
 
-// What is checked is what is read, whoever exchanges names meanwhile.
+// The file that was checked is the one that is read, even if names are exchanged meanwhile.
 TEST_F(SkillFolderTest, FollowsNoLinkThatComesWhileItReads) {
   write("skills/refunds/SKILL.md", kRefundsSkill);
   write("skills/refunds/a/file", "ours");

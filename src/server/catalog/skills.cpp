@@ -54,7 +54,7 @@ std::string mime_type_of(const std::string& path, std::string_view content) {
   return is_valid_utf8(content) ? "text/plain" : "application/octet-stream";
 }
 
-/// The Agent Skills rules for names.
+/// Whether `name` follows the rules of Agent Skills.
 bool is_skill_name(std::string_view name) {
   const auto letter_or_digit = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -64,7 +64,8 @@ bool is_skill_name(std::string_view name) {
          std::ranges::all_of(name, [&](char c) { return letter_or_digit(c) || c == '-'; });
 }
 
-/// Whether `path` is segments with '/' between them, none of them empty, "." or "..".
+/// Whether `path` is UTF-8 without NUL and consists of segments with '/' between them, none of them
+/// empty, "." or "..".
 bool is_relative_path(std::string_view path) {
   if (!is_valid_utf8(path)) return false;
   for (;;) {
@@ -77,7 +78,7 @@ bool is_relative_path(std::string_view path) {
   }
 }
 
-/// Appends `path` to a URI, segment by segment.
+/// Appends `path` to a URI. Percent-encodes each segment.
 void append_path(std::string& uri, std::string_view path) {
   for (;;) {
     const std::size_t end = path.find('/');

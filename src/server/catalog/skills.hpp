@@ -12,11 +12,12 @@ namespace sluice {
 
 struct ServerDefinition;
 
-/// A skill: instructions for a model and the files they speak of, served as resources (the
+/// A skill: instructions for a model and the files that they refer to, served as resources (the
 /// extension io.modelcontextprotocol/skills, SEP-2640). Immutable.
 class Skill {
  public:
-  /// A file as its author has it: the path within the skill (`references/FORMS.md`) and its bytes.
+  /// A file as its author wrote it: its path within the skill, such as `references/FORMS.md`, and
+  /// its bytes.
   struct Source {
     std::string path;
     std::string content;
@@ -29,21 +30,21 @@ class Skill {
   };
 
   static constexpr std::string_view kManifest = "SKILL.md";
-  // What servers should not exceed (SEP-2640, Limits).
+  // Limits that servers should not exceed (SEP-2640, Limits).
   static constexpr std::size_t kMaxFiles = 512;
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;
 
-  /// The skill at `path` (`acme/refunds`: segments, the last one its name), whose files are
-  /// `files`. Errors (-32602) say what is wrong: there must be a SKILL.md whose frontmatter has a
-  /// `description` and, as `name`, the last segment; paths must lead to one file each, within the
-  /// skill; the limits must be kept.
+  /// Makes the skill at `path`, such as `acme/refunds`. The last segment is the name of the skill.
+  /// One of `files` must be SKILL.md; its frontmatter must have a `description`, and a `name` that
+  /// is the name of the skill. The paths of the files must be relative, stay within the skill and
+  /// differ from each other. Error: -32602 says which of these rules or limits is broken.
   static Result<Skill> make(std::string_view path, std::vector<Source> files);
 
-  /// That of its SKILL.md: `skill://acme/refunds/SKILL.md`.
+  /// The URI of its SKILL.md, such as `skill://acme/refunds/SKILL.md`.
   [[nodiscard]] const std::string& uri() const { return files_.front().uri; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& description() const { return description_; }
-  /// SKILL.md first, the others by path.
+  /// SKILL.md is the first; the others are sorted by path.
   [[nodiscard]] const std::vector<File>& files() const { return files_; }
   /// The skill as an entry of skills/list: JSON text of {uri, frontmatter, resources}.
   [[nodiscard]] const std::string& entry() const { return entry_; }
@@ -57,12 +58,13 @@ class Skill {
   std::string entry_;
 };
 
-/// Makes `definition` offer `skills`: as such, and their files as resources. -32602 if one of them
-/// is there already.
+/// Adds `skills` to `definition`, and their files as resources. Error: -32602 if a resource with
+/// the URI of a file exists already; the files before it have been added then.
 Result<void> offer_skills(ServerDefinition& definition, std::vector<Skill> skills);
 
-/// The members of the result of resources/directory/read {uri} on a folder of a skill: its direct
-/// children as resources, folders of the type inode/directory. -32602 for what is none.
+/// The members of the result of resources/directory/read for `uri`, a folder of a skill: its direct
+/// children as resources, where folders have the type inode/directory. Error: -32602 if `uri` is
+/// not such a folder.
 Result<std::string> read_skill_directory(const ServerDefinition& definition, std::string_view uri);
 
 }  // namespace sluice

@@ -19,7 +19,7 @@ Result<json::value> read_schema(std::string_view which, std::string_view text) {
 Result<CompiledTool> compile_tool(const Tool& tool) {
   const Result<json::value> text = read_schema("input", tool.input_schema);
   if (!text) return std::unexpected(text.error());
-  // All revisions ask for it, and clients refuse a list with a tool that lacks it.
+  // All revisions require it, and clients reject a whole list if one tool lacks it.
   const json::object* const root = text->if_object();
   const json::value* const type = root == nullptr ? nullptr : root->if_contains("type");
   if (type == nullptr || *type != "object") {

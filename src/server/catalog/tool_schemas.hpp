@@ -15,7 +15,7 @@
 
 namespace sluice {
 
-/// A tool's schemas, compiled, and what they say of HTTP headers.
+/// The compiled schemas of a tool, and the HTTP headers that they define.
 struct CompiledTool {
   std::string name;
   JsonSchema input;
@@ -23,19 +23,20 @@ struct CompiledTool {
   std::vector<ParameterHeader> headers;  // none for most tools
   std::shared_ptr<LogLimit> misfits = std::make_shared<LogLimit>();
 
-  /// Whether `result` follows the output schema, if there is one; failures need not. What is wrong
-  /// is logged: the Error (-32603) goes to the client, whose fault it is not.
+  /// Checks that `result` follows the output schema, if there is one. A result that is an error
+  /// need not. If it does not follow the schema, logs why. The Error (-32603) for the client does
+  /// not say why, because it is not the client's fault.
   [[nodiscard]] Result<void> check(const ToolResult& result) const;
 };
 
-/// The tools of a definition, compiled. Immutable, shared by all loops.
+/// The compiled schemas of all tools of a definition. Immutable, shared by all loops.
 class ToolSchemas {
  public:
-  /// `definition` outlives the schemas. The Error names the tool whose schema is none or breaks the
-  /// rules of `x-mcp-header`, and where.
+  /// `definition` must outlive the schemas. The Error names the tool whose schema is not valid or
+  /// breaks the rules of `x-mcp-header`, and says where.
   static Result<ToolSchemas> compile(const ServerDefinition& definition);
 
-  /// That of `tool`, one of the definition.
+  /// The schemas of `tool`, which must be in the definition.
   [[nodiscard]] const CompiledTool& of(const Tool& tool) const {
     return tools_[static_cast<std::size_t>(&tool - definition_->tools.data())];
   }
@@ -44,7 +45,7 @@ class ToolSchemas {
   explicit ToolSchemas(const ServerDefinition& definition) : definition_(&definition) {}
 
   const ServerDefinition* definition_;
-  std::vector<CompiledTool> tools_;  // in the order of the definition's
+  std::vector<CompiledTool> tools_;  // in the order of the definition's tools
 };
 
 }  // namespace sluice

@@ -16,7 +16,8 @@ class SseFraming final : public Framing {
 
 class WebSocketFraming final : public Framing {
  public:
-  // Most messages need the 4-byte header, so that much is left open and mended if it was wrong.
+  // Most messages need the 4-byte header, so begin() reserves 4 bytes. end() adjusts them if the
+  // header has another length.
   std::size_t begin(std::string& out) const override {
     const std::size_t mark = out.size();
     out.append(kUsualHeader, '\0');

@@ -20,79 +20,86 @@ namespace sluice {
 class ChangeListener;
 struct Principal;
 
-/// How a caller left before its answer was complete: lost, perhaps to come back, or it has said
-/// that it wants no answer.
+/// Why a caller left before its answer was complete: its connection has gone, though it may come
+/// back, or it has cancelled the request.
 enum class DisconnectReason : std::uint8_t { gone, cancelled };
 
-/// The way back to the caller of one request that is answered later: either reply() once, or
-/// write() any number of times and then finish(). After the caller has gone everything does
-/// nothing. Belongs to the caller's loop.
+/// Sends the answer to a request that is answered later. Call either reply() once, or write() any
+/// number of times and then finish(). Once the caller has gone, all functions do nothing. Belongs
+/// to the caller's loop.
 class ReplyChannel : public BlockSink {
  public:
-  /// The whole answer: one JSON-RPC response. `http_status` matters on HTTP only. Where the caller
-  /// has no room for it, it waits for that.
+  /// Sends the whole answer, one JSON-RPC response. `http_status` is used on HTTP only. The
+  /// response is queued while the caller does not read fast enough.
   virtual void reply(int http_status, std::string message) = 0;
   /// How messages passed to write() must be framed.
   [[nodiscard]] virtual const Framing& framing() const = 0;
   /// Whether messages may precede the response.
   [[nodiscard]] virtual bool can_stream() const = 0;
-  /// Whether other requests are answered through the same connection's reply. Then the response
-  /// goes to reply() also behind what was written, and nothing can be resumed.
+  /// Whether the reply also answers other requests, as that of a batch does. Then the response goes
+  /// to reply() even after write() was called, and nothing can be resumed.
   [[nodiscard]] virtual bool is_shared() const { return false; }
-  /// The answer may take its time: what keeps the caller waiting, and whoever stands in between,
-  /// may go before it.
+  /// Says that the answer may take long. The channel may then send something before it, so that
+  /// neither the caller nor an intermediary gives up waiting.
   virtual void may_take_long() {}
-  /// Runs `answer`, which is to make a long answer and to reply(), when the caller has room for
-  /// that and no other such answer is on its way there: at once or later, or never if the caller
-  /// leaves before.
+  /// Runs `answer`, which makes a long answer and calls reply(), once the caller accepts output and
+  /// no other long answer is being made for it. Runs it at once or later, or never if the caller
+  /// leaves first.
   virtual void when_writable(Executor::Task answer) { answer(); }
-  /// What when_writable() has run has nothing to answer yet: others need not wait for it.
+  /// Says that the task that when_writable() ran has no answer yet, so that other long answers need
+  /// not wait for it.
   virtual void give_way() {}
-  /// Called once if the caller goes away or cancels before the answer is complete. An empty task
-  /// withdraws it.
+  /// Sets the task that runs, once, if the caller goes away or cancels before the answer is
+  /// complete. An empty task removes it.
   using CloseTask = UniqueFunction<void(DisconnectReason)>;
   virtual void on_close(CloseTask task) = 0;
-  /// Called each time the channel takes blocks again after write() returned false.
+  /// Sets the task that runs each time the channel accepts blocks again after write() returned
+  /// false.
   virtual void on_drain(Executor::Task task) = 0;
 };
 
 class Caller;
 
-/// A caller for longer than its request is handled, and the header fields of the request as for
-/// negotiate().
+/// A caller that outlives the handling of its request, and the header fields of the request as
+/// negotiate() takes them.
 struct RetainedCaller {
   std::shared_ptr<Caller> caller;
-  const MirroredHeaders* headers = nullptr;  // as long as the caller lives
+  const MirroredHeaders* headers = nullptr;  // or null; valid as long as `caller` exists
 };
 
-/// Who sent a request. Lives during the handling of it only.
+/// Who sent a request. Exists only while the request is being handled; see keep().
 class Caller {
  public:
   virtual ~Caller() = default;
-  /// Who may see what this request makes.
+  /// The owner of what this request creates: nobody else may see it.
   [[nodiscard]] virtual const Principal& principal() const = 0;
-  /// Takes over the duty to answer request `id`, or, without an id, several of them. kBusy when
-  /// the caller has too many unanswered requests.
+  /// Opens the channel through which request `id` must be answered later. With an empty id, the
+  /// channel answers several requests. Errors: kBusy or kLimitReached if the caller has too many
+  /// unanswered requests, -32600 if one of them has this id.
   virtual Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) = 0;
-  /// The session that the message belongs to, or null. An Error: it names one that is not there.
+  /// The session that the message belongs to, or null. Error: the message names a session that does
+  /// not exist.
   virtual Result<std::shared_ptr<Session>> session() = 0;
   /// Whether a long answer may be given at once, without ReplyChannel::when_writable().
   [[nodiscard]] virtual bool has_capacity() const { return true; }
-  /// The caller has initialized with `revision`. kLimitReached when there are too many sessions.
+  /// Begins a session for a caller that sent `initialize` with `revision`. Errors: kLimitReached if
+  /// there are too many sessions, -32600 if this caller cannot begin one.
   virtual Result<void> begin_session(const Revision& revision,
                                      const ClientCapabilities& capabilities) = 0;
-  /// Answers a request that means something of its own to this caller, through `out` or otherwise.
-  /// False: it means what it means to all. `asker` is this, or who stands before it, and opens the
-  /// channels.
+  /// Handles a message that has a special meaning for this kind of caller, such as `subscribe` on a
+  /// WebSocket. Answers through `out` or a channel. Returns false if the message has no special
+  /// meaning here. `asker`, which opens the channels, is this caller or a wrapper of it.
   virtual bool serve(const Message& /*message*/, Caller& /*asker*/, std::string& /*out*/) {
     return false;
   }
-  /// It listens to changes until it goes. A caller who can say that it asks nothing more closes
-  /// `listener` then.
+  /// Registers a listener for changes that listens until it is destroyed. A caller that knows when
+  /// it will send no more requests closes `listener` then.
   virtual void add_listener(std::weak_ptr<ChangeListener> /*listener*/) {}
-  /// Who is told of the end of what is answered later, or null.
+  /// Makes the object that is told how a request that is answered later ends. Null if there is
+  /// none.
   virtual std::unique_ptr<RequestWatch> watch() { return nullptr; }
-  /// The same caller for later. What it is asked then opens no channels.
+  /// The same caller, for use after the request has been handled. Open the channel of the request
+  /// before; do not open another one through the kept caller.
   virtual RetainedCaller keep() = 0;
 };
 

@@ -6,17 +6,18 @@ namespace sluice {
 
 class PendingRequest;
 
-/// Told how a request that is answered later has ended; that it was cancelled, if it is dropped
-/// before. Belongs to the loop of the request.
+/// Is told how a request that is answered later ends. If it is destroyed before end(), the request
+/// was cancelled. Belongs to the loop of the request.
 class RequestWatch {
  public:
   RequestWatch() = default;
   virtual ~RequestWatch() = default;
   RequestWatch(const RequestWatch&) = delete;
   RequestWatch& operator=(const RequestWatch&) = delete;
-  /// `call` is what will answer it.
+  /// Called first: `call` will answer the request.
   virtual void watch(PendingRequest& call) = 0;
-  /// `error`: the code of the JSON-RPC error that answers it; none: a result.
+  /// Called at the end. `error` is the code of the JSON-RPC error that answers the request; empty
+  /// if a result answers it.
   virtual void end(std::optional<int> error) = 0;
 };
 

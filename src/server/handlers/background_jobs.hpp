@@ -11,15 +11,15 @@
 
 namespace sluice {
 
-/// The jobs of one branch of a coroutine that worker threads run. They may refer to what the branch
-/// has, so it is not destroyed before the last of them has ended. Thread-safe.
+/// The jobs that worker threads run for one branch of a coroutine. A job may refer to variables of
+/// the branch, which must therefore not be destroyed before the last job has ended. Thread-safe.
 class BackgroundJobs {
  public:
-  /// `outer`: those of the branch that it is a part of, of which its jobs are too; or null.
+  /// `outer` has the jobs of the enclosing branch, which include these, or is null.
   explicit BackgroundJobs(std::shared_ptr<BackgroundJobs> outer) : outer_(std::move(outer)) {}
 
-  /// A job waits for a worker; `drop` takes it out of there, or does nothing if it does not wait
-  /// any more. On the loop.
+  /// Records that a job waits for a worker. `drop` removes it from the queue of the workers, or
+  /// does nothing if it does not wait any more. Call only on the loop.
   void wait(std::uint64_t id, const std::function<void()>& drop) {
     {
       const std::lock_guard lock(mutex_);
@@ -27,7 +27,7 @@ class BackgroundJobs {
     }
     if (outer_ != nullptr) outer_->wait(id, drop);
   }
-  /// It does not wait any more.
+  /// Records that the job does not wait any more.
   void forget(std::uint64_t id) {
     {
       const std::lock_guard lock(mutex_);
@@ -35,18 +35,19 @@ class BackgroundJobs {
     }
     if (outer_ != nullptr) outer_->forget(id);
   }
-  /// The job is about to run. False: its coroutine is over, and it must not.
+  /// Called when the job is about to run. Returns false if the branch has ended and the job must
+  /// not run.
   bool begin(std::uint64_t id) {
     forget(id);
     return begin();
   }
-  /// It has run.
+  /// Called when the job has run.
   void end() {
     uncount();
     if (outer_ != nullptr) outer_->end();
   }
-  /// Nothing begins any more, and nothing waits. False: some still run, and the thread of the last
-  /// calls `idle`. On the loop.
+  /// Lets no more jobs begin, and drops those that wait. Returns false if jobs still run; the
+  /// thread of the last one then calls `idle`. Call only on the loop.
   bool close(std::move_only_function<void()> idle) {
     std::map<std::uint64_t, std::function<void()>> dropped;
     bool is_unused = false;
@@ -63,7 +64,7 @@ class BackgroundJobs {
     }
     return is_unused;
   }
-  /// Waits until none runs.
+  /// Lets no more jobs begin, and blocks until none runs.
   void join() {
     std::unique_lock lock(mutex_);
     closed_ = true;
@@ -86,7 +87,7 @@ class BackgroundJobs {
   void uncount() {
     const std::lock_guard lock(mutex_);
     if (--running_ > 0) return;
-    // With the lock, so that what it calls is there until join() returns.
+    // With the lock held, so that join() cannot return before this call has.
     if (idle_) std::exchange(idle_, {})();
     ended_.notify_all();
   }

@@ -7,21 +7,22 @@
 
 namespace sluice::detail {
 
-/// A part of a coroutine run that can be given up by itself: the whole of it, or one of the tasks
-/// that a branch of it runs at once. Belongs to the loop of the run.
+/// A part of a coroutine run that can be given up separately: the whole run, or one of the tasks
+/// that a branch runs concurrently. Belongs to the loop of the run.
 class Branch {
  public:
-  /// `outer`: what it is a part of, which outlives it; null for the whole.
+  /// `outer` is the enclosing branch, which must outlive this one; null for the whole run.
   Branch(LoopBackend& loop, Branch* outer) : loop_(&loop), outer_(outer) {}
   Branch(const Branch&) = delete;
   Branch& operator=(const Branch&) = delete;
 
   [[nodiscard]] LoopBackend& loop() const { return *loop_; }
 
-  /// Says which one runs on this thread, and returns which one has.
+  /// Sets the branch that runs on this thread, and returns the one before. Both may be null.
   static Branch* enter(Branch* branch) noexcept;
 
-  /// Nothing of it goes on. False: its jobs still run, and the thread of the last calls `idle`.
+  /// Stops the branch. Returns false if its jobs still run; the thread of the last one then calls
+  /// `idle`.
   bool stop(Job idle) {
     stopped_ = true;
     return jobs_ == nullptr || jobs_->close(std::move(idle));
@@ -37,7 +38,7 @@ class Branch {
     }
     return jobs_;
   }
-  /// Waits until none runs.
+  /// Blocks until none of its jobs runs.
   void join() {
     if (jobs_ != nullptr) jobs_->join();
   }
@@ -45,7 +46,7 @@ class Branch {
  private:
   LoopBackend* loop_;
   Branch* outer_;
-  std::shared_ptr<BackgroundJobs> jobs_;  // if there were any
+  std::shared_ptr<BackgroundJobs> jobs_;  // null if there were none
   bool stopped_ = false;
 };
 

@@ -123,7 +123,7 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
 }
 
 Question Call::elicitation(const std::string& message, json::value schema, std::string key) {
-  // Nothing but type, properties and required is a part of MCP's restricted schemas.
+  // MCP's restricted schemas have only the members `type`, `properties` and `required`.
   if (schema.is_object()) schema.get_object().erase("additionalProperties");
   return {.method = "elicitation/create",
           .params = {{"message", message}, {"requestedSchema", std::move(schema)}},

@@ -11,7 +11,7 @@
 
 namespace sluice::detail {
 
-/// One of the tasks.
+/// One task of a group.
 class TaskGroup::Member final : public Branch,
                                 public EndWatcher,
                                 public std::enable_shared_from_this<Member> {
@@ -21,11 +21,11 @@ class TaskGroup::Member final : public Branch,
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  /// Neither ended nor given up.
+  /// Whether it has neither ended nor been given up.
   [[nodiscard]] bool runs() const { return !ended_; }
-  /// Runs it until it waits or ends.
+  /// Runs it until it suspends or ends.
   void start();
-  /// Destroys it where it waits, as soon as no worker uses it.
+  /// Destroys it where it is suspended, as soon as no worker uses it.
   void give_up();
 
   std::coroutine_handle<> on_end(const std::exception_ptr& failure) noexcept override;
@@ -50,10 +50,11 @@ struct TaskGroup::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Gives the others up after the first failure.
+  /// Records the first failure, and gives up the other tasks.
   void fail(std::exception_ptr why);
   void on_timeout();
-  /// What goes on now that a task has left, on the branch `outer`; or null.
+  /// The coroutine to resume on the branch `outer` after a task has ended: the awaiter if no task
+  /// is left, otherwise null.
   std::coroutine_handle<> next() { return left > 0 ? nullptr : std::exchange(awaiter, nullptr); }
   void go_on() {
     if (const auto ready = next()) outer->loop().resume(ready, outer);
@@ -65,7 +66,7 @@ struct TaskGroup::State {
   Branch* outer;
   std::vector<std::shared_ptr<Member>> members;
   std::optional<std::chrono::nanoseconds> timeout;
-  std::coroutine_handle<> awaiter;  // while it waits
+  std::coroutine_handle<> awaiter;  // set while it is suspended
   std::size_t left = 0;
   std::uint64_t timer = 0;
   std::exception_ptr failure;

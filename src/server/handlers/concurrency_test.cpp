@@ -36,7 +36,7 @@ class ConcurrencyTest : public testing::Test {
  protected:
   using Body = std::function<Task<std::string>(Call&)>;
 
-  /// Calls a tool of this body. What it returns or throws is `answer()`.
+  /// Calls a tool that has this body. answer() is what the body returns or throws.
   void run(Body body) {
     Server server("test", "1", {.workers = 1});
     server.tool("it", "", [body = std::move(body)](Call& call) { return body(call); });
@@ -44,7 +44,7 @@ class ConcurrencyTest : public testing::Test {
     bench.send(kCall, caller);
     bench.run_all();
   }
-  /// The same from a session, whose client can be asked for its roots.
+  /// The same in a session whose client can be asked for its roots.
   void run_in_session(Body body) {
     Server server("test", "1", {.workers = 1});
     server.tool("it", "", [body = std::move(body)](Call& call) { return body(call); });
@@ -65,7 +65,7 @@ class ConcurrencyTest : public testing::Test {
     bench.executors[0].advance(time);
     bench.run_all();
   }
-  /// The text of the result or the error; nothing if it is not answered.
+  /// The text of the result or the error; empty if there is no answer yet.
   std::string answer() {
     const RecordingChannel& channel = caller.channel();
     std::string_view message;
@@ -91,7 +91,7 @@ class ConcurrencyTest : public testing::Test {
     done.get_future().wait();
   }
 
-  // Things to run at once. They say what they do.
+  // Tasks to run concurrently. They record in `said` what they do.
 
   class Life {
    public:
@@ -133,7 +133,7 @@ class ConcurrencyTest : public testing::Test {
     });
   }
 
-  /// Of the call itself, while it is not answered: the one of its timeout.
+  /// The number of timers of a call that is not answered: that of its timeout.
   static constexpr std::size_t kCallTimers = 1;
   static constexpr std::string_view kCall =
       R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"it","_meta":{)"
@@ -349,7 +349,7 @@ TEST_F(ConcurrencyTest, InOneTurnTheFirstCounts) {
   // The value is queued before the time is over...
   resolvers.at(0).succeed(7);
   pass(1s);
-  // ... and after it: the timer that is due runs before.
+  // ... and after it: the timer of the timeout runs first.
   bench.executors[0].schedule_at(bench.executors[0].clock().now() + 1s,
                                  [&] { resolvers.at(1).succeed(8); });
   pass(1s);
@@ -402,7 +402,7 @@ TEST_F(ConcurrencyTest, TheCallMayEndWhileItsQuestionIsTakenBack) {
     co_await when_all(with_timeout(1s, call.ask({{.method = "roots/list"}})), call.sleep(1h));
     co_return "never";
   });
-  // There is no room for the news.
+  // The connection closes when the client is told that the question is withdrawn.
   caller.channel().when_written = [this] { caller.channel().close(); };
   pass(1s);
   EXPECT_THAT(said, ElementsAre("call begins", "call ends"));
@@ -536,7 +536,7 @@ TEST_F(ConcurrencyTest, OneThatIsGivenUpWithAllAroundItWhenItsWorkerHasJustEnded
   });
   running.get_future().wait();
   pass(1s);
-  // The loop hears of the failure first, and destroys what the worker tells of.
+  // The loop is told of the failure first, and destroys the task whose worker then ends.
   resolver->fail(std::make_exception_ptr(Error{-5, "no"}));
   go_on.set_value();
   wait_for_worker();

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-/// Longer waits are as long as this, so that no point of time overflows.
+/// Longer waits are cut to this, so that no time point overflows.
 constexpr Duration kForever = std::chrono::hours(24 * 365);
 
 }  // namespace
@@ -28,7 +28,7 @@ class CoroutineRun::LoopMailbox final : public detail::Mailbox,
       if (self->run_ != nullptr) self->run_->enter(job);
     });
   }
-  /// On the loop, before the run is destroyed.
+  /// Call it on the loop, before the run is destroyed.
   void close() {
     run_ = nullptr;
     const std::lock_guard lock(mutex_);
@@ -155,7 +155,8 @@ void CoroutineRun::release() {
   } else {
     calls_->keep(self);
   }
-  // The caller of this may be one of them, so they live to the end of the turn.
+  // The caller of this function may belong to one of these objects, so they exist until the end of
+  // the turn.
   loop_->post([self, released = on_release()] {});
 }
 

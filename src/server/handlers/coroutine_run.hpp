@@ -15,9 +15,9 @@ namespace sluice {
 
 class Calls;
 
-/// One run of a coroutine that a user of the library has written, on the loop of a request. Keeps
-/// itself alive until the coroutine has ended or the run is stopped; then the coroutine is
-/// destroyed where it waits. Belongs to its loop.
+/// One run of a coroutine that a user of the library wrote, on the loop of a request. Keeps itself
+/// alive until the coroutine has ended or the run is stopped. A stopped coroutine is destroyed
+/// where it is suspended. Belongs to its loop.
 class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_this<CoroutineRun> {
  public:
   ~CoroutineRun() override;
@@ -31,7 +31,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   void resume(std::coroutine_handle<> coroutine, detail::Branch* branch) override;
 
  protected:
-  /// The outermost coroutine. It sets `over_` at its end, and lets nothing out.
+  /// The outermost coroutine. It sets `over_` at its end, and must not let exceptions escape.
   struct Root {
     struct promise_type {  // NOLINT(readability-identifier-naming)
       Root get_return_object() {
@@ -45,22 +45,25 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
     std::coroutine_handle<promise_type> handle;
   };
 
-  /// `calls` keeps what worker threads still use. `workers` may be null: then there are none.
+  /// `calls` keeps a run that has ended while worker threads still use it. `workers` may be null:
+  /// then there are no worker threads.
   CoroutineRun(Executor& loop, Calls& calls, std::shared_ptr<WorkerPool> workers);
 
-  /// Begins. Once, or never.
+  /// Starts the run. Call it at most once.
   void go(Root root);
-  /// Destroys the coroutine where it waits. One that runs right now goes on until it waits.
+  /// Destroys the coroutine where it is suspended. If it is running now, that happens when it
+  /// suspends.
   void stop();
-  /// The end of the destructor of what derives from this: the coroutine refers to it.
+  /// Waits for worker threads and destroys the coroutine. The destructor of a derived class must
+  /// call it last, because the coroutine refers to the derived object.
   void end();
 
   [[nodiscard]] Executor& executor() const { return *loop_; }
   [[nodiscard]] bool is_running() const { return running_; }
-  /// Whether destructors of the coroutine's objects are still to come.
+  /// Whether there is a coroutine that has not been destroyed yet.
   [[nodiscard]] bool has_coroutine() const { return root_ != nullptr; }
 
-  /// Null: there are none.
+  /// Null if there are no worker threads.
   [[nodiscard]] WorkerPool* workers() const { return workers_.get(); }
 
   bool over_ = false;
@@ -68,20 +71,20 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
  private:
   class LoopMailbox;
 
-  /// Whose request it is; its client has a share of the workers.
+  /// The principal of the request. Its client has a share of the worker threads.
   [[nodiscard]] virtual std::string_view principal() const = 0;
 
-  /// The run is over, and its coroutine is destroyed unless a worker still uses it: lets go of the
-  /// request. Returns what must live to the end of the turn.
+  /// Called when the run is over. The coroutine has been destroyed, unless a worker thread still
+  /// uses it. Releases the request, and returns what must exist until the end of the turn.
   virtual std::shared_ptr<void> on_release() = 0;
-  /// It waits, and is not over.
+  /// Called when the coroutine is suspended and the run is not over.
   virtual void on_wait() {}
 
-  /// Calls `user_code`: the coroutine, or what destroys a part of it. A run that is stopped
-  /// meanwhile is released afterwards, since its coroutine is in use.
+  /// Calls `user_code`, which runs the coroutine or destroys a part of it. If the run is stopped
+  /// during that, it is released afterwards, because its coroutine is in use until then.
   template <class UserCode>
   void enter(UserCode&& user_code);
-  /// Destroys the coroutine, as soon as no worker uses it, and lets go of everything.
+  /// Destroys the coroutine as soon as no worker uses it, and releases everything else.
   void release();
   void destroy_coroutine();
 
@@ -90,7 +93,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   std::shared_ptr<WorkerPool> workers_;
   detail::Branch whole_;
   std::coroutine_handle<> root_;
-  std::shared_ptr<LoopMailbox> mailbox_;  // if somebody has asked for it
+  std::shared_ptr<LoopMailbox> mailbox_;  // null until asked for
   std::shared_ptr<CoroutineRun> self_;
   std::set<Executor::TimerId> timers_;
   bool running_ = false;

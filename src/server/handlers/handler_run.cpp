@@ -16,15 +16,16 @@ namespace {
 /// How many messages of a worker may be on their way to the loop.
 constexpr std::ptrdiff_t kMessagesUnderWay = 16;
 
-/// How often a worker that waits for room looks whether others wait for it.
+/// How often a worker that waits for room checks whether other jobs wait for its thread.
 constexpr std::chrono::milliseconds kPatience{100};
 
-/// The call as a worker thread sees it: what it sends goes through the loop, which it waits for. It
-/// waits for the caller's room too, unless others wait for the thread: then the client's share of
-/// the streams' memory takes what it says, and the call fails when that is used up.
+/// The call as a worker thread sees it. It sends through the loop, and blocks while too many of its
+/// messages are on their way there. It also blocks while the caller reads slowly, unless other jobs
+/// wait for the thread: from then on, its messages are kept in the client's share of the streams'
+/// memory, and the call fails when that is used up.
 class WorkerCall final : public detail::CallBackend, private detail::LoopBackend {
  public:
-  /// `workers` runs it, and so outlives every call of it.
+  /// `workers` runs the thread that uses this object, and so outlives that use.
   WorkerCall(detail::CallBackend& call, WorkerPool& workers,
              std::shared_ptr<detail::Mailbox> mailbox)
       : call_(&call),
@@ -78,7 +79,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
 
   using Credits = std::counting_semaphore<kMessagesUnderWay>;
 
-  /// Given back wherever the message ends: sent, or dropped with the request.
+  /// Is returned when the message is destroyed: after it was sent, or with the request.
   class Credit {
    public:
     explicit Credit(std::shared_ptr<Credits> credits) : credits_(std::move(credits)) {}
@@ -103,7 +104,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
       waits_for_room_ = false;
       credits_ = std::make_shared<Credits>(kMessagesUnderWay);
     }
-    // `call_` is there as long as the mailbox takes jobs.
+    // `call_` exists as long as the mailbox runs jobs.
     mailbox_->post([call = call_, send = std::move(send), waits = waits_for_room_,
                     credit = Credit(credits_)]() mutable {
       if (!send(*call) && waits) call->when_room([credit = std::move(credit)] {});
@@ -177,7 +178,7 @@ void HandlerRun::begin(Root root) {
   go(root);
 }
 
-// Destructors of a coroutine that is given up may call these. Then the run is over, and the request
+// Destructors may call these when a coroutine is given up. Then the run is over, and the request
 // may be gone.
 
 bool HandlerRun::text(std::string_view text) {
@@ -206,7 +207,7 @@ const std::string& HandlerRun::idempotency_key() {
 
 void HandlerRun::begin_task() {
   if (over_) return;
-  // The rounds that it comes from stay behind.
+  // Remembers the key, which comes from the rounds: the task does not have them.
   idempotency_key();
   Result<std::shared_ptr<PendingRequest>> task = request_->begin_task();
   if (!task) throw std::move(task.error());
@@ -214,7 +215,8 @@ void HandlerRun::begin_task() {
   request_->set_producer(nullptr);
   request_ = std::move(*task);
   request_->set_producer(this);
-  // Nobody tells of the room of the old one any more. Later: who waits for it must not go on here.
+  // The old request does not report room any more. Posted, because a coroutine that waits for room
+  // must not be resumed from here.
   mailbox()->post([this] { on_writable(); });
 }
 
@@ -246,25 +248,25 @@ detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
                     [answer = std::move(answer)](Result<std::vector<json::value>> answers) mutable {
                       answer(std::move(answers));
                     });
-  // The client is asked by the result: this run does not go on.
+  // The client gets the questions as the result of the call, so this run does not go on.
   if (request_->over()) {
     on_cancel();
     return {};
   }
   if (!withdraw) return {};
-  // Later: who lets go of it is being destroyed, and the client may have no room for the news,
-  // which ends the call.
+  // Posted, because the owner of this job is being destroyed, and withdrawing may end the call if
+  // the client accepts no more output.
   return [&loop = executor(), withdraw = std::move(withdraw)]() mutable noexcept {
     try {
       loop.post(std::move(withdraw));
     } catch (const std::bad_alloc&) {
-      // The end of the call takes it back.
+      // The questions are withdrawn at the end of the call.
     }
   };
 }
 
 std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {
-  if (workers() == nullptr) return nullptr;  // nothing runs that could use it
+  if (workers() == nullptr) return nullptr;  // there is no worker thread to use it
   return std::make_shared<WorkerCall>(*this, *workers(), mailbox());
 }
 

@@ -20,10 +20,11 @@
 
 namespace sluice {
 
-/// Logs what one handler lets out, by its name and as often as a log bears. Thread-safe.
+/// Logs the exceptions that escape from one handler, with its name. Limits the number of lines.
+/// Thread-safe.
 class FailureLog {
  public:
-  /// `kind` is what the handler makes, such as "tool"; it outlives this.
+  /// `kind` is the kind of handler, such as "tool". It must outlive this object.
   FailureLog(std::string_view kind, std::string name) : kind_(kind), name_(std::move(name)) {}
   void write(std::string_view what);
 
@@ -33,8 +34,8 @@ class FailureLog {
   LogLimit limit_;
 };
 
-/// What a peer is told of an exception that a handler let out: an Error as it is, a ToolError's
-/// text, and of any other only that there was one, which goes to `log`.
+/// The error that a peer gets for an exception that escaped from a handler: an Error as it is, the
+/// text of a ToolError, or just "Internal error" for any other, which is written to `log`.
 Error error_of(const std::exception_ptr& exception, FailureLog& log);
 
 /// One run of a handler's coroutine for a request, until the handler has answered or the request is
@@ -46,7 +47,8 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
     std::shared_ptr<WorkerPool> workers;
   };
 
-  /// Runs the task that `begin` returns, and hands what becomes of it to `then`.
+  /// Runs the task that `begin` returns. Passes its result to `then`, or its exception to
+  /// `otherwise`.
   template <class Result>
   static void start(std::shared_ptr<PendingRequest> request, const Options& options,
                     const std::function<Task<Result>(Call&)>& begin,

@@ -9,7 +9,8 @@
 namespace sluice {
 namespace {
 
-/// A call whose arguments are being checked. Keeps itself until they are, or the call is over.
+/// A call whose arguments are being checked. Keeps itself alive until that is done or the call is
+/// over.
 class CheckedRun final : public StreamProducer, public std::enable_shared_from_this<CheckedRun> {
  public:
   CheckedRun(const Tool& tool, std::shared_ptr<PendingRequest> call)

@@ -15,13 +15,13 @@ namespace sluice {
 /// The arguments of a `tools/call`: an object, empty if there are none.
 const json::value& arguments_of(const Message& message);
 
-/// Has `tool` answer `call`, which keeps the offer that the tool is of. The arguments follow its
-/// schema, and live during the call of this.
+/// Runs `tool` to answer `call`, which keeps the catalog of the tool. `arguments` must follow the
+/// input schema of the tool. They need to exist only during this function.
 void run_tool(const Tool& tool, const json::object& arguments,
               const std::shared_ptr<PendingRequest>& call);
 
-/// The same of the `tools/call` whose text is `text`, if its arguments follow `input`, which is
-/// looked into by `checks`: beside the loop. Else the call is refused.
+/// The same for the `tools/call` in `text`. Before that, `checks` parses it on a worker thread and
+/// checks its arguments against `input`. If they do not follow it, the call is refused.
 void run_tool_checked(LongMessages& checks, const Tool& tool, const JsonSchema& input,
                       std::string text, const std::shared_ptr<PendingRequest>& call);
 

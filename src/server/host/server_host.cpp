@@ -21,15 +21,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Bytes of a message that may be allowed.
+/// The largest allowed value of ServerHostOptions::max_message, in bytes.
 constexpr std::size_t kMaxMessage = std::size_t{1} << 30U;
-/// How often a shutdown looks whether streams have finished.
+/// How often a shutdown checks whether streams have finished.
 constexpr auto kDrainPoll = 10ms;
-/// How long ended streams wait for their readers during a shutdown, while nobody takes anything.
+/// How long a shutdown waits for the readers of ended streams while none of them reads anything.
 constexpr auto kReadGrace = 2s;
-/// How long the ends of streams that the deadline has cut off may take to reach their readers.
+/// How long the last chunks of streams that the deadline has ended may take to reach their readers.
 constexpr auto kEndGrace = 500ms;
-/// How long the last bytes may take to leave after the deadline, and peers to say goodbye.
+/// How long, after the deadline, the last bytes may take to be sent and peers to close.
 constexpr auto kCloseGrace = 500ms;
 
 const Error kShuttingDown{kBusy, "The server is shutting down", {}};
@@ -58,7 +58,7 @@ constexpr Gauge kStreamTotals[] = {
      &StreamCounters::stalled_readers},
 };
 
-/// Ends expired sessions from now on. `loop` runs no longer than the sessions live.
+/// Ends expired sessions periodically from now on. `loop` must stop before `sessions` is destroyed.
 void sweep_sessions(EventLoop& loop, SessionRegistry& sessions) {
   const Duration period =
       std::clamp<Duration>(sessions.limits().expiry / 8, 100ms, std::chrono::seconds(30));
@@ -70,10 +70,10 @@ void sweep_sessions(EventLoop& loop, SessionRegistry& sessions) {
   });
 }
 
-/// How soon after its time a task goes.
+/// How often expired tasks are removed.
 constexpr auto kTaskSweepPeriod = 1s;
 
-/// Forgets expired tasks from now on. `loop` runs no longer than the tasks live.
+/// Forgets expired tasks periodically from now on. `loop` must stop before `tasks` is destroyed.
 void sweep_tasks(EventLoop& loop, TaskStore& tasks) {
   loop.post([&loop, &tasks] {
     loop.schedule_at(loop.clock().now() + kTaskSweepPeriod, [&loop, &tasks] {
@@ -101,7 +101,8 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 
 }  // namespace
 
-/// One event loop's share of the server. Made before the loops run, destroyed after they stopped.
+/// The part of the server that belongs to one event loop. Created before the loops run, and
+/// destroyed after they have stopped.
 struct ServerHost::Loop {
   Loop(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& access, SessionRegistry& sessions,
        ClientQuota& calls, ChangeNotifier& changes, TaskStore& tasks, StreamManager& manager,
@@ -132,18 +133,18 @@ struct ServerHost::State {
     policy.max_streams = options.max_streams / pool.size() + 1;
   }
 
-  std::shared_ptr<const Catalog> first;  // for what no later one changes
+  std::shared_ptr<const Catalog> first;  // for what replace() does not change
   ResultWriter results;
   AccessPolicy access;
   SteadyClock clock;
-  StreamPolicy policy;  // outlives all that draws on its memory
+  StreamPolicy policy;  // outlives everything that uses its memory
   SessionRegistry sessions;
   MemoryBudget connection_memory;
   ClientMemory client_buffers{connection_memory};
   ClientQuota calls;
   LoopPool pool;
-  WorkerPool parsers{1, SIZE_MAX};   // of long messages, one of a client a loop at a time
-  WorkerPool checkers{1, SIZE_MAX};  // of what takes long to check, the same
+  WorkerPool parsers{1, SIZE_MAX};   // of long messages
+  WorkerPool checkers{1, SIZE_MAX};  // of long arguments and results
   std::vector<std::unique_ptr<StreamManager>> managers;
   std::unique_ptr<ChangeNotifier> changes;
   std::unique_ptr<TaskStore> tasks;
@@ -163,11 +164,11 @@ struct ServerHost::State {
     sweep_tasks(pool.loop(0), *tasks);
   }
 
-  /// How much its peers have taken.
+  /// Bytes that have been sent to peers.
   [[nodiscard]] std::uint64_t sent() const {
     return http->stats().bytes_out + lines->stats().bytes_out;
   }
-  /// Requests that are there, of which nothing else is known yet, and what waits for its turn.
+  /// The number of long messages that have not been handled, and of tasks that wait for a turn.
   [[nodiscard]] std::size_t unhandled() const {
     std::size_t total = 0;
     for (const auto& loop : loops) {
@@ -175,7 +176,7 @@ struct ServerHost::State {
     }
     return total;
   }
-  /// What waits for nothing but its readers.
+  /// The number of ended streams and of answers that wait only for their readers.
   [[nodiscard]] std::size_t unread() const {
     std::size_t total = sum(&StreamCounters::unread);
     for (const auto& loop : loops) total += loop->service.streams.waiting_answers();
@@ -262,7 +263,8 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
 
 ServerHost::~ServerHost() {
   state_->pool.stop();
-  // Calls end before what they go through, and what still waits for a loop before what it is about.
+  // Calls end before the connections that they use are destroyed, and queued tasks before the
+  // objects that they refer to.
   for (const auto& loop : state_->loops) loop->service.dispatcher.end_calls(kShuttingDown);
   state_->http.reset();
   state_->lines.reset();
@@ -319,7 +321,7 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   server.changes->close();
   const auto hurried = [&] { return hurry && hurry(); };
   TimePoint readers_until = until;
-  std::optional<std::uint64_t> sent;  // since nothing is under way any more
+  std::optional<std::uint64_t> sent;  // at the last check; empty until nothing is under way
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
     if (server.sum(&StreamCounters::active) + server.tasks->running() + server.calls.in_use() +
@@ -341,8 +343,8 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
       loop.streams->end_all(kShuttingDown);
     });
   }
-  // Their ends leave before the connections are closed, if readers take them, however much of a
-  // hurry there is.
+  // Even in a hurry, the last chunks get some time to reach their readers before the connections
+  // are closed.
   const TimePoint ends_until = std::chrono::steady_clock::now() + kEndGrace;
   do {
     std::this_thread::sleep_for(kDrainPoll);
@@ -360,7 +362,8 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
     ++closed->servers;
     closed->condition.notify_all();
   };
-  // A long answer may leave until the deadline; who has all of it has only to close.
+  // A long answer may be sent until the deadline. A peer that has received everything only has to
+  // close.
   const TimePoint closing_at = std::chrono::steady_clock::now();
   DrainLimits limits{.all = closing_at + kCloseGrace / 2, .quiet = closing_at + kCloseGrace / 2};
   if (!hurried()) limits.all = std::max(limits.all, until);

@@ -23,30 +23,30 @@ struct ServerHostOptions {
   std::uint16_t port = 0;   // 0: any free one
   std::size_t threads = 0;  // event loops; 0: one per core
   std::shared_ptr<TlsContext> tls;
-  std::string unix_path;    // where to listen for lines; empty: nowhere
-  mode_t unix_mode = 0600;  // who may connect there
+  std::string unix_path;    // path of the Unix socket; empty: none
+  mode_t unix_mode = 0600;  // permissions of the Unix socket
 
   StreamLimits limits;
-  std::size_t stream_memory = std::size_t{256} << 20U;  // chunks of all streams
+  std::size_t stream_memory = std::size_t{256} << 20U;  // bytes, for chunks of all streams
   std::size_t streams_per_client = 64;
-  std::size_t calls_per_client = 256;  // requests that are answered later, of one client
-  std::size_t connection_memory = HttpServerOptions::kMemory;  // buffers of all connections
+  std::size_t calls_per_client = 256;  // requests of one client that are answered later
+  std::size_t connection_memory = HttpServerOptions::kMemory;  // bytes, for all buffers
   std::size_t max_streams = 100'000;                           // of all loops, ended ones included
   std::size_t max_message = std::size_t{4}
-                            << 20U;  // bytes of a request's body or message, to 1 GiB
+                            << 20U;  // bytes of a request's body or a message; at most 1 GiB
   SessionLimits sessions;
   TaskLimits tasks;
   HttpServerOptions http;
   AccessPolicy::Options access;
-  /// How long answers to a connection of lines may take after the end of its input.
+  /// How long the answers to a line connection may take after the end of its input.
   Duration end_timeout = std::chrono::seconds(10);
 };
 
-/// A server definition being served: the event loops, their streams and the servers in front of
-/// them. All members are for the thread that made it.
+/// A running server: its event loops, their streams, and the HTTP and line servers. Use it only on
+/// the thread that created it, except for functions that are thread-safe.
 class ServerHost {
  public:
-  /// Binds and starts serving. Errors say what is in the way.
+  /// Starts listening and serving. The Error says what is wrong.
   static Result<std::unique_ptr<ServerHost>> start(ServerDefinition definition,
                                                    ServerHostOptions options);
   /// Stops at once if shutdown() has not been called.
@@ -54,26 +54,28 @@ class ServerHost {
   ServerHost(const ServerHost&) = delete;
   ServerHost& operator=(const ServerHost&) = delete;
 
-  /// 0 without TCP.
+  /// The TCP port; 0 without TCP.
   [[nodiscard]] std::uint16_t port() const;
-  /// Serves a connection of lines over a pair of non-blocking descriptors, such as the process's
-  /// standard input and output, for the process's own user. `ended` runs on a loop when it is over:
-  /// the peer has gone, or has ended the input and been answered.
+  /// Serves a line connection over a pair of non-blocking descriptors, such as the process's
+  /// standard input and output. Its principal is the process's own user. `ended` runs on a loop
+  /// when the connection is over: the peer has gone, or the input has ended and everything in it is
+  /// answered.
   void serve_lines(Descriptor input, Descriptor output, Executor::Task ended);
-  /// The loops, for engines that need a home and for tests.
+  /// The event loops, for engines that need one and for tests.
   [[nodiscard]] LoopPool& loops();
 
-  /// Offers these tools, resources, prompts, skills and hooks from now on, and tells of `told` as
-  /// soon as all loops do; requests under way stay with what they began with. Nothing else of the
-  /// definition may differ. Thread-safe; those of several threads take effect in any order. Errors
-  /// as of start(), and nothing changes.
+  /// Offers the tools, resources, prompts, skills and middleware of `definition` from now on.
+  /// Announces `told`, if it is set, when all loops do so. Requests under way keep the old
+  /// definition. Nothing else of the definition may differ. Thread-safe; calls on several threads
+  /// take effect in any order. Errors as for start(); then nothing changes.
   Result<void> replace(ServerDefinition definition, std::optional<Change::Kind> told);
-  /// Tells the clients that asked for it of a change. Thread-safe.
+  /// Announces a change to the clients that subscribed to it. Thread-safe.
   void publish(const Change& change);
 
-  /// Refuses new work, lets streams finish and be read, ends with an error what is left when
-  /// `deadline` has passed, and closes all connections. Blocks until that is done: at most the
-  /// deadline and a second more. `hurry` is asked now and then whether to stop waiting.
+  /// Refuses new work, lets streams, calls and tasks finish and be read, ends what is left after
+  /// `deadline` with an error, and closes all connections. Blocks until that is done: at most
+  /// `deadline` and about a second more. `hurry` is called repeatedly; when it returns true, the
+  /// waiting ends.
   void shutdown(Duration deadline, const std::function<bool()>& hurry = {});
 
   /// Prometheus text (exposition format 0.0.4).

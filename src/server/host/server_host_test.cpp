@@ -56,7 +56,7 @@ class Peer {
          std::to_string(message.size()) + "\r\n\r\n");
     send(message);
   }
-  /// What comes up to `end`, or all there is if the connection closes before.
+  /// Receives up to `end`, or everything if the connection closes first.
   std::string until(std::string_view end) {
     while (received_.find(end) == std::string::npos && receive()) {
     }
@@ -84,7 +84,7 @@ class Peer {
   std::string received_;
 };
 
-/// A host of two loops whose method `run` hands its first stream to the test, and ends others.
+/// A host with two loops. Its method `run` gives the first stream to the test, and ends the others.
 class ServerHostTest : public ::testing::Test {
  protected:
   ServerHostTest() {
@@ -131,7 +131,7 @@ class ServerHostTest : public ::testing::Test {
     static constexpr std::string_view kName = "\nsluice_received_bytes_total ";
     return std::stoull(metrics.substr(metrics.find(kName) + kName.size()));
   }
-  /// Starts a stream and gives a peer that reads it.
+  /// Starts a stream and returns a peer that reads it.
   std::unique_ptr<Peer> read_a_stream() {
     Peer starter(port());
     starter.post(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true}})");
@@ -156,7 +156,7 @@ class ServerHostTest : public ::testing::Test {
         std::to_string(message.size()) + "\r\n\r\n" + message);
     return peer.rest();
   }
-  /// Begins a task; its request is `call`.
+  /// Begins a task, whose request is `call`. Returns the member `taskId`.
   std::string begin_a_task() {
     const std::string created = request("tools/call", R"("name":"later","task":{})");
     call = called.get_future().get();
@@ -182,8 +182,8 @@ class ServerHostTest : public ::testing::Test {
 
   ServerDefinition definition;
   std::promise<ChunkStream*> started;
-  std::atomic<bool> is_first = true;  // of the streams
-  ChunkStream* stream = nullptr;      // the host's, to be used on its loop
+  std::atomic<bool> is_first = true;  // until the first stream
+  ChunkStream* stream = nullptr;      // the host's; used only on its loop
   std::promise<std::shared_ptr<PendingRequest>> called;
   std::shared_ptr<PendingRequest> call;
   std::unique_ptr<ServerHost> host;
@@ -240,7 +240,7 @@ TEST_F(ServerHostTest, CountsOverAllLoops) {
 TEST_F(ServerHostTest, AShutdownLetsStreamsFinish) {
   const auto reader = read_a_stream();
   auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
-  // Draining begins on each loop by itself; what comes before it does is served.
+  // Each loop begins to drain by itself. Requests that come before that are served.
   std::string ready;
   while (!ready.contains("503")) ready = ask("/readyz");
   EXPECT_THAT(ready, HasSubstr("shutting down"));
@@ -300,7 +300,7 @@ TEST_F(ServerHostTest, AShutdownLetsCallsFinish) {
   auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
   while (!ask("/readyz").contains("503")) {
   }
-  // It has said nothing yet, and is not forgotten for that.
+  // The call has sent nothing yet, but the shutdown waits for it.
   EXPECT_EQ(over.wait_for(1s), std::future_status::timeout);
   call->executor().post([this] { call->complete({.text = "done"}); });
   EXPECT_THAT(peer.rest(), HasSubstr("done"));
@@ -308,7 +308,7 @@ TEST_F(ServerHostTest, AShutdownLetsCallsFinish) {
 }
 
 TEST_F(ServerHostTest, AShutdownAnswersLongMessagesThatAreThere) {
-  // Numbers that take long to read; one message after another is parsed.
+  // Numbers take long to parse, and messages are parsed one after another.
   std::string ping = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[1)";
   while (ping.size() < 4'000'000) ping += ",1.2345678901234567e-7";
   ping += "]}}";
@@ -331,7 +331,7 @@ TEST_F(ServerHostTest, AShutdownAnswersWhatWaitsForItsTurn) {
              std::string(stream->id()) + R"("}})";
   }
   batch += "]";
-  // Much to read, and nothing left to do for the stream.
+  // The stream has ended, but there is much of it to read.
   on_its_loop([this] {
     for (int i = 0; i < 8; ++i) stream->append(ChunkKind::text, std::string(30'000, 'x'));
     stream->finish({});
@@ -367,7 +367,7 @@ TEST_F(ServerHostTest, AShutdownLetsALongAnswerLeaveUntilTheDeadline) {
   call->executor().post([this] { call->complete({.text = std::string(kLong, 'x')}); });
   EXPECT_THAT(peer.until("200 OK"), HasSubstr("200 OK"));
   auto over = std::async(std::launch::async, [this] { host->shutdown(1min); });
-  // Nothing is under way any more, but it is a slow reader.
+  // Nothing is under way any more, but the peer has not read its answer.
   EXPECT_EQ(over.wait_for(1s), std::future_status::timeout);
   EXPECT_GT(peer.rest().size(), kLong);
   ASSERT_EQ(over.wait_for(20s), std::future_status::ready) << "it waits for the deadline";

@@ -6,27 +6,28 @@
 
 namespace sluice {
 
-/// What ends a server: SIGINT, SIGTERM and SIGHUP, and the end of standard input. While one lives,
-/// the signals are blocked in the thread that made it and those that it starts; then that thread
-/// has them as before. SIGHUP is left alone where it is ignored, as under nohup.
+/// Waits for what ends a server: SIGINT, SIGTERM, SIGHUP, or the end of standard input. While this
+/// object exists, the signals are blocked in the thread that created it and in the threads that
+/// this one starts. The destructor restores the signal mask. SIGHUP is left alone if it is ignored,
+/// as under nohup.
 class ShutdownSignals {
  public:
   ShutdownSignals();
-  /// On the thread that made it.
+  /// Must run on the thread that created the object.
   ~ShutdownSignals();
   ShutdownSignals(const ShutdownSignals&) = delete;
   ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
-  /// Thread-safe.
+  /// Reports the end of standard input. Thread-safe.
   void input_ended() const;
-  /// Waits for the first of them. A signal is taken.
+  /// Blocks until the first of them. Consumes the signal, if it is one.
   void wait() const;
-  /// Whether there has been a signal that has not been taken.
+  /// Consumes a pending signal. Returns false if there is none.
   [[nodiscard]] bool take_signal() const;
 
  private:
   sigset_t signals_{};
-  sigset_t before_{};  // what was blocked
+  sigset_t before_{};  // the signal mask to restore
   Descriptor signal_;
   Descriptor input_ended_;
 };

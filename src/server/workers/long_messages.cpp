@@ -49,7 +49,7 @@ struct LongMessage::Work {
       std::unexpected(MessageError{});
   std::vector<std::unique_ptr<MessageParser>> parsers;  // of the batch's messages
   std::vector<Parsed> messages;
-  LongMessage* owner = nullptr;  // for its loop; null once that is gone
+  LongMessage* owner = nullptr;  // used on the loop only; null once destroyed
 };
 
 LongMessage::LongMessage(LongMessages& all, const std::string& principal, std::string text,
@@ -85,7 +85,7 @@ LongMessage::~LongMessage() {
   if (work_ == nullptr) return;
   all_->under_way_.fetch_sub(1, std::memory_order_relaxed);
   work_->owner = nullptr;
-  // To free it takes a while too.
+  // Freeing it takes long too, so the worker does that.
   if (all_->workers_ != nullptr) {
     all_->workers_->run(all_->workers_->new_id(), client_, [work = std::move(work_)] {});
   }
@@ -129,7 +129,8 @@ void LongMessages::begin_next(const std::string& name) {
   client.current = client.waiting.front();
   client.waiting.pop_front();
   client.is_busy = true;
-  // At a shutdown the worker may outlive this, but not the loop, which then runs nothing any more.
+  // At shutdown, the worker may outlive this object. It does not outlive the loop, which then runs
+  // no more tasks.
   auto job = [this, loop = loop_, name, work = client.current->work_] {
     try {
       if (!work->text.empty()) work->parse();
@@ -152,7 +153,7 @@ void LongMessages::end(const std::string& name, const std::shared_ptr<LongMessag
     return;
   }
   work->owner->is_ready_ = true;
-  // It may destroy the message.
+  // Moved out first, because `ready` may destroy the message.
   Executor::Task ready = std::move(work->owner->ready_);
   ready();
 }

@@ -19,37 +19,39 @@
 
 namespace sluice {
 
-/// Messages that one batch may have.
+/// The most messages that one batch may have.
 inline constexpr std::size_t kMaxBatch = 100;
 
 class LongMessages;
 
-/// A long message, or a long batch, that is parsed, or waits for it. Belongs to its loop.
-/// Destroyed, it makes room for the next.
+/// A long message or a long batch that has been parsed, is being parsed or waits to be. Belongs to
+/// its loop. Its destruction lets the client's next message be parsed.
 class LongMessage final : public PreparedBody {
  public:
   ~LongMessage() override;
   LongMessage(const LongMessage&) = delete;
   LongMessage& operator=(const LongMessage&) = delete;
 
-  /// What has been parsed, for longer than this lives. Nothing is asked of this afterwards.
+  /// Moves what has been parsed into a new object, which may live longer. Do not use this object
+  /// afterwards.
   std::unique_ptr<LongMessage> take();
 
   [[nodiscard]] bool is_ready() const override { return is_ready_; }
   [[nodiscard]] std::string_view text() const override;
 
-  // When it is ready.
+  // Call these only when is_ready() returns true.
 
-  /// As MessageParser::parse(), of what is no batch. Lives as long as this.
+  /// The result of MessageParser::parse(), for a message that is not a batch. Valid as long as this
+  /// object.
   [[nodiscard]] const std::expected<Message, MessageError>& message() const;
-  /// As MessageParser::parse_batch() with kMaxBatch.
+  /// The result of MessageParser::parse_batch() with kMaxBatch, for a batch.
   [[nodiscard]] const std::expected<std::vector<std::string_view>, MessageError>& batch() const;
-  /// That of the batch's texts, parsed. Lives as long as this.
+  /// The parsed message at `index` of the batch. Valid as long as this object.
   [[nodiscard]] const std::expected<Message, MessageError>& message(std::size_t index) const;
 
  private:
   friend class LongMessages;
-  /// What the worker has meanwhile.
+  /// The data that the worker uses. It may outlive this object.
   struct Work;
 
   LongMessage(LongMessages& all, const std::string& principal, std::string text,
@@ -58,57 +60,58 @@ class LongMessage final : public PreparedBody {
 
   LongMessages* all_;
   std::string client_;
-  std::shared_ptr<Work> work_;  // null once it has been taken
+  std::shared_ptr<Work> work_;  // null after take()
   Executor::Task ready_;
   CoarseHold hold_;  // of the text
   bool is_ready_ = false;
 };
 
-/// Has long messages parsed by a worker, for that takes long enough for others on the loop to
-/// notice; those of one client one after another, so that the value of only one, which may be many
-/// times as large as its text, is in memory. Clients have their turns at the worker, with their
-/// messages on all loops. Belongs to its loop, and outlives its messages.
+/// Parses long messages on a worker thread, because parsing them on the loop would delay others
+/// noticeably. Each loop parses the messages of one client one after another: a parsed message may
+/// be many times as large as its text, so only one of them is in memory. The worker serves the
+/// clients in turn, each with its messages from all loops. Belongs to its loop, and must outlive
+/// its messages.
 class LongMessages {
  public:
-  /// Bytes of a message that is worth it. Parsing a shorter one takes about as long as a read.
+  /// A message of more bytes is long. Parsing a shorter one takes about as long as a read.
   static constexpr std::size_t kLong = std::size_t{64} << 10U;
 
-  /// `workers` and `memory` outlive this. Without the one messages are parsed at once; without the
-  /// other there is no limit.
+  /// `workers` and `memory` must outlive this object. If `workers` is null, messages are parsed at
+  /// once; if `memory` is null, there is no limit.
   LongMessages(Executor& loop, WorkerPool* workers, ClientMemory* memory)
       : loop_(&loop), workers_(workers), memory_(memory) {}
   LongMessages(const LongMessages&) = delete;
   LongMessages& operator=(const LongMessages&) = delete;
 
-  /// What messages of `principal` count in; null: there is no limit.
+  /// The memory share that messages of `principal` are charged to. Null: there is no limit.
   [[nodiscard]] std::shared_ptr<MemoryShare> memory_of(const std::string& principal) const {
     return memory_ == nullptr ? nullptr : memory_->of(principal);
   }
 
-  /// Or null.
+  /// May be null.
   [[nodiscard]] WorkerPool* workers() const { return workers_; }
 
   static bool is_long(std::string_view text) { return text.size() > kLong; }
 
-  /// How many there are that have not been handled. Thread-safe.
+  /// The number of messages that have not been handled yet. Thread-safe.
   [[nodiscard]] std::size_t under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
-  /// What else takes long and needs the message, which is no batch. On the worker's thread.
+  /// More slow work on a parsed message, which is not a batch. Runs on the worker's thread.
   using Check = std::move_only_function<void(const Message&)>;
 
-  /// Parses `text`, and runs `check` if it is a message. `ready` runs on a later turn, unless the
-  /// message is gone by then. When `principal` has no memory for it, what comes of it is an error
-  /// that says so.
+  /// Parses `text`, and then runs `check` if it is a valid message. `ready` runs in a later turn of
+  /// the loop, unless the returned object has been destroyed by then. If `principal` has no memory
+  /// for the text, the result of parsing is an error that says so.
   std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready,
                                      const std::string& principal, Check check = {});
 
  private:
   friend class LongMessage;
-  /// One that has messages here.
+  /// A client that has messages here.
   struct Client {
     std::deque<LongMessage*> waiting;
-    LongMessage* current = nullptr;  // whose value is in memory, or being made
-    bool is_busy = false;            // so is the worker, perhaps for one that is gone
+    LongMessage* current = nullptr;  // parsed or being parsed
+    bool is_busy = false;            // a job is under way, perhaps for a destroyed message
   };
   void remove(LongMessage& message);
   void begin_next(const std::string& name);

@@ -133,7 +133,7 @@ TEST_F(LongMessagesTest, DrawsOnItsMemory) {
   EXPECT_EQ(budget.used(), 0U);
 }
 
-/// A loop whose tasks come through a queue, as those of another thread do.
+/// A loop that other threads can post to. The test runs its tasks one by one.
 class QueuedLoop final : public Executor {
  public:
   void post(Task task) override {
@@ -186,10 +186,10 @@ TEST(LongMessagesOnAWorker, AreParsedAndFreedThere) {
 }
 
 TEST(LongMessagesOnAWorker, ClientsHaveTheirTurnsWithWhatTheyHaveOnAllLoops) {
-  QueuedLoop tasks;  // of all loops
+  QueuedLoop tasks;  // shared by all loops
   WorkerPool workers(1, SIZE_MAX);
   std::promise<void> go_on;
-  std::string turns;  // of one thread at a time
+  std::string turns;  // written by one thread at a time
   {
     LongMessages loops[] = {
         {tasks, &workers, nullptr}, {tasks, &workers, nullptr}, {tasks, &workers, nullptr}};

@@ -62,7 +62,7 @@ bool WorkerPool::is_wanted(std::string_view client) {
   return std::ranges::any_of(clients_, [&](const auto& each) {
     const auto& [name, other] = each;
     if (other.waiting.empty()) return false;
-    // An idle thread is about to take what may run.
+    // If a thread is idle, it is about to take a job that may run.
     const bool may_run = other.running < most_of_one_;
     return name == client ? idle_ == 0 || !may_run : idle_ == 0 && may_run;
   });
@@ -109,7 +109,7 @@ void WorkerPool::forget_unused(Clients::iterator client) {
 bool WorkerPool::make_room(std::size_t has, Waiting& refused) {
   Client* const most = ranking_.most();
   if (most == nullptr || most->waiting.size() < has + 2) return false;
-  // It keeps others, and so its place among the clients.
+  // The client has other waiting jobs, so its entry stays.
   refused = take(*most, std::prev(most->waiting.end()));
   return true;
 }

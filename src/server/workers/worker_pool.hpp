@@ -16,10 +16,11 @@
 
 namespace sluice {
 
-/// Threads for what must not run on an event loop. They start when there is work for them, and are
-/// joined by the destructor, which drops what has not begun. Clients have their turns, and of two
-/// threads or more no client has all: one client alone never stops the jobs of another. A client is
-/// client_of() a principal. Thread-safe; jobs do not throw.
+/// Threads for jobs that must not run on an event loop. They are started when there is work for
+/// them. The destructor drops the jobs that have not started, and joins the threads. Clients are
+/// served in turn. If there are two or more threads, one client never gets all of them, so its jobs
+/// alone cannot block those of others. A client is client_of() a principal. Thread-safe. Jobs must
+/// not throw.
 class WorkerPool {
  public:
   using Job = std::move_only_function<void()>;
@@ -31,16 +32,18 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// For run(). Unique in this pool.
+  /// An id for run(), unique in this pool.
   JobId new_id() { return ++last_id_; }
 
-  /// Runs `job` in the turn of `client`. If too many wait, the newest of the client with most jobs
-  /// is dropped, and its `refuse` is called, which may be null: that is this job, unless the client
-  /// has at least two more than `client`. On the thread that calls this, with no lock held.
+  /// Queues `job` for `client`. If too many jobs wait, one is dropped: the newest waiting job of
+  /// the client that has the most, if that client has at least two more than `client`; otherwise
+  /// `job`. The `refuse` of the dropped job, which may be null, is called on the thread that called
+  /// run(), with no lock held.
   void run(JobId id, std::string_view client, Job job, Job refuse = {});
-  /// The job does not wait any more. False: it does not wait, for it has begun or been refused.
+  /// Removes a waiting job. Returns false if it does not wait, because it has started or was
+  /// refused.
   bool drop(JobId id, std::string_view client);
-  /// Whether a job waits that could run if a thread that runs one of `client` became free.
+  /// Whether a waiting job could start if a thread that runs a job of `client` became free.
   [[nodiscard]] bool is_wanted(std::string_view client);
 
  private:
@@ -48,11 +51,11 @@ class WorkerPool {
     Job job;
     Job refuse;
   };
-  /// One that has jobs.
+  /// A client that has jobs.
   struct Client {
     std::map<JobId, Waiting> waiting;
     std::size_t running = 0;
-    RankKey rank;  // by those that wait
+    RankKey rank;  // by the number of waiting jobs
   };
   using Clients = std::map<std::string, Client, std::less<>>;
 
@@ -60,11 +63,12 @@ class WorkerPool {
   [[nodiscard]] Clients::iterator next();
   Waiting take(Client& client, std::map<JobId, Waiting>::iterator job);
   void forget_unused(Clients::iterator client);
-  /// Makes room for a job of a client of which `has` jobs wait. False: there is none.
+  /// Makes room for a job of a client that has `has` waiting jobs: moves the job to drop into
+  /// `refused`. Returns false if no client has at least two more.
   bool make_room(std::size_t has, Waiting& refused);
 
   const std::size_t most_threads_;
-  const std::size_t most_of_one_;  // threads that run jobs of one client
+  const std::size_t most_of_one_;  // threads that may run jobs of the same client
   const std::size_t max_waiting_;
   std::atomic<JobId> last_id_ = 0;
   std::mutex mutex_;
@@ -72,7 +76,7 @@ class WorkerPool {
   Clients clients_;
   Ranking<Client> ranking_;
   std::size_t waiting_ = 0;
-  std::string last_;  // whose turn was last
+  std::string last_;  // the client whose turn was last
   std::vector<std::thread> threads_;
   std::size_t idle_ = 0;
   bool stopped_ = false;

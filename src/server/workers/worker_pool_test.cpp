@@ -19,13 +19,14 @@ class WorkerPoolTest : public testing::Test {
     });
     begun.wait();
   }
-  /// A job that says `what`, or that it was refused.
+  /// Queues a job that appends `what` to `said`, or to `refused` if it is refused.
   WorkerPool::JobId say(WorkerPool& pool, const std::string& client, const std::string& what) {
     const WorkerPool::JobId id = pool.new_id();
     pool.run(id, client, [this, what] { said += what; }, [this, what] { refused += what; });
     return id;
   }
-  /// Lets the only thread go on until `client`, whose turn is last, has had its own.
+  /// Releases the only thread, and waits until it has run a job of `client`, whose turn must be
+  /// last.
   void finish(WorkerPool& pool, const std::string& client) {
     std::latch done(1);
     pool.run(pool.new_id(), client, [&] { done.count_down(); });
@@ -63,7 +64,7 @@ TEST_F(WorkerPoolTest, KnowsWhoseThreadsAreWanted) {
   WorkerPool pool(2, 10);
   hold(pool, "a");
   EXPECT_FALSE(pool.is_wanted("a"));
-  // Its client may not have the other thread.
+  // Client a may not use the other thread as well.
   const WorkerPool::JobId own = say(pool, "a", "a");
   EXPECT_TRUE(pool.is_wanted("a"));
   EXPECT_FALSE(pool.is_wanted("b"));
@@ -88,7 +89,7 @@ TEST_F(WorkerPoolTest, WhoHasMostWaitingMakesRoom) {
   EXPECT_EQ(refused, "543");
   say(pool, "b", "z");
   EXPECT_EQ(refused, "543z");
-  // The newest of a's makes room for c.
+  // The newest job of a is dropped for this job of c.
   finish(pool, "c");
 }
 
