@@ -108,9 +108,9 @@ class SessionRegistry {
     std::uint64_t looked_at = 0;  // the number of the session that was examined last
     RankKey rank;
   };
-  /// Of the idle sessions examined, the one that was used longest ago.
+  /// The session that makes room; null if it is stored elsewhere.
   using Displaced = std::shared_ptr<Session>;
-  /// The best that has been found to make room.
+  /// Of the idle sessions examined, the one that was used longest ago.
   struct Idle {
     Client* client = nullptr;
     Held::iterator at;
