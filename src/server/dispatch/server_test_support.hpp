@@ -51,7 +51,7 @@ class RecordingChannel final : public ReplyChannel {
   [[nodiscard]] const Framing& framing() const override { return sse_framing(); }
   [[nodiscard]] bool can_stream() const override { return streams; }
   void on_close(CloseTask task) override {
-    // What the old task holds may hold this channel.
+    // The old task may own what owns this channel, so it is destroyed last.
     const CloseTask old = std::exchange(close_task_, std::move(task));
     if (gone_) close();
   }

@@ -32,11 +32,12 @@ struct SessionLimits {
   Duration resume_window = std::chrono::minutes(1);
 };
 
-/// At a limit, a session ends to make room for a new one. It is one of the new session's client if
-/// that client is at its own limit or no client has more sessions, else one of the client that has
-/// most. The session with nothing under way that was used longest ago ends. If all are busy, one of
-/// them ends only if their client has two more than the client of the new session. So a client
-/// without a session gets one while another client has two. A client is client_of() a principal.
+/// At a limit, a session ends to make room for a new one. If the new session's client is at its own
+/// limit or no client has more sessions, it is one of that client's; else it is one of the client
+/// that has most. Of the sessions with nothing under way, the one that was used longest ago ends.
+/// If all are busy, one of them ends only if their client has at least two more than the new
+/// session's client. So a client without a session gets one as long as another client has two. A
+/// client is client_of() a principal.
 class SessionRegistry {
  public:
   SessionRegistry(SessionLimits limits, const Clock& clock) : limits_(limits), clock_(&clock) {}

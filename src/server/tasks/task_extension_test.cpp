@@ -36,7 +36,7 @@ TEST_F(TaskExtensionTest, TheServerDecidesForClientsWithTheExtension) {
   EXPECT_EQ(done.at("status"), "completed");
   EXPECT_EQ(done.at("result").at("content").at(0).at("text"), "done");
   EXPECT_FALSE(done.at("result").at("_meta").get_object().contains(kRelatedTaskKey));
-  // That the client asks for a task changes nothing.
+  // A client's own request for a task changes nothing.
   EXPECT_THAT(modern("tools/call", R"("name":"echo","task":{"ttl":1},"arguments":{"text":"a"})"),
               HasSubstr(R"("resultType":"complete")"));
 }

@@ -22,7 +22,7 @@ class RequestFields final : public HeaderSource {
 /// The header fields of `request` that mirror its body. `all` has all of its fields.
 MirroredHeaders mirrored_headers(const HttpRequest& request, const RequestFields& all);
 
-/// A copy of a request's header fields that may outlive the request. It has nothing else of it.
+/// A copy of a request's header fields that may outlive the request. It holds nothing else of it.
 class RequestHeadCopy {
  public:
   explicit RequestHeadCopy(const HttpRequest& request);

@@ -268,7 +268,7 @@ MessageConnection::UnhandledPtr MessageConnection::handle_batch(std::string_view
   return handled ? nullptr : std::move(unhandled);
 }
 
-/// The message that held up others has been handled: runs its task, not at once.
+/// Posts the task of a message that held up others and has been handled.
 void MessageConnection::go_on(UnhandledPtr handled) {
   service_->streams.executor().post([weak = weak_from_this(), message = std::move(handled)] {
     const auto self = weak.lock();
@@ -409,7 +409,7 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
 Result<void> MessageConnection::begin_session(const Revision& revision,
                                               const ClientCapabilities& capabilities) {
   // Calls and tasks that are under way hold the session and may send requests in it. Responses are
-  // matched by ids that belong to this session.
+  // matched by ids that belong to this session, so it cannot be replaced yet.
   if (agreed_.use_count() > 1) {
     return fail(kInvalidRequest,
                 "Invalid Request: calls or tasks of this connection's session are under way; wait "
