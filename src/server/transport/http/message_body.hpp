@@ -70,7 +70,7 @@ class MessageBody final : public BodyHandler,
   std::shared_ptr<SharedReply> reply_;
   LineReader reader_;
   std::unique_ptr<LongMessage> long_;  // is being parsed; comes before what the reader holds
-  std::uint64_t lines_ = 0;            // the number that were read
+  std::uint64_t lines_ = 0;            // the number of lines read
   std::shared_ptr<MemoryShare> memory_;
   CoarseHold hold_;       // for what the reader holds
   bool waiting_ = false;  // whether handle_lines() goes on later

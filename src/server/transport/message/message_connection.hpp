@@ -178,7 +178,7 @@ class MessageConnection final : public Caller,
   std::vector<UnhandledPtr> initializing_;                // each with an unanswered request
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t subscribed_ = 0;
-  std::uint64_t batches_ = 0;  // the number that were answered later
+  std::uint64_t batches_ = 0;  // the number of batches answered later
   bool blocked_ = false;
 };
 
