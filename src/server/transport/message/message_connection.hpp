@@ -61,10 +61,10 @@ class MessageConnection final : public Caller,
   void attach(MessageOutput& output);
 
   /// Handles one message from the peer; `text` is valid during the call. Returns false if the
-  /// message is handled later: it is long, or an initialize that waits, or a batch that takes
-  /// several turns. Also returns false if many long answers wait for room. Then `handled` has been
-  /// moved from, and runs when the caller may go on, unless the peer goes before. Messages passed
-  /// in the meantime would overtake this one.
+  /// message is handled later, because it is long, an initialize that waits, or a batch that takes
+  /// several turns. Also returns false if many long answers wait for room. In both cases `handled`
+  /// has been moved from. It runs when the caller may go on, unless the peer goes before. Messages
+  /// passed in the meantime would overtake this one.
   bool on_message(std::string_view text, Executor::Task& handled);
   /// The same for a message that may be kept, so that a long one is not copied.
   bool on_kept_message(std::string text, Executor::Task& handled);
