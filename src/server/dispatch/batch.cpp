@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-/// The caller of a batch as each of its messages sees it.
+/// The caller of a batch, as the handlers of its messages see it.
 class BatchCaller final : public Caller {
  public:
   BatchCaller(Caller& caller, std::shared_ptr<Session> session, std::shared_ptr<SharedReply> reply)
@@ -30,7 +30,7 @@ class BatchCaller final : public Caller {
     if (Result<void> opened = open_output(); !opened) return std::unexpected(opened.error());
     return reply_->open(id, session_);
   }
-  /// Takes over the duty to answer the batch, if that has not been done.
+  /// Opens the channel for the reply to the batch, unless it is open already.
   Result<void> open_output() {
     if (reply_->is_attached()) return {};
     Result<std::shared_ptr<ReplyChannel>> output = caller_->open_channel({});
@@ -41,7 +41,7 @@ class BatchCaller final : public Caller {
   Result<std::shared_ptr<Session>> session() override { return session_; }
   Result<void> begin_session(const Revision& /*revision*/,
                              const ClientCapabilities& /*capabilities*/) override {
-    // Nothing else is possible before it is answered (2025-03-26, Lifecycle).
+    // The client may send no other request before initialize is answered (2025-03-26, Lifecycle).
     return fail(kInvalidRequest, "Invalid Request: initialize must not be part of a batch");
   }
   bool serve(const Message& message, Caller& asker, std::string& out) override {
@@ -55,7 +55,7 @@ class BatchCaller final : public Caller {
 
  private:
   Caller* caller_;
-  std::shared_ptr<Caller> kept_;  // it, if this lives longer than the batch is handled
+  std::shared_ptr<Caller> kept_;  // owns *caller_ if this outlives handle_batch(), else null
   std::shared_ptr<Session> session_;
   std::shared_ptr<SharedReply> reply_;
 };
@@ -71,7 +71,8 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
         reply_(std::move(reply)),
         dispatch_(std::move(dispatch)) {}
 
-  /// Handles what is left of the messages, or a part of it. True: that was all.
+  /// Handles the remaining messages, up to the batch's part of this turn. Returns true if none are
+  /// left.
   bool go_on(const MirroredHeaders* headers, Caller& caller) {
     TurnWork& work = service_->streams.streams().work();
     for (std::size_t done = 0; at_ < texts_.size(); ++at_) {
@@ -84,7 +85,7 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
     return true;
   }
 
-  /// Answers what is left of the messages with `error`.
+  /// Answers the remaining requests with `error`.
   void refuse_rest(const Error& error, Caller& caller) {
     dispatch_ = [&error](const Message& message, const MirroredHeaders*, Caller&,
                          std::string& out) -> Outcome {
@@ -94,7 +95,7 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
     for (; at_ < texts_.size(); ++at_) handle(nullptr, caller);
   }
 
-  /// Goes on in later turns, without what `text` and `parsed` are part of.
+  /// Continues in later turns. Copies `text` or takes over `parsed`, which do not live that long.
   void go_on_later(std::string_view text, LongMessage* parsed, RetainedCaller caller,
                    Executor::Task handled) {
     if (parsed != nullptr) {
@@ -150,9 +151,9 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
   const LongMessage* parsed_;  // or null
   std::shared_ptr<SharedReply> reply_;
   BatchedDispatch dispatch_;
-  std::size_t at_ = 0;  // the message that comes next
+  std::size_t at_ = 0;  // the index of the next message
   std::string response_;
-  // What it has in later turns.
+  // Set only if the batch continues in later turns.
   std::string kept_text_;
   std::unique_ptr<LongMessage> kept_parsed_;
   RetainedCaller caller_;
@@ -178,8 +179,9 @@ Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredH
       implied_revision(headers, *session == nullptr ? nullptr : &(*session)->revision());
   if (!revision) return refuse(revision.error(), kBadRequest, out);
   if (!(*revision)->batches) {
-    // The parser of single messages says what is wrong with an array. A long one has been read, and
-    // says itself whether it is one.
+    // The parser of single messages has the error for an array. A long text has been parsed already
+    // and is not parsed again: "[]" gives the same error. If the long text is not valid JSON, its
+    // own error is sent.
     const bool is_none = parsed != nullptr && !parsed->batch() &&
                          parsed->batch().error().error.code != kInvalidRequest;
     if (is_none) return Dispatcher::reject(parsed->batch().error(), out);
@@ -192,7 +194,8 @@ Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredH
   const auto reply = std::make_shared<SharedReply>(form, service.streams.executor(),
                                                    service.memory_of(caller.principal().id),
                                                    service.streams.answer_mark());
-  // An id is part of its message. What is long has been counted.
+  // Ids are parts of their messages, so together they are no longer than the text. The memory of a
+  // long text is already accounted for.
   const std::size_t ids = std::min(text.size(), texts->size() * kMaxRequestId);
   if (!reply->reserve(texts->size(), ids + (LongMessages::is_long(text) ? 0 : text.size()))) {
     return refuse(

@@ -11,18 +11,18 @@
 
 namespace sluice {
 
-/// Handles one message of a batch, as Dispatcher::dispatch() does. May live longer than its
-/// request.
+/// Dispatches one message of a batch, as Dispatcher::dispatch() does. May outlive the request that
+/// carried the batch.
 using BatchedDispatch = std::function<Outcome(
     const Message& message, const MirroredHeaders* headers, Caller& caller, std::string& out)>;
 
-/// Handles a batch (JSON-RPC 2.0, section 6; 2025-03-26, Base Protocol, Batching), which may be
-/// parsed already (else `parsed` is null): its messages one after the other, with one answer to
-/// them all. `headers` as for negotiate(). In a revision without batches, and for what is none,
-/// `out` becomes one error; a message that cannot be handled is answered by an error among the
-/// others' responses. A batch that takes more than its part of a turn goes on in later ones: then
-/// `handled`, which has been taken, runs when the last message has been handled, unless the caller
-/// has gone.
+/// Handles a batch (JSON-RPC 2.0, section 6; 2025-03-26, Base Protocol, Batching): dispatches its
+/// messages in order and answers them with one reply. `parsed` is the batch if it has been parsed
+/// already, else null. `headers` is as for negotiate(). If the revision has no batches or the text
+/// is not a valid batch, `out` gets a single error. A message that cannot be handled is answered
+/// with an error among the other responses. A batch that exceeds its part of a turn continues in
+/// later turns. Only then is `handled` moved from; it runs after the last message has been handled,
+/// unless the caller has gone by then.
 Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredHeaders* headers,
                      Service& service, Caller& caller, SharedReply::Form form,
                      BatchedDispatch dispatch, Executor::Task& handled, std::string& out);

@@ -40,7 +40,7 @@ class BatchTest : public ::testing::Test {
     bench.run_all();
   }
 
-  /// What a caller of `revision` is answered at once.
+  /// The immediate answer to a caller of `revision`.
   std::string send(std::string_view text, std::string_view revision = "2025-03-26",
                    SharedReply::Form form = SharedReply::Form::array_or_messages,
                    LongMessage* parsed = nullptr) {
@@ -67,10 +67,11 @@ class BatchTest : public ::testing::Test {
   RecordingCaller caller;
   Outcome outcome;
   int dispatched = 0;
-  bool is_handled = false;  // all of the last batch
+  bool is_handled = false;  // the whole of the last batch
 };
 
-/// Notes the most messages that are dispatched in one turn of the loop, until `all` are.
+/// Records the largest number of messages that are dispatched in one turn of the loop, until `all`
+/// of them are.
 struct DispatchWatch final : Executor::TurnHook {
   DispatchWatch(ManualExecutor& its_loop, const int& dispatched, int those)
       : loop(&its_loop), now(&dispatched), all(those) {
@@ -116,7 +117,7 @@ TEST_F(BatchTest, ExistsInOneRevisionOnly) {
       EXPECT_EQ(outcome.http_status, 400);
     }
   }
-  // A session has settled what is spoken.
+  // With a session, its revision decides.
   caller.agreed =
       std::make_shared<Session>("", "alice", *find_revision("2025-06-18"), ClientCapabilities());
   EXPECT_EQ(error_code(send(array({ping("1")}), {})), -32600);
@@ -129,7 +130,7 @@ TEST_F(BatchTest, ALongOneIsRefusedWithoutBeingReadAgain) {
   const auto send_long = [this](const std::string& text) {
     const std::unique_ptr<LongMessage> parsed = service->long_messages.parse(text, [] {}, "alice");
     bench.run_all();
-    // Read again, this would be no JSON.
+    // If this text were parsed, the error would be that it is not JSON.
     return send("[?]", "2025-11-25", SharedReply::Form::array_or_messages, parsed.get());
   };
   const std::string more_than_a_batch = "[" + std::string(LongMessages::kLong, ' ') + "0]";
@@ -238,7 +239,7 @@ TEST_F(BatchTest, ARequestIsCancelledByItsIdAndAllByTheirCallersGoing) {
   EXPECT_EQ(caller.channel().finishes, 1);
   EXPECT_TRUE(caller.channel().replies.empty());
 
-  // Even in a session: the messages of several streams could not be resumed.
+  // Even in a session, because the messages of several streams could not be resumed.
   send(array({call_later("1"), call_later("2")}), {});
   bench.calls[4]->emit("half");
   caller.channel().close();
@@ -302,7 +303,7 @@ TEST_F(BatchTest, AnswersThatWaitForOthersDrawOnTheMemoryOfTheirClient) {
   EXPECT_EQ(send_all(), "");
   const auto first = caller.channels.back();
   EXPECT_GT(memory.used(), 500'000U);
-  // One client has about half of it, and others find the rest.
+  // One client gets about half of the memory. The rest is left for others.
   EXPECT_EQ(error_code(send_all()), kBusy);
   EXPECT_LT(memory.used(), 600'000U);
   caller = RecordingCaller("bob");
@@ -310,7 +311,7 @@ TEST_F(BatchTest, AnswersThatWaitForOthersDrawOnTheMemoryOfTheirClient) {
   EXPECT_LT(memory.used(), memory.limit());
   for (const auto& call : bench.calls) call->complete({.text = "done"});
   bench.run_all();
-  // What is short is kept all the same.
+  // Short responses fit in the reserved memory, so they are kept in any case.
   EXPECT_EQ(refused_of(*first), (std::vector<std::int64_t>{6}));
   EXPECT_EQ(refused_of(caller.channel()), (std::vector<std::int64_t>{3, 4, 5, 6}));
   EXPECT_EQ(memory.used(), 0U);
@@ -372,7 +373,7 @@ TEST_F(BatchTest, WhatWaitsGivesItsMemoryBackWhenItsCallerGoes) {
   bench.calls.clear();
   bench.run_all();
   EXPECT_EQ(memory.used(), 0U);
-  // Nor is a batch begun without the memory to refuse what it asks.
+  // A batch does not start if there is not even memory to refuse its requests.
   memory.acquire_beyond_limit(memory.limit());
   EXPECT_EQ(error_code(send(array({ping("1")}))), kBusy);
   EXPECT_EQ(outcome.http_status, 503);

@@ -19,7 +19,7 @@
 namespace sluice {
 namespace {
 
-/// Of a validation on the loop, which is below a millisecond then.
+/// The most steps that a validation may take on the loop. That is less than a millisecond.
 constexpr std::uint64_t kStepsAtOnce = 20'000;
 
 /// The revision that an initialize agrees on; null if it names none.
@@ -87,7 +87,8 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
   UnderstoodRequest request;
   if (streams_->serves(message.method)) {
     if (headers != nullptr) {
-      // These belong to no revision, so the fields that would mirror them may be missing.
+      // Stream methods belong to no revision, so the header fields that mirror the message may be
+      // missing.
       MirroredHeaders given = *headers;
       given.required = false;
       if (const Result<void> mirrored = check_mirrored_headers(message, given, {}); !mirrored) {
@@ -108,12 +109,12 @@ Outcome Dispatcher::dispatch(const Message& message, const MirroredHeaders* head
     Result<RequestContext> context = negotiate(
         message, headers, request.session == nullptr ? nullptr : &request.session->revision());
     if (!context) {
-      // A notification is not answered; HTTP has a status for it.
+      // A notification gets no response. HTTP still reports the error with its status.
       if (message.kind == MessageKind::notification && headers == nullptr) {
         return {.kind = Outcome::Kind::accepted};
       }
       Outcome refused = error(message.id, context.error(), nullptr, out);
-      // Whatever keeps a request from being understood is a bad request to HTTP too.
+      // To HTTP, every error of the negotiation is a Bad Request.
       refused.http_status = 400;
       return refused;
     }
@@ -169,7 +170,7 @@ Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::str
 Outcome Dispatcher::response(const Message& message, Caller& caller, std::string& out) {
   const Result<std::shared_ptr<Session>> session = caller.session();
   if (!session) return no_session({}, session.error(), out);
-  // One that nobody waits for may be late; there is nothing to answer to a response.
+  // A response that nobody waits for is ignored: it may be late, and responses are never answered.
   if (*session != nullptr) (*session)->on_response(message);
   return {.kind = Outcome::Kind::accepted};
 }
@@ -263,7 +264,7 @@ Result<FeatureAnswer> Dispatcher::complete(const json::object& params,
   return complete_argument(definition(), params);
 }
 
-/// `members`, of what is offered to all callers.
+/// `members` with the caching hints of lists, in revisions that have such hints.
 Result<FeatureAnswer> Dispatcher::cached(Result<std::string> members,
                                          const Revision& revision) const {
   if (!members) return std::unexpected(std::move(members.error()));
@@ -310,7 +311,7 @@ Result<FeatureAnswer> Dispatcher::set_level(const json::object& params, const Sc
                 "Invalid params: level must be debug, info, notice, warning, error, critical, "
                 "alert or emergency");
   }
-  // Without a session there is nothing to remember it in, and no message that it could concern.
+  // Without a session there is nowhere to store the level, and no log messages that it applies to.
   if (scope.session != nullptr) scope.session->set_logging_level(*level);
   return std::string();
 }
@@ -420,7 +421,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     if (!revision.input_errors) {
       return error(message.id, {kInvalidParams, std::move(text), {}}, &revision, out);
     }
-    // A model reads results, and may do better (SEP-1303).
+    // A result and not an error, so that the model sees it and can correct itself (SEP-1303).
     ToolResult refusal{.text = std::move(text), .is_error = true};
     if (plan->demanded) {
       return begin_task(
@@ -439,8 +440,8 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);
     if (LongResult::is_long(*result) && checks_->workers() != nullptr) {
-      // Nothing is said before the answer that a session's client could come back for. What cannot
-      // be answered later is answered now.
+      // The call has no session: nothing precedes the answer, so its client could resume nothing.
+      // If no call can be opened, the result is sent at once.
       const auto call = open_call(message, &compiled, std::move(context), nullptr, caller);
       if (call) {
         (*call)->complete(*std::move(result));
@@ -509,7 +510,7 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
     }
   }
   MemoryHold memory(streams_->streams().memory_of(caller.principal().id));
-  // What acknowledges it repeats it, and must find room as well.
+  // The acknowledgement repeats the filter and needs memory too.
   const std::size_t acknowledgement = ChunkLog::memory_for(filter->memory());
   if (!memory.add(filter->memory() + acknowledgement)) {
     return error(message.id, no_memory_for_subscriptions(), &revision, out);
@@ -549,7 +550,8 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                      caller, catalog_);
 }
 
-/// For what a call keeps of its parameters, whatever its handler makes of them.
+/// Reserves memory for the parameters that a call keeps: as much as the message's text, whatever
+/// the handler does with them.
 Result<MemoryHold> Dispatcher::memory_for(const Message& message, const Caller& caller) const {
   return hold_for_call(streams_->streams(), caller.principal().id, message.text.size(),
                        "the parameters of this call");

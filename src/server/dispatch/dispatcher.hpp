@@ -35,11 +35,11 @@ struct Outcome {
   int http_status = 200;
 };
 
-/// MCP's methods on one loop, for every era and transport.
+/// Handles MCP's methods on one loop, for every era and transport.
 class Dispatcher {
  public:
-  /// `quota` is that of the calls of all loops, as in Calls. `checks` is for calls whose arguments
-  /// take long to check, its workers are for long results too.
+  /// `quota` limits the calls of all loops together, as in Calls. `checks` validates arguments that
+  /// take long to check; its workers also check long results.
   Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, ClientQuota& quota,
              ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
              LongMessages& checks);
@@ -47,45 +47,46 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  /// Requests that come from now on are of `offer`; those under way stay with theirs.
+  /// Requests that arrive from now on use `catalog`. Those under way keep the one they started
+  /// with.
   void take(RefPtr<LoopCatalog> catalog);
 
-  /// Handles one message of `caller`; a response goes to the end of `out`. `headers` as for
-  /// negotiate(): null on transports without.
+  /// Handles one message of `caller` and appends an immediate response to `out`. `headers` is as
+  /// for negotiate(): null on transports that have none.
   Outcome dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
                    std::string& out);
 
   /// Stops the calls that are under way or wait in the middleware, and answers them with `error`.
   void end_calls(const Error& error);
 
-  /// The response to a text that is no message.
+  /// Appends to `out` the response to a text that is not a valid message.
   static Outcome reject(const MessageError& error, std::string& out);
 
  private:
   friend class RequestChain;
 
-  /// What the answer to a request depends on beside its parameters.
+  /// What the answer to a request depends on besides its parameters.
   struct Scope {
     const Revision& revision;
     Session* session;  // or null
   };
   struct Method {
     std::string_view name;
-    std::optional<Era> era;  // the only one that has it
+    std::optional<Era> era;  // the only era that has the method; none: every era has it
     Result<FeatureAnswer> (Dispatcher::*handler)(const json::object& params,
                                                  const Scope& scope) const;
   };
   static const std::array<Method, 15> kMethods;
 
   Outcome response(const Message& message, Caller& caller, std::string& out);
-  /// Answers what has come through the middleware.
+  /// Answers a request that has passed the middleware.
   Outcome answer(const Message& message, const MirroredHeaders* headers, UnderstoodRequest request,
                  Caller& caller, std::string& out);
   Outcome stream_method(const Message& message, Caller& caller, std::string& out);
   void notification(const Message& message, Session* session);
   Outcome request(const Message& message, const MirroredHeaders* headers, RequestContext context,
                   std::shared_ptr<Session> session, Caller& caller, std::string& out);
-  // The members of the results, or who will make them.
+  // These return the members of the result, or a function that answers the request later.
   template <FeatureList kList>
   Result<FeatureAnswer> list(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> read(const json::object& params, const Scope& scope) const;
@@ -101,21 +102,23 @@ class Dispatcher {
   Result<FeatureAnswer> set_level(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> subscribe(const json::object& params, const Scope& scope) const;
   Result<FeatureAnswer> unsubscribe(const json::object& params, const Scope& scope) const;
-  /// initialize of `revision`, or of a version that is not there (null).
+  /// Answers an initialize. `revision` is the negotiated one, or null if the request names no
+  /// version.
   Outcome initialize(const Message& message, const Revision* revision, Caller& caller,
                      std::string& out);
   Outcome call_tool(const Message& message, const MirroredHeaders* headers, RequestContext context,
                     std::shared_ptr<Session> session, Caller& caller, std::string& out);
-  /// Answers a call with the task that does `run`.
+  /// Starts a task that does `run`, and answers the call with that task.
   Outcome begin_task(const Message& message, const Tool& tool, RequestContext context,
                      std::shared_ptr<Session> session, Caller& caller, const TaskPlan& plan,
                      TaskService::Run run, std::string& out);
   Outcome listen(const Message& message, RequestContext context, Caller& caller, std::string& out);
-  /// Leaves the answer to `later`; `tool` as in open_call().
+  /// Opens a call and passes it to `later`, which answers it. `tool` is as for open_call().
   Outcome defer(const Message& message, const CompiledTool* tool, RequestContext context,
                 std::shared_ptr<Session> session, Caller& caller, std::string& out,
                 const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later);
-  /// A call to be answered later, of `tool` or null; an Error instead goes to the caller now.
+  /// Opens a call that is answered later. `tool` is null for methods other than tools/call. An
+  /// Error is for the immediate response.
   Result<std::shared_ptr<PendingRequest>> open_call(const Message& message,
                                                     const CompiledTool* tool,
                                                     RequestContext context,

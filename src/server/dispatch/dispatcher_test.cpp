@@ -35,7 +35,7 @@ std::string modern(std::string_view params = "", std::string_view meta = "") {
 
 class DispatcherTest : public testing::Test {
  protected:
-  /// Calls `later` for progress; its call is the last of bench.calls.
+  /// Calls the tool `later` with a progress token. The call becomes the last of bench.calls.
   void call_later(std::string_view meta = R"("progressToken":"p")") {
     const std::string out = bench.request("tools/call", modern(R"("name":"later")", meta), caller);
     EXPECT_EQ(out, "");
@@ -101,7 +101,7 @@ TEST_F(DispatcherTest, ArgumentsMustFollowTheToolsSchema) {
   EXPECT_EQ(error_code(bench.request("tools/call", wrong, caller)), -32602);
 }
 
-// 2.3 million steps, half of what is allowed.
+// Checking these arguments takes 2.3 million steps, half of what is allowed.
 TEST_F(DispatcherTest, ArgumentsThatTakeLongToCheckAreCheckedBesideTheLoop) {
   Tool slow = bench.definition.tools[1];
   slow.name = "slow";
@@ -135,7 +135,7 @@ TEST_F(DispatcherTest, ArgumentsThatTakeLongToCheckAreCheckedBesideTheLoop) {
   ASSERT_EQ(bench.calls.size(), 1U);
   bench.calls[0]->complete({.text = "done"});
   EXPECT_THAT(caller.channel().replies.back(), HasSubstr("done"));
-  // Whoever leaves meanwhile runs nothing.
+  // If the caller leaves in the meantime, the handler does not run.
   bench.request("tools/call", modern(call("slow", "0")), caller);
   caller.channel().close();
   bench.run_all();
@@ -176,7 +176,7 @@ TEST_F(DispatcherTest, ResultsMustFollowTheOutputSchema) {
     EXPECT_THAT(answer,
                 AllOf(HasSubstr("'sum'"), Not(HasSubstr("secret")), Not(HasSubstr("integer"))));
   }
-  // Once in a while.
+  // Logged only once in a while.
   const std::string logged = testing::internal::GetCapturedStderr();
   EXPECT_THAT(logged, HasSubstr("tool=sum"));
   EXPECT_EQ(std::ranges::count(logged, '\n'), 1) << logged;
@@ -315,7 +315,7 @@ TEST_F(DispatcherTest, DeferredToolsAnswerThroughTheChannel) {
             result_text(R"({"resultType":"complete","content":[{"type":"text","text":"done"}],)" +
                         std::string(kServerInfo) + "}"));
   EXPECT_FALSE(caller.channel().waits_for_close());
-  // An answer is given once.
+  // Only the first answer counts.
   bench.calls[0]->complete({.text = "again"});
   bench.calls[0]->fail({-32603, "again", {}});
   EXPECT_EQ(caller.channel().replies.size(), 1U);
@@ -451,7 +451,7 @@ TEST_F(DispatcherTest, ACallThatIsDroppedUnansweredIsAnswered) {
   EXPECT_EQ(bench.quota.in_use(), 0U);
 }
 
-/// Of a connection that is already gone, a channel says so as soon as it is asked.
+/// If the connection is already gone, a channel says so as soon as a close task is set.
 TEST_F(DispatcherTest, AnAnswerMayFindItsCallerGone) {
   call_later();
   bench.calls[0]->emit("a");
@@ -512,7 +512,7 @@ TEST_F(DispatcherTest, TheTextOfAFollowedStreamDrawsOnItsClientsMemory) {
   stream->append(ChunkKind::text, std::string(100'000, 'x'));
   bench.run_all();
   EXPECT_GT(bench.policy.budget.used(), before + 99'000);
-  // Somebody else has all the rest.
+  // Others hold all the rest of the memory.
   const std::size_t rest = bench.policy.budget.limit() - bench.policy.budget.used() - 150'000;
   ASSERT_TRUE(bench.policy.budget.try_acquire(rest));
   stream->append(ChunkKind::text, "more");
@@ -532,7 +532,7 @@ TEST_F(DispatcherTest, ACallThatIsRefusedRunsNoHandler) {
   const std::size_t most = bench.quota.limit();
   for (std::size_t i = 0; i < most; ++i) {
     call_later();
-    // Nothing that it does later can be refused for want of a place.
+    // Whatever the call does later, it is not refused for lack of a place.
     EXPECT_TRUE(bench.calls.back()->emit("a"));
   }
   EXPECT_EQ(error_code(bench.request("tools/call", params, caller)), kLimitReached);
@@ -540,7 +540,7 @@ TEST_F(DispatcherTest, ACallThatIsRefusedRunsNoHandler) {
   EXPECT_EQ(caller.channels.size(), most);
   RecordingCaller other("bob");
   EXPECT_EQ(bench.request("tools/call", params, other), "");
-  // One that is answered, cancelled or forgotten makes room for another.
+  // A call that is answered, cancelled or dropped makes room for another.
   bench.calls[0]->complete({.text = "done"});
   call_later();
   caller.channels[1]->close();
@@ -557,7 +557,7 @@ TEST_F(DispatcherTest, CallsAreNoStreamsOfTheirCaller) {
   bench.run_all();
   ASSERT_EQ(caller.channel().replies.size(), 1U);
   EXPECT_THAT(caller.channel().replies[0], HasSubstr(R"("streams":[])"));
-  // Nor can those that would otherwise be found be read or aborted by their id.
+  // Nor do the stream methods find them by an id.
   for (const char* method : {"run", "abort", "is_running", "ack"}) {
     EXPECT_EQ(error_code(bench.request(
                   method, R"("stream_id":"0123456789abcdef","from_seq":0,"seq":0)", caller)),

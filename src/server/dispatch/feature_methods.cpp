@@ -55,7 +55,7 @@ Result<UriTemplate::Variables> strings_at(const json::object& object, std::strin
   return out;
 }
 
-/// Asks `handler`; `members` writes what it answers as the members of a result.
+/// Calls `handler`. `members` turns its answer into the members of a result.
 template <class In, class Out, class Members>
 Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members members) {
   using Asked = FeatureHandler<In, Out>;
@@ -158,7 +158,7 @@ std::unexpected<Error> no_argument(std::string_view argument) {
   return invalid("argument.name: there is no '" + std::string(argument) + "'");
 }
 
-/// What completes the argument; null if nothing does.
+/// The completer of the argument, or null if it has none.
 Result<const Completer*> find_completer(const ServerDefinition& definition, const json::object& ref,
                                         std::string_view argument) {
   const Result<std::string> type = string_at(ref, "type", "ref.type");

@@ -12,15 +12,15 @@
 
 namespace sluice {
 
-/// The members of a result as JSON text, or what will answer a request that is kept for it.
+/// The members of a result as JSON text, or a function that answers the request later.
 using FeatureAnswer =
     std::variant<std::string, std::function<Result<void>(std::shared_ptr<PendingRequest>)>>;
 
-// The methods that read what a server offers beside tools. Errors: -32602 for parameters that are
-// missing, ill-typed or name nothing, the revision's own code for an unknown resource (`data.uri`),
-// and the handler's.
+// The methods for what a server offers besides tools. Errors: -32602 for parameters that are
+// missing, have the wrong type or name something unknown; the revision's own code for an unknown
+// resource (with `data.uri`); the handler's errors.
 
-/// The URI of what could be read: {uri}.
+/// The `uri` in `params`, if it names a resource that can be read.
 Result<std::string> known_resource(const ServerDefinition& definition, const json::object& params,
                                    const Revision& revision);
 
@@ -32,8 +32,8 @@ Result<FeatureAnswer> read_resource(const ServerDefinition& definition, const js
 Result<FeatureAnswer> get_prompt(const ServerDefinition& definition, const json::object& params,
                                  const Revision& revision);
 
-/// completion/complete {ref, argument: {name, value}, context?: {arguments?}}. What has no
-/// completion of its own completes to nothing.
+/// completion/complete {ref, argument: {name, value}, context?: {arguments?}}. For an argument
+/// without a completer, the list of values is empty.
 Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
                                         const json::object& params);
 

@@ -53,7 +53,7 @@ void append_strings(std::string& out, const auto& strings) {
   out.push_back(']');
 }
 
-/// One subscription. Keeps itself until its client stops listening.
+/// One subscription. Keeps itself alive until its client stops listening.
 class Listening final : public ChangeListener,
                         public StreamProducer,
                         public std::enable_shared_from_this<Listening> {
@@ -112,7 +112,7 @@ class Listening final : public ChangeListener,
       case Change::Kind::resource:
         return filter_.uris.contains(change.subject);
       case Change::Kind::elicitation:
-        break;  // 2026-07-28 has no ids of them
+        break;  // elicitations have no ids in 2026-07-28
     }
     return false;
   }
@@ -145,17 +145,18 @@ class Listening final : public ChangeListener,
   void on_cancel() override { const std::shared_ptr<Listening> released = std::move(self_); }
 
  private:
-  /// One task that the client hears of.
+  /// One task whose changes the client is told of.
   struct Follower final : TaskObserver {
     Follower(Listening& to, std::shared_ptr<TaskRecord> of) : listening(&to), task(std::move(of)) {}
     void on_task_change() override { listening->tell_of(*this); }
 
-    Listening* listening;  // which owns it
+    Listening* listening;  // the owner of this
     std::shared_ptr<TaskRecord> task;
     bool missed = false;
   };
 
-  /// Tells how the task is now. When there is no room it is told later, of its last state.
+  /// Sends the current state of the task. While the output is full, remembers to send the state
+  /// that is current when it takes more.
   void tell_of(Follower& follower) {
     const std::shared_ptr<Listening> keep = self_;
     if (keep == nullptr) return;
@@ -174,7 +175,7 @@ class Listening final : public ChangeListener,
   MemoryHold memory_;  // of the filter
   std::vector<std::shared_ptr<Follower>> followers_;
   std::shared_ptr<Listening> self_;
-  MissedChanges missed_;  // while there was no room
+  MissedChanges missed_;  // while the output was full
   bool writable_ = true;
 };
 
@@ -222,7 +223,7 @@ std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& ca
   if (!definition.announces_changes) filter = {.task_ids = std::move(filter.task_ids)};
   const auto listening =
       std::make_shared<Listening>(call, id, std::move(filter), std::move(memory), std::move(tasks));
-  // First, so that the client misses nothing that happens after the acknowledgement.
+  // Added first, so that the client misses nothing that happens after the acknowledgement.
   changes.add(call->executor(), listening);
   listening->start();
   return listening;

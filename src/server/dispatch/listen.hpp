@@ -25,15 +25,17 @@ struct SubscriptionFilter {
   /// SEP-2663, Task Status Notifications.
   std::optional<std::set<std::string, std::less<>>> task_ids = {};
 
-  /// -32602 for what is ill-typed, or more than Session::kMaxSubscriptions resources or tasks.
+  /// Errors: -32602 for members of the wrong type, and for more resources or tasks than
+  /// Session::kMaxSubscriptions and Session::kMaxSubscribedBytes allow.
   static Result<SubscriptionFilter> decode(const json::object& params);
-  /// Bytes that it takes.
+  /// The memory that it takes, in bytes.
   [[nodiscard]] std::size_t memory() const;
 };
 
-/// Answers `call` by keeping it open: it is acknowledged, and told of the changes that `filter`
-/// names as long as its client listens. `id` is the request's. Of `tasks`, it is told how they are
-/// at first as well. `memory` is the filter's. What is returned keeps itself.
+/// Keeps `call` open. Acknowledges the subscription, sends the state of each of `tasks`, and then
+/// notifies the client of the changes that `filter` names until it stops listening. `id` is the
+/// request's. `memory` is what the filter is charged to. The listener that is returned keeps itself
+/// alive for that time.
 std::shared_ptr<ChangeListener> listen(const std::shared_ptr<PendingRequest>& call,
                                        const RequestId& id, SubscriptionFilter filter,
                                        MemoryHold memory,

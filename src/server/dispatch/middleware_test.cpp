@@ -30,7 +30,7 @@ constexpr std::string_view kNewestMeta =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
     R"("io.modelcontextprotocol/clientCapabilities":{}})";
 
-/// Says when it is destroyed.
+/// Records when it is destroyed.
 class Farewell {
  public:
   explicit Farewell(std::vector<std::string>& said) : said_(&said) {}
@@ -48,7 +48,7 @@ class MiddlewareTest : public testing::Test {
     bench.definition.middleware.push_back(std::move(middleware));
     bench.serve();
   }
-  /// Notes what requests it is asked of, and how they end.
+  /// Adds a middleware that records the requests it sees and how they end.
   void listen() {
     use([this](Request& request) -> Task<> {
       const RequestEnd end = co_await request.next();
@@ -56,7 +56,7 @@ class MiddlewareTest : public testing::Test {
                      (end.cancelled ? " cancelled" : ""));
     });
   }
-  /// Waits for a second, and refuses what `refuses` says.
+  /// Adds a middleware that waits for a second, and then refuses the request if `refuses` is set.
   void wait() {
     use([this](Request& request) -> Task<> {
       const Farewell farewell(waits);
@@ -71,7 +71,7 @@ class MiddlewareTest : public testing::Test {
     return bench.request(
         "tools/call", std::string(kNewestMeta) + R"(,"name":"later")" + std::string(more), caller);
   }
-  /// What has come through the newest channel.
+  /// The newest reply through the newest channel.
   const std::string& reply() {
     static const std::string kNone;
     return caller.channels.empty() || caller.channel().replies.empty()
@@ -90,7 +90,7 @@ class MiddlewareTest : public testing::Test {
     bench.run_all();
   }
 
-  // The middleware, which the bench destroys, notes things here.
+  // Declared before the bench: its middleware writes to these while it is destroyed.
   std::vector<std::string> ends;
   std::vector<std::string> waits;
   bool refuses = false;
@@ -198,7 +198,7 @@ TEST_F(MiddlewareTest, ACallThatIsAnsweredLaterIsHeardOfThen) {
   EXPECT_EQ(replies(), 1U);
   call_later();
   pass(1s);
-  // Zero is a code too.
+  // Zero is a valid code.
   bench.calls[1]->fail({0, "odd", {}});
   call_later();
   pass(1s);
@@ -206,7 +206,7 @@ TEST_F(MiddlewareTest, ACallThatIsAnsweredLaterIsHeardOfThen) {
   EXPECT_TRUE(bench.calls[2]->over());
   call_later();
   pass(1s);
-  bench.calls.pop_back();  // forgotten
+  bench.calls.pop_back();  // dropped without an answer
   EXPECT_THAT(
       ends, ElementsAre("tools/call", "tools/call 0", "tools/call cancelled", "tools/call -32603"));
 }
@@ -230,7 +230,7 @@ TEST_F(MiddlewareTest, WhatItThrowsIsTheAnswer) {
   }
   EXPECT_EQ(bench.send(kPing, caller), kPong);
   EXPECT_THAT(ends, ElementsAre("ping 7", "ping -32603", "ping -32603", "ping -32603", "ping"));
-  // One that is no coroutine.
+  // A middleware that is not a coroutine.
   which = 0;
   use([](Request& request) -> Task<> {
     if (request.method() == "ping") throw Error{8, "eight"};
@@ -256,7 +256,7 @@ TEST_F(MiddlewareTest, WhatItThrowsWhileTheRequestIsUnderWayEndsIt) {
   EXPECT_TRUE(bench.calls.at(0)->over());
   EXPECT_EQ(error_code(reply()), kTimedOut);
   EXPECT_EQ(replies(), 1U);
-  // A long poll and a whole run are no calls.
+  // Long polls and whole runs are not calls, but they end as well.
   const std::shared_ptr<ChunkStream> stream = bench.start(0);
   bench.request("run",
                 R"("from_seq":0,"wait_ms":5000,"stream_id":")" +
@@ -329,8 +329,8 @@ TEST_F(MiddlewareTest, TheEndOfItsDispatcherEndsItInEveryPhase) {
     co_await request.next();
   });
   bench.request("ping", "", caller);                 // the second waits
-  bench.request("tools/list", kNewestMeta, caller);  // the first, behind the end
-  call_later();                                      // both, for the end
+  bench.request("tools/list", kNewestMeta, caller);  // the first waits, after the end
+  call_later();                                      // both wait for the end
   bench.calls.clear();
   call_later();
   EXPECT_THAT(said, ElementsAre("destroyed", "destroyed"));
@@ -427,7 +427,7 @@ TEST_F(MiddlewareTest, NotificationsOfStreamMethodsWaitForIt) {
   EXPECT_TRUE(caller.channels.empty());
   EXPECT_THAT(ends, ElementsAre("abort 403", "abort"));
   stream->set_producer(nullptr);
-  // Others are none of its business.
+  // Other notifications do not pass the middleware.
   bench.send(R"({"jsonrpc":"2.0","method":"notifications/initialized"})", caller);
   EXPECT_EQ(ends.size(), 2U);
 }
@@ -452,7 +452,7 @@ TEST_F(MiddlewareTest, ItMayAskOtherThreads) {
   go_on.release();
   while (replies() == 0) bench.run_all();
   EXPECT_EQ(reply(), kPong);
-  // The thread uses what the coroutine has until it has ended.
+  // The thread uses the coroutine's variables, so they must exist until the thread has finished.
   EXPECT_EQ(bench.send(kPing, caller), "");
   begun.acquire();
   caller.channel().close();

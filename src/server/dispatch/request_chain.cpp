@@ -20,8 +20,8 @@
 namespace sluice {
 namespace {
 
-/// What the request is about (Request::name()). By its method: what else a client adds must not
-/// mislead.
+/// The name of what the request is about (Request::name()). The method decides which parameter that
+/// is, so that a client cannot mislead with additional parameters.
 std::string_view subject_of(const Message& message) {
   std::optional<std::string_view> parameter = mirrored_parameter(message.method);
   if (message.method == "resources/subscribe" || message.method == "resources/unsubscribe") {
@@ -70,12 +70,12 @@ struct RequestChain::Kept {
   RetainedCaller caller;
   std::string text;  // of the message
   LongMessages* messages;
-  CoarseHold hold = {};                        // of the text
-  std::unique_ptr<LongMessage> parsed = {};    // while that takes its time
+  CoarseHold hold = {};                        // what the text is charged to
+  std::unique_ptr<LongMessage> parsed = {};    // while a long text is being parsed
   std::shared_ptr<ReplyChannel> channel = {};  // null for notifications
 };
 
-/// Tells the chain how the call has ended that answers its request.
+/// Tells the chain how the call that answers its request has ended.
 class RequestChain::Watch final : public RequestWatch {
  public:
   explicit Watch(std::weak_ptr<RequestChain> chain) : chain_(std::move(chain)) {}
@@ -94,7 +94,7 @@ class RequestChain::Watch final : public RequestWatch {
   std::weak_ptr<RequestChain> chain_;
 };
 
-/// The way back of a stream method's answer, of which the middleware hears too.
+/// The channel for the answer of a stream method. Tells the middleware when the request ends.
 class RequestChain::ThroughChannel final : public ReplyChannel,
                                            public std::enable_shared_from_this<ThroughChannel> {
  public:
@@ -127,7 +127,7 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
   void when_writable(Executor::Task answer) override { channel_->when_writable(std::move(answer)); }
   void give_way() override { channel_->give_way(); }
   void on_close(CloseTask task) override {
-    // What the old task holds may hold this channel.
+    // The old task may own what owns this channel, so it is destroyed last.
     const CloseTask old = std::exchange(close_task_, std::move(task));
     if (!close_task_) {
       channel_->on_close({});
@@ -140,7 +140,7 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
   }
   void on_drain(Executor::Task task) override { channel_->on_drain(std::move(task)); }
 
-  /// Answers with `error` instead of what was to come.
+  /// Cancels the answer that was to come, and answers with `error` instead.
   void abandon(const Error& error) {
     const std::shared_ptr<ThroughChannel> keep = shared_from_this();
     if (CloseTask stop = std::exchange(close_task_, {})) stop(DisconnectReason::cancelled);
@@ -163,10 +163,11 @@ class RequestChain::ThroughChannel final : public ReplyChannel,
   bool abandoned_ = false;
 };
 
-/// The caller as what answers the request sees it: who is told of an end that comes later.
+/// The caller, as seen by what answers the request. Reports to the chain how an answer that comes
+/// later ends.
 class RequestChain::ThroughCaller final : public Caller {
  public:
-  /// `channel`: the one that was opened while the request waited, or null.
+  /// `channel` was opened while the request waited; null if none was.
   ThroughCaller(RequestChain& chain, Caller& caller, std::shared_ptr<ReplyChannel> channel)
       : chain_(&chain), caller_(&caller), channel_(std::move(channel)) {}
 
@@ -212,7 +213,7 @@ class RequestChain::ThroughCaller final : public Caller {
   bool opened_ = false;
 };
 
-/// One middleware at work on the request.
+/// The run of one middleware for the request.
 class RequestChain::Stage final : public CoroutineRun, private detail::RequestBackend {
  public:
   Stage(std::shared_ptr<RequestChain> chain, std::size_t index, Executor& executor, Calls& calls)
@@ -234,7 +235,7 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
       return;
     }
     if (const auto waiting = std::exchange(end_, nullptr)) waiting->succeed(end);
-    // It may wait for something else.
+    // The middleware may still wait for something else.
     if (!over_ && !is_running()) on_wait();
   }
   using CoroutineRun::stop;
@@ -254,7 +255,7 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
   LoopBackend& loop() override { return *this; }
   [[nodiscard]] const detail::RequestInfo& info() const override { return chain_->info_; }
   void next(std::shared_ptr<Awaiting<RequestEnd>::Arrival> end) override {
-    if (over_) return;  // a destructor calls it
+    if (over_) return;  // called from a destructor
     if (std::exchange(went_on_, true)) throw std::logic_error("a request goes on once");
     end_ = std::move(end);
     chain_->start(index_ + 1);
@@ -317,7 +318,7 @@ void RequestChain::start(std::size_t stage) {
   next->begin();
 }
 
-/// Nothing has answered the request yet, and its middleware waits.
+/// Keeps the request after run(): it is not answered yet, and its middleware waits.
 void RequestChain::keep() {
   if (const Result<void> admitted = admit(); !admitted) refuse(admitted.error());
 }
@@ -343,12 +344,13 @@ Result<void> RequestChain::admit() {
   channel->on_close([weak = weak_from_this()](DisconnectReason) {
     if (const auto self = weak.lock()) self->on_caller_left();
   });
-  // The head of what answers initialize names the session.
+  // The head of the reply to initialize names the session, so it must not be sent early.
   if (request_.kind != UnderstoodRequest::Kind::initialize) channel->may_take_long();
   return {};
 }
 
-/// Whether the middleware may wait: while the request is under way, else if there is a place.
+/// Whether the middleware may wait. It may while the request is under way. After that it needs a
+/// permit, as a call does.
 bool RequestChain::may_wait() {
   if (!ended_ || permit_) return true;
   if (dispatcher_ == nullptr) return false;
@@ -365,7 +367,7 @@ bool RequestChain::may_wait() {
   return false;
 }
 
-/// To the dispatcher.
+/// Passes the request on to the dispatcher.
 void RequestChain::go_on() {
   if (arrived_ != nullptr) {
     arrived_->outcome =
@@ -392,7 +394,7 @@ void RequestChain::go_on_later(const std::expected<Message, MessageError>& messa
     return;
   }
   const std::unique_ptr<Kept> kept = std::move(kept_);
-  // What answers it has one of its own.
+  // What answers the request has its own permit.
   permit_.leave();
   const std::shared_ptr<ReplyChannel> channel = kept->channel;
   if (channel != nullptr) channel->on_close({});
@@ -401,7 +403,7 @@ void RequestChain::go_on_later(const std::expected<Message, MessageError>& messa
       answer(*message, kept->caller.headers, *kept->caller.caller, channel, out);
   if (channel == nullptr || outcome.kind != Outcome::Kind::answered) return;
   if (out.empty()) {
-    channel->finish();  // it went ahead of what it has begun
+    channel->finish();  // the response has gone ahead of the stream that it started
   } else {
     channel->reply(outcome.http_status, std::move(out));
   }
@@ -416,13 +418,13 @@ Outcome RequestChain::answer(const Message& message, const MirroredHeaders* head
   try {
     outcome = dispatcher_->answer(message, headers, std::move(request_), through, out);
   } catch (...) {
-    // Nobody else's: not the middleware's either.
+    // Caught here, so that it does not reach the middleware that called next().
     const Error error = error_of(std::current_exception(), middleware_failures());
     out.resize(before);
     outcome = through.opened() ? Outcome{.kind = Outcome::Kind::pending} : refusal(error, out);
   }
   if (outcome.kind != Outcome::Kind::pending) {
-    // Of a `run` that pushes, the answer is on its way already.
+    // A `run` that pushes has sent its response already: then nothing is in `out`.
     finish({.error = out.size() > before ? error_code_of(std::string_view(out).substr(before), id_)
                                          : std::nullopt});
   }
@@ -440,7 +442,7 @@ void RequestChain::on_stage_end(bool went_on, const std::exception_ptr& failure)
   }
 }
 
-/// The answer that is `error`, which notifications have none of.
+/// The outcome of answering with `error`. Notifications get no answer.
 Outcome RequestChain::refusal(const Error& error, std::string& out) const {
   if (id_.empty()) return {.kind = Outcome::Kind::accepted};
   return dispatcher_->error(id_, error, revision_, out);
@@ -468,8 +470,8 @@ void RequestChain::refuse(const Error& error) {
   finish({.error = error.code});
 }
 
-/// The request has ended: all that wait for that hear of it, and what has not let it go on is
-/// destroyed where it waits.
+/// Ends the request. Middleware that waits for the end is told of it. Middleware that has not
+/// called next() is destroyed where it waits.
 void RequestChain::finish(const RequestEnd& end) {
   if (std::exchange(ended_, true)) return;
   const std::shared_ptr<RequestChain> self = shared_from_this();

@@ -22,23 +22,23 @@ namespace sluice {
 class Dispatcher;
 struct Outcome;
 
-/// A request, or a notification of a stream method, that is understood and may be answered.
+/// A request that has passed negotiation and can be answered, or a notification of a stream method.
 struct UnderstoodRequest {
   enum class Kind : std::uint8_t { stream_method, initialize, other };
   Kind kind = Kind::stream_method;
-  /// The revision alone, except of others; null, if an initialize names none, and for stream
-  /// methods.
+  /// Complete only for Kind::other. For initialize it holds only the revision, which is null if the
+  /// request names none. For stream methods the revision is null.
   RequestContext context = {};
-  std::shared_ptr<Session> session = {};  // of others, or null
+  std::shared_ptr<Session> session = {};  // only for Kind::other; may be null
 };
 
-/// One request on its way through the middleware to the dispatcher, which answers it at the end of
-/// the way: at once, if nothing waits, else later. It is answered once, whatever the middleware
-/// does. The runs of the middleware keep it. Belongs to its loop.
+/// One request on its way through the middleware to the dispatcher, which answers it at the end: at
+/// once if no middleware waits, else later. It is answered once, whatever the middleware does. Kept
+/// alive by its stages, the middleware that runs. Belongs to its loop.
 class RequestChain final : public std::enable_shared_from_this<RequestChain> {
  public:
-  /// Begins it: what becomes of `message` by the end of this call. `dispatcher` outlives the chain
-  /// or stops it.
+  /// Starts a chain for `message` and returns the outcome as of the end of this call. `dispatcher`
+  /// must outlive the chain or stop it.
   static Outcome run(Dispatcher& dispatcher, const Message& message, const MirroredHeaders* headers,
                      UnderstoodRequest request, Caller& caller, std::string& out);
 
@@ -48,9 +48,9 @@ class RequestChain final : public std::enable_shared_from_this<RequestChain> {
   RequestChain(const RequestChain&) = delete;
   RequestChain& operator=(const RequestChain&) = delete;
 
-  /// Answers with `error` what has not gone on to the dispatcher.
+  /// Answers the request with `error`, unless it has gone on to the dispatcher.
   void refuse_waiting(const Error& error);
-  /// Destroys what still waits. The dispatcher is not used any more.
+  /// Destroys the middleware that still waits. The dispatcher is not used after this.
   void stop();
 
  private:
@@ -60,9 +60,9 @@ class RequestChain final : public std::enable_shared_from_this<RequestChain> {
   class Watch;
   friend class RequestChains;
 
-  /// What the caller of run() has.
+  /// The arguments of run(), valid until it returns.
   struct Arrived;
-  /// What a request needs that goes on later.
+  /// What the request needs if it goes on after run().
   struct Kept;
 
   void start(std::size_t stage);
@@ -79,21 +79,21 @@ class RequestChain final : public std::enable_shared_from_this<RequestChain> {
   void on_stage_end(bool went_on, const std::exception_ptr& failure);
   void on_caller_left();
 
-  Dispatcher* dispatcher_;  // null when it has gone
+  Dispatcher* dispatcher_;  // null after stop()
   RefPtr<LoopCatalog> catalog_;
   detail::RequestInfo info_;
   RequestId id_;  // empty for notifications
   UnderstoodRequest request_;
   const Revision* revision_;
   Arrived* arrived_ = nullptr;  // until run() returns
-  std::unique_ptr<Kept> kept_;  // while it waits after that
-  CallPermit permit_;           // while its middleware waits, but not for its end
+  std::unique_ptr<Kept> kept_;  // while the request waits after run()
+  CallPermit permit_;           // held while middleware waits for anything but the request's end
   std::vector<std::weak_ptr<Stage>> stages_;
   bool went_on_ = false;
-  std::weak_ptr<PendingRequest> call_;     // that will answer it
-  std::weak_ptr<ThroughChannel> channel_;  // or through which it is answered
+  std::weak_ptr<PendingRequest> call_;     // the call that will answer it,
+  std::weak_ptr<ThroughChannel> channel_;  // or the channel through which it is answered
   bool ended_ = false;
-  std::size_t number_ = 0;  // among those of its dispatcher
+  std::size_t number_ = 0;  // the index in RequestChains
 };
 
 /// The chains of one loop.
@@ -106,9 +106,9 @@ class RequestChains {
 
   void add(RequestChain& chain);
   void remove(const RequestChain& chain);
-  /// RequestChain::refuse_waiting() of all.
+  /// Calls RequestChain::refuse_waiting() of all chains.
   void refuse_waiting(const Error& error);
-  /// RequestChain::stop() of all.
+  /// Calls RequestChain::stop() of all chains.
   void stop();
 
  private:

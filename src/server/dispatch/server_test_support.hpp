@@ -24,7 +24,7 @@ namespace sluice {
 
 // What the tests of this folder share.
 
-/// A way back to a caller that keeps what it is given. Messages of a stream come as SSE events.
+/// A channel that records what it is given. Messages of a stream arrive as SSE events.
 class RecordingChannel final : public ReplyChannel {
  public:
   void reply(int http_status, std::string message) override {
@@ -51,7 +51,7 @@ class RecordingChannel final : public ReplyChannel {
   [[nodiscard]] const Framing& framing() const override { return sse_framing(); }
   [[nodiscard]] bool can_stream() const override { return streams; }
   void on_close(CloseTask task) override {
-    // What the old task holds may hold this channel.
+    // The old task may own what owns this channel, so it is destroyed last.
     const CloseTask old = std::exchange(close_task_, std::move(task));
     if (gone_) close();
   }
@@ -61,17 +61,17 @@ class RecordingChannel final : public ReplyChannel {
   void close(DisconnectReason reason = DisconnectReason::gone) {
     if (CloseTask task = std::exchange(close_task_, {})) task(reason);
   }
-  /// The caller has gone, of which nobody has heard yet.
+  /// The caller has gone, but nobody has been told yet.
   void vanish() { gone_ = true; }
-  /// The caller takes more.
+  /// The caller can take more.
   void drain() {
     writable = true;
     if (drain_task_) drain_task_();
   }
   [[nodiscard]] bool waits_for_close() const { return static_cast<bool>(close_task_); }
 
-  std::function<void()> when_written;  // once
-  SentCheck check;                     // of the request that this is the way back of
+  std::function<void()> when_written;  // called once
+  SentCheck check;                     // of the request that this channel answers
   int status = 0;
   std::vector<std::string> replies;
   std::string written;
@@ -83,7 +83,7 @@ class RecordingChannel final : public ReplyChannel {
  private:
   void done() { const CloseTask released = std::exchange(close_task_, {}); }
 
-  /// Checks the messages of the events that have come since.
+  /// Checks the messages in the events since the last check.
   void check_events() {
     static constexpr std::string_view kData = "data: ";
     for (std::size_t end; (end = written.find('\n', checked_)) != std::string::npos;
@@ -94,7 +94,7 @@ class RecordingChannel final : public ReplyChannel {
   }
 
   bool gone_ = false;
-  std::size_t checked_ = 0;  // characters of `written`
+  std::size_t checked_ = 0;  // the characters of `written` that have been checked
   CloseTask close_task_;
   Executor::Task drain_task_;
 };
@@ -135,7 +135,7 @@ class RecordingCaller final : public Caller {
   Principal principal_;
 };
 
-/// Counts what it is told.
+/// Counts its calls.
 struct CountingStreamProducer final : StreamProducer {
   void on_writable() override { ++writable_calls; }
   void on_cancel() override { ++cancels; }
@@ -143,8 +143,8 @@ struct CountingStreamProducer final : StreamProducer {
   int cancels = 0;
 };
 
-/// A server of `loops` loops without a network. Its tool `later` keeps its calls, its method `run`
-/// its streams.
+/// A server with `loops` event loops and no network. Its tool `later` stores its calls in `calls`,
+/// and its method `run` stores its streams in `runs`.
 class ServerBench {
  public:
   explicit ServerBench(std::size_t loops = 1)
@@ -203,15 +203,15 @@ class ServerBench {
   ServerBench(const ServerBench&) = delete;
   ServerBench& operator=(const ServerBench&) = delete;
 
-  /// Takes up what was added to the definition.
+  /// Rebuilds the dispatcher from the changed definition.
   void serve() {
     results.emplace(definition);
     catalog = RefPtr(new LoopCatalog(Catalog::make(definition).value(), *results));
     dispatcher.emplace(catalog, *services[0], quota, *changes, *tasks, long_messages, checks);
   }
 
-  /// The response of loop 0, or "" if it comes later or never. Whatever goes back to a
-  /// RecordingCaller must follow the schema of the revision it speaks.
+  /// The response of loop 0, or "" if it comes later or never. Everything that a RecordingCaller is
+  /// sent must follow the schema of the revision it speaks.
   std::string send(std::string_view text, Caller& caller,
                    const MirroredHeaders* headers = nullptr) {
     std::string out;
@@ -223,7 +223,7 @@ class ServerBench {
     if (recording != nullptr) recording->check.expect_valid(out);
     return out;
   }
-  /// What the answers to `message` must be.
+  /// How the answers to `message` are checked.
   static SentCheck check_of(const Message& message, const RecordingCaller& caller,
                             const MirroredHeaders* headers) {
     SentCheck check{&newest_revision(Era::legacy), std::string(message.method)};
@@ -242,7 +242,7 @@ class ServerBench {
     }
     return check;
   }
-  /// A request of id 1 with these members as params.
+  /// Sends a request with the id 1 and these members as params.
   std::string request(std::string_view method, std::string_view params, Caller& caller) {
     return send(R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) + R"(","params":{)" +
                     std::string(params) + "}}",

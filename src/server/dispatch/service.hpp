@@ -18,10 +18,10 @@ namespace sluice {
 
 /// What one loop needs to answer requests, whatever the transport. Belongs to its loop.
 struct Service {
-  /// `parsers` as for LongMessages, and `buffers`, which outlives this too, is what clients have of
-  /// the budget of all buffers; null: there is no limit. `checkers` check what takes long to check,
-  /// and as that may be much longer than to parse, are others. `offer` may be followed by others
-  /// (Dispatcher::take()), whose stream methods are the same.
+  /// `parsers` is as for LongMessages. `checkers` check what takes long to check. They are other
+  /// workers, because that may take much longer than parsing. `buffers` has the clients' shares of
+  /// the memory of all buffers and outlives this; null: there is no limit. Later catalogs
+  /// (Dispatcher::take()) must have the same stream methods as `catalog`.
   Service(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& policy,
           SessionRegistry& open_sessions, ClientQuota& calls, ChangeNotifier& announced,
           TaskStore& tasks, std::vector<StreamShard> shards, std::size_t loop,
@@ -37,7 +37,7 @@ struct Service {
         checks(streams.executor(), checkers, buffers),
         dispatcher(catalog, streams, calls, announced, tasks, long_messages, checks) {}
 
-  RefPtr<LoopCatalog> first;  // which the stream methods are of
+  RefPtr<LoopCatalog> first;  // the one that the stream methods come from
   const AccessPolicy* access;
   SessionRegistry* sessions;  // shared by all loops
   ChangeNotifier* changes;    // the same
@@ -46,7 +46,7 @@ struct Service {
   LongMessages long_messages;
   LongMessages checks;
   Dispatcher dispatcher;
-  /// A message has been handled: gives back what a long one, or a long answer, took.
+  /// Call after each message: releases the memory that a long message or a long answer took.
   void trim() {
     parser.forget_long();
     if (response.capacity() > kKeptResponse) response = {};
@@ -60,7 +60,7 @@ struct Service {
   }
 
   MessageParser parser;
-  std::string response;  // used again for every immediate answer
+  std::string response;  // reused for every immediate answer
 };
 
 }  // namespace sluice

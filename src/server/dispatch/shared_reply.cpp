@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-/// Bytes of a response for which reserve() has the memory: of one that says kNoMemory, without its
+/// The bytes that reserve() sets aside for a response: enough for the error kNoMemory without its
 /// id.
 constexpr std::size_t kRefusal = 320;
 
@@ -27,7 +27,7 @@ Error too_long() {
 
 }  // namespace
 
-/// The way back for one of the requests.
+/// The channel of one of the requests.
 class SharedReply::Channel final : public ReplyChannel,
                                    public std::enable_shared_from_this<Channel> {
  public:
@@ -74,7 +74,7 @@ class SharedReply::Channel final : public ReplyChannel,
     if (reply_ != nullptr && reply_->output_ != nullptr) reply_->output_->may_take_long();
   }
   void on_close(CloseTask task) override {
-    // What the old task holds may hold this channel.
+    // The old task may own what owns this channel, so it is destroyed last.
     const CloseTask old = std::exchange(close_task_, std::move(task));
   }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
@@ -97,11 +97,12 @@ class SharedReply::Channel final : public ReplyChannel,
     close(DisconnectReason::cancelled);
     reply->remove(*this);
   }
-  /// Nothing more comes from here.
+  /// Ends this channel: it sends nothing more.
   void leave() {
     const std::shared_ptr<SharedReply> reply = std::exchange(reply_, nullptr);
     cancellable_ = nullptr;
-    // The task may hold what holds this channel, which is not used below.
+    // The task may own what owns this channel. It is destroyed last; nothing below uses the
+    // channel.
     const CloseTask released = std::exchange(close_task_, {});
     reply->remove(*this);
   }
@@ -117,7 +118,7 @@ class SharedReply::Channel final : public ReplyChannel,
 
 void SharedReply::attach(std::shared_ptr<ReplyChannel> output) {
   output_ = std::move(output);
-  // Weak: whoever is to answer keeps its channel, and so this.
+  // Weak references are enough: whoever answers owns a channel, which keeps this alive.
   output_->on_close([weak = weak_from_this()](DisconnectReason) {
     if (const auto self = weak.lock()) self->close();
   });
@@ -149,7 +150,7 @@ void SharedReply::respond(std::string_view message, const RequestId& id) {
   }
 }
 
-/// Into the array at once: joined at the end, all of them would be copied in one turn.
+/// Appends to the array at once. Joining all responses at the end would copy them in a single turn.
 void SharedReply::collect(std::string_view message, const RequestId& id) {
   array_.push_back(array_.empty() ? '[' : ',');
   if (message.size() <= kRefusal) {
@@ -164,7 +165,7 @@ void SharedReply::collect(std::string_view message, const RequestId& id) {
   ends_.push_back(array_.size());
 }
 
-/// Those of many requests may come in one turn, in which the caller can read nothing.
+/// Responses to many requests may come in one turn, in which the peer can read nothing.
 void SharedReply::write_or_wait(std::string_view message, const RequestId& id) {
   if (writable_ || output_ == nullptr) {
     write_message(message);
@@ -179,7 +180,7 @@ void SharedReply::write_waiting() {
   while (writable_ && output_ != nullptr && !waiting_.empty()) {
     const std::string message = std::move(waiting_.front());
     waiting_.pop_front();
-    // A refusal that is longer, for its id, has drawn nothing.
+    // An error that its id makes longer than kRefusal was not charged, hence the minimum.
     if (message.size() > kRefusal) memory_.remove(std::min(message.size(), memory_.bytes()));
     write_message(message);
   }
@@ -238,7 +239,7 @@ void SharedReply::check_end() {
   const Executor::Task released = std::exchange(progress_task_, {});
   output->on_close({});
   if (!array_.empty()) {
-    // They stay where their memory is counted until they can leave.
+    // The responses stay here, where their memory is accounted for, until the output can take them.
     output->when_writable(
         [self = shared_from_this(), output] { output->reply(200, self->take_responses()); });
     return;

@@ -68,7 +68,7 @@ bool wants(const Session& session, const Change& change) {
 
 namespace {
 
-/// One that nobody reads misses what comes.
+/// Appends `message`, unless the stream is paused because nobody reads it.
 void append(ChunkStream& stream, const std::string& message) {
   if (!stream.paused()) stream.append(ChunkKind::message, message);
 }
@@ -91,7 +91,7 @@ class ChangeNotifier::Loop {
     listeners_.push_back(std::move(listener));
   }
 
-  /// Tells `change` if there is a listener to hear of it.
+  /// Sends `change` in a later task, if a listener wants it.
   void tell_listeners(const Change& change) {
     const std::lock_guard lock(mutex_);
     const auto wants = [&](const std::weak_ptr<ChangeListener>& each) {
@@ -101,13 +101,13 @@ class ChangeNotifier::Loop {
     if (std::ranges::any_of(listeners_, wants)) tell_later(change);
   }
 
-  /// Tells `change` to whoever wants to hear of it by then.
+  /// Sends `change` in a later task, to whoever wants it by then.
   void tell(const Change& change) {
     const std::lock_guard lock(mutex_);
     tell_later(change);
   }
 
-  /// Does `work` with the standalone stream of `session`, which is of this loop.
+  /// Runs `work` on this loop with the standalone stream of `session`, which belongs to this loop.
   void with_stream_of(const std::shared_ptr<Session>& session,
                       std::move_only_function<void(ChunkStream&)> work) {
     shard_.executor->post([this, session, work = std::move(work)]() mutable {
@@ -150,8 +150,8 @@ class ChangeNotifier::Loop {
 
   // On the loop.
 
-  /// Tells one change, for there may be many to hear of it; the next in a task of its own. False if
-  /// there is none.
+  /// Sends one change. The next one gets a task of its own, because there may be many receivers.
+  /// Returns false if there is none.
   bool tell_one() {
     Change change;
     {
@@ -183,9 +183,9 @@ class ChangeNotifier::Loop {
   StreamShard shard_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;
-  std::size_t sweep_at_ = 64;  // when so many are listed, those that are gone are dropped
-  MissedChanges untold_;       // by this loop
-  bool is_posted_ = false;     // the task that tells the next of them
+  std::size_t sweep_at_ = 64;  // the number of listeners at which expired ones are dropped
+  MissedChanges untold_;       // what this loop has not sent yet
+  bool is_posted_ = false;     // whether there is a task to send the next of them
 };
 
 ChangeNotifier::ChangeNotifier(SessionRegistry& sessions, const std::vector<StreamShard>& shards)
@@ -224,7 +224,7 @@ void ChangeNotifier::close() {
     loop->with_stream_of(session, [](ChunkStream& stream) {
       const bool is_read = stream.has_readers();
       stream.finish();
-      // A shutdown waits for readers of what has ended; nobody comes for this one any more.
+      // A shutdown waits until ended streams have been read. Nobody will come to read this one.
       if (!is_read) stream.note_delivered();
     });
   }

@@ -16,8 +16,8 @@
 
 namespace sluice {
 
-/// Something that clients may want to hear of: a list is another one now, or a resource is, or what
-/// a user was sent to by an elicitation in URL mode is done.
+/// Something that clients may want to be told of: a list or a resource has changed, or the user is
+/// done with what an elicitation in URL mode asked for.
 struct Change {
   enum class Kind : std::uint8_t { tools, prompts, resources, resource, elicitation };
   Kind kind = Kind::tools;
@@ -31,57 +31,57 @@ std::string params_of(const Change& change);
 /// The whole notification, for a session's client.
 std::string message_of(const Change& change);
 
-/// Changes that could not be told when they came, each of them once. There are no more than there
-/// are lists and subscriptions.
+/// Changes that could not be sent when they happened, each of them once. So there are no more of
+/// them than lists, subscriptions and elicitations that clients wait for.
 class MissedChanges {
  public:
   void add(const Change& change) { changes_.emplace(change.kind, change.subject); }
   [[nodiscard]] bool empty() const { return changes_.empty(); }
-  /// One of them, no longer missed. There must be one. Each has its turn, however often others
-  /// are added again.
+  /// Removes one of them and returns it; there must be one. They take turns, so none is held up by
+  /// others that are added again and again.
   Change take();
 
  private:
   using Key = std::pair<Change::Kind, std::string>;
   std::set<Key> changes_;
-  Key last_{Change::Kind::elicitation, {}};  // taken; the lists are before all others at first
+  Key last_{Change::Kind::elicitation, {}};  // taken last; at first, lists come before resources
 };
 
-/// Who hears of changes as long as it lives.
+/// Is told of changes as long as it lives.
 class ChangeListener {
  public:
   virtual ~ChangeListener() = default;
-  /// On any thread.
+  /// Called on any thread.
   [[nodiscard]] virtual bool wants(const Change& change) const = 0;
-  /// On the listener's loop, as the next one.
+  /// Called on the listener's loop, as close() is.
   virtual void tell(const Change& change) = 0;
-  /// Nothing follows: the server is shutting down.
+  /// The last call, when the server is shutting down.
   virtual void close() = 0;
 };
 
-/// Tells clients of changes: sessions over HTTP on their standalone streams, others as listeners.
-/// Thread-safe; shared by all loops.
+/// Tells clients of changes: sessions over HTTP through their standalone streams, others through
+/// listeners. Thread-safe; shared by all loops.
 class ChangeNotifier {
  public:
-  /// `sessions` outlives this, which outlives what the loops of `shards` run.
+  /// `sessions` must outlive this. This must outlive everything that the loops of `shards` run.
   ChangeNotifier(SessionRegistry& sessions, const std::vector<StreamShard>& shards);
   ~ChangeNotifier();
 
-  /// `loop` is that of a shard.
+  /// Adds a listener of `loop`, which must be the loop of a shard.
   void add(Executor& loop, std::weak_ptr<ChangeListener> listener);
 
-  /// What changes several times before a loop comes to tell it is told once there. A session that
-  /// has not opened its standalone stream yet, or does not read it, misses changes.
+  /// If something changes several times before a loop sends the change, that loop sends it once. A
+  /// session misses changes while it has not opened its standalone stream or does not read it.
   void publish(const Change& change);
-  /// Tells the client of `session` alone, by a whole notification that belongs to no request.
-  /// `state_of` as for Session::Outlet.
+  /// Sends `message` to the client of `session` only. It is a complete notification that belongs to
+  /// no request. `state_of` is as for Session::Outlet.
   void send(const std::shared_ptr<Session>& session, const std::string& state_of,
             const std::shared_ptr<const std::string>& message);
-  /// The server is shutting down: ends what waits for changes.
+  /// Ends everything that waits for changes, because the server is shutting down.
   void close();
 
  private:
-  /// The listeners of a loop, and what the loop is yet to tell.
+  /// The listeners of a loop, and the changes that it has not sent yet.
   class Loop;
 
   /// The loop of the standalone stream of `session`; null if there is none.

@@ -14,7 +14,7 @@ class MessageEvents final : public ChunkEncoder {
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
     if (chunk.kind == ChunkKind::end) {
       if (stream.state() != StreamState::failed) return;
-      // What the response would have been is not to be had any more.
+      // The response can no longer be delivered. An error without an id takes its place.
       out.append("data: ");
       append_error(out, {}, stream.error());
       out.append("\n\n");

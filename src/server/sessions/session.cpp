@@ -18,7 +18,7 @@ std::unexpected<Error> too_many(std::size_t most, std::string_view what) {
                                  ", the most it may");
 }
 
-/// The outcome that a response's body tells. Copied: the body lives in its parser.
+/// The outcome in a response's body. A copy, because the body's memory belongs to the parser.
 Result<json::value> outcome_of(const json::object& body) {
   if (const json::value* result = body.if_contains("result")) {
     return json::value(*result, json::storage_ptr());
@@ -215,7 +215,8 @@ void Session::keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& 
   if (ended_) kept_.back().discard();
 }
 
-/// On its loop, and only there is it held.
+/// Runs on the stream's loop. Only there is the stream locked, so that it is destroyed nowhere
+/// else.
 void Session::Kept::discard() const {
   loop->post([weak = stream] {
     if (const auto ended = weak.lock()) ended->discard();
@@ -255,7 +256,7 @@ void Session::end() {
   for (const auto& [stream, reader] : readers_) reader.close.post();
   for (const Kept& each : kept_) each.discard();
   subscriptions_ = nullptr;
-  // Whoever waits for answers is being cancelled.
+  // The answers do not run: the calls that wait for them are being cancelled.
   asked = std::move(asked_);
 }
 

@@ -27,29 +27,28 @@
 
 namespace sluice {
 
-/// What a request hears that names a session which is not there, or another principal's.
+/// The error message for a request whose session does not exist or belongs to another principal.
 inline constexpr std::string_view kNoSuchSession =
     "Session not found; it has ended or expired: begin another with initialize";
 
-/// What a client hears whose subscriptions find no memory.
+/// The error for a subscription for which the client has no memory left.
 Error no_memory_for_subscriptions();
-/// Bytes that a subscription takes beside its URI.
+/// The bytes that a subscription takes besides its URI.
 inline constexpr std::size_t kPerSubscription = 128;
 
 /// What the server and a client of the session eras (2024-11-05 to 2025-11-25) have agreed on with
-/// `initialize`, and what is under way between them. Its requests may be on any loop: thread-safe.
-/// Callbacks run on the loop they were given with, after the call that causes them, and never
-/// once the session has ended.
+/// `initialize`, and what is under way between them. Thread-safe, because its requests may be on
+/// any loop. Callbacks run on the loop they were given with, after the call that causes them.
 class Session {
  public:
-  /// `id` names it to its client; empty on transports where the connection is the session.
-  /// `resume_window` is how long a call goes on whose caller is gone.
+  /// `id` identifies the session to its client. It is empty on transports where the connection is
+  /// the session. `resume_window` is how long a call continues after its caller has gone.
   Session(std::string id, std::string principal, const Revision& revision,
           const ClientCapabilities& capabilities, Duration resume_window = {});
 
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
-  /// Whom the session's own streams belong to: nobody finds them by the caller's name.
+  /// The principal that owns the session's own streams, so that nobody finds them by the caller's.
   [[nodiscard]] std::string stream_principal() const { return "session:" + id_; }
   [[nodiscard]] const Revision& revision() const { return *revision_; }
   [[nodiscard]] const ClientCapabilities& capabilities() const { return capabilities_; }
@@ -57,19 +56,20 @@ class Session {
 
   // --- what the client set -------------------------------------------------------------------
 
-  /// The least severe log messages wanted; without logging/setLevel the server decides: all.
+  /// The least severe level of log messages that the client wants. All, unless it has sent
+  /// logging/setLevel.
   [[nodiscard]] LoggingLevel logging_level() const { return level_.load(); }
   void set_logging_level(LoggingLevel level) { level_.store(level); }
-  /// They draw on `memory`, the share of the session's client, until the session ends; null: there
-  /// is no limit. kLimitReached beyond kMaxSubscriptions and kMaxSubscribedBytes, and without
-  /// memory.
+  /// Subscriptions are charged to `memory`, the share of the session's client, until they or the
+  /// session end; null: there is no limit. kLimitReached beyond kMaxSubscriptions or
+  /// kMaxSubscribedBytes, and without memory.
   Result<void> subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory = nullptr);
   void unsubscribe(const std::string& uri);
   [[nodiscard]] bool subscribed(const std::string& uri) const;
 
   // --- requests of the client that are under way ---------------------------------------------
 
-  /// A request's entry; leaving the scope removes it.
+  /// The entry of a request. Its destructor removes it.
   class Call {
    public:
     Call(std::shared_ptr<Session> session, RequestId request_id)
@@ -92,23 +92,23 @@ class Session {
 
   // --- requests to the client ----------------------------------------------------------------
 
-  /// What became of one: the result, or the client's error.
+  /// The outcome of a request to the client: the result, or the client's error.
   using Answer = std::move_only_function<void(Result<json::value>)>;
-  /// Expects the response to a request that is about to be sent; returns its id as JSON text.
-  /// kLimitReached beyond kMaxRequests.
+  /// Registers `answer` for the response to a request that is about to be sent. Returns the
+  /// request's id as JSON text. kLimitReached beyond kMaxRequests.
   Result<RequestId> expect_response(Executor& loop, Answer answer);
-  /// Remembers an elicitation in URL mode: its client is to hear when it is completed. Of more than
+  /// Remembers an elicitation in URL mode, so that the client is told when it is completed. Beyond
   /// kMaxElicitations the oldest is forgotten.
   void ask_to_open(std::string elicitation_id);
   [[nodiscard]] bool asked_to_open(std::string_view elicitation_id) const;
-  /// Nobody waits for it any more.
+  /// Drops the answer for `id` without running it.
   void forget_response(const RequestId& id);
-  /// Takes a response; false if nobody waits for it.
+  /// Passes a response to the answer that waits for it. Returns false if there is none.
   bool on_response(const Message& message);
 
   // --- streams of messages -------------------------------------------------------------------
 
-  /// Whoever reads one of them; leaving the scope says that it no longer does.
+  /// The reader of one of the streams. Its destructor removes it.
   class Reader {
    public:
     Reader(std::shared_ptr<Session> session, const StreamId& stream, std::uint64_t number)
@@ -123,36 +123,40 @@ class Session {
     std::uint64_t number_;
   };
 
-  /// A reader takes over `stream`: `close` of the one before it runs, for each message goes to one
-  /// reader only (2025-11-25, Multiple Connections). Null once the session has ended.
+  /// Makes the caller the reader of `stream`. `close` of the previous reader runs, because each
+  /// message goes to one reader only (2025-11-25, Multiple Connections). Returns null once the
+  /// session has ended.
   static std::unique_ptr<Reader> take_over(const std::shared_ptr<Session>& session,
                                            const StreamId& stream, Executor& loop,
                                            std::function<void()> close);
   /// The stream for messages that belong to no request, if there is one yet.
   [[nodiscard]] std::optional<StreamId> standalone_stream() const;
-  /// Makes `stream` that stream if there is none, and keeps it; returns the one there is then.
+  /// Makes `stream` the standalone stream if there is none, and keeps it. Returns the id of the
+  /// standalone stream.
   StreamId offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
-  /// `stream` has expired.
+  /// Call when `stream` has expired.
   void forget_standalone_stream(const StreamId& stream);
-  /// `stream` of `loop` is discarded when the session has ended.
+  /// Discards `stream`, which belongs to `loop`, when the session ends.
   void keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
-  /// Where messages go that belong to no request, if the session's connection takes them itself.
-  /// Runs on its loop. `state_of` names what the message tells the state of, so that a client that
-  /// does not keep up hears the last one; of the others, which have no name, it may miss some.
+  /// Where messages that belong to no request go, if the session's connection takes them itself.
+  /// Runs on the loop that it was given with. `state_of` names what the message reports the state
+  /// of: a client that does not keep up is sent the last message of each name. Messages without a
+  /// name may be left out for such a client.
   using Outlet = std::function<void(const std::string& state_of, const std::string& message)>;
   void set_outlet(Executor& loop, Outlet outlet);
-  /// Sends `message` there. False: there is no outlet, but perhaps a standalone stream.
+  /// Sends `message` to the outlet. Returns false if there is none; there may be a standalone
+  /// stream.
   bool send(const std::string& state_of, const std::shared_ptr<const std::string>& message);
 
-  // --- its life ------------------------------------------------------------------------------
+  // --- lifetime ------------------------------------------------------------------------------
 
-  /// Somebody used it. Relaxed: a sweep may see it late.
+  /// Records that the session was used at `now`. A sweep at the same time may not see it.
   void touch(TimePoint now) { used_.store(now.time_since_epoch().count()); }
-  /// When it was used last; nothing while a call is under way or a stream is read.
+  /// When the session was last used; nothing while a call is under way or a stream is read.
   [[nodiscard]] std::optional<TimePoint> idle_since() const;
-  /// Whether nothing is under way, and it was not used for `expiry` before `now`. What is under way
-  /// counts as use.
+  /// Whether nothing is under way, and the session was not used for `expiry` before `now`. If
+  /// something is under way, that counts as use.
   [[nodiscard]] bool expired(TimePoint now, Duration expiry);
   /// Cancels its requests, closes its readers and discards its streams. Nothing can be added
   /// afterwards.
@@ -222,7 +226,7 @@ class Session {
   std::map<StreamId, ReaderEntry> readers_;
   std::optional<StreamId> standalone_;
   std::vector<Kept> kept_;
-  std::size_t sweep_kept_at_ = 8;  // when there are so many, those that are gone are dropped
+  std::size_t sweep_kept_at_ = 8;  // the size of kept_ at which expired streams are dropped from it
   Executor* outlet_loop_ = nullptr;
   Outlet outlet_;
 };

@@ -67,7 +67,7 @@ std::optional<SessionRegistry::Displaced> SessionRegistry::make_room(Client& ask
   if (is_own) {
     look(asking, looks, idle);
   } else {
-    // Several may have as many. Who has been looked at comes last.
+    // Several clients may have as many sessions. set_held() puts the examined client behind them.
     Client* client = most;
     do {
       look(*client, looks, idle);
@@ -80,7 +80,7 @@ std::optional<SessionRegistry::Displaced> SessionRegistry::make_room(Client& ask
   return displace(*most, next(*most));
 }
 
-/// The one that was not looked at for longest.
+/// The session that was examined longest ago.
 SessionRegistry::Held::iterator SessionRegistry::next(Client& client) {
   const auto at = client.held.upper_bound(client.looked_at);
   return at == client.held.end() ? client.held.begin() : at;
@@ -179,7 +179,7 @@ void SessionRegistry::remove(Session& session) {
 void SessionRegistry::release(const std::string& name, std::uint64_t number) {
   const std::lock_guard lock(clients_mutex_);
   const auto client = clients_.find(name);
-  // It may have made room for another.
+  // The session may have made room for another one.
   if (client == clients_.end() || client->second.held.erase(number) == 0) return;
   reservations_.erase(number);
   size_.fetch_sub(1, std::memory_order_relaxed);

@@ -23,20 +23,20 @@
 namespace sluice {
 
 struct SessionLimits {
-  /// 0: no sessions; requests of the session eras are then served each by itself.
+  /// 0: there are no sessions, and each request of the session eras is served by itself.
   std::size_t max_sessions = 100'000;
   std::size_t per_client = 10'000;
   /// A session that nobody uses for this long ends.
   Duration expiry = std::chrono::minutes(30);
-  /// A call goes on for this long after its caller has gone, for the caller to come back.
+  /// How long a call continues after its caller has gone, so that the caller can come back.
   Duration resume_window = std::chrono::minutes(1);
 };
 
-/// The sessions of Streamable HTTP, by their ids. Thread-safe; shared by all loops.
-///
-/// At a limit a session ends to make room for the next: of the client that has most of all, or has
-/// as many as it may, the one that was used longest ago with nothing under way. A client that has
-/// two more than another ends one even if all of them are busy, so whoever has none gets one. A
+/// At a limit, a session ends to make room for a new one. If the new session's client is at its own
+/// limit or no client has more sessions, it is one of that client's; else it is one of the client
+/// that has most. Of the sessions with nothing under way, the one that was used longest ago ends.
+/// If all are busy, one of them ends only if their client has at least two more than the new
+/// session's client. So a client without a session gets one as long as another client has two. A
 /// client is client_of() a principal.
 class SessionRegistry {
  public:
@@ -44,7 +44,7 @@ class SessionRegistry {
 
   [[nodiscard]] bool enabled() const { return limits_.max_sessions > 0; }
 
-  /// A session that is kept elsewhere and has a place within the limits. It counts as busy.
+  /// A session that is stored elsewhere but counts towards the limits. It counts as busy.
   class Reservation {
    public:
     Reservation() = default;
@@ -57,13 +57,14 @@ class SessionRegistry {
    private:
     friend class SessionRegistry;
     [[nodiscard]] virtual const std::string& principal() const = 0;
-    /// Ends the session later, which makes room for another. On any thread, with the registry
-    /// locked.
+    /// Ends the session later, to make room for another one. Called on any thread, with the
+    /// registry locked.
     virtual void end_later() = 0;
 
     std::uint64_t number_ = 0;
   };
-  /// `place` must be given back before it goes. kLimitReached at a limit.
+  /// Counts the session of `reservation`, which must be given back before it is destroyed.
+  /// kLimitReached at a limit.
   Result<void> take(Reservation& reservation);
   void give_back(Reservation& reservation);
 
@@ -73,21 +74,22 @@ class SessionRegistry {
   /// The session of this id, which counts as used now. Null if there is none, or it is another
   /// principal's.
   std::shared_ptr<Session> find(std::string_view id, std::string_view principal);
-  /// Ends it.
+  /// Removes the session and ends it.
   void remove(Session& session);
-  /// Ends those that nobody has used for the time of their expiry. To be called now and then.
+  /// Ends the sessions that have not been used for the time of their expiry. To be called now and
+  /// then.
   void sweep();
 
-  /// All of them, at some time during the call.
+  /// The sessions that are stored here. Those that come or go during the call may be missing.
   [[nodiscard]] std::vector<std::shared_ptr<Session>> sessions() const;
-  /// Those kept elsewhere included.
+  /// The number of sessions, including those that are stored elsewhere.
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
-  /// How many have made room for others.
+  /// The number of sessions that have ended to make room for others.
   [[nodiscard]] std::size_t displaced() const { return displaced_.load(std::memory_order_relaxed); }
   [[nodiscard]] const SessionLimits& limits() const { return limits_; }
 
   static constexpr std::size_t kIdLength = 32;
-  /// Sessions that are looked at, in turn, for one that makes room.
+  /// The most sessions that are examined, in turn, to find one that makes room.
   static constexpr std::size_t kLooks = 32;
 
  private:
@@ -100,16 +102,16 @@ class SessionRegistry {
     mutable std::mutex mutex;
     std::unordered_map<std::string, Entry> sessions;
   };
-  /// Of one client, by their numbers; null: it is kept elsewhere.
+  /// A client's sessions by their numbers; null: stored elsewhere.
   using Held = std::map<std::uint64_t, std::shared_ptr<Session>>;
   struct Client {
     Held held;
-    std::uint64_t looked_at = 0;  // the number of the last that was
+    std::uint64_t looked_at = 0;  // the number of the session that was examined last
     RankKey rank;
   };
-  /// What makes room; null if it is kept elsewhere.
+  /// The session that makes room; null if it is stored elsewhere.
   using Displaced = std::shared_ptr<Session>;
-  /// The best that has been found to make room.
+  /// Of the idle sessions examined, the one that was used longest ago.
   struct Idle {
     Client* client = nullptr;
     Held::iterator at;
@@ -117,13 +119,13 @@ class SessionRegistry {
   };
 
   Shard& shard_of(const std::string& id);
-  /// Finds a place for a session, and ends what makes room.
+  /// Counts a session, and ends another one if it takes that to make room.
   Result<void> add(const std::string& name, std::uint64_t number, std::shared_ptr<Session> session,
                    Reservation* reservation);
   void release(const std::string& name, std::uint64_t number);
   bool erase(const Session& session, std::uint64_t& number);
 
-  // With the clients locked.
+  // Called with the clients locked.
   [[nodiscard]] std::optional<Displaced> make_room(Client& asking);
   [[nodiscard]] static Held::iterator next(Client& client);
   static void look(Client& client, std::size_t& looks, Idle& idle);

@@ -172,7 +172,7 @@ TEST_F(SessionTest, SubscriptionsDrawOnTheMemoryOfTheirClient) {
   EXPECT_TRUE(subscribe(*session, "b" + uri));
   EXPECT_TRUE(subscribe(*session, "b" + uri));
   EXPECT_GT(budget.used(), 40'000U);
-  // Its client has no more in another session, and others have.
+  // The client gets no more memory in another session, but other clients do.
   Session second("t", session->principal(), newest_revision(Era::legacy), {});
   EXPECT_EQ(subscribe(second, "c" + uri).error().code, kLimitReached);
   Session other("u", "bob", newest_revision(Era::legacy), {});
@@ -301,7 +301,7 @@ TEST_F(SessionRegistryTest, WhoHasMostEndsOneEvenIfAllAreBusy) {
   ASSERT_NE(of_carol.session, nullptr);
   EXPECT_TRUE(first.session->ended() != second.session->ended());
   EXPECT_FALSE(of_bob.session->ended());
-  // Now each has one.
+  // Now each client has one session.
   EXPECT_FALSE(begin("dave"));
 }
 

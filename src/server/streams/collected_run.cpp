@@ -12,11 +12,11 @@
 namespace sluice {
 namespace {
 
-/// How long a whole answer that is stopped for want of memory waits for others of its client to
-/// give some back: they may be such answers too, which wait for this one.
+/// How long a run that has stopped for lack of memory waits for its client's other requests to
+/// release some. The wait is limited because those may be such runs too, which wait for this one.
 constexpr Duration kMemoryWait = std::chrono::seconds(1);
 
-/// One such run. Kept by its channel, and by the task that answers.
+/// One run whose text is collected. Kept alive by its channel, and by the task that answers.
 class CollectedRun final : public Cursor, public std::enable_shared_from_this<CollectedRun> {
  public:
   CollectedRun(StreamManager& streams, std::shared_ptr<ChunkStream> stream, const Message& request,
@@ -36,15 +36,15 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
 
   void start() {
     channel_->on_close([self = shared_from_this()](DisconnectReason) { self->leave(); });
-    // An answer cannot come before the caller knows that one will.
+    // Posted, because no answer may come before the caller knows that it comes later.
     streams_->executor().post([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->on_chunks();
     });
   }
 
  private:
-  /// The text is kept in what becomes the response, so that a long one is not copied. False: there
-  /// is no memory for it.
+  /// Starts the response, in which the text is collected so that a long text is not copied. Returns
+  /// false if there is no memory for it.
   bool begin() {
     if (!text_.text().empty()) return true;
     std::string head;
@@ -96,7 +96,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
 
   void on_dropped(const Error& error) override { end(error); }
 
-  /// False: there is no memory for it.
+  /// Returns false if there is no memory for the chunk.
   bool keep(const Chunk& chunk) {
     switch (chunk.kind) {
       case ChunkKind::text:
@@ -113,14 +113,15 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
     return true;
   }
 
-  /// All is there, or what went wrong is known: the stream goes at once. The answer is made at the
-  /// end of this turn at the earliest, for a write to the stream may be on the stack.
+  /// Called when the whole text is there or something has failed. Discards the stream at once. The
+  /// answer is made at the end of this turn at the earliest, because a write to the stream may be
+  /// on the stack.
   void end(std::optional<Error> error) {
     if (std::exchange(is_ended_, true) || channel_ == nullptr) return;
     if (error) drop_text();
     error_ = std::move(error);
     leave_stream();
-    // What waits for room may be what holds this, as long as it waits.
+    // Until then, the task given to when_writable() may be all that keeps this alive.
     channel_->when_writable([self = shared_from_this()] {
       self->streams_->work().wait(self->client_, [self] { self->answer(); });
     });
@@ -132,7 +133,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
     const std::shared_ptr<CollectedRun> keep = shared_from_this();
     std::string message = error_ ? std::string() : response();
     if (error_) append_error(message, id_, *error_);
-    // Now that it leaves, whatever takes it draws on the same share.
+    // Released before the reply, because whoever takes the message charges it to the same share.
     drop_text();
     streams_->work().worked(message.size());
     channel->on_close({});
@@ -177,7 +178,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   StreamManager* streams_;
   RequestId id_;
   ResultForm form_;
-  std::shared_ptr<ReplyChannel> channel_;  // null once answered, or the caller gone
+  std::shared_ptr<ReplyChannel> channel_;  // null once answered or the caller has gone
   std::shared_ptr<const void> mark_;
   std::string client_;
   std::string trailer_;

@@ -9,10 +9,10 @@
 
 namespace sluice {
 
-/// Collects the text of a stream of this loop until its end, and answers `request`, a `run` that
-/// does not stream, with it: in a turn that has work left, when the caller has room. Then the
-/// stream is forgotten, as it is when the caller leaves before. `mark` is held until it is
-/// answered.
+/// Answers `request`, a `run` that does not stream, with the whole text of a stream of this loop.
+/// The answer is made after the stream has ended, in a turn that has work left, when the caller can
+/// take it. The stream is discarded when it has ended or the caller leaves. `mark` is held until
+/// the request is answered.
 void answer_whole(StreamManager& streams, std::shared_ptr<ChunkStream> stream,
                   const Message& request, std::shared_ptr<ReplyChannel> channel,
                   std::shared_ptr<const void> mark);

@@ -12,14 +12,14 @@ constexpr std::size_t kCredit = std::size_t{128} << 10U;
 
 class SourceEnd;
 
-/// The reader's end, on the reader's loop: owns the sink, returns credit for what the sink took.
+/// The reader's side, on the reader's loop: owns the sink, returns credit for what the sink took.
 class ReaderEnd final {
  public:
   ReaderEnd(std::unique_ptr<BlockSink> sink, Executor& source_loop, Executor& own_loop)
       : sink_(std::move(sink)), source_loop_(&source_loop), own_loop_(&own_loop) {}
 
   void connect(std::weak_ptr<SourceEnd> source) { source_ = std::move(source); }
-  /// `sealed`: the block is one that readers share, complete in its transport's form.
+  /// `sealed`: readers share the block, which has its transport's final form.
   void deliver(const Bytes& block, bool sealed) {
     if (sink_ == nullptr) return;
     owed_ += block.size();
@@ -57,7 +57,7 @@ class ReaderEnd final {
   bool opened_ = false;
 };
 
-/// The stream's end, on the stream's loop: owns the cursor.
+/// The stream's side, on the stream's loop: owns the cursor.
 class SourceEnd final {
  public:
   SourceEnd(std::shared_ptr<ChunkStream> stream, const RemoteSubscriptionRequest& request, Seq from,
@@ -111,7 +111,7 @@ class SourceEnd final {
   PushCursor cursor_;
 };
 
-/// Keeps the source end alive on its own loop until the reader's loop lets it go.
+/// Keeps the SourceEnd alive until the reader's loop releases it. It is destroyed on its own loop.
 using SourceBox = std::shared_ptr<std::shared_ptr<SourceEnd>>;
 
 void ReaderEnd::open_source() {

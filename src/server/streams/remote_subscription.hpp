@@ -17,9 +17,9 @@ struct RemoteSubscriptionRequest {
   bool shareable = true;
 };
 
-/// Subscribes a reader on loop `here` to a stream on `shard`'s loop: the cursor stays with the
-/// stream and its blocks are posted over, at most about 128 KiB ahead of what the reader's sink has
-/// taken. `answer` runs on `here`.
+/// Subscribes a reader on loop `here` to a stream on `shard`'s loop. The cursor stays on the
+/// stream's loop and posts its blocks to `here`, at most about 128 KiB ahead of what the reader's
+/// sink has taken. `answer` runs on `here`.
 void subscribe_remote(RemoteSubscriptionRequest request, StreamShard shard, Executor& here,
                       std::unique_ptr<BlockSink> sink, StreamService::Subscribed answer);
 

@@ -13,8 +13,8 @@ namespace {
 /// About this much goes into one poll's reply; the rest waits for the next.
 constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
 
-/// Appends the result of a poll from `from`, at most `max_chunks`; notes when that has the last
-/// chunk in it.
+/// Appends the result of a poll from `from`, at most `max_chunks`. Records the stream as delivered
+/// if that includes the last chunk.
 void append_poll_result(std::string& out, ChunkStream& stream, Seq from, std::size_t max_chunks) {
   out.append(R"({"stream_id":")").append(stream.id()).append(R"(","chunks":[)");
   const std::size_t start = out.size();
@@ -52,7 +52,7 @@ bool answer_poll(std::string& out, ChunkStream& stream, Seq place, const RunPoll
   return true;
 }
 
-/// The place that a waiting poll has in its stream.
+/// The cursor of a waiting poll.
 class LongPoll::Wait final : public Cursor {
  public:
   Wait(LongPoll& poll, std::shared_ptr<ChunkStream> stream)
@@ -67,7 +67,7 @@ class LongPoll::Wait final : public Cursor {
   }
   ~Wait() override { loop_->cancel(timer_); }
 
-  /// Why the stream has gone; none while it is there.
+  /// Why the stream has gone; nothing while it exists.
   [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }
 
  private:
@@ -82,7 +82,8 @@ class LongPoll::Wait final : public Cursor {
       poll->wake(std::max(until_ - loop_->clock().now(), Duration{}));
     }
   }
-  /// From now on it only keeps the place. Null: it has rested before.
+  /// Ends the wait; after that this only holds the position. Returns null if the wait had ended
+  /// before.
   LongPoll* rest() {
     loop_->cancel(std::exchange(timer_, 0));
     return std::exchange(poll_, nullptr);
@@ -126,7 +127,7 @@ void LongPoll::answer(TurnWork::Mark mark) {
   Result<std::shared_ptr<ChunkStream>> stream =
       begin_poll(*facts_.streams, poll, facts_.principal, place_);
   if (!stream) {
-    // It may have gone since there was something to say.
+    // The stream may have gone since the poll was woken.
     if (wait_ != nullptr && wait_->lost()) stream = std::unexpected(*wait_->lost());
     end(std::unexpected(std::move(stream.error())), std::move(mark));
     return;
@@ -141,24 +142,24 @@ void LongPoll::answer(TurnWork::Mark mark) {
   facts_.loop->post([self = shared_from_this()] { self->facts_.channel->give_way(); });
 }
 
-/// There are chunks, or the time is over. The place is kept meanwhile.
+/// There are chunks, or the time is over: tries to answer again. The position is held meanwhile.
 void LongPoll::wake(Duration left) {
   facts_.poll.wait = std::chrono::duration_cast<std::chrono::milliseconds>(left);
   facts_.loop->post([self = shared_from_this()] { self->ask(); });
 }
 
-/// `mark` says that it is under way, until it has gone.
+/// `mark` counts the poll as under way until the caller's loop has responded.
 void LongPoll::end(Result<std::string> result, TurnWork::Mark mark) {
   is_over_ = true;
   const std::shared_ptr<LongPoll> keep = shared_from_this();
-  // It may be what calls this.
+  // The wait may be what calls this, so it is destroyed last.
   const std::unique_ptr<Wait> place = std::move(wait_);
   facts_.loop->post([keep, mark = std::move(mark), result = std::move(result)]() mutable {
     keep->facts_.respond(std::move(result));
   });
 }
 
-/// The caller's loop lets go of it.
+/// The caller has gone: ends the poll on the stream's loop.
 void LongPoll::leave() {
   facts_.streams->executor().post([self = shared_from_this()] {
     self->is_over_ = true;

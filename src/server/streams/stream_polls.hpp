@@ -12,19 +12,21 @@
 
 namespace sluice {
 
-/// Finds the stream of this loop that `poll` reads, and acknowledges what is below `poll.from`.
-/// That is where it reads; without it nothing is acknowledged, and `place` says where, which is set
-/// to the oldest kept chunk if it is not.
+/// Finds the stream of this loop that `poll` reads. If `place` is empty, sets it to the position to
+/// read from: `poll.from`, or else the oldest kept chunk. With `poll.from`, acknowledges everything
+/// below it.
 Result<std::shared_ptr<ChunkStream>> begin_poll(StreamManager& streams, const RunPoll& poll,
                                                 const std::string& principal,
                                                 std::optional<Seq>& place);
 
-/// Appends the result's JSON text if there is something to return at `place` or no time to wait.
+/// Appends the result's JSON text if there is something to return at `place` or the poll does not
+/// wait. Otherwise returns false.
 bool answer_poll(std::string& out, ChunkStream& stream, Seq place, const RunPoll& poll);
 
-/// A poll that is not answered at once: its answer is made in a turn of the stream's loop that has
-/// work left, when its caller has room, and that again and again until there are chunks or its time
-/// is over. Keeps itself until it is answered or the caller leaves.
+/// A poll that is not answered at once. When the caller can take an answer, it is made in a turn of
+/// the stream's loop that has work left. If there is nothing to return yet, the poll waits for
+/// chunks or the end of its time, and tries again. Keeps itself alive until it is answered or the
+/// caller leaves.
 class LongPoll final : public std::enable_shared_from_this<LongPoll> {
  public:
   struct Facts {
@@ -32,7 +34,7 @@ class LongPoll final : public std::enable_shared_from_this<LongPoll> {
     std::string principal;
     Executor* loop;          // the caller's
     TurnWork* work;          // of that loop
-    StreamManager* streams;  // which has the stream, on whichever loop
+    StreamManager* streams;  // of the loop that has the stream
     std::shared_ptr<ReplyChannel> channel;
     /// Called once, on the caller's loop, unless the caller leaves before.
     std::move_only_function<void(Result<std::string>)> respond;
@@ -44,7 +46,7 @@ class LongPoll final : public std::enable_shared_from_this<LongPoll> {
   LongPoll(const LongPoll&) = delete;
   LongPoll& operator=(const LongPoll&) = delete;
 
-  /// Begins, on the caller's loop.
+  /// Starts the poll. Called on the caller's loop.
   void start();
 
  private:
@@ -59,9 +61,9 @@ class LongPoll final : public std::enable_shared_from_this<LongPoll> {
   void leave();
 
   Facts facts_;
-  std::optional<Seq> place_;  // of the stream's loop; once it has been there
+  std::optional<Seq> place_;  // used on the stream's loop; empty before the first answer()
   std::string client_;
-  std::unique_ptr<Wait> wait_;  // of the stream's loop
+  std::unique_ptr<Wait> wait_;  // used on the stream's loop
   bool is_over_ = false;        // the same
 };
 

@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-/// Streams of one loop that a list of streams has: those started last.
+/// The most streams of one loop in a list of streams: those started last.
 constexpr std::size_t kMaxListed = 1000;
 
 class LocalSubscription final : public Subscription {
@@ -31,7 +31,7 @@ class LocalSubscription final : public Subscription {
   PushCursor cursor_;
 };
 
-/// An answer that comes from one of several loops. Holds the channel on the caller's loop.
+/// A function that answers `request` through `channel`. To be called on the caller's loop.
 std::move_only_function<void(Result<std::string>)> respond_through(
     std::shared_ptr<ReplyChannel> channel, const Message& request) {
   return [channel = std::move(channel), id = request.id,
@@ -103,7 +103,8 @@ bool is_over_at(const ChunkStream& stream, Seq from) {
   return stream.ended() && from >= stream.next();
 }
 
-/// A list of streams. Every loop adds its own; whichever is last sends the list home.
+/// A list of streams that is being made. Every loop adds its own streams. The last one posts the
+/// whole list to the caller's loop.
 struct StreamService::Gathering {
   std::vector<std::string> parts;
   std::atomic<std::size_t> missing;
@@ -348,7 +349,7 @@ bool StreamService::acknowledge(const Message& message, Caller& caller, std::str
 
 bool StreamService::list(const Message& message, Caller& caller, std::string& out) {
   if (!caller.principal().isolated) {
-    // What it began and what others of the same name did, nobody can tell.
+    // Its streams cannot be told from those of others with the same principal, so none is listed.
     append_stream_result(out, message.id, result_form(message), R"({"streams":[]})");
     return true;
   }

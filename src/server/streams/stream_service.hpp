@@ -20,13 +20,15 @@
 
 namespace sluice {
 
-/// As the place to read from: behind what the reader before was given.
+/// As a position to read from: the oldest chunk that some reader has not passed
+/// (ChunkStream::undelivered()).
 inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
-/// The chunk that a reader starts at who asks for `from`; absent: the oldest kept. A private stream
-/// begins with the oldest kept also where `from` has gone: it holds MCP's messages, of which a
-/// server replays what it has, and to refuse would cost the reader the response too.
+/// The position at which a reader that asks for `from` starts; absent: the oldest kept chunk. If
+/// `from` is no longer kept, a reader of a private stream starts at the oldest kept chunk. Such a
+/// stream holds MCP messages: a server replays those it has, and an error would cost the reader the
+/// response too.
 Seq start_position(const ChunkStream& stream, std::optional<Seq> from);
-/// Whether a reader at `from` has been given all there will be.
+/// Whether the stream has ended and a reader at `from` has nothing left to read.
 bool is_over_at(const ChunkStream& stream, Seq from);
 
 /// One loop and the streams that live on it.
@@ -35,19 +37,19 @@ struct StreamShard {
   StreamManager* streams;
 };
 
-/// A reader that is pushed to, wherever its stream lives. Belongs to the reader's loop; destroying
-/// it detaches the reader.
+/// A reader that chunks are pushed to, whichever loop its stream is on. Belongs to the reader's
+/// loop; destroying it detaches the reader.
 class Subscription {
  public:
   explicit Subscription(bool is_over) : is_over_(is_over) {}
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
   virtual ~Subscription() = default;
-  /// Whether the stream had ended and nothing of it was left to push when the reader came.
+  /// Whether the stream had ended with nothing left to push when the reader subscribed.
   [[nodiscard]] bool is_over() const { return is_over_; }
-  /// The sink takes blocks again.
+  /// Starts the push. Continues it when the sink takes blocks again.
   virtual void resume() = 0;
-  /// The reader has everything below `seq`. `answer` runs once, on the reader's loop, even if the
+  /// Acknowledges everything below `seq`. `answer` runs once, on the reader's loop, even if the
   /// subscription is gone by then.
   using Answer = std::move_only_function<void(Result<void>)>;
   virtual void acknowledge(Seq seq, Answer answer) = 0;
@@ -76,13 +78,13 @@ class StreamService {
   /// `caller` and returns false.
   bool handle(const Message& message, Caller& caller, std::string& out);
 
-  /// Does what a notification of abort, cancel or ack asks for. The other methods are for their
-  /// answer, which a notification has none of.
+  /// Handles a notification of abort, cancel or ack. Other notifications are ignored: those methods
+  /// serve only to get an answer.
   void notify(const Message& message, Caller& caller);
 
-  /// Attaches a reader to a stream. The stream's principal must be `principal`. `answer` runs on
-  /// this loop with the subscription, from the first chunk at `from` (absent: the oldest kept) or
-  /// later; nothing is written to `sink` before its resume().
+  /// Attaches a reader to a stream of `principal`. `answer` runs on this loop, possibly during the
+  /// call, with the subscription or an error. The subscription begins at start_position() of
+  /// `from`. Nothing is written to `sink` before Subscription::resume().
   using Subscribed = std::move_only_function<void(Result<std::unique_ptr<Subscription>>)>;
   void subscribe(const std::string& stream_id, const std::string& principal,
                  std::optional<Seq> from, std::size_t window, const ChunkEncoder& encoder,
@@ -95,11 +97,11 @@ class StreamService {
   /// New work is refused from now on with kBusy.
   void drain() { draining_ = true; }
   [[nodiscard]] bool draining() const { return draining_; }
-  /// Answers that come later, most of which wait for their readers. Thread-safe.
+  /// The number of answers that come later. Most of them wait for their readers. Thread-safe.
   [[nodiscard]] std::size_t waiting_answers() const {
     return static_cast<std::size_t>(answer_mark_.use_count()) - 1;
   }
-  /// Makes one of them as long as it is held.
+  /// Counts as one of the waiting answers as long as it is held.
   [[nodiscard]] std::shared_ptr<const void> answer_mark() const { return answer_mark_; }
 
   [[nodiscard]] const ServerDefinition& definition() const { return *definition_; }
@@ -138,15 +140,15 @@ class StreamService {
 /// {"stream_id":...,"status":"streaming_started"}, the result of a `run` that streams.
 std::string started_result(const ChunkStream& stream);
 
-/// Whether the results of stream methods say that they are whole: where the request is
-/// self-contained, as all results of its era must (2026-07-28, Result).
+/// Whether results of stream methods have a `resultType`. They have if the request is
+/// self-contained, because all results of its era must (2026-07-28, Result).
 enum class ResultForm : std::uint8_t { bare, typed };
 ResultForm result_form(const Message& message);
 
-/// Ends the result, an object that is not empty, that ends `out`, and the response.
+/// Completes the result, a JSON object that is not empty and ends `out`, and the response.
 void end_stream_result(std::string& out, ResultForm form);
 
-/// Appends the response with this result, JSON text of an object that is not empty.
+/// Appends the response with `result`, the JSON text of an object that is not empty.
 void append_stream_result(std::string& out, const RequestId& id, ResultForm form,
                           std::string_view result);
 

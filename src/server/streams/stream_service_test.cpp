@@ -86,7 +86,7 @@ TEST_P(StreamServiceTest, APollTakesNoMoreChunksThanItAskedFor) {
 TEST_P(StreamServiceTest, PollsOfMuchAreSpreadOverTurns) {
   constexpr int kPolls = 20;
   for (int i = 0; i <= kPolls; ++i) stream->append(ChunkKind::text, std::string(40'000, 'x'));
-  // Each poll lets go of a chunk, and is given the next six.
+  // Each poll acknowledges a chunk and is given the next six.
   struct Watch final : Executor::TurnHook {
     void on_turn_end() override {
       most = std::max(most, stream->first() - before);
@@ -160,7 +160,7 @@ TEST_P(StreamServiceTest, APollWithoutAPlaceAcknowledgesNothingThoughItWaits) {
 TEST_P(StreamServiceTest, APollThatIsWokenSaysWhyItsStreamHasGone) {
   EXPECT_EQ(ask("run", with_id(*stream, R"(,"wait_ms":1000)")), "");
   stream->append(ChunkKind::text, "a");
-  // Behind what wakes the poll, and before its answer is made.
+  // Runs after the poll is woken and before its answer is made.
   loop().post([this] { bench.managers[GetParam()]->discard(*stream); });
   bench.run_all();
   EXPECT_EQ(error_code(answer()), kStreamExpired);
@@ -552,7 +552,7 @@ TEST_F(RunTest, KeepsAWholeTextOnItsClientsMemory) {
   }
   EXPECT_GE(bench.policy.budget.used(), before + 1'000'000);
   EXPECT_TRUE(caller.channel().replies.empty());
-  // Others of the client leave it no more.
+  // The client's other requests leave it no more memory.
   const std::shared_ptr<MemoryShare> share = bench.managers[0]->memory_of("alice");
   std::size_t taken = 0;
   while (share->try_acquire(100'000)) taken += 100'000;
@@ -574,7 +574,7 @@ TEST_F(RunTest, OfWholeTextsThatWaitForEachOthersMemoryOneFails) {
   bench.request("run", R"("prompt":"p")", caller);
   bench.request("run", R"("prompt":"p")", caller);
   const std::shared_ptr<MemoryShare> share = bench.managers[0]->memory_of("alice");
-  // Each has taken what it needs so far, and there is little left.
+  // Each holds the memory it needs so far, and little is left.
   for (const std::size_t size : {2'000'000U, 1'000'000U}) {
     for (const auto& run : bench.runs) run->append(ChunkKind::text, std::string(size, 'a'));
     bench.run_all();

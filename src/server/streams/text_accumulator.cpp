@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-/// Room for what ends a message.
+/// Spare capacity for the end of the message that the text becomes.
 constexpr std::size_t kSlack = 1024;
 
 }  // namespace
@@ -22,7 +22,7 @@ bool TextAccumulator::append(std::string_view text) {
     return true;
   }
   if (size > text_.capacity()) {
-    // No copy follows when a message is made of it.
+    // With the spare capacity, the text is not copied when a message is made of it.
     const std::size_t slack = text_.capacity() < kSlack ? 0 : kSlack;
     const std::size_t capacity = std::min(std::max(size, 2 * text_.capacity()), kMost) + slack;
     if (!memory_.add(capacity - text_.capacity())) return false;

@@ -11,30 +11,31 @@
 
 namespace sluice {
 
-/// What a call has said and its result repeats: kept until then, on its client's memory. Not
-/// thread-safe.
+/// Text that a call sends in parts and that its result repeats as a whole. It is collected until
+/// then, and charged to the client's memory. Not thread-safe.
 class TextAccumulator {
  public:
-  /// Without `memory` only kMost is a limit.
+  /// Without `memory`, kMost is the only limit.
   explicit TextAccumulator(std::shared_ptr<MemoryShare> memory) : memory_(std::move(memory)) {}
 
-  /// False: there is no memory for it, and the call is to fail with no_memory(). Nothing is kept of
-  /// a text that would be longer than kMost.
+  /// Returns false if there is no memory; the call should then fail with no_memory(). A text that
+  /// would become longer than kMost is dropped.
   [[nodiscard]] bool append(std::string_view text);
-  /// Whether it would be longer than kMost.
+  /// Whether the text was dropped because it would be longer than kMost.
   [[nodiscard]] bool is_too_long() const { return is_too_long_; }
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Nothing may be appended afterwards. There is room for some more behind it.
+  /// Moves the text out. Nothing may be appended afterwards. A long text has spare capacity for the
+  /// end of a message.
   std::string take() { return std::move(text_); }
 
   static Error no_memory();
 
-  /// As a message is by default: longer ones are to be streamed.
+  /// The same as the default limit of a message. Longer texts are to be streamed.
   static constexpr std::size_t kMost = std::size_t{8} << 20U;
 
  private:
   std::string text_;
-  MemoryHold memory_;  // of its capacity
+  MemoryHold memory_;  // for the capacity of text_
   bool is_too_long_ = false;
 };
 

@@ -36,7 +36,7 @@ TEST_F(TaskExtensionTest, TheServerDecidesForClientsWithTheExtension) {
   EXPECT_EQ(done.at("status"), "completed");
   EXPECT_EQ(done.at("result").at("content").at(0).at("text"), "done");
   EXPECT_FALSE(done.at("result").at("_meta").get_object().contains(kRelatedTaskKey));
-  // A request by the client changes nothing.
+  // A client's own request for a task changes nothing.
   EXPECT_THAT(modern("tools/call", R"("name":"echo","task":{"ttl":1},"arguments":{"text":"a"})"),
               HasSubstr(R"("resultType":"complete")"));
 }
@@ -102,7 +102,7 @@ TEST_F(TaskExtensionTest, QuestionsOfATaskAreAnsweredByUpdates) {
   EXPECT_EQ(status_of(get_modern(id)), "working");
   bench.run_all();
   EXPECT_EQ(heard, R"({"action":"accept"}{"action":"decline"})");
-  // A key is never used for something else.
+  // A key is never reused for another question.
   ask_for_name("a");
   EXPECT_TRUE(result_of(get_modern(id)).at("inputRequests").get_object().contains("a-2"));
   modern("tasks/cancel", R"("taskId":")" + id + "\"");

@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-/// One `tasks/result` that waits. Keeps itself until it is answered or its caller gone.
+/// One `tasks/result` that waits. Keeps itself alive until it is answered or its caller has gone.
 class ResultWaiter final : public TaskObserver,
                            public StreamProducer,
                            public std::enable_shared_from_this<ResultWaiter> {
@@ -31,13 +31,13 @@ class ResultWaiter final : public TaskObserver,
       call_->answer_with(R"({"jsonrpc":"2.0","id":)" + call_->id() + *outcome + "}");
       return;
     }
-    // Somebody else has answered it, or it was taken back.
+    // The question was answered elsewhere or withdrawn.
     if (question_ != nullptr && !task_->is_open(question_)) {
       question_ = nullptr;
       if (auto withdraw = std::exchange(withdraw_, {})) withdraw();
       if (call_->over()) return;
     }
-    // One after the other, for a call asks one question at a time.
+    // Questions are asked one after the other, because a call asks one at a time.
     if (question_ == nullptr) put_question();
   }
 
@@ -49,7 +49,7 @@ class ResultWaiter final : public TaskObserver,
   void on_writable() override { writable_ = true; }
   void on_cancel() override {
     const std::shared_ptr<ResultWaiter> keep = std::move(self_);
-    // Somebody else may ask, now or later.
+    // Another waiter may ask the question, now or later.
     if (const auto question = std::exchange(question_, nullptr)) task_->give_back(question);
   }
 
@@ -71,7 +71,7 @@ class ResultWaiter final : public TaskObserver,
   std::shared_ptr<PendingRequest> call_;
   std::shared_ptr<TaskRecord> task_;
   std::shared_ptr<const TaskQuestion> question_;  // what the client is being asked
-  PendingRequest::Withdraw withdraw_;             // takes it back
+  PendingRequest::Withdraw withdraw_;             // withdraws it
   std::shared_ptr<ResultWaiter> self_;
   bool writable_ = true;
 };

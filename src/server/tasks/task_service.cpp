@@ -27,7 +27,7 @@ constexpr std::array<TaskMethod, 5> kTaskMethods = {{
     {"tasks/list", true, false},
 }};
 
-/// More do not go into one page of tasks, however large pages are.
+/// The most tasks on one page, however large the pages of other lists are.
 constexpr std::size_t kMaxPage = 100;
 
 constexpr std::string_view kCursorPurpose = "tasks/list\n";
@@ -82,7 +82,7 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
 }
 
 TaskService::Run TaskService::run_of(const Tool& tool, const json::object& arguments) {
-  // Copied: the arguments live in their parser.
+  // Copied, because the memory of the arguments belongs to their parser.
   return [&tool, copy = json::object(arguments, json::storage_ptr())](
              const std::shared_ptr<PendingRequest>& call) { run_tool(tool, copy, call); };
 }
@@ -118,7 +118,7 @@ Result<std::shared_ptr<TaskRecord>> TaskService::begin(Origin origin,
                                                        Run run) {
   Result<std::shared_ptr<TaskRecord>> task = create(origin, ttl);
   if (!task) return task;
-  // Later: nothing of the task may come before the response that names it.
+  // Posted, because nothing of the task may come before the response that names it.
   streams_->executor().post(
       [run = std::move(run), request = request_of(std::move(origin), *task)]() mutable {
         if (!request->over()) run(request);

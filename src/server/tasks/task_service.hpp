@@ -31,41 +31,40 @@ struct TaskPlan {
     later,  // when its handler says so
   };
   When when = When::never;
-  bool demanded = false;  // it must, for its client has asked for a task
+  bool demanded = false;  // the client has asked for a task, so the call must become one
   std::optional<std::chrono::milliseconds> ttl = {};
 };
 
-/// Tasks as one loop's requests deal with them: which calls become tasks, and the methods `tasks/*`
+/// The tasks of one loop's requests: which calls become tasks, and the methods `tasks/*`
 /// (2025-11-25, Tasks; SEP-2663). Belongs to its loop.
 class TaskService {
  public:
   TaskService(RefPtr<LoopCatalog> catalog, Calls& calls, TaskStore& tasks);
 
-  /// Calls that come from now on are of `offer`.
+  /// Calls that arrive from now on use `catalog`.
   void take(RefPtr<LoopCatalog> catalog) { catalog_ = std::move(catalog); }
 
-  /// What becomes of a call of `tool` with `params`. One that needs no task is no task while
-  /// `principal` has as many as it may. Errors: -32601 for a tool that must or must
-  /// not run as a task, -32602 for an ill-typed `task`, -32021 for a client without the extension
-  /// that a tool needs.
+  /// Decides whether a call of `tool` with `params` becomes a task. A call that can do without a
+  /// task is no task while `principal` has as many as it may. Errors: -32601 for a tool that must
+  /// or must not run as a task, -32602 for a `task` of the wrong type, -32021 for a client without
+  /// the extension that a tool needs.
   [[nodiscard]] Result<TaskPlan> plan(const Tool& tool, const json::object& params,
                                       const RequestContext& context,
                                       const std::string& principal) const;
 
   /// What a task does, on this loop.
   using Run = std::move_only_function<void(const std::shared_ptr<PendingRequest>& call)>;
-  /// What it does for a call of `tool`, which the request it runs for keeps; the arguments are
-  /// copied.
+  /// The task that calls `tool`, which the request it runs for keeps alive. Copies the arguments.
   static Run run_of(const Tool& tool, const json::object& arguments);
 
-  /// Whose request becomes a task.
+  /// The request that becomes a task.
   struct Origin {
     RequestContext context;
     std::shared_ptr<Session> session;  // or null
     Principal principal;
     RefPtr<LoopCatalog> catalog = {};
-    const CompiledTool* tool = nullptr;  // of the offer, or null
-    MemoryHold memory = MemoryHold();    // of what is kept of the request
+    const CompiledTool* tool = nullptr;  // of `catalog`, or null
+    MemoryHold memory = MemoryHold();    // for what is kept of the request
   };
   /// Begins a task, which runs `run` after this turn; returns its record. kLimitReached when there
   /// are too many tasks, kBusy when the server shuts down.
@@ -74,20 +73,21 @@ class TaskService {
   /// Appends the response to request `id` that has become `task`.
   void append_created(std::string& out, const RequestId& id, const TaskRecord& task) const;
 
-  /// Lets the handler of `call` say when it becomes a task.
+  /// Lets the handler of `call` decide when the call becomes a task.
   void let_begin(PendingRequest& call);
 
-  /// Whether `method` is one of `tasks/*` that `revision` has and this server offers `caller`: only
-  /// who is told apart from others may list its tasks (2025-11-25, Tasks, Security Considerations).
+  /// Whether `method` is one of `tasks/*` that `revision` has and this server offers to `caller`.
+  /// Only a caller that can be told from others may list its tasks (2025-11-25, Tasks, Security
+  /// Considerations).
   [[nodiscard]] bool serves(std::string_view method, const Revision& revision,
                             const Caller& caller) const;
-  /// Answers it: appends the response and returns true, or answers later and returns false. Errors:
-  /// -32602 for parameters that are ill-typed or name no task of the caller, -32021 for a client
-  /// without the extension.
+  /// Answers a request for such a method: appends the response and returns true, or answers later
+  /// and returns false. Errors: -32602 for parameters that have the wrong type or name no task of
+  /// the caller, -32021 for a client without the extension.
   Result<bool> handle(const Message& message, RequestContext context,
                       std::shared_ptr<Session> session, Caller& caller, std::string& out);
 
-  /// The task that `id` names to a caller.
+  /// The task `id`; null if there is none or it is another principal's or revision's.
   std::shared_ptr<TaskRecord> find(std::string_view id, const std::string& principal,
                                    const Revision& revision) {
     return tasks_->find(id, principal, revision);

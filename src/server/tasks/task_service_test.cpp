@@ -249,13 +249,13 @@ TEST_F(TaskServiceTest, ATaskWaitsUntilWhatItSaysHasGone) {
   bench.run_all();
   EXPECT_EQ(producer.writable_calls, 1);
   EXPECT_EQ(told.size(), 2U);
-  // One that does not wait is not heard until it does.
+  // What a call emits without waiting is left out until there is room again.
   for (int i = 0; i < 100; ++i) call->emit(text);
   bench.run_all();
   EXPECT_EQ(producer.writable_calls, 2);
   EXPECT_EQ(told.size(), 9U);
   EXPECT_TRUE(call->emit("heard"));
-  // However long a message is, it is heard if there was room.
+  // However long a message is, it is sent if there was room.
   EXPECT_FALSE(call->emit(std::string(1'000'000, 'x')));
   bench.run_all();
   EXPECT_EQ(told.size(), 11U);
@@ -278,7 +278,7 @@ TEST_F(TaskServiceTest, QuestionsWaitForWhoeverWaitsForTheResult) {
   const std::string written = caller.channel().written;
   EXPECT_THAT(written, HasSubstr(R"("method":"elicitation/create")"));
   EXPECT_THAT(written, HasSubstr(R"("io.modelcontextprotocol/related-task":{"taskId":")" + id));
-  // Another one who waits does not ask again.
+  // A second waiter does not ask again.
   wait(id);
   bench.run_all();
   EXPECT_EQ(caller.channel().written, "");
@@ -324,7 +324,7 @@ TEST_F(TaskServiceTest, AQuestionThatATaskTakesBackIsTakenBackFromWhoeverWasAske
   bench.send(R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept"}})", caller);
   bench.run_all();
   EXPECT_EQ(heard, "");
-  // It may ask another one.
+  // The task may ask another question.
   ask_for_name();
   EXPECT_THAT(caller.channels[0]->written, HasSubstr(R"("id":2,"method":"elicitation/create")"));
 }
@@ -347,7 +347,7 @@ TEST_F(TaskServiceTest, CancellingStopsTheHandlerAndIsFinal) {
   bench.run_all();
   const std::string cancelled = cancel(id);
   EXPECT_EQ(status_of(cancelled), "cancelled");
-  // The handler finishes before it hears of it.
+  // The handler finishes before it is told of the cancellation.
   bench.calls.back()->complete({.text = "too late"});
   bench.run_all();
   EXPECT_EQ(status_of(get(id)), "cancelled");
@@ -390,7 +390,7 @@ TEST_F(TaskServiceTest, OnlyItsPrincipalAndItsRevisionSeeATask) {
   EXPECT_EQ(bench.request("tasks/list", "", mallory), result_text(R"({"tasks":[]})"));
   EXPECT_EQ(error_code(get_modern(id)), kInvalidParams);
   EXPECT_EQ(status_of(get(id)), "working");
-  // Its own principal does so in any session.
+  // The task's own principal can see it in any session.
   RecordingCaller alice;
   bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", alice);
   EXPECT_THAT(bench.request("tasks/get", R"("taskId":")" + id + "\"", alice), HasSubstr(id));
@@ -415,7 +415,7 @@ TEST_F(TaskServiceTest, TasksAreListedPageByPage) {
     }
     cursor = page.contains("nextCursor") ? std::string(page.at("nextCursor").get_string()) : "";
     if (++pages == 1) {
-      // Cursors are bound to whom they were given, and cannot be made up.
+      // A cursor works only for the principal it was given to, and cannot be made up.
       RecordingCaller mallory("mallory");
       bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", mallory);
       const std::string given = R"("cursor":")" + cursor + "\"";
@@ -482,7 +482,7 @@ TEST_F(TaskServiceTest, TasksOfOneClientAndOfAllAreLimited) {
   const std::string full = bench.request("tools/call", params, bob);
   EXPECT_EQ(error_code(full), kLimitReached);
   EXPECT_THAT(full, HasSubstr("The server has 3 tasks"));
-  // Room comes back with the end of a task's time.
+  // There is room again when a task's time is over.
   bench.executors[0].advance(2s);
   EXPECT_EQ(error_code(call("later")), 0);
 }
@@ -496,7 +496,7 @@ TEST_F(TaskServiceTest, ANetworkOfIpv6IsOneClient) {
     created.push_back(bench.request("tools/call", R"("name":"later","task":{})", one));
   }
   EXPECT_EQ(error_code(created[2]), kLimitReached);
-  // What each of them has is its own.
+  // Each address sees only its own tasks.
   RecordingCaller second("2001:db8::2");
   bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", second);
   const std::string listed = bench.request("tasks/list", "", second);
@@ -541,7 +541,8 @@ TEST_F(TaskServiceTest, WhoHasMostMakesRoomForWhoHasLess) {
   EXPECT_EQ(begin_of_bob(), 0);
   EXPECT_EQ(error_code(get(ended[0])), kInvalidParams) << "the oldest";
   EXPECT_EQ(status_of(get(ended[1])), "completed");
-  // Now both have two, and what the other has ended is the other's.
+  // Both clients have two tasks now. A new task does not displace one that another client has
+  // ended.
   EXPECT_EQ(begin_of_bob(), kLimitReached);
   EXPECT_EQ(status_of(get(running)), "working");
   EXPECT_EQ(status_of(get(ended[1])), "completed");
@@ -577,7 +578,7 @@ TEST_F(TaskServiceTest, ADrainingServerBeginsNoTasks) {
   EXPECT_EQ(error_code(caller.channel().replies[0]), kStreamInvalidState);
 }
 
-/// A task whose requests come over another loop than its own.
+/// The task's requests come through another loop than its own.
 TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   ServerBench bench(2);
   bench.definition.tools[1].task_support = TaskSupport::optional;

@@ -11,8 +11,7 @@
 
 namespace sluice {
 
-/// Tasks of clients of both eras, on a server whose tool `later` keeps its calls: optional as a
-/// task.
+/// Tasks of clients of both eras. The server's tool `later` keeps its calls and may run as a task.
 class TaskTestBench : public testing::Test {
  protected:
   TaskTestBench() {
@@ -43,7 +42,7 @@ class TaskTestBench : public testing::Test {
     bench.serve();
   }
 
-  /// A client of 2025-11-25 initializes; what it hears of itself is in `told`.
+  /// Initializes a client of 2025-11-25. Messages to its session are recorded in `told`.
   void initialize(std::string_view capabilities = "{}") {
     bench.request("initialize",
                   R"("protocolVersion":"2025-11-25","capabilities":)" + std::string(capabilities),
@@ -58,7 +57,7 @@ class TaskTestBench : public testing::Test {
     return bench.request("tools/call", R"("name":")" + std::string(tool) + "\"" + std::string(more),
                          caller);
   }
-  /// A request of a client of 2026-07-28 with the extension.
+  /// Sends a request of a client of 2026-07-28 with the extension.
   std::string modern(
       std::string_view method, std::string_view params,
       std::string_view capabilities =

@@ -1,4 +1,4 @@
-// sluice/authenticator.hpp, on every way in over HTTP.
+// sluice/authenticator.hpp, for every kind of request over HTTP.
 
 #include <functional>
 #include <gmock/gmock.h>
@@ -32,8 +32,8 @@ constexpr std::string_view kUpgrade =
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
-/// Whoever says "X-User: NAME" is it; "shared" is several, "mallory" may not come, and "broken" is
-/// too much for it.
+/// Takes the caller's name from "X-User: NAME". "shared" stands for several callers, "mallory" is
+/// refused, and "broken" makes it throw.
 class Users final : public Authenticator {
  public:
   std::expected<Principal, Refusal> authenticate(const RequestHead& head) override {
@@ -49,7 +49,7 @@ class Users final : public Authenticator {
   }
 
   std::vector<std::string> asked;
-  std::string from;  // the address of who was asked about last
+  std::string from;  // the address of the last request
 };
 
 class AuthenticationTest : public EndpointTest {

@@ -18,8 +18,8 @@
 
 namespace sluice {
 
-/// A server of one loop over real sockets. Its tool `later` keeps its calls, its method `run` its
-/// streams.
+/// A server with one loop and real sockets. Its tool `later` stores its calls in `calls`, and its
+/// method `run` stores its streams in `runs`.
 class EndpointTest : public ServerTest {
  protected:
   EndpointTest() {
@@ -56,7 +56,7 @@ class EndpointTest : public ServerTest {
     settle();
   }
 
-  /// Only who has one of these keys (name, key) may call.
+  /// Accepts only callers that have one of these keys (name, key).
   void require(const std::vector<std::pair<std::string, std::string>>& keys) {
     access.authenticator = std::make_shared<ApiKeys>(keys);
   }
@@ -82,7 +82,7 @@ class EndpointTest : public ServerTest {
     peer.audit = expect_valid_messages;
     return peer;
   }
-  /// The reply to a request on a connection of its own, which ends with `end`.
+  /// The reply to a request on a connection of its own. The reply ends with `end`.
   std::string ask(std::string_view request, std::string_view end) {
     Peer peer = connect_to_endpoint();
     peer.send(request);
@@ -119,14 +119,14 @@ class EndpointTest : public ServerTest {
       std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
       if (line.starts_with("data: ")) line.remove_prefix(6);
-      // What is still under way is not whole.
+      // A line that is still arriving is not whole.
       if (line.starts_with("{") && parse_json(line)) check.expect_valid(line);
     }
   }
 
-  /// Checks the messages of all that a peer has received: the bodies and events of HTTP, or the
-  /// frames of a WebSocket. What answers which request is not known here: of responses the frame is
-  /// checked.
+  /// Checks all messages that a peer has received: the bodies and events of HTTP, or the frames of
+  /// a WebSocket. It is not known here which request a response answers, so of responses only the
+  /// envelope is checked.
   static void expect_valid_messages(std::string_view bytes) {
     std::vector<std::string> texts;
     if (bytes.starts_with("HTTP/1.1 101")) {

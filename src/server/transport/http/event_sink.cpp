@@ -58,7 +58,8 @@ bool EventSink::write(const Bytes& block) {
 }
 
 void EventSink::finish() {
-  // The exchange's callbacks keep the subscription, and so this sink: they go with the reply.
+  // The exchange's callbacks keep the subscription, and so this sink. They are destroyed with the
+  // reply.
   const HttpExchangePtr exchange = exchange_;
   exchange->finish();
 }

@@ -9,9 +9,9 @@
 
 namespace sluice {
 
-/// Starts a reply of server-sent events, which no cache and no proxy may hold back.
+/// Starts a reply of server-sent events that tells caches and proxies not to hold it back.
 void start_events(HttpExchange& exchange);
-/// The same for one of lines, each a message.
+/// The same for a reply of lines, each of which is a message.
 void start_lines(HttpExchange& exchange);
 
 /// The reply to a GET that reads a stream as server-sent events. Belongs to the exchange's loop.
@@ -19,9 +19,9 @@ class EventSink final : public BlockSink {
  public:
   explicit EventSink(HttpExchangePtr exchange) : exchange_(std::move(exchange)) {}
 
-  /// Starts the reply with the subscription that writes to this sink. The exchange keeps it;
-  /// letting go of the exchange detaches the reader. `with` goes when the reader does. Does
-  /// nothing if the peer has gone meanwhile.
+  /// Starts the reply and the subscription that writes to this sink. The exchange keeps the
+  /// subscription. When the exchange ends, the reader is detached and `with` is released. Does
+  /// nothing if the peer has gone.
   void open(std::unique_ptr<Subscription> subscription, std::shared_ptr<void> with = {});
 
   bool write(std::string_view block) override;

@@ -15,7 +15,7 @@ struct RouteRow {
   Method method;
   std::string_view path;
   bool is_prefix = false;
-  bool is_open = false;  // to whomever
+  bool is_open = false;  // without authentication
 };
 
 constexpr std::array kRoutes = {
@@ -51,7 +51,7 @@ std::string_view name_of(Method method) {
   }
 }
 
-/// Of a request that no row is for.
+/// The refusal of a request that no row matches.
 HttpRefusal no_route(std::string_view path) {
   std::string methods = HttpAdmission::methods_at(path);
   if (methods.empty()) {
@@ -76,15 +76,15 @@ bool has_body(const HttpRequest& head) {
          head.header(KnownHeader::content_length).find_first_not_of('0') != std::string_view::npos;
 }
 
-/// What plain `fetch` and `curl -d` send counts as JSON too; a body of another declared type is a
-/// mistake worth naming.
+/// The types that plain `fetch` and `curl -d` send count as JSON too. Any other declared type is a
+/// mistake that the client should be told of.
 bool is_message_type(std::string_view content_type) {
   return content_type.empty() || list_has_token(content_type, "application/json") ||
          list_has_token(content_type, "text/plain") ||
          list_has_token(content_type, "application/x-www-form-urlencoded");
 }
 
-/// Refuses a POST for what its body is said to be, or for the replies it takes.
+/// Refuses a POST for its Content-Type or for the replies it accepts.
 std::optional<HttpRefusal> refusal_of_types(HttpRoute route, const HttpRequest& head) {
   const bool takes_events = accepts(head, "text/event-stream", "text/*");
   if (route == HttpRoute::messages) {
@@ -178,7 +178,7 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
   return admitted;
 }
 
-/// Most requests name the same host as the one before.
+/// The last host is remembered, because most requests name the same host as the one before.
 bool HttpAdmission::host_allowed(std::string_view host) const {
   static constexpr std::size_t kKept = 64;
   if (!host.empty() && host == known_host_) return true;

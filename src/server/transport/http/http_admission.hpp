@@ -23,7 +23,7 @@ struct HttpRefusal {
 
 void refuse(HttpExchange& exchange, const HttpRefusal& refusal);
 
-/// Bodies and replies that are many messages, one a line.
+/// The type of bodies and replies that consist of many messages, one per line.
 inline constexpr std::string_view kLinesType = "application/x-ndjson";
 
 /// Whether the body of a POST to /mcp is of that type.
@@ -45,30 +45,32 @@ enum class HttpRoute : std::uint8_t {
   preflight,       // OPTIONS
 };
 
-/// Says what a request is allowed from its head alone, so that no body is waited for in vain.
-/// Belongs to its loop.
+/// Decides from the head alone what a request is allowed, so that no body is read in vain. Belongs
+/// to its loop.
 class HttpAdmission {
  public:
   struct Admitted {
     HttpRoute route;
-    /// Who asks, if it depends on that who may; else of an empty id, until somebody wants to know.
+    /// Who asks, if the request had to be authenticated. Otherwise the id is empty, and the
+    /// principal is determined when it is needed.
     Principal principal;
   };
 
   static constexpr std::string_view kStreams = "/streams/";
 
-  /// The methods that `path` takes, as in an Allow field; empty if there is nothing. The path `*`
-  /// stands for all there are (RFC 9110, section 9.3.7).
+  /// The methods that `path` takes, as in an Allow field; empty if there is no such path. The path
+  /// `*` stands for all paths (RFC 9110, section 9.3.7).
   static std::string methods_at(std::string_view path);
 
   /// `policy` outlives this.
   explicit HttpAdmission(const AccessPolicy& policy) : policy_(&policy) {}
 
-  /// Whether the request may come to this server at all: its Host and its Origin.
+  /// Checks Host and Origin. Returns why the request may not come to this server at all, or
+  /// nothing.
   [[nodiscard]] std::optional<HttpRefusal> refusal_of_sender(const HttpRequest& head) const;
 
-  /// What a request that may come asks for, or why it is refused: path, method, who asks, and what
-  /// it says of its body and of the reply.
+  /// What a request that may come asks for, or why it is refused: for its path or method, for who
+  /// asks, or for what it says of its body and of the reply.
   [[nodiscard]] std::expected<Admitted, HttpRefusal> admit(const HttpRequest& head) const;
 
  private:

@@ -39,7 +39,7 @@ void HttpChannel::reply(int http_status, std::string message) {
                           std::span(&session, named));
     return;
   }
-  // It has been silent for so long that it became a stream.
+  // The reply has been silent for so long that it became a stream.
   std::string event;
   const std::size_t mark = framing().begin(event);
   event.append(message);
@@ -67,7 +67,7 @@ bool HttpChannel::write(std::string_view block) {
 
 void HttpChannel::finish() {
   leave_session();
-  // The task may hold the call that holds this channel.
+  // The task may own the call that owns this channel, so it is destroyed last.
   const CloseTask released = std::exchange(close_task_, {});
   const HttpExchangePtr exchange = exchange_;
   if (is_stream()) {
@@ -84,15 +84,15 @@ void HttpChannel::drop(const Error& /*error*/) {
 }
 
 void HttpChannel::on_close(CloseTask task) {
-  // What the old task holds may hold this channel.
+  // The old task may own what owns this channel, so it is destroyed last.
   const CloseTask old = std::exchange(close_task_, std::move(task));
   if (!close_task_) {
     exchange_->on_close({});
     return;
   }
-  // The exchange keeps the channel, and with it what waits for the caller.
+  // The exchange keeps this channel, and with it whoever waits for the caller to go.
   exchange_->on_close([self = shared_from_this()] {
-    // Whoever goes on without this channel may be cancelled under the same id.
+    // The call may go on without this channel, and is then registered again under the same id.
     self->leave_session();
     if (CloseTask closed = std::exchange(self->close_task_, {})) closed(DisconnectReason::gone);
   });

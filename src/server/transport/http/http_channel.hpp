@@ -14,22 +14,22 @@ namespace sluice {
 /// The reply to one POST: a JSON body, or an event stream once something precedes the response.
 class HttpChannel final : public ReplyChannel, public std::enable_shared_from_this<HttpChannel> {
  public:
-  /// What messages are framed as.
+  /// How messages are framed.
   enum class Format : std::uint8_t { events, lines };
   /// `can_stream`: the request accepts `format`.
   HttpChannel(HttpExchangePtr exchange, bool can_stream, Format format = Format::events)
       : exchange_(std::move(exchange)), can_stream_(can_stream), format_(format) {}
 
-  /// Lets a cancellation in `session` find this request. Errors as Session::add_call().
+  /// Lets the client of `session` cancel this request. Errors as Session::add_call().
   Result<void> make_cancellable(const std::shared_ptr<Session>& session, const RequestId& id);
 
-  /// The reply names that session, which its request has begun.
+  /// Makes the reply name this session, which its request has begun.
   void set_session_id(std::string id) { in_session().id = std::move(id); }
 
   void reply(int http_status, std::string message) override;
   bool write(std::string_view block) override;
   bool write(const Bytes& block) override { return write(block.view()); }
-  /// If nothing was written there was nothing to answer: 202.
+  /// Ends the reply. If nothing was written, there was nothing to answer: status 202.
   void finish() override;
   void drop(const Error& error) override;
   [[nodiscard]] const Framing& framing() const override {
@@ -50,7 +50,7 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
     if (in_session_ == nullptr) in_session_ = std::make_unique<InSession>();
     return *in_session_;
   }
-  /// The session's client cannot cancel it any more.
+  /// From now on the session's client cannot cancel the request.
   void leave_session() {
     if (in_session_ != nullptr) in_session_->cancellable = nullptr;
   }
@@ -58,12 +58,12 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   /// as an event stream without one.
   void cancel();
   void start();
-  /// Whether the reply is a stream of messages, be it for its silence.
+  /// Whether the reply is a stream of messages, even if only because it was silent for long.
   [[nodiscard]] bool is_stream() const { return started_ || exchange_->is_streaming(); }
 
   HttpExchangePtr exchange_;
   CloseTask close_task_;
-  std::unique_ptr<InSession> in_session_;  // null outside of one
+  std::unique_ptr<InSession> in_session_;  // null without a session
   bool can_stream_;
   Format format_;
   bool started_ = false;

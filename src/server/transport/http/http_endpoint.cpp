@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
-/// Begins the session of an `initialize` of `principal`; null if there are none here.
+/// Begins the session of an `initialize` of `principal`; null if this server has no sessions.
 Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
                                                   const std::string& principal,
                                                   const Revision& revision,
@@ -28,7 +28,7 @@ Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
   return service.sessions->create(principal, revision, capabilities);
 }
 
-/// The caller of one POST for later.
+/// The caller of one POST, for after on_request() has returned.
 class RetainedHttpCaller final : public Caller,
                                  public std::enable_shared_from_this<RetainedHttpCaller> {
  public:
@@ -64,7 +64,7 @@ class RetainedHttpCaller final : public Caller,
   std::shared_ptr<HttpChannel> channel_;  // null for notifications
 };
 
-/// The caller of one POST. A principal that is not known yet is worked out when somebody asks.
+/// The caller of one POST. If its principal is not known yet, it is determined when it is needed.
 class HttpCaller final : public Caller {
  public:
   HttpCaller(const HttpRequest& request, const HttpExchangePtr& exchange, const Service& service,
@@ -129,7 +129,7 @@ class HttpCaller final : public Caller {
 
 struct Verdict final : HeadVerdict {
   using Admission = std::expected<HttpAdmission::Admitted, HttpRefusal>;
-  /// The sender may not come.
+  /// The sender is refused.
   Verdict() : HeadVerdict(false) {}
   Verdict(Admission decided, std::shared_ptr<MemoryShare> client)
       : HeadVerdict(decided.has_value(), std::move(client)), admitted(std::move(decided)) {}
@@ -140,7 +140,7 @@ struct Verdict final : HeadVerdict {
   std::optional<Admission> admitted = {};
 };
 
-/// The header lines with which the page that sent `request` may read the reply, whatever that says.
+/// The header lines that let the page that sent `request` read the reply, including an error.
 std::string lines_for_page(const HttpRequest& request) {
   return "Access-Control-Allow-Origin: " + std::string(request.header(KnownHeader::origin)) +
          "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Mcp-Session-Id\r\n";
@@ -162,7 +162,7 @@ void HttpEndpoint::on_request(const HttpRequest& request, HttpExchangePtr exchan
   service_->trim();
 }
 
-/// Who is refused for its host, its origin or its key shows in the log.
+/// Logs a request that is refused for its host, its origin or its credentials.
 void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& refusal) {
   const auto left_out = logged_refusals_.take();
   if (!left_out) return;
@@ -173,7 +173,7 @@ void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& re
 }
 
 std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
-  // Why a sender is refused is found again, for there is nobody to ask.
+  // The reason is not kept. answer() finds it again, which asks no authenticator.
   if (admission_.refusal_of_sender(head)) return std::make_unique<Verdict>();
   Verdict::Admission admitted = admission_.admit(head);
   std::shared_ptr<MemoryShare> client;
@@ -181,8 +181,8 @@ std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
   return std::make_unique<Verdict>(std::move(admitted), std::move(client));
 }
 
-/// What is held for `principal`, or if that is not known yet for the address that asks, counts
-/// there. Most requests of a loop are of whoever came before.
+/// The share of `principal`, or of the client's address if the principal is not known yet. The last
+/// share is remembered, because most requests of a loop come from the client of the one before.
 std::shared_ptr<MemoryShare> HttpEndpoint::memory_of(const HttpRequest& head,
                                                      const Principal& principal) {
   std::string who = principal.id.empty() ? service_->access->address(head) : principal.id;
@@ -219,7 +219,7 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
     refuse(*exchange, admitted.error());
     return;
   }
-  // One that several share is that client's for whom it asked last.
+  // A connection that several clients share is charged to the client of its latest request.
   if (!exchange->is_charged() || service_->access->has_shared_connections()) {
     exchange->charge_to(memory_of(request, admitted->principal));
   }

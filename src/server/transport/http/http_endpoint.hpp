@@ -38,7 +38,7 @@ class HttpEndpoint final : public HttpHandler {
 
  private:
   void answer(const HttpRequest& request, HttpExchangePtr exchange);
-  /// `principal`: of an empty id if nobody wanted to know it yet.
+  /// The id of `principal` is empty if it has not been determined yet.
   void post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
                     Principal principal);
   std::expected<Message, MessageError> parse(const HttpRequest& request);
@@ -57,7 +57,7 @@ class HttpEndpoint final : public HttpHandler {
   SessionEndpoint session_;
   WebSocketEndpoint websocket_;
   SseSessionEndpoint sse_sessions_;
-  std::string last_principal_;  // of memory_of()
+  std::string last_principal_;  // the last that memory_of() was asked for
   std::shared_ptr<MemoryShare> last_client_;
 };
 

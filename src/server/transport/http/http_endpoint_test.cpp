@@ -113,7 +113,7 @@ TEST_F(HttpEndpointTest, ABatchIsAnsweredWithAnArrayOrWithEvents) {
   calls[1]->complete({.text = "whole"});
   ASSERT_TRUE(peer.expect("0\r\n\r\n"));
   EXPECT_THAT(peer.taken, HasSubstr("data: {\"jsonrpc\":\"2.0\",\"id\":2,"));
-  // Cancelled as a whole, it is an event stream without a response.
+  // If all its calls are cancelled, the reply is an event stream without a response.
   const std::string session = initialize("2025-03-26");
   begin(session + "Accept: text/event-stream\r\n");
   ask(post("/mcp",
@@ -183,7 +183,7 @@ TEST_F(HttpEndpointTest, RefusesTwoOrigins) {
 
 TEST_F(HttpEndpointTest, AnswersToItsOwnNamesHoweverTheyAreSent) {
   EXPECT_THAT(ask(get("http://test/healthz"), "ok\n"), StartsWith("HTTP/1.1 200 "));
-  // Who is asked may stand in the target alone.
+  // The host may be named in the target alone.
   EXPECT_THAT(ask("GET http://evil.example/healthz HTTP/1.0\r\n\r\n", "}}"),
               testing::AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("evil.example")));
 }
@@ -197,7 +197,7 @@ TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
               HasSubstr("Allow: GET, POST, DELETE, OPTIONS\r\n"));
   EXPECT_THAT(ask(post("/metrics", "")), StartsWith("HTTP/1.1 405 "));
   EXPECT_THAT(ask(get("/nowhere")), StartsWith("HTTP/1.1 404 "));
-  // A reader's place is not taken by one who reads nothing.
+  // HEAD reads nothing, so it must not take a reader's place.
   for (const std::string path : {"/mcp", "/sse", "/ws", "/streams/abcdefghijklmnop"}) {
     EXPECT_THAT(ask("HEAD " + path + " HTTP/1.1\r\nHost: test\r\n\r\n", "\r\n\r\n"),
                 StartsWith("HTTP/1.1 405 "));
@@ -244,7 +244,7 @@ TEST_F(HttpEndpointTest, RefusesOnTheHeadAlone) {
               HasSubstr(" 415 "));
 }
 
-// A page can read it then: also what is refused before the endpoint is asked.
+// So that a page can read it, even if the request is refused before it reaches the endpoint.
 TEST_F(HttpEndpointTest, EveryRefusalNamesTheOrigin) {
   MemoryBudget none(1U << 10U);
   options.memory = &none;
@@ -380,13 +380,13 @@ TEST_F(HttpEndpointTest, HeadersMirrorAnnotatedParameters) {
        {call("", R"({"r":"here"})"), call("Mcp-Param-Region: there\r\n", R"({"r":"here"})"),
         call("Mcp-Param-Region: here\r\nMcp-Param-Region: there\r\n", R"({"r":"here"})"),
         call("Mcp-Method: tools/list\r\n", "{}"), call("Mcp-Param-Region: here\r\n", "{}"),
-        // Also before the arguments are looked at.
+        // The fields are checked before the arguments.
         call("", R"({"r":"here","r2":1})")}) {
     const std::string reply = ask(refused);
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 400 ")) << refused;
     EXPECT_THAT(reply, HasSubstr("\"code\":-32020")) << refused;
   }
-  // The revisions before know nothing of it.
+  // Earlier revisions ignore the field.
   EXPECT_THAT(ask(call("Mcp-Param-Region: there\r\n", R"({"r":"here"})", "")), HasSubstr("asked"));
 }
 
@@ -447,7 +447,7 @@ TEST_F(HttpEndpointTest, AStreamIsReadAndResumedAsEvents) {
   EXPECT_THAT(rest, HasSubstr("\"end\":true"));
   EXPECT_THAT(ask(get(target + "?from_seq=2"), "0\r\n\r\n"), Not(HasSubstr("id: 1\n")));
 
-  // Who has it all is told not to come back.
+  // A reader that has everything is told not to reconnect.
   const std::string over = ask(get(target, "Last-Event-ID: 2\r\n"), "\r\n\r\n");
   EXPECT_THAT(over, StartsWith("HTTP/1.1 204 "));
   EXPECT_THAT(over, Not(HasSubstr("event-stream")));
@@ -497,13 +497,13 @@ TEST_F(HttpEndpointTest, RequestsWaitInTheMiddleware) {
   asked.back().succeed(false);
   ASSERT_TRUE(peer.expect(R"({"jsonrpc":"2.0","id":1,"error":{"code":403,)"));
   ASSERT_TRUE(peer.expect("}}"));
-  // What its fields say is known later, too.
+  // The header fields are still known later.
   ASSERT_TRUE(sent(post("/mcp", kModernCall, kFields), peer));
   asked.back().succeed(true);
   ASSERT_TRUE(until([&] { return calls.size() == 1; }));
   calls[0]->complete({.text = "done"});
   ASSERT_TRUE(peer.expect("}}}"));
-  // In a session a call is cancelled by its id, and everywhere by its peer's going.
+  // A call is cancelled by its id in a session, and in any case when its peer goes.
   ASSERT_TRUE(sent(post("/mcp",
                         R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":)"
                         R"({"name":"later"}})",
@@ -521,13 +521,13 @@ TEST_F(HttpEndpointTest, RequestsWaitInTheMiddleware) {
   EXPECT_EQ(ends, (std::vector<std::string>{"initialize 0", "ping 403", "tools/call 0",
                                             "tools/call 0 cancelled", "ping 0 cancelled"}));
   EXPECT_EQ(calls.size(), 1U);
-  // One that waits when its server ends is answered.
+  // A request that waits when its server ends is answered.
   Peer last = connect_to_endpoint();
   ASSERT_TRUE(sent(post("/mcp", kPing), last));
   service->dispatcher.end_calls({kBusy, "The server is shutting down", {}});
   ASSERT_TRUE(last.expect(R"("error":{"code":-31000,)"));
   EXPECT_EQ(quota.in_use(), 0U);
-  // Lines in one body wait each for themselves.
+  // The lines of one body wait independently of each other.
   Peer lines = connect_to_endpoint();
   lines.send(post("/mcp", ping("1") + "\n" + ping("2") + "\n",
                   "Content-Type: application/x-ndjson\r\nAccept: application/x-ndjson\r\n"));

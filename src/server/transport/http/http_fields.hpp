@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-/// The fields of a request, which outlives this, for whoever knows nothing of HTTP.
+/// The header fields of a request, for code that knows nothing of HTTP. The request outlives this.
 class RequestFields final : public HeaderSource {
  public:
   explicit RequestFields(const HttpRequest& request) : request_(&request) {}
@@ -19,10 +19,10 @@ class RequestFields final : public HeaderSource {
   const HttpRequest* request_;
 };
 
-/// The fields of `request` that mirror its body. `all` are its fields.
+/// The header fields of `request` that mirror its body. `all` has all of its fields.
 MirroredHeaders mirrored_headers(const HttpRequest& request, const RequestFields& all);
 
-/// A request's header fields for longer than the request is there. Of the rest it has nothing.
+/// A copy of a request's header fields that may outlive the request. It holds nothing else of it.
 class RequestHeadCopy {
  public:
   explicit RequestHeadCopy(const HttpRequest& request);

@@ -11,7 +11,8 @@ namespace sluice {
 void refuse(HttpExchange& exchange, int status, int code, std::string message,
             HeaderFields extra = {});
 
-/// Whether the Accept of `request`, if there is one, takes `type`, one of `any_subtype`.
+/// Whether the Accept field of `request` takes `type`, which is one of `any_subtype` (such as
+/// text/*). Without the field, everything is taken.
 bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype);
 
 }  // namespace sluice

@@ -20,13 +20,13 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
                                            exchange_->memory())),
       reader_(max_line),
       memory_(exchange_->memory()) {
-  // Fields can mirror each of many messages only where these say the same.
+  // Not required, because one set of fields cannot mirror messages that differ.
   headers_.required = false;
 }
 
 void MessageBody::open() {
   reply_->attach(std::make_shared<HttpChannel>(exchange_, true, format_));
-  // Lines that wait for their turn keep this, also when the body has ended.
+  // The task keeps this alive while lines wait, even after the body has ended.
   reply_->on_progress([self = shared_from_this()] {
     if (!self->waiting_) return;
     self->exchange_->executor().post([self] { self->go_on(); });
@@ -39,8 +39,8 @@ bool MessageBody::on_body(std::string_view bytes) {
   return draw() && more;
 }
 
-/// Draws what is left on the client's memory. If there is none, nothing but the connection's end
-/// can say so, for the reply may have begun.
+/// Charges what the reader holds to the client's memory. If there is none left, the reply is
+/// aborted, because it may have begun and could not carry an error.
 bool MessageBody::draw() {
   if (hold_.hold(memory_, reader_.held_bytes())) return true;
   reply_->abandon();

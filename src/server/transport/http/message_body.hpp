@@ -16,18 +16,19 @@
 
 namespace sluice {
 
-/// A POST whose body is many messages, one a line, handled as they arrive (docs/transports.md).
-/// The reply carries what answers them, as it is there, and ends when the body has ended and all is
-/// answered. Belongs to the exchange's loop; kept by the connection and by what is unanswered.
+/// A POST whose body is many messages, one per line, which are handled as they arrive
+/// (docs/transports.md). The reply carries the answers as soon as they are ready. It ends when the
+/// body has ended and all requests are answered. Belongs to the exchange's loop. Kept alive by the
+/// connection and by unanswered requests.
 class MessageBody final : public BodyHandler,
                           private Caller,
                           public std::enable_shared_from_this<MessageBody> {
  public:
-  /// `max_line`: bytes of a message.
+  /// `max_line`: the most bytes of a message.
   MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
               Principal principal, HttpChannel::Format format, std::size_t max_line);
 
-  /// Once, before the body.
+  /// Call once, before the body.
   void open();
   bool on_body(std::string_view bytes) override;
   void on_body_end() override;
@@ -35,9 +36,9 @@ class MessageBody final : public BodyHandler,
     return reader_.in_line() ? lines_ + 1 : 0;
   }
 
-  /// Requests that may be unanswered while the body is read on.
+  /// With this many unanswered requests, no more lines are handled.
   static constexpr std::size_t kMaxOpen = 64;
-  /// Lines that are handled before others on the loop have their turn.
+  /// The most lines that are handled before other tasks of the loop run.
   static constexpr std::size_t kMaxTurn = 60;
 
  private:
@@ -49,8 +50,8 @@ class MessageBody final : public BodyHandler,
                              const ClientCapabilities& capabilities) override;
   RetainedCaller keep() override;
 
-  /// Handles the lines that are there. False: what is unanswered has to be answered, or read,
-  /// first.
+  /// Handles the lines that have arrived. Returns false if it has stopped before the last and goes
+  /// on later.
   bool handle_lines();
   void handle(const std::expected<Message, MessageError>& message);
   void handle_long();
@@ -68,12 +69,12 @@ class MessageBody final : public BodyHandler,
   std::shared_ptr<Session> session_;  // of the message that is handled
   std::shared_ptr<SharedReply> reply_;
   LineReader reader_;
-  std::unique_ptr<LongMessage> long_;  // comes before what the reader holds
-  std::uint64_t lines_ = 0;            // that were read
+  std::unique_ptr<LongMessage> long_;  // is being parsed; comes before what the reader holds
+  std::uint64_t lines_ = 0;            // the number of lines read
   std::shared_ptr<MemoryShare> memory_;
-  CoarseHold hold_;       // of what the reader holds
-  bool waiting_ = false;  // for handle_lines() to go on
-  bool ended_ = false;    // the body has
+  CoarseHold hold_;       // for what the reader holds
+  bool waiting_ = false;  // whether handle_lines() goes on later
+  bool ended_ = false;    // whether the body has ended
 };
 
 }  // namespace sluice

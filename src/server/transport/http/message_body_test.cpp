@@ -51,7 +51,7 @@ class MessageBodyTest : public EndpointTest {
     return peer;
   }
 
-  MemoryBudget memory{1U << 20U};  // for a test that wants little
+  MemoryBudget memory{1U << 20U};  // for tests with little memory
 };
 
 TEST_F(MessageBodyTest, MessagesAreAnsweredWhileItArrives) {
@@ -64,7 +64,7 @@ TEST_F(MessageBodyTest, MessagesAreAnsweredWhileItArrives) {
   ASSERT_TRUE(until([&] { return !calls.empty(); }));
   calls[0]->emit("half");
   ASSERT_TRUE(peer.expect("\"half\"}}\n"));
-  // What is quicker need not wait, and the last line needs no end.
+  // A quick answer does not wait for a slow one, and the last line needs no line end.
   const std::string last = ping_line("4");
   peer.send(chunk(last.substr(0, last.size() - 1)) + "0\r\n\r\n");
   ASSERT_TRUE(peer.expect(pong("4") + "\n"));
@@ -155,7 +155,7 @@ TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
   Peer peer = begin(kLines);
   std::string many;
   for (std::size_t i = 0; i < MessageBody::kMaxOpen + 2; ++i) many += later(std::to_string(i));
-  // Also what the body's end leaves to be handled is.
+  // This also holds for the lines that are left when the body has ended.
   peer.send(chunk(many) + "0\r\n\r\n");
   ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
   settle();
@@ -198,7 +198,7 @@ TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
 TEST_F(MessageBodyTest, ALineHasATimeAndABodyHasNone) {
   Peer peer = begin(kLines);
   const Duration step = options.request_timeout / 3;
-  // Each is begun in one piece and ended in the next.
+  // Each line begins in one chunk and ends in the next.
   const std::string line = ping_line("1");
   peer.send(chunk(line.substr(0, 9)));
   for (int i = 0; i < 12; ++i) {
@@ -206,7 +206,7 @@ TEST_F(MessageBodyTest, ALineHasATimeAndABodyHasNone) {
     peer.send(chunk(line.substr(9) + line.substr(0, 9)));
     ASSERT_TRUE(peer.expect(pong("1") + "\n")) << i;
   }
-  // Bytes alone do not help.
+  // More bytes alone do not extend the time.
   for (int i = 0; i < 2; ++i) {
     pass(step);
     peer.send(chunk(" "));
@@ -240,7 +240,7 @@ TEST_F(MessageBodyTest, ThatExceedsTheMemoryIsBrokenOffAndEndsItsCalls) {
     ASSERT_TRUE(until([&] { return !calls.empty(); }));
     peer.send(chunk(line));
     settle();
-    // If the bodies before had kept anything, this one would have no room.
+    // If earlier bodies still held memory, there would be none for this one.
     EXPECT_FALSE(peer.ended) << i;
     EXPECT_FALSE(calls[0]->over());
     peer.send(chunk(line));

@@ -64,7 +64,7 @@ void SessionEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange,
 void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchangePtr exchange) {
   const std::optional<StreamId> known = session->standalone_stream();
   if (known) {
-    // One that has expired, as nobody listened, is replaced.
+    // A stream that has expired because nobody listened is replaced.
     read(session, exchange, *known, kUndelivered, [this, session, exchange, known](const Error&) {
       session->forget_standalone_stream(*known);
       if (exchange->is_open()) listen(session, exchange);

@@ -16,16 +16,15 @@ class SessionEndpoint {
  public:
   explicit SessionEndpoint(Service& service) : service_(&service) {}
 
-  /// Errors: 400 for a missing session or an event id that is none of ours, 404 for a session that
-  /// is not there, 405 where there are no sessions, 406 without text/event-stream, 410 for a
-  /// stream that is gone.
+  /// Errors: 400 without a session id or for an invalid event id, 404 for an unknown session, 405
+  /// where there are no sessions, 406 without text/event-stream, 410 for a stream that is gone.
   void get(const HttpRequest& request, HttpExchangePtr exchange, const std::string& principal);
   /// Ends the session: 204, or the errors of get().
   void remove(const HttpRequest& request, const HttpExchangePtr& exchange,
               const std::string& principal);
 
  private:
-  /// The session that the request names; null if it has been refused.
+  /// The session that the request names; null if the request has been refused.
   std::shared_ptr<Session> find(const HttpRequest& request, HttpExchange& exchange,
                                 const std::string& principal);
   void listen(const std::shared_ptr<Session>& session, HttpExchangePtr exchange);

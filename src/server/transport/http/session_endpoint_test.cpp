@@ -54,7 +54,8 @@ TEST_F(SessionEndpointTest, TheSessionsRevisionIsTheOneSpoken) {
   const std::string session = initialize("2025-06-18");
   EXPECT_THAT(ask(post("/mcp", kPing, session + "MCP-Protocol-Version: 2025-06-18\r\n")),
               StartsWith("HTTP/1.1 200"));
-  // A field that names another one is no error, and changes nothing: batches are 2025-03-26's.
+  // A field that names another revision is no error and changes nothing: only 2025-03-26 has
+  // batches.
   for (const std::string field :
        {"MCP-Protocol-Version: 2025-11-25\r\n", "MCP-Protocol-Version: 2025-03-26\r\n"}) {
     EXPECT_THAT(ask(post("/mcp", kPing, session + field)), StartsWith("HTTP/1.1 200"));
@@ -174,7 +175,7 @@ TEST_F(SessionEndpointTest, EveryMessageComesOnceHoweverOftenTheClientIsCutOff) 
     for (std::uint32_t n = random() % 4; n > 0; --n) {
       calls[0]->emit("message " + std::to_string(emitted++) + ";");
     }
-    // Some of what is there arrives, the rest is lost with the connection.
+    // Some of the messages arrive. The rest are lost with the connection.
     for (std::uint32_t n = random() % 5; n > 0 && read < emitted; --n) {
       ASSERT_TRUE(peer->expect("}}\n\n"));
       ASSERT_THAT(peer->taken, HasSubstr("\"message " + std::to_string(read) + ";\"")) << cut;
@@ -186,7 +187,7 @@ TEST_F(SessionEndpointTest, EveryMessageComesOnceHoweverOftenTheClientIsCutOff) 
     } else {
       peer->close();
     }
-    // Sometimes the server has not noticed when the client is back.
+    // Sometimes the client is back before the server has noticed that it left.
     if (random() % 2 == 0) settle();
     peer = std::make_unique<Peer>(connect_to_endpoint());
     peer->send(get("/mcp", session + last_event(last)));
@@ -279,7 +280,7 @@ TEST_F(SessionEndpointTest, ACallWhoseClientStaysAwayIsCancelled) {
   ASSERT_TRUE(peer.expect("\ndata: \n\n"));
   const std::string primed = event_id(peer.taken);
   peer.close();
-  // A client that is back in time keeps it, however often it is looked for.
+  // If the client is back in time, the call continues, however often the server checks for it.
   Peer back = connect_to_endpoint();
   back.send(get("/mcp", session + last_event(primed)));
   ASSERT_TRUE(back.expect(": open\n\n"));
@@ -416,7 +417,7 @@ TEST_F(SessionEndpointTest, ChangesComeOnTheStandaloneStreamOfWhoeverAskedForThe
   settle();
   changes->publish({Change::Kind::tools});
   settle();
-  // What came meanwhile is there for who comes back, with or without the id of the last event.
+  // A client that comes back gets what it has missed, with or without the id of the last event.
   for (const std::string& resume : {last_event(last), std::string()}) {
     Peer peer = connect_to_endpoint();
     peer.send(get("/mcp", session + resume + "Accept: text/event-stream\r\n"));
@@ -438,7 +439,7 @@ TEST_F(SessionEndpointTest, GetSaysWhatIsWrong) {
               StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(ask(get("/mcp", session + events + last_event("0123456789abcdef.3"))),
               StartsWith("HTTP/1.1 410"));
-  // A stream of another session is none of its business.
+  // A session cannot read the stream of another one.
   const std::string other = initialize();
   Peer peer = connect_to_endpoint();
   peer.send(post("/mcp", kCallLater, other));

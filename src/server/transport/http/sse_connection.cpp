@@ -45,7 +45,7 @@ bool SseConnection::send(std::string message) {
 }
 
 bool SseConnection::send_framed(std::string_view messages) {
-  // A write may lose the connection, and with it this.
+  // Keeps this alive should the write lose the connection.
   const std::shared_ptr<SseConnection> keep = shared_from_this();
   return exchange_->write(messages);
 }

@@ -11,8 +11,9 @@
 
 namespace sluice {
 
-/// One event stream of HTTP with SSE as a connection of messages: what its client posts comes in,
-/// what it is sent goes out as events. The exchange keeps it. Belongs to the exchange's loop.
+/// One event stream of HTTP with SSE as a connection that carries messages: what its client posts
+/// comes in, and what the client is sent goes out as events. The exchange keeps this alive. Belongs
+/// to the exchange's loop.
 class SseConnection final : public MessageOutput,
                             public ChangeListener,
                             public std::enable_shared_from_this<SseConnection> {
@@ -24,7 +25,8 @@ class SseConnection final : public MessageOutput,
   void open(std::unique_ptr<SseSessions::Entry> entry);
   /// Whether it takes messages.
   [[nodiscard]] bool is_open() const { return entry_ != nullptr; }
-  /// One posted message, while it is open. `handled` runs when it is: at once, unless it is long.
+  /// Handles a posted message. Call only while is_open(). `handled` runs when the message has been
+  /// handled: during the call if it need not wait.
   void deliver(std::string_view message, Executor::Task handled);
   /// Ends the session at once.
   void end();
@@ -36,7 +38,7 @@ class SseConnection final : public MessageOutput,
   void flush() override;
   bool push_framed(std::string_view messages) override;
 
-  // ChangeListener: for the end only. The session within the connection hears of changes.
+  // ChangeListener, only to be told of the end. The session of `connection_` is told of changes.
   [[nodiscard]] bool wants(const Change& /*change*/) const override { return false; }
   void tell(const Change& /*change*/) override {}
   void close() override;

@@ -13,8 +13,8 @@
 namespace sluice {
 namespace {
 
-/// A chunk as an event, its seq as the event's id. Blocks shared by several readers are sealed as
-/// HTTP chunks, so that they are framed once.
+/// Encodes a chunk as an event whose id is the chunk's sequence number. Blocks shared by several
+/// readers are sealed as HTTP chunks, so that they are framed once.
 class EventEncoder final : public ChunkEncoder {
  public:
   void encode(std::string& out, const ChunkStream& stream, const Chunk& chunk) const override {
@@ -68,7 +68,7 @@ void SseEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
       std::string(stream_id), principal, from, 0, kEventEncoder, true, std::move(sink),
       [exchange, events](Result<std::unique_ptr<Subscription>> subscribed) mutable {
         if (subscribed && (*subscribed)->is_over()) {
-          // An EventSource comes back after every end, until it is told this (HTML, Server-sent
+          // An EventSource reconnects after every end, unless the status is 204 (HTML, Server-sent
           // events, Processing model).
           exchange->reply(204, {}, {});
           return;

@@ -16,11 +16,11 @@ void refuse_unknown(HttpExchange& exchange) {
          "Session not found; it ends with its event stream: begin another with GET /sse");
 }
 
-/// A posted message whose reply says whether it has been handled: 202, or 404 if it is dropped,
-/// for then its session has ended.
+/// A posted message that is to be answered: with 202 when it has been handled, with 404 if this is
+/// destroyed before, because its session has ended then.
 class Posted {
  public:
-  /// `loop`: that of the session. The exchange belongs to another if `home` is not null.
+  /// `loop` is the session's loop. `home` is the exchange's if that is another one, else null.
   Posted(HttpExchangePtr exchange, Executor& loop, Executor* home)
       : exchange_(std::move(exchange)), loop_(&loop), home_(home) {}
   Posted(Posted&& other) noexcept = default;
@@ -30,13 +30,13 @@ class Posted {
     try {
       answer([](HttpExchange& exchange, Executor&) { refuse_unknown(exchange); });
     } catch (const std::bad_alloc&) {
-      // What owns the exchange lets it go unanswered.
+      // The exchange is released without an answer.
     }
   }
 
   void accept() {
     answer([](HttpExchange& exchange, Executor& loop) {
-      // The next come to that loop by themselves.
+      // The connection's next requests then arrive on the session's loop.
       if (!loop.on_loop_thread()) exchange.continue_on(loop);
       exchange.reply(202, {}, {});
     });
@@ -108,8 +108,8 @@ void SseSessionEndpoint::post(const HttpRequest& request, HttpExchangePtr exchan
     }
     return;
   }
-  // Answered when it has been handled: so a client's messages stay in order, and no more of them
-  // wait for another loop than it has connections.
+  // Answered only when it has been handled. So a client's messages stay in order, and no more of
+  // them wait for another loop than the client has connections.
   Executor& home = exchange->executor();
   route->loop->post([weak = route->connection, body = std::string(request.body),
                      posted = Posted(std::move(exchange), *route->loop, &home)]() mutable {

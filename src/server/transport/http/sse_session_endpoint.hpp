@@ -17,10 +17,12 @@ class SseSessionEndpoint {
   SseSessionEndpoint(Service& service, std::shared_ptr<SseSessions> sessions)
       : service_(&service), sessions_(std::move(sessions)) {}
 
-  /// Errors: 405 where there are no sessions, 406 without text/event-stream, 503 at a limit.
+  /// Errors: 405 where there are no sessions, 406 without text/event-stream, 503 at a limit and
+  /// during a shutdown.
   void open(const HttpRequest& request, HttpExchangePtr exchange, const Principal& principal);
-  /// Hands the body over to the session that the query names: 202, and the answer is an event of
-  /// its stream. Errors: 400 without a session, 404 for one that is not there.
+  /// Passes the body as a message to the session that the query names, and replies with 202. The
+  /// answer is an event of the session's stream. Errors: 400 without a session id, 404 for an
+  /// unknown session.
   void post(const HttpRequest& request, HttpExchangePtr exchange, const std::string& principal);
 
  private:

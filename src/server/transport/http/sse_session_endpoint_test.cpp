@@ -19,14 +19,14 @@ constexpr std::string_view kAccepted = "202 Accepted\r\nContent-Length: 0\r\n";
 
 class SseSessionEndpointTest : public EndpointTest {
  protected:
-  /// Opens a session's event stream; `target` is where its messages go.
+  /// Opens a session's event stream, and sets `target` to where its messages are posted.
   Peer open(std::string_view headers = "") {
     Peer peer = connect_to_endpoint();
     peer.send(get("/sse", headers));
     EXPECT_TRUE(peer.expect("event: endpoint\ndata: "));
     EXPECT_THAT(peer.taken, HasSubstr("Content-Type: text/event-stream\r\n"));
     EXPECT_TRUE(peer.expect("\n\n"));
-    // Relative to /sse, so that a path in front of both does no harm.
+    // The target is relative to /sse, so that a path in front of both does no harm.
     target = "/" + peer.taken.substr(0, peer.taken.size() - 2);
     return peer;
   }
@@ -106,7 +106,7 @@ TEST_F(SseSessionEndpointTest, ASessionIsItsPrincipalsOnly) {
               StartsWith("HTTP/1.1 404 "));
   ask(post(target, kPing, ann), kAccepted);
   EXPECT_TRUE(events.expect("\"id\":1"));
-  // Nor is it one of those that POST /mcp knows.
+  // POST /mcp does not know this session.
   EXPECT_THAT(ask(post("/mcp", kPing,
                        ann + "Mcp-Session-Id: " + target.substr(target.find('=') + 1) + "\r\n")),
               StartsWith("HTTP/1.1 404 "));

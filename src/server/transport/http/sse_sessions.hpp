@@ -19,18 +19,18 @@ class SseConnection;
 /// with it. Thread-safe; shared by all loops.
 class SseSessions {
  public:
-  /// The limits of `registry`, which outlives this, hold for these sessions too.
+  /// The limits of `registry`, which outlives this, apply to these sessions too.
   explicit SseSessions(SessionRegistry& registry) : registry_(&registry) {}
 
   [[nodiscard]] bool enabled() const { return registry_->enabled(); }
 
-  /// Where the messages for a session go: to that connection, on that loop.
+  /// Where the messages for a session go: to this connection, on this loop.
   struct Route {
     Executor* loop = nullptr;
     std::weak_ptr<SseConnection> connection;
   };
 
-  /// A session's entry; leaving the scope removes it.
+  /// A session's entry. Its destructor removes it.
   class Entry final : private SessionRegistry::Reservation {
    public:
     Entry(SseSessions& sessions, std::string id, std::string principal, Route route)

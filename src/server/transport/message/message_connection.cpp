@@ -15,12 +15,13 @@
 namespace sluice {
 namespace {
 
-/// Unanswered requests and pushed streams that one connection may have.
+/// The most unanswered requests and pushed streams of one connection.
 constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
-/// Long answers that wait for room while more messages are handled.
+/// With this many long answers waiting for room, no more messages are handled.
 constexpr std::size_t kMaxLongAnswers = 32;
-/// Bytes of an answer that may always wait for room: one that says kNoAnswerMemory.
+/// The most bytes of an answer that may wait for room without being charged: enough for
+/// kNoAnswerMemory.
 constexpr std::size_t kAnswerRefusal = 512;
 
 const Error kNoAnswerMemory{
@@ -49,7 +50,7 @@ void PushedChunkEncoder::encode(std::string& out, const ChunkStream& stream,
   framing_->end(out, mark);
 }
 
-/// The way back for one request of a connection.
+/// The channel of one request of a connection.
 class MessageConnection::Channel final : public ReplyChannel {
  public:
   Channel(std::shared_ptr<MessageConnection> connection, RequestId id)
@@ -77,7 +78,7 @@ class MessageConnection::Channel final : public ReplyChannel {
       connection->remove_long_answer(*this);
       connection->forget(id_);
     }
-    // What waits may hold this channel.
+    // The tasks may own what owns this channel, so they are destroyed last.
     const CloseTask released = std::exchange(close_task_, {});
     const Executor::Task unmade = std::exchange(long_answer_, {});
   }
@@ -102,7 +103,8 @@ class MessageConnection::Channel final : public ReplyChannel {
     if (Executor::Task answer = std::exchange(long_answer_, {})) answer();
   }
 
-  /// The caller went away or cancelled. One that has cancelled still hears what goes with that.
+  /// The caller has gone or has cancelled. A caller that has cancelled can still be sent messages
+  /// while the close task runs.
   void close(DisconnectReason reason) {
     if (connection_ != nullptr) connection_->remove_long_answer(*this);
     const Executor::Task unmade = std::exchange(long_answer_, {});
@@ -126,7 +128,7 @@ class MessageConnection::Channel final : public ReplyChannel {
 /// Pushes one stream to a connection.
 class MessageConnection::StreamSink final : public BlockSink {
  public:
-  /// `method`, which outlives the sink, is the one that pushed chunks name.
+  /// `method`, which outlives the sink, is the method that pushed chunks name.
   StreamSink(MessageConnection& connection, StreamId stream_id, const char* method)
       : connection_(&connection),
         stream_id_(stream_id),
@@ -153,11 +155,11 @@ class MessageConnection::StreamSink final : public BlockSink {
  private:
   MessageConnection* connection_;
   StreamId stream_id_;
-  const char* method_;  // as short as can be: there is one of these for each stream
+  const char* method_;  // a pointer, to be small: each stream has one of these
   std::uint64_t number_;
 };
 
-/// The session of a connection, which hears of changes.
+/// The session of a connection, which is told of changes.
 class MessageConnection::Agreement final : public ChangeListener {
  public:
   Agreement(std::weak_ptr<MessageConnection> connection, const std::string& principal,
@@ -199,13 +201,13 @@ class MessageConnection::Agreement final : public ChangeListener {
 
  private:
   std::weak_ptr<MessageConnection> connection_;
-  // What came while the peer did not keep up: the states of no more than the session's tasks, for
-  // a peer that is not read begins none.
+  // What came while the peer did not keep up. There are no more states than tasks of the session,
+  // because a peer whose messages are not read begins no more tasks.
   MissedChanges missed_;
   std::map<std::string, std::string> states_;
 };
 
-/// Those that waited for room are being served.
+/// Marks that serve_waiting() is running.
 class MessageConnection::TakingTurns {
  public:
   explicit TakingTurns(MessageConnection& connection) : connection_(&connection) {
@@ -246,7 +248,8 @@ bool MessageConnection::on_kept_message(std::string text, Executor::Task& handle
   return false;
 }
 
-/// False: it has been taken, and runs when fewer long answers wait.
+/// Returns false if many long answers wait. Then `handled` has been moved from, and runs when fewer
+/// wait.
 bool MessageConnection::may_go_on(Executor::Task& handled) {
   if (long_answers_ == nullptr || long_answers_->waiting.size() < kMaxLongAnswers) return true;
   long_answers_->held.push_back(std::move(handled));
@@ -275,11 +278,11 @@ MessageConnection::UnhandledPtr MessageConnection::handle_batch(std::string_view
       [this](const Message& message, const MirroredHeaders* /*headers*/, Caller& caller,
              std::string& out) { return dispatch_batched(message, caller, out); },
       handled, response);
-  // Taken: it will be handled in parts.
+  // If it was moved from, the batch is handled in parts.
   return handled ? nullptr : std::move(unhandled);
 }
 
-/// What held up other messages has been handled.
+/// Posts the task of a message that held up others and has been handled.
 void MessageConnection::go_on(UnhandledPtr handled) {
   service_->streams.executor().post([weak = weak_from_this(), message = std::move(handled)] {
     const auto self = weak.lock();
@@ -317,8 +320,8 @@ MessageConnection::UnhandledPtr MessageConnection::handle(
     cancel_request(*message);
   } else {
     service_->dispatcher.dispatch(*message, nullptr, *this, response);
-    // What comes behind an initialize belongs to its session, and what comes behind a subscribe may
-    // be about its stream.
+    // Messages behind an initialize belong to its session, and those behind a subscribe may be
+    // about its stream. They wait.
     if (message->kind == MessageKind::request && pending_.contains(message->id) &&
         (message->method == "initialize" || message->method == "subscribe")) {
       return held_up_.emplace_back(std::make_shared<Unhandled>(message->id));
@@ -327,7 +330,8 @@ MessageConnection::UnhandledPtr MessageConnection::handle(
   return nullptr;
 }
 
-/// What is pushed follows its reply, so what starts to push cannot be answered with others.
+/// Pushed chunks follow the reply to their request, so a request that starts a push cannot be
+/// answered together with others.
 Outcome MessageConnection::dispatch_batched(const Message& message, Caller& caller,
                                             std::string& out) {
   if (is_cancellation(message)) {
@@ -357,10 +361,10 @@ void MessageConnection::on_drain() {
   serve_waiting();
 }
 
-/// Lets everything go on that waited for room. One block each in turn, and next time from where the
-/// output became full, so that none keeps the others waiting.
+/// Lets streams, calls and long answers send that waited for the output. Each sends one block at a
+/// time. The next call begins where the output became full, so that none keeps the others waiting.
 void MessageConnection::serve_waiting() {
-  // Each may end, and leave its table, while another goes on.
+  // A reader may end and leave its table during the loop, so this uses copies.
   std::vector<std::weak_ptr<Subscription>> readers;
   readers.reserve(subscriptions_.size());
   for (const auto& [id, subscribed] : subscriptions_) readers.push_back(subscribed.reader);
@@ -388,7 +392,7 @@ void MessageConnection::serve_waiting() {
   } while (stopped_ && !blocked_);
 }
 
-/// What a sender is told that has sent a block.
+/// Whether a sender that has just sent a block may send another one.
 bool MessageConnection::may_send_more() {
   if (takes_turns_) stopped_ = true;
   return !blocked_ && !takes_turns_;
@@ -417,7 +421,7 @@ void MessageConnection::when_idle(Executor::Task task) {
   check_idle();
 }
 
-/// Not at once: what ends here may still be on the stack, or about to say its last.
+/// Posted, because what ends here may still be on the stack, or about to send its last message.
 void MessageConnection::check_idle() {
   if (idle_task_ == nullptr || !is_idle()) return;
   service_->streams.executor().post([weak = weak_from_this()] {
@@ -435,7 +439,7 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
   if (pending_.contains(id)) {
     return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
   }
-  // What answers several requests has a name that is no request's id.
+  // A channel for several requests gets a name that is no request's id.
   const RequestId name = id.empty() ? "batch " + std::to_string(++batches_) : id;
   auto channel = std::make_shared<Channel>(shared_from_this(), name);
   pending_.emplace(name, channel);
@@ -444,8 +448,8 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
 
 Result<void> MessageConnection::begin_session(const Revision& revision,
                                               const ClientCapabilities& capabilities) {
-  // What is under way holds its session, and may ask in it: an answer that comes back, and the
-  // number of a question, are of one session.
+  // Calls and tasks that are under way hold the session and may send requests in it. Responses are
+  // matched by ids that belong to this session, so it cannot be replaced yet.
   if (agreed_.use_count() > 1) {
     return fail(kInvalidRequest,
                 "Invalid Request: calls or tasks of this connection's session are under way; wait "
@@ -491,7 +495,7 @@ void MessageConnection::remove_long_answer(const Channel& channel) {
   if (long_answers_->current != &channel) return;
   long_answers_->current = nullptr;
   if (long_answers_->waiting.empty()) return;
-  // Not at once: the answer before is on the stack.
+  // Posted, because the previous answer is on the stack.
   service_->streams.executor().post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->next_long_answer();
   });
@@ -509,7 +513,7 @@ void MessageConnection::next_long_answer() {
   next->make_long_answer();
 }
 
-/// Lets those go on that were held up, if few enough long answers wait.
+/// Lets input that was held up continue, if few enough long answers wait.
 void MessageConnection::let_go_on() {
   if (long_answers_->waiting.size() >= kMaxLongAnswers) return;
   for (Executor::Task& handled : std::exchange(long_answers_->held, {})) {
@@ -524,8 +528,8 @@ void MessageConnection::send(std::string message) {
   if (!output_->send(std::move(message))) blocked_ = true;
 }
 
-/// Any number of requests may be answered in one turn, in which the peer can read nothing: what is
-/// above the output's mark waits here.
+/// Any number of requests may be answered in one turn, in which the peer can read nothing. What
+/// exceeds the output's high-water mark waits here.
 void MessageConnection::answer(const RequestId& id, std::string message) {
   if (output_ == nullptr) return;
   if (!blocked_) {
@@ -545,7 +549,7 @@ void MessageConnection::send_kept() {
   while (!blocked_ && kept_ != nullptr && !kept_->empty()) {
     KeptAnswer next = std::move(kept_->front());
     kept_->pop_front();
-    // The output draws on the same share.
+    // The output charges the message to the same share.
     next.memory.release();
     send(std::move(next.message));
   }
@@ -558,7 +562,8 @@ bool MessageConnection::send_framed(const auto& messages) {
   return may_send_more();
 }
 
-/// Sends chunks of a stream. The streams of a turn leave together, but one alone need not wait.
+/// Sends chunks of a stream. Chunks of several streams leave together at the end of the turn. If
+/// only one stream is pushed, its chunks leave at once.
 bool MessageConnection::push(std::string_view messages) {
   if (output_ == nullptr || subscriptions_.size() != 1) return send_framed(messages);
   if (!output_->push_framed(messages)) blocked_ = true;
@@ -571,8 +576,8 @@ bool MessageConnection::push(const Bytes& messages) {
   return writable;
 }
 
-/// The stream has been pushed to its end, or is lost: its subscription goes at the end of this
-/// turn, for it is on the stack. The peer may have subscribed again till then.
+/// The stream has been pushed to its end, or is lost. Its subscription is on the stack, so it is
+/// removed at the end of this turn, unless the peer has subscribed again by then.
 void MessageConnection::unsubscribe_later(const StreamId& stream_id, std::uint64_t number) {
   service_->streams.executor().post([weak = weak_from_this(), stream_id, number] {
     const auto self = weak.lock();
@@ -593,7 +598,7 @@ bool MessageConnection::pushes(const Message& message) const {
   return !is_poll(params) && stream != nullptr && stream->is_bool() && stream->get_bool();
 }
 
-/// What is asked, without an answer, of the streams that are pushed here.
+/// Handles a notification about a stream that is pushed here. Returns false if it is not one.
 bool MessageConnection::handle_notification(const Message& message) {
   if (message.method == "unsubscribe") {
     std::string unheard;
@@ -699,7 +704,7 @@ void MessageConnection::unsubscribe(const Message& message, std::string& out) {
                        R"({"stream_id":")" + *id + R"(","status":"unsubscribed"})");
 }
 
-/// An ack for a stream pushed here; others are the stream service's.
+/// Handles an ack for a stream that is pushed here. Others are left to the stream service.
 bool MessageConnection::acknowledge(const Message& message, Caller& asker, std::string& out) {
   const Result<Acknowledge> ack = decode_ack(params_of(message));
   if (!ack) {
@@ -736,7 +741,7 @@ void MessageConnection::cancel_request(const Message& message) {
   if (!id) return;
   const auto found = pending_.find(*id);
   if (found == pending_.end()) {
-    // Those of a batch are known to the session.
+    // Requests of a batch are known to the session.
     if (agreed_ != nullptr) agreed_->cancel_call(*id);
     return;
   }

@@ -22,7 +22,8 @@ class MessageOutput {
   virtual ~MessageOutput() = default;
   /// Queues one message, which is not framed yet. As send_framed().
   virtual bool send(std::string message) = 0;
-  /// Queues messages that are framed already. False: taken, but wait for on_drain().
+  /// Queues messages that are framed already. Returns false if they are queued but the caller
+  /// should wait for on_drain().
   virtual bool send_framed(std::string_view messages) = 0;
   /// The same, shared, not copied.
   virtual bool send_framed(const Bytes& messages) = 0;
@@ -32,8 +33,8 @@ class MessageOutput {
   virtual bool push_framed(std::string_view messages) = 0;
 };
 
-/// Pushed chunks as messages of one framing. Outlives every connection that uses it; those with the
-/// same one share what is encoded.
+/// Encodes pushed chunks as messages of one framing. Outlives every connection that uses it.
+/// Connections with the same encoder share encoded chunks.
 class PushedChunkEncoder final : public ChunkEncoder {
  public:
   /// `framing` outlives the encoder.
@@ -45,9 +46,10 @@ class PushedChunkEncoder final : public ChunkEncoder {
   const Framing* framing_;
 };
 
-/// A connection that carries messages both ways, whatever moves them: its unanswered requests, the
-/// streams that are pushed to it, and the session that `initialize` has begun on it. Belongs to its
-/// loop. Owned by what hands it the messages, and by channels still to answer.
+/// A connection that carries messages in both directions, whatever the transport: its unanswered
+/// requests, the streams that are pushed to it, and the session that `initialize` has begun on it.
+/// Belongs to its loop. Owned by the transport that passes it the messages, and by channels that
+/// are still to answer.
 class MessageConnection final : public Caller,
                                 public std::enable_shared_from_this<MessageConnection> {
  public:
@@ -55,25 +57,26 @@ class MessageConnection final : public Caller,
   MessageConnection(Service& service, Principal principal, const PushedChunkEncoder& encoder);
   ~MessageConnection() override;
 
-  /// Gives the connection its way out, before the first message and until on_close().
+  /// Sets the output. Call it before the first message; the output must exist until on_close().
   void attach(MessageOutput& output);
 
-  /// One message from the peer, valid during the call. False: it is handled later, and `handled`,
-  /// which has been taken, runs then, unless the peer has gone before. That is so for a long
-  /// message, for a batch that takes several turns, for an initialize or a subscribe that waits for
-  /// its answer, and where many long answers wait for room. Messages that come meanwhile would
-  /// overtake it.
+  /// Handles one message from the peer; `text` is valid during the call. Returns false if it is
+  /// handled later: a long message, a batch that takes several turns, an initialize or a subscribe
+  /// that waits for its answer. Also returns false if many long answers wait for the output. In all
+  /// these cases `handled` has been moved from. It runs when the caller may go on, unless the peer
+  /// goes before. Messages passed in the meantime would overtake this one.
   bool on_message(std::string_view text, Executor::Task& handled);
-  /// The same, of one that may be kept.
+  /// The same for a message that may be kept, so that a long one is not copied.
   bool on_kept_message(std::string text, Executor::Task& handled);
-  /// Answers what is no message at all.
+  /// Sends an error for input that is not a message.
   void refuse(const Error& error);
-  /// The output takes framed messages again.
+  /// Called when the output takes framed messages again.
   void on_drain();
-  /// The peer has gone: its requests are cancelled, its streams no longer pushed.
+  /// Called when the peer has gone: cancels its requests, ends its session, stops pushing its
+  /// streams.
   void on_close();
-  /// The peer asks nothing more: ends what listens to changes, and runs `task` once, as soon as no
-  /// request is unanswered and no stream is pushed.
+  /// Called when the peer sends no more requests: ends what listens to changes, and runs `task`
+  /// once, as soon as no request is unanswered and no stream is pushed.
   void when_idle(Executor::Task task);
 
   // Caller
@@ -106,14 +109,14 @@ class MessageConnection final : public Caller,
     Executor::Task handled;
   };
 
-  /// Long answers that are made one after the other, as the output has room.
+  /// Long answers, which are made one after the other when the output has room.
   struct LongAnswers {
     std::deque<Channel*> waiting;      // each removes itself
     Channel* current = nullptr;        // the one that is being made, which removes itself too
-    std::vector<Executor::Task> held;  // run when fewer wait
+    std::vector<Executor::Task> held;  // tasks `handled` that run when fewer wait
   };
 
-  /// A stream that is pushed here, and which of all that have been.
+  /// A stream that is pushed here. `number` tells apart all that have ever been.
   struct Subscribed {
     std::shared_ptr<Subscription> reader;
     std::uint64_t number;
@@ -171,18 +174,18 @@ class MessageConnection final : public Caller,
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
-  std::weak_ptr<Agreement> agreement_;                    // which has it
+  std::weak_ptr<Agreement> agreement_;                    // which owns the session
   std::unique_ptr<std::list<Later>> later_;               // null before the first
   std::unique_ptr<LongAnswers> long_answers_;             // null before the first
   std::unique_ptr<std::deque<KeptAnswer>> kept_;          // null before the first
   std::vector<UnhandledPtr> held_up_;                     // each with an unanswered request
   std::unique_ptr<Executor::Task> idle_task_;
   std::uint64_t subscribed_ = 0;
-  std::uint64_t batches_ = 0;    // that were answered later
-  std::size_t next_served_ = 0;  // of those that waited for room
+  std::uint64_t batches_ = 0;    // the number of batches answered later
+  std::size_t next_served_ = 0;  // index among those that waited for the output
   bool blocked_ = false;
-  bool takes_turns_ = false;  // those that waited are being served
-  bool stopped_ = false;      // one of them meanwhile, after a block
+  bool takes_turns_ = false;  // serve_waiting() is running
+  bool stopped_ = false;      // a sender was told to wait for its next turn
 };
 
 }  // namespace sluice

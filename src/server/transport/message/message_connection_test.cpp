@@ -31,7 +31,7 @@ struct RecordingOutput final : MessageOutput {
 class MessageConnectionTest : public testing::Test {
  protected:
   MessageConnectionTest() { connection->attach(output); }
-  /// Whether it is handled at once; `handled` counts those that are later.
+  /// Whether the message is handled at once. `handled` counts those that are handled later.
   bool say(std::string_view text) {
     Executor::Task task = [this] { ++handled; };
     return connection->on_message(text, task);
@@ -54,7 +54,7 @@ class MessageConnectionTest : public testing::Test {
   int handled = 0;
 };
 
-// The transports' tests drive all the rest.
+// The tests of the transports cover all the rest.
 TEST_F(MessageConnectionTest, ItsSessionEndsWithIt) {
   say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
       R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
@@ -120,14 +120,14 @@ TEST_F(MessageConnectionTest, WhatComesBehindABatchThatTakesTurnsWaits) {
   EXPECT_EQ(parse_json(output.messages[1]).value().as_array().size(), 3U);
   EXPECT_TRUE(say(ping("4")));
 
-  // Those of HTTP with SSE come on several connections.
+  // With HTTP with SSE, batches may come on several connections at once.
   EXPECT_FALSE(say(batch));
   EXPECT_FALSE(say(batch));
   bench.run_all();
   EXPECT_EQ(handled, 3);
   EXPECT_EQ(output.messages.size(), 5U);
 
-  // One that goes meanwhile is not told.
+  // If the peer goes in the meantime, `handled` does not run.
   EXPECT_FALSE(say(batch));
   connection->on_close();
   bench.run_all();
@@ -195,10 +195,10 @@ TEST_F(MessageConnectionTest, NoChunkOvertakesTheReplyToASubscribe) {
 
 TEST_F(MessageConnectionTest, WhatFollowsASubscribeFindsItsStream) {
   ServerBench both(2);
-  Service on_first(both.catalog, access, both.sessions, both.quota, *both.changes, *both.tasks,
-                   {{&both.executors[0], both.managers[0].get()},
-                    {&both.executors[1], both.managers[1].get()}},
-                   0);
+  Service on_first(
+      both.catalog, access, both.sessions, both.quota, *both.changes, *both.tasks,
+      {{&both.executors[0], both.managers[0].get()}, {&both.executors[1], both.managers[1].get()}},
+      0);
   connection = std::make_shared<MessageConnection>(on_first, Principal{.id = "alice"}, encoder);
   connection->attach(output);
   const auto stream = both.start(1);
@@ -238,7 +238,7 @@ TEST_F(MessageConnectionTest, PollsWaitForRoom) {
   bench.run_all();
   EXPECT_EQ(output.messages.size(), 2U);
 
-  // One that is cancelled leaves its place to the next.
+  // A cancelled poll makes way for the next one.
   say(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})");
   output.writable = true;
   connection->on_drain();
@@ -304,7 +304,7 @@ TEST_F(MessageConnectionTest, WhileManyPollsWaitNothingElseIsTaken) {
   EXPECT_EQ(handled, 1);
   EXPECT_EQ(output.messages.size(), static_cast<std::size_t>(id));
 
-  // Nothing of that is left when the peer goes.
+  // Nothing is left waiting when the peer goes.
   bench.managers[0]->work().worked(TurnWork::kTurn);
   while (poll()) ASSERT_LT(id, 1000);
   connection->on_close();
@@ -409,7 +409,7 @@ TEST_F(MessageConnectionTest, AnswersThatWaitForRoomDrawOnTheMemoryOfTheirClient
   EXPECT_EQ(error_code(output.messages[1]), 0);
   EXPECT_EQ(error_code(output.messages[9]), kBusy);
   EXPECT_EQ(memory.used(), 0U);
-  // Nothing is left of one that goes.
+  // Answers of a peer that goes hold no memory.
   output.writable = false;
   answer_all();
   EXPECT_GT(memory.used(), 0U);
@@ -535,7 +535,7 @@ TEST_F(MessageConnectionTest, WhatComesBehindAnInitializeWaitsForItsSession) {
   bench.executors[0].advance(std::chrono::seconds(1));
   EXPECT_EQ(error_code(output.messages.back()), 403);
   EXPECT_EQ(handled, 2);
-  // One that has gone hears nothing more.
+  // A peer that has gone is sent nothing more.
   EXPECT_FALSE(say(kInitialize));
   connection->on_close();
   bench.executors[0].advance(std::chrono::seconds(2));

@@ -14,7 +14,7 @@ const PushedChunkEncoder& line_encoder() {
   return encoder;
 }
 
-/// One stream of lines as a connection of messages.
+/// One connection of lines as the transport of a MessageConnection.
 class LineMessages final : public LineHandler, public MessageOutput {
  public:
   LineMessages(std::shared_ptr<MessageConnection> connection, LineProtocolPtr session,

@@ -7,12 +7,13 @@
 
 namespace sluice {
 
-/// The same JSON-RPC over lines, one message a line, and streams pushed as they grow: what stdio
-/// and Unix domain sockets carry (2026-07-28, stdio). The caller's principal is the system's user.
-/// Belongs to its loop.
+/// JSON-RPC over lines, one message per line, with streams pushed as they grow. This is what stdio
+/// and Unix domain sockets carry (2026-07-28, stdio). The caller's principal is the operating
+/// system's user. Belongs to its loop.
 class StdioEndpoint final : public LineService {
  public:
-  /// `service` outlives the endpoint. `max_line`: as the sessions', for the error that names it.
+  /// `service` outlives the endpoint. `max_line` is the limit of the line protocol, for the error
+  /// that names it.
   StdioEndpoint(Service& service, std::size_t max_line) : service_(&service), max_line_(max_line) {}
 
   std::unique_ptr<LineHandler> open(LineProtocolPtr session, uid_t user) override;

@@ -45,7 +45,7 @@ class StdioEndpointTest : public ::testing::Test {
     LineProtocol::begin(*peers.back(), *endpoint, user, options);
     return peers.back();
   }
-  /// What answers `line`, all of it.
+  /// All that answers `line`.
   std::string ask(MemoryConnection& from, std::string_view line) {
     from.write(std::string(line) + "\n");
     bench.run_all();
@@ -120,7 +120,7 @@ TEST_F(StdioEndpointTest, TheRevisionOfInitializeHoldsForItsConnection) {
               HasSubstr(R"("protocolVersion":"2024-11-05")"));
   EXPECT_THAT(progress(*peer), Not(HasSubstr(R"("message")")));
   EXPECT_THAT(progress(*connect(1000)), HasSubstr(R"("message":"text")"));
-  // A request that says what it speaks is not bound.
+  // A request that names its revision is not bound by that.
   EXPECT_THAT(
       ask(*peer, request("3", "server/discover",
                          R"("_meta":{"io.modelcontextprotocol/protocolVersion":)"
@@ -144,7 +144,7 @@ TEST_F(StdioEndpointTest, ABatchIsAnsweredWithOneLineInItsRevision) {
   EXPECT_THAT(line, HasSubstr("what pushes a stream cannot be part of a batch"));
   EXPECT_THAT(line, EndsWith("]\n"));
 
-  // Its requests are cancelled by their ids, also from within another.
+  // Requests of a batch are cancelled by their ids, even from within another batch.
   ask(*peer, "[" + request("8", "tools/call", R"("name":"later")") + "]");
   EXPECT_EQ(ask(*peer, R"([{"jsonrpc":"2.0","method":"notifications/cancelled",)"
                        R"("params":{"requestId":8}}])"),
@@ -184,7 +184,7 @@ TEST_F(StdioEndpointTest, TheConnectionIsTheSession) {
                           "\n"
                           R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})"
                           "\n");
-  // And whoever answers a call may ask its client.
+  // A call may also ask its client.
   ask(*peer, request("3", "tools/call", R"("name":"later")"));
   std::string heard;
   bench.calls[0]->ask(
@@ -283,7 +283,7 @@ TEST_F(StdioEndpointTest, NotificationsOfStreamMethodsAct) {
   bench.runs[0]->append(ChunkKind::text, "y");
   bench.run_all();
   EXPECT_EQ(peer->take(), "");
-  // Of those that are for their answer nothing comes.
+  // Methods that serve only to get an answer do nothing as notifications.
   EXPECT_EQ(notify("subscribe"), "");
   EXPECT_EQ(notify("is_running"), "");
 }
@@ -372,7 +372,7 @@ TEST_F(StdioEndpointTest, WhatATaskAsksABusyReaderItHearsWhenItReads) {
     bench.run_all();
     more = peer->take();
   }
-  // Each state once, and the question of the one that is waited for.
+  // Each state comes once, and so does the question of the task that is waited for.
   for (const std::string& name : names) {
     const std::string state = R"("taskId":")" + name + R"(","status":"input_required")";
     const std::size_t at = said.find(state);

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-/// What the official clients offer.
+/// The subprotocol that the official clients offer.
 constexpr std::string_view kSubprotocol = "mcp";
 
 const PushedChunkEncoder& frame_encoder() {
@@ -18,7 +18,7 @@ const PushedChunkEncoder& frame_encoder() {
   return encoder;
 }
 
-/// One WebSocket as a connection of messages.
+/// One WebSocket as the transport of a MessageConnection.
 class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
  public:
   explicit WebSocketMessages(std::shared_ptr<MessageConnection> connection)

@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-/// GET /ws: the same JSON-RPC over WebSocket, one message a text message, and streams pushed as
-/// they grow (docs/streaming.md). Takes the subprotocol `mcp` from clients that offer it. Belongs
-/// to its loop.
+/// GET /ws: JSON-RPC over WebSocket, one message per text message, with streams pushed as they grow
+/// (docs/streaming.md). Takes the subprotocol `mcp` from clients that offer it. Belongs to its
+/// loop.
 class WebSocketEndpoint {
  public:
   explicit WebSocketEndpoint(Service& service) : service_(&service) {}
