@@ -71,7 +71,7 @@ class CallGeneration final : public GenerationProducer {
     if (kept_ == nullptr) kept_ = std::make_unique<Kept>(call_->memory());
     if (is_text) return keep(kept_->text, delta.text) && call_->emit(delta.text);
     if (delta.kind != Delta::Kind::tool_call) return keep(kept_->reasoning, delta.text);
-    return (kept_->tool_calls.text().empty() || keep(kept_->tool_calls, ",")) &&
+    return (kept_->tool_calls.empty() || keep(kept_->tool_calls, ",")) &&
            keep(kept_->tool_calls, delta.text);
   }
   void flush() override { call_->flush(); }
@@ -93,12 +93,12 @@ class CallGeneration final : public GenerationProducer {
     }
     std::string structured = "{";
     structured.append(completion_members(completion));
-    if (kept != nullptr && !kept->reasoning.text().empty()) {
+    if (kept != nullptr && !kept->reasoning.empty()) {
       structured.append(R"(,"reasoning":)");
-      append_json_string(structured, kept->reasoning.text());
+      append_json_string(structured, kept->reasoning.take());
     }
-    if (kept != nullptr && !kept->tool_calls.text().empty()) {
-      structured.append(R"(,"tool_calls":[)").append(kept->tool_calls.text()).append("]");
+    if (kept != nullptr && !kept->tool_calls.empty()) {
+      structured.append(R"(,"tool_calls":[)").append(kept->tool_calls.take()).append("]");
     }
     structured.push_back('}');
     call->complete({.text = kept == nullptr ? std::string() : kept->text.take(),

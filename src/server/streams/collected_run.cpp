@@ -1,5 +1,6 @@
 #include "server/streams/collected_run.hpp"
 
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,7 +47,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   /// Starts the response, in which the text is collected so that a long text is not copied. Returns
   /// false if there is no memory for it.
   bool begin() {
-    if (!text_.text().empty()) return true;
+    if (!text_.empty()) return true;
     std::string head;
     begin_result(head, id_);
     head.append(R"({"status":"completed","text":")");
@@ -104,7 +105,7 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
       case ChunkKind::reasoning:
         return reasoning_.append(chunk.escaped);
       case ChunkKind::tool_call:
-        return tool_calls_.append(tool_calls_.text().empty() ? "\"" : ",\"") &&
+        return tool_calls_.append(tool_calls_.empty() ? "\"" : ",\"") &&
                tool_calls_.append(chunk.escaped) && tool_calls_.append("\"");
       case ChunkKind::message:
       case ChunkKind::end:
@@ -131,7 +132,12 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
     const std::shared_ptr<ReplyChannel> channel = std::exchange(channel_, nullptr);
     if (channel == nullptr) return;
     const std::shared_ptr<CollectedRun> keep = shared_from_this();
-    std::string message = error_ ? std::string() : response();
+    std::string message;
+    try {
+      if (!error_) message = response();
+    } catch (const std::bad_alloc&) {
+      error_ = TextAccumulator::no_memory();
+    }
     if (error_) append_error(message, id_, *error_);
     // Released before the reply, because whoever takes the message charges it to the same share.
     drop_text();
@@ -142,8 +148,8 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
   }
 
   std::string response() {
-    const std::string& reasoning = reasoning_.text();
-    const std::string& tool_calls = tool_calls_.text();
+    const std::string reasoning = reasoning_.take();
+    const std::string tool_calls = tool_calls_.take();
     std::string out = text_.take();
     out.append("\"");
     if (!reasoning.empty()) out.append(R"(,"reasoning":")").append(reasoning).append("\"");

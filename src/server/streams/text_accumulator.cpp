@@ -1,12 +1,15 @@
 #include "server/streams/text_accumulator.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "stream/stream_error.hpp"
 
 namespace sluice {
 namespace {
 
+/// Many texts may grow in the same turn. In blocks, none of them is copied as it grows.
+constexpr std::size_t kBlock = std::size_t{64} << 10U;
 /// Spare capacity for the end of the message that the text becomes.
 constexpr std::size_t kSlack = 1024;
 
@@ -14,22 +17,35 @@ constexpr std::size_t kSlack = 1024;
 
 bool TextAccumulator::append(std::string_view text) {
   if (is_too_long_) return true;
-  const std::size_t size = text_.size() + text.size();
-  if (size > kMost) {
+  if (size_ + text.size() > kMost) {
     is_too_long_ = true;
-    text_ = {};
+    blocks_ = {};
+    last_ = {};
+    size_ = 0;
     memory_.release();
     return true;
   }
-  if (size > text_.capacity()) {
-    // With the spare capacity, the text is not copied when a message is made of it.
-    const std::size_t slack = text_.capacity() < kSlack ? 0 : kSlack;
-    const std::size_t capacity = std::min(std::max(size, 2 * text_.capacity()), kMost) + slack;
-    if (!memory_.add(capacity - text_.capacity())) return false;
-    text_.reserve(capacity);
+  const std::size_t size = last_.size() + text.size();
+  if (size > last_.capacity()) {
+    const bool grows = size <= kBlock;
+    const std::size_t capacity = grows ? std::min(std::max(size, 2 * last_.capacity()), kBlock)
+                                       : std::max(text.size(), kBlock);
+    if (!memory_.add(grows ? capacity - last_.capacity() : capacity)) return false;
+    if (!grows) blocks_.push_back(std::exchange(last_, {}));
+    last_.reserve(capacity);
   }
-  text_.append(text);
+  last_.append(text);
+  size_ += text.size();
   return true;
+}
+
+std::string TextAccumulator::take() {
+  if (blocks_.empty()) return std::move(last_);
+  std::string whole;
+  whole.reserve(size_ + kSlack);
+  for (std::string& block : blocks_) whole.append(std::exchange(block, {}));
+  whole.append(last_);
+  return whole;
 }
 
 Error TextAccumulator::no_memory() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/client_memory.hpp"
 #include "core/error.hpp"
@@ -23,10 +24,10 @@ class TextAccumulator {
   [[nodiscard]] bool append(std::string_view text);
   /// Whether the text was dropped because it would be longer than kMost.
   [[nodiscard]] bool is_too_long() const { return is_too_long_; }
-  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
   /// Moves the text out. Nothing may be appended afterwards. A long text has spare capacity for the
-  /// end of a message.
-  std::string take() { return std::move(text_); }
+  /// end of a message. Throws std::bad_alloc.
+  std::string take();
 
   static Error no_memory();
 
@@ -34,8 +35,10 @@ class TextAccumulator {
   static constexpr std::size_t kMost = std::size_t{8} << 20U;
 
  private:
-  std::string text_;
-  MemoryHold memory_;  // for the capacity of text_
+  std::vector<std::string> blocks_;
+  std::string last_;  // behind the blocks
+  std::size_t size_ = 0;
+  MemoryHold memory_;  // for the capacity of all of them
   bool is_too_long_ = false;
 };
 
