@@ -231,6 +231,46 @@ test('a flood of WebSocket messages that nobody reads the answers of waits', asy
   });
 });
 
+test('a reader slower than its streams gets of each, and answers to what it asks meanwhile', async (t) => {
+  const server = await start_server(t);
+  const socket = await upgrade(server);
+  t.after(() => socket.destroy());
+  const say = (id, method, params) =>
+    socket.write(frame(1, JSON.stringify({ jsonrpc: '2.0', id, method, params })));
+  const chunks = new Map();
+  const answers = new Set();
+  let pongs = 0;
+  let read = 0;
+  socket.socket.on('data', (data) => {
+    read += data.length;
+    const { frames, rest } = parse_frames(socket.received);
+    socket.received = rest;
+    for (const { opcode, payload } of frames) {
+      if (opcode === 10) ++pongs;
+      if (opcode !== 1) continue;
+      const { id, params } = JSON.parse(payload);
+      if (id !== undefined) answers.add(id);
+      else chunks.set(params.stream_id, (chunks.get(params.stream_id) ?? 0) + 1);
+    }
+    // It reads on and on, but slowly.
+    socket.socket.pause();
+    setTimeout(() => socket.socket.resume(), 5);
+  });
+  for (let id = 1; id <= 3; ++id) say(id, ...wire.start({ count: 10_000_000, interval_us: 0 }));
+  await until(() => read > 4 * MiB, 'the streams run');
+  const asked_at = read;
+  say(4, 'ping');
+  say(5, 'tools/call', { name: 'echo', arguments: { text: 'x' } });
+  socket.write(frame(9, 'ping'));
+  await until(() => answers.has(4) && answers.has(5) && pongs === 1, 'what it asked is answered');
+  assert.ok(read - asked_at < 32 * MiB, `${read - asked_at} bytes came before the answers`);
+  const counts = [...chunks.values()];
+  assert.equal(counts.length, 3);
+  assert.ok(Math.min(...counts) > Math.max(...counts) / 2, `chunks of each: ${counts}`);
+  for (const stream_id of chunks.keys()) say(`abort ${stream_id}`, ...wire.abort(stream_id));
+  await until(() => answers.size === 8, 'the streams are aborted');
+});
+
 test('a head, a frame header or a body without its end holds next to nothing', async (t) => {
   const server = await start_server(t, ['--max-total-buffers', '16MiB']);
   await beside_an_innocent(server, async () => {
