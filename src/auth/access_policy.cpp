@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <ifaddrs.h>
+#include <limits>
 #include <memory>
 #include <netinet/in.h>
+#include <system_error>
 #include <utility>
 
 #include "core/log.hpp"
@@ -23,9 +27,14 @@ std::string_view host_name(std::string_view authority) {
   const std::string_view host =
       is_v6 ? authority.substr(1, end - 1) : authority.substr(0, std::min(end, authority.size()));
   const std::string_view rest = authority.substr(std::min(is_v6 ? end + 1 : end, authority.size()));
+  // At most 65535; the port may be missing behind its colon (RFC 3986, section 3.2.3).
+  unsigned port = 0;
   const bool is_port =
-      rest.empty() ||
-      (rest.starts_with(':') && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+      rest.size() <= 1 ||
+      (rest.find_first_not_of("0123456789", 1) == std::string_view::npos &&
+       std::from_chars(rest.data() + 1, rest.data() + rest.size(), port).ec == std::errc() &&
+       port <= std::numeric_limits<std::uint16_t>::max());
+  if (!rest.empty() && rest.front() != ':') return {};
   static constexpr std::string_view kNoHost = "@/?#\\ \t";
   return is_port && host.find_first_of(kNoHost) == std::string_view::npos ? host
                                                                           : std::string_view();

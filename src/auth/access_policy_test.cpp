@@ -24,8 +24,9 @@ TEST(AccessPolicy, AnswersToItsOwnNamesOnly) {
   options.allowed_hosts = {"*"};
   const AccessPolicy any(std::move(options));
 
-  for (const std::string_view host : {"localhost", "LOCALHOST:8080", "a.localhost", "127.0.0.1",
-                                      "127.0.0.1:80", "127.1.2.3:1", "[::1]", "[::1]:8080"}) {
+  for (const std::string_view host :
+       {"localhost", "LOCALHOST:8080", "a.localhost", "127.0.0.1", "127.0.0.1:80", "127.1.2.3:1",
+        "localhost:", "localhost:65535", "[::1]", "[::1]:8080"}) {
     EXPECT_TRUE(plain.host_allowed(host)) << host;
   }
   for (const std::string_view host : {"",
@@ -47,6 +48,8 @@ TEST(AccessPolicy, AnswersToItsOwnNamesOnly) {
                                       "[::1]x:1",
                                       "localhost:x@evil.example",
                                       "localhost:80x",
+                                      "localhost:65536",
+                                      "localhost:99999999999999999999",
                                       "localhost@evil.example",
                                       "a@localhost",
                                       "evil.example/.localhost",

@@ -31,7 +31,7 @@ class GenerationProducer : public GenerationSink,
 
  private:
   // The output; called on the loop.
-  /// Takes a delta. Returns false if the next one must wait for on_room().
+  /// Takes a delta. Returns false if the next one must wait for on_writable().
   virtual bool append(const Delta& delta) = 0;
   virtual void flush() = 0;
   /// No call follows. Must release everything that belongs to the loop, because the engine's thread

@@ -42,7 +42,7 @@ enum class StreamState : std::uint8_t { initializing, active, finished, failed }
 std::string_view to_string(StreamState state);
 
 /// Makes a stream's chunks, and is told when to continue and when to stop. Called on the stream's
-/// loop. on_room() is called only at the end of the loop's turn, never from within a call to the
+/// loop. on_writable() is called only at the end of the loop's turn, never from within a call to the
 /// stream.
 class StreamProducer {
  public:
@@ -68,7 +68,7 @@ class ChunkEncoder {
 ///
 /// Chunks that every reader has passed are kept, within `retained_bytes` and half of `max_chunks`,
 /// until a reader acknowledges them. The last chunk of an ended stream is kept too. When the kept
-/// chunks reach the limits, append() returns false and the producer waits for on_room(), which is
+/// chunks reach the limits, append() returns false and the producer waits for on_writable(), which is
 /// called when a quarter is free. A stream that its manager has removed has ended, has no readers
 /// and accepts none. Belongs to the loop of its manager.
 class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
@@ -99,7 +99,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] Executor& executor() const;
 
   /// Appends a chunk of UTF-8 text, or a message as JSON text without line breaks. Returns true if
-  /// there is room for another chunk. Returns false if the producer must wait for on_room(): this
+  /// there is room for another chunk. Returns false if the producer must wait for on_writable(): this
   /// chunk is kept, and append() returns false until then. On an ended stream it does nothing and
   /// returns false. If there is no memory for the chunk at all, the stream fails. The stream stays
   /// alive until append() and flush() return, even if its last other reference is dropped

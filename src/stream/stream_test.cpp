@@ -175,7 +175,7 @@ TEST(StreamLimit, WakesTheProducerWhenAQuarterIsFreeAtTheEndOfTheTurn) {
   EXPECT_EQ(producer.writable_calls, 0) << "seven of eight chunks is still too full";
   EXPECT_FALSE(stream->append(ChunkKind::text, "x")) << "false until on_writable()";
   stream->poll_from(3);
-  EXPECT_EQ(producer.writable_calls, 0) << "on_room() never comes from within a call";
+  EXPECT_EQ(producer.writable_calls, 0) << "on_writable() never comes from within a call";
   EXPECT_FALSE(stream->append(ChunkKind::text, "x"));
   stream->poll_from(4);
   bench.executor.run();

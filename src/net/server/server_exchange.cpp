@@ -375,7 +375,8 @@ WebSocketSessionPtr ServerExchange::upgrade_websocket(const HttpRequest& request
                    {});
     return nullptr;
   }
-  if (request.header(KnownHeader::sec_websocket_version) != "13") {
+  if (request.header(KnownHeader::sec_websocket_version) != "13" ||
+      request.repeated(KnownHeader::sec_websocket_version)) {
     reject_upgrade(
         426, "Only WebSocket version 13 is spoken here\n",
         {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Version", "13"}});

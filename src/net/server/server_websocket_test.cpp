@@ -129,6 +129,7 @@ TEST_F(ServerWebSocketTest, RefusesWhatIsNoHandshake) {
            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"),
        "426", "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"},
+      {get("/ws", std::string(kHandshake) + "Sec-WebSocket-Version: 8\r\n"), "426", ""},
       {get("/ws", with_key("************************")), "400", "Sec-WebSocket-Key"},
       {get("/ws", with_key("dGhlIHNhbXBsZSBub25jZQA=")), "400", "Sec-WebSocket-Key"},
       {get("/ws", with_key("=Ghl=HNhbXBsZSBub25jZQ==")), "400", "Sec-WebSocket-Key"},

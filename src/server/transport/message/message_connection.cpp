@@ -89,7 +89,10 @@ class MessageConnection::Channel final : public ReplyChannel {
   }
   [[nodiscard]] const Framing& framing() const override { return *framing_; }
   [[nodiscard]] bool can_stream() const override { return true; }
-  void on_close(CloseTask task) override { close_task_ = std::move(task); }
+  void on_close(CloseTask task) override {
+    // The old task may own what owns this channel, so it is destroyed last.
+    const CloseTask old = std::exchange(close_task_, std::move(task));
+  }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
   void when_writable(Executor::Task answer) override {
     if (connection_ == nullptr) return;
