@@ -71,6 +71,10 @@ class ServerHost {
   /// Tells the clients that asked for it of a change. Thread-safe.
   void publish(const Change& change);
 
+  /// Whether the caller is on a thread that runs handlers, for which shutdown() and the destructor
+  /// wait: an event loop's, or a worker's of the definition. Thread-safe.
+  [[nodiscard]] bool on_handler_thread() const;
+
   /// Refuses new work, lets streams finish and be read, ends with an error what is left when
   /// `deadline` has passed, and closes all connections. Blocks until that is done: at most the
   /// deadline and a second more. `hurry` is asked now and then whether to stop waiting.

@@ -42,6 +42,8 @@ class WorkerPool {
   bool drop(JobId id, std::string_view client);
   /// Whether a job waits that could run if a thread that runs one of `client` became free.
   [[nodiscard]] bool is_wanted(std::string_view client);
+  /// Whether the caller is on one of its threads.
+  [[nodiscard]] bool on_worker_thread() const;
 
  private:
   struct Waiting {
