@@ -15,6 +15,9 @@
 
 namespace sluice {
 
+template <class T>
+inline constexpr bool detail::kAwaitable<Awaiting<T>> = true;
+
 /// Hands a value or an exception to a waiting coroutine. Thread-safe. Only the first succeed() or
 /// fail() of all copies counts; nothing happens if the coroutine has ended. If all copies are
 /// destroyed before either is called, the coroutine gets an Error -32603.
