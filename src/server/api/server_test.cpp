@@ -419,6 +419,33 @@ TEST_F(PublicServerTest, DestructorsOfACoroutineThatIsGivenUpMayUseTheCall) {
   EXPECT_NE(LastWords::key, "");
 }
 
+TEST_F(PublicServerTest, WhatADestructorWaitsForIsNoConcernOfACallThatIsOver) {
+  static std::optional<Resolver<int>> resolver;
+  static std::optional<Awaiting<void>> slept;
+  struct Waits {
+    Call* call;
+    ~Waits() {
+      std::ignore = call->callback<int>([](Resolver<int> it) { resolver = std::move(it); });
+      slept = call->sleep(1h);
+    }
+  };
+  server.tool("wait", "", [](Call& call) -> Task<std::string> {
+    const Waits waits{&call};
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  caller.channel().close();
+  bench.run_all();
+  ASSERT_TRUE(resolver && slept);
+  EXPECT_EQ(bench.executors[0].timers(), 0U);
+  resolver->succeed(7);
+  EXPECT_EQ(bench.executors[0].run(), 0U);
+  resolver.reset();
+  slept.reset();
+}
+
 TEST_F(PublicServerTest, ADestructorMayEndTheCallThatGoesOnWithoutIt) {
   // The client is asked by the result, which ends the call while with_timeout() gives its part up.
   struct Asks {

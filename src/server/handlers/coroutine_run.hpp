@@ -94,6 +94,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   std::shared_ptr<CoroutineRun> self_;
   std::set<Executor::TimerId> timers_;
   bool running_ = false;
+  bool released_ = false;  // destructors that still use it get no timer, and a closed mailbox
 };
 
 }  // namespace sluice
