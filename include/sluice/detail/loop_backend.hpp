@@ -76,8 +76,13 @@ class [[nodiscard]] Awaiting {
     /// `withdraw` runs if the wait is given up before anything has arrived.
     void set_withdraw(detail::Job withdraw) { withdraw_ = std::move(withdraw); }
 
-    void succeed(Value value) {
-      value_.emplace(std::move(value));
+    /// If moving `value` throws, that is what has arrived.
+    void succeed(Value&& value) {
+      try {
+        value_.emplace(std::move(value));
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
       wake();
     }
     void fail(std::exception_ptr failure) {

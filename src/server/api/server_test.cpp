@@ -641,6 +641,97 @@ TEST_F(PublicServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
   bench.run_all();
 }
 
+/// Only so many moves and copies of it on this thread succeed as `budget` says.
+class Fragile {
+ public:
+  Fragile() = default;
+  Fragile(const Fragile& /*other*/) { spend(); }
+  Fragile(Fragile&& /*other*/) { spend(); }  // NOLINT(performance-noexcept-move-constructor)
+  Fragile& operator=(const Fragile&) = delete;
+  Fragile& operator=(Fragile&&) = delete;
+  ~Fragile() = default;
+
+  static inline thread_local int budget = 0;
+
+ private:
+  static void spend() {
+    if (budget-- <= 0) throw Error{7, "it cannot be moved", {}};
+  }
+};
+
+TEST_F(PublicServerTest, AValueThatCannotBeMovedFailsItsWaiter) {
+  static constexpr int kEnough = 20;
+  std::optional<Resolver<Fragile>> resolver;
+  server.tool("callback", "", [&resolver](Call& call) -> Task<std::string> {
+    co_await call.callback<Fragile>([&resolver](Resolver<Fragile> it) { resolver = it; });
+    co_return "moved";
+  });
+  server.tool("in_background", "", [](Add in, Call& call) -> Task<std::string> {
+    co_await call.in_background([&in] {
+      Fragile::budget = in.a;
+      return Fragile();
+    });
+    co_return "moved";
+  });
+  serve();
+  const auto is_failure = [](const json::value& answer) {
+    const json::value* const error = answer.as_object().if_contains("error");
+    return error != nullptr && error->at("code").as_int64() == 7;
+  };
+  int failed = 0;
+  for (int budget = 0; budget <= kEnough; ++budget) {
+    EXPECT_TRUE(call("callback", "{}").is_null());
+    const Fragile value;
+    Fragile::budget = budget;
+    try {
+      resolver->succeed(value);
+    } catch (const Error&) {
+      resolver->fail(std::current_exception());
+    }
+    const json::value answer = answer_of("");
+    ASSERT_FALSE(answer.is_null()) << budget;
+    if (is_failure(answer)) ++failed;
+  }
+  // There are several places where it is moved.
+  EXPECT_GT(failed, 2);
+  EXPECT_LT(failed, kEnough);
+
+  for (int budget = 0; budget <= kEnough; ++budget) {
+    Fragile::budget = budget;
+    bench.request("tools/call",
+                  modern("{}", R"("name":"in_background","arguments":{"a":)" +
+                                   std::to_string(budget) + R"(,"b":0})"),
+                  caller);
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (caller.channel().replies.empty() && std::chrono::steady_clock::now() < until) {
+      bench.run_all();
+    }
+    ASSERT_EQ(caller.channel().replies.size(), 1U) << budget;
+  }
+}
+
+TEST_F(PublicServerTest, ACallIsGivenUpAlsoAfterAnExceptionOnItsLoop) {
+  std::shared_ptr<detail::Mailbox> mailbox;
+  bool gone = false;
+  struct Leaves {
+    bool* gone;
+    ~Leaves() { *gone = true; }
+  };
+  server.tool("wait", "", [&](Call& call) -> Task<std::string> {
+    const Leaves leaves{&gone};
+    mailbox = call.backend().loop().mailbox();
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  mailbox->post([] { throw std::runtime_error("no memory"); });
+  EXPECT_THROW(bench.run_all(), std::runtime_error);
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(gone);
+}
+
 TEST_F(PublicServerTest, ACoroutineIsThereAsLongAsAWorkerUsesIt) {
   struct Told {
     explicit Told(std::atomic<bool>& flag) : gone(&flag) {}

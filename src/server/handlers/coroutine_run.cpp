@@ -77,8 +77,17 @@ template <class UserCode>
 void CoroutineRun::enter(UserCode&& user_code) {
   const std::shared_ptr<CoroutineRun> keep = shared_from_this();
   const bool was_running = std::exchange(running_, true);
-  user_code();
-  running_ = was_running;
+  try {
+    user_code();
+  } catch (...) {
+    leave(was_running);
+    throw;
+  }
+  leave(was_running);
+}
+
+void CoroutineRun::leave(bool is_running) {
+  running_ = is_running;
   if (running_) return;
   if (!over_) on_wait();
   if (over_) release();

@@ -81,6 +81,8 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   /// meanwhile is released afterwards, since its coroutine is in use.
   template <class UserCode>
   void enter(UserCode&& user_code);
+  /// The end of enter(), also by an exception. `is_running`: as before it.
+  void leave(bool is_running);
   /// Destroys the coroutine, as soon as no worker uses it, and lets go of everything.
   void release();
   void destroy_coroutine();
