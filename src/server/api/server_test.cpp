@@ -446,6 +446,27 @@ TEST_F(PublicServerTest, WhatADestructorWaitsForIsNoConcernOfACallThatIsOver) {
   slept.reset();
 }
 
+TEST_F(PublicServerTest, WhatIsAwaitedMayOutliveItsCall) {
+  std::optional<Awaiting<void>> slept;
+  std::optional<Awaiting<std::vector<json::value>>> asked;
+  server.tool("keep", "", [&](Call& call) -> Task<std::string> {
+    slept = call.sleep(1h);
+    asked = call.ask({{.method = "roots/list"}});
+    co_await call.sleep(1s);
+    co_return "kept";
+  });
+  serve();
+  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{"roots":{}})",
+                caller);
+  bench.request("tools/call", R"("name":"keep")", caller);
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(text_of(answer_of("")), "kept");
+  ASSERT_TRUE(slept && asked);
+  slept.reset();
+  asked.reset();
+  EXPECT_EQ(bench.executors[0].run(), 0U);
+}
+
 TEST_F(PublicServerTest, ADestructorMayEndTheCallThatGoesOnWithoutIt) {
   // The client is asked by the result, which ends the call while with_timeout() gives its part up.
   struct Asks {

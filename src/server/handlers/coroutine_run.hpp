@@ -28,6 +28,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   void cancel(std::uint64_t timer) override;
   void work(detail::Job job, detail::Job refuse) override;
   std::shared_ptr<detail::Mailbox> mailbox() override;
+  std::weak_ptr<detail::LoopBackend> weak() override { return weak_from_this(); }
   void resume(std::coroutine_handle<> coroutine, detail::Branch* branch) override;
 
  protected:

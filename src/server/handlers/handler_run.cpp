@@ -72,6 +72,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
   void cancel(std::uint64_t /*timer*/) override { refuse(); }
   void work(detail::Job /*job*/, detail::Job /*refuse*/) override { refuse(); }
   std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
+  std::weak_ptr<detail::LoopBackend> weak() override { refuse(); }
   void resume(std::coroutine_handle<> /*coroutine*/, detail::Branch* /*branch*/) override {
     refuse();
   }
@@ -254,9 +255,9 @@ detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
   if (!withdraw) return {};
   // Later: who lets go of it is being destroyed, and the client may have no room for the news,
   // which ends the call.
-  return [&loop = executor(), withdraw = std::move(withdraw)]() mutable noexcept {
+  return [box = mailbox(), withdraw = std::move(withdraw)]() mutable noexcept {
     try {
-      loop.post(std::move(withdraw));
+      box->post(std::move(withdraw));
     } catch (const std::bad_alloc&) {
       // The end of the call takes it back.
     }
