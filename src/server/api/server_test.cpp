@@ -499,6 +499,26 @@ TEST_F(PublicServerTest, ACallThatTakesTooLongFails) {
   EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
 }
 
+template <class Base>
+struct Silent final : Base {
+  using Base::Base;
+  [[nodiscard]] const char* what() const noexcept override { return nullptr; }
+};
+
+TEST_F(PublicServerTest, AnExceptionMaySayNothing) {
+  server.tool("fail", "", []() -> std::string { throw Silent<std::exception>(); });
+  server.tool("fail_for_the_model", "", []() -> std::string { throw Silent<ToolError>("no"); });
+  server.resource("note://a", "a", []() -> std::string { throw Silent<ToolError>("no"); });
+  serve();
+  EXPECT_EQ(call("fail", "{}").at_pointer("/error/code").as_int64(), kInternalError);
+  const json::value failure = call("fail_for_the_model", "{}");
+  EXPECT_TRUE(failure.at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(failure), "");
+  const json::value unread =
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://a")"), caller));
+  EXPECT_EQ(unread.at_pointer("/error/message"), "");
+}
+
 TEST_F(PublicServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
   int runs = 0;
   server.tool("greet", "", [&runs](Call& call) -> Task<std::string> {

@@ -137,9 +137,9 @@ Error error_of(const std::exception_ptr& exception, FailureLog& log) {
   } catch (const Error& error) {
     return error;
   } catch (const ToolError& failure) {
-    return {kInternalError, failure.what(), {}};
+    return {kInternalError, std::string(what_of(failure)), {}};
   } catch (const std::exception& surprise) {
-    log.write(surprise.what());
+    log.write(what_of(surprise));
   } catch (...) {
     log.write("an unknown exception");
   }
