@@ -499,6 +499,28 @@ TEST_F(PublicServerTest, ACallThatTakesTooLongFails) {
   EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
 }
 
+TEST_F(PublicServerTest, QuestionsThatAreAskedTogetherHaveKeysOfTheirOwn) {
+  server.tool("ask", "", [](Call& call) -> Task<std::string> {
+    // The third question has the default key input-3.
+    for (const std::string key : {"input-3", "twice"}) {
+      try {
+        co_await call.ask({{.method = "roots/list", .key = key},
+                           {.method = "roots/list", .key = "twice"},
+                           {.method = "roots/list"}});
+      } catch (const std::logic_error& error) {
+        call.text(error.what());
+      }
+    }
+    co_return "asked";
+  });
+  serve();
+  call("ask", "{}", R"({"roots":{}})");
+  for (const std::string key : {"input-3", "twice"}) {
+    EXPECT_THAT(caller.channel().written,
+                HasSubstr("two questions of one ask() have the key " + key));
+  }
+}
+
 template <class Base>
 struct Silent final : Base {
   using Base::Base;
