@@ -205,7 +205,8 @@ class Call : public RequestLoop {
   Task<SamplingResult> sample(SamplingRequest request, std::string key = {});
   /// Asks for the client's roots.
   Task<std::vector<Root>> list_roots(std::string key = {});
-  /// Asks several questions at once. Returns the raw results in the order of the questions.
+  /// Asks several questions at once. Returns the raw results in the order of the questions. Throws
+  /// std::logic_error if two of them have the same key.
   Awaiting<std::vector<json::value>> ask(std::vector<Question> questions);
 
   // These make questions for ask().

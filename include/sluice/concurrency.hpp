@@ -63,6 +63,8 @@ class TaskGroup {
 
   std::unique_ptr<State> state_;
 };
+template <>
+inline constexpr bool kAwaitable<TaskGroup> = true;
 
 template <class T>
 Task<T> task_of(Task<T> task) {

@@ -15,9 +15,13 @@
 
 namespace sluice {
 
+template <class T>
+inline constexpr bool detail::kAwaitable<Awaiting<T>> = true;
+
 /// Hands a value or an exception to a waiting coroutine. Thread-safe. Only the first succeed() or
 /// fail() of all copies counts; nothing happens if the coroutine has ended. If all copies are
-/// destroyed before either is called, the coroutine gets an Error -32603.
+/// destroyed before either is called, the coroutine gets an Error -32603. If moving the value
+/// throws an exception, succeed() throws it and does not count, or the coroutine gets it.
 template <class T>
 class Resolver {
   using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
@@ -28,8 +32,7 @@ class Resolver {
       : wait_(std::make_shared<Wait>(std::move(mailbox), std::move(arrival))) {}
 
   void succeed(Value value) {
-    if (wait_->settled.exchange(true)) return;
-    wait_->mailbox->post([arrival = wait_->arrival, value = std::move(value)]() mutable {
+    wait_->settle([arrival = wait_->arrival, value = std::move(value)]() mutable {
       arrival->succeed(std::move(value));
     });
   }
@@ -50,9 +53,12 @@ class Resolver {
     }
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
+    /// Counts only once `job` has been made, which may throw.
+    void settle(detail::Job job) {
+      if (!settled.exchange(true)) mailbox->post(std::move(job));
+    }
     void fail(std::exception_ptr failure) {
-      if (settled.exchange(true)) return;
-      mailbox->post([place = arrival, failure = std::move(failure)]() mutable {
+      settle([place = arrival, failure = std::move(failure)]() mutable {
         place->fail(std::move(failure));
       });
     }

@@ -96,8 +96,8 @@ int serve_at(const Server& server, std::initializer_list<Place> places);
 
 }  // namespace detail
 
-/// A running server with its own threads. The destructor stops it. Thread-safe, except for stop(),
-/// moving and the destructor.
+/// A running server with its own threads. The destructor stops it; in a handler, where stop()
+/// throws, it ends the program. Thread-safe, except for stop(), moving and the destructor.
 class Serving {
  public:
   Serving(Serving&& other) noexcept;
@@ -113,6 +113,9 @@ class Serving {
 
   /// Blocks while calls under way finish, at most for ServeOptions::shutdown_deadline, and then
   /// ends the others with kBusy. A server with stdio alone does not wait. May be called again.
+  /// Throws std::logic_error, and changes nothing, on its event loops and on the worker threads of
+  /// its Server, so in every handler and middleware that it serves: it would wait for itself. Let
+  /// the handler tell another thread to call stop().
   void stop();
 
  private:

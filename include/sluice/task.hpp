@@ -12,9 +12,10 @@
 //     co_return Total{...};
 //   }
 //
-// A Task starts when it is awaited, and runs on the event loop of the request. If the request is
-// cancelled, the coroutine is destroyed at the co_await where it is suspended, so put cleanup into
-// destructors.
+// A Task starts when it is awaited, and runs on the event loop of the request. It can await only
+// what Sluice returns; to wait for the completion of another library, it awaits callback<T>()
+// (sluice/request_loop.hpp). If the request is cancelled, the coroutine is destroyed at the
+// co_await where it is suspended, so put cleanup into destructors.
 
 #include <concepts>
 #include <coroutine>
@@ -39,9 +40,20 @@ class EndWatcher {
   ~EndWatcher() = default;
 };
 
+/// Whether Task and Stream can await a `T`: it resumes them on the event loop of the request.
+template <class T>
+inline constexpr bool kAwaitable = false;
+
 /// The common base of all promises.
 class PromiseBase {
  public:
+  template <class T>
+  static T&& await_transform(T&& awaited) noexcept {
+    static_assert(kAwaitable<std::remove_cvref_t<T>>,
+                  "a sluice::Task or Stream can co_await only what Sluice returns: to wait for "
+                  "another library's completion, use call.callback<T>()");
+    return std::forward<T>(awaited);
+  }
   std::suspend_always initial_suspend() noexcept { return {}; }
   auto final_suspend() noexcept { return AtEnd{}; }
   void unhandled_exception() noexcept { failure_ = std::current_exception(); }
@@ -138,6 +150,8 @@ class RunToEnd {
  private:
   Frame<Promise> frame_;
 };
+template <class Promise>
+inline constexpr bool kAwaitable<RunToEnd<Promise>> = true;
 
 }  // namespace detail
 
@@ -160,5 +174,8 @@ class [[nodiscard]] Task {
 
   detail::Frame<promise_type> frame_;
 };
+
+template <class T>
+inline constexpr bool detail::kAwaitable<Task<T>> = true;
 
 }  // namespace sluice

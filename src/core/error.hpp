@@ -1,7 +1,9 @@
 #pragma once
 
+#include <exception>
 #include <expected>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sluice/error.hpp"
@@ -13,6 +15,12 @@ using Result = std::expected<T, Error>;
 
 inline std::unexpected<Error> fail(int code, std::string message, std::string data = {}) {
   return std::unexpected(Error{code, std::move(message), std::move(data)});
+}
+
+/// What a user's exception says of itself. Empty if it says nothing: its what() may return null.
+inline std::string_view what_of(const std::exception& exception) {
+  const char* const what = exception.what();
+  return what == nullptr ? std::string_view() : std::string_view(what);
 }
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "core/error.hpp"
 #include "core/log_limit.hpp"
 #include "core/text/json_escape.hpp"
 #include "core/text/utf8.hpp"
@@ -197,7 +198,7 @@ void log_exception(LogLimit& limit, std::string_view message) noexcept {
     try {
       throw;
     } catch (const std::exception& error) {
-      log_error(message, {{"exception", std::string_view(error.what())}, {"left_out", *left_out}});
+      log_error(message, {{"exception", what_of(error)}, {"left_out", *left_out}});
     } catch (...) {
       log_error(message,
                 {{"exception", std::string_view("unknown type")}, {"left_out", *left_out}});

@@ -1,6 +1,9 @@
 #include "core/log_limit.hpp"
 
+#include <exception>
 #include <gtest/gtest.h>
+
+#include "core/log.hpp"
 
 namespace sluice {
 namespace {
@@ -16,6 +19,20 @@ TEST(LogLimit, LetsOneThroughInItsPeriodAndCountsTheOthers) {
   EXPECT_EQ(limit.take(start + LogLimit::kPeriod), 2);
   EXPECT_EQ(limit.take(start + LogLimit::kPeriod), std::nullopt);
   EXPECT_EQ(limit.take(start + 5 * LogLimit::kPeriod), 1);
+}
+
+TEST(LogLimit, AnExceptionThatIsLoggedMaySayNothing) {
+  struct Speechless final : std::exception {
+    [[nodiscard]] const char* what() const noexcept override { return nullptr; }
+  };
+  LogLimit limit;
+  testing::internal::CaptureStderr();
+  try {
+    throw Speechless();
+  } catch (...) {
+    log_exception(limit, "it failed");
+  }
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("it failed"), std::string::npos);
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ class LoopBackend {
   /// wait, now or later, runs `refuse` instead, on any thread.
   virtual void work(Job job, Job refuse) = 0;
   virtual std::shared_ptr<Mailbox> mailbox() = 0;
+  /// This, for what may be kept longer than it.
+  virtual std::weak_ptr<LoopBackend> weak() = 0;
 
   /// Resumes `coroutine`, unless it or its `branch` has ended. Must not be called while another
   /// coroutine of the same request is running.
@@ -62,7 +64,8 @@ class LoopBackend {
 }  // namespace detail
 
 /// What a coroutine awaits: a value or an exception that arrives later. Await it once. Destroying
-/// it gives up the wait. Not thread-safe: use it only on the event loop of the request.
+/// it gives up the wait, and does nothing if the request has ended. Not thread-safe: use it only on
+/// the event loop of the request.
 template <class T>
 class [[nodiscard]] Awaiting {
   using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
@@ -73,11 +76,17 @@ class [[nodiscard]] Awaiting {
    public:
     explicit Arrival(detail::LoopBackend& loop) : loop_(&loop) {}
 
-    /// `withdraw` runs if the wait is given up before anything has arrived.
+    /// `withdraw` runs if the wait is given up before anything has arrived, maybe after the end of
+    /// its call.
     void set_withdraw(detail::Job withdraw) { withdraw_ = std::move(withdraw); }
 
-    void succeed(Value value) {
-      value_.emplace(std::move(value));
+    /// If moving `value` throws, that is what has arrived.
+    void succeed(Value&& value) {
+      try {
+        value_.emplace(std::move(value));
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
       wake();
     }
     void fail(std::exception_ptr failure) {

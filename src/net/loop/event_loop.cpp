@@ -239,6 +239,10 @@ void LoopPool::discard_tasks() {
   for (const auto& loop : loops_) loop->discard_tasks();
 }
 
+bool LoopPool::on_loop_thread() const {
+  return std::ranges::any_of(loops_, [](const auto& loop) { return loop->on_loop_thread(); });
+}
+
 std::vector<EventLoop*> LoopPool::loops() const {
   std::vector<EventLoop*> result;
   for (const auto& loop : loops_) result.push_back(loop.get());

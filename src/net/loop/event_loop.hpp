@@ -116,6 +116,8 @@ class LoopPool {
   [[nodiscard]] std::size_t size() const { return loops_.size(); }
   [[nodiscard]] EventLoop& loop(std::size_t index) { return *loops_[index]; }
   [[nodiscard]] std::vector<EventLoop*> loops() const;
+  /// Whether the caller is on the thread of one of them. Thread-safe.
+  [[nodiscard]] bool on_loop_thread() const;
 
  private:
   std::vector<std::unique_ptr<EventLoop>> loops_;

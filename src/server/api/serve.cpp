@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,9 +114,15 @@ struct Serving::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// `hurry` is called repeatedly; when it returns true, calls under way end at once.
+  /// `hurry` is called repeatedly; when it returns true, calls under way end at once. Throws
+  /// std::logic_error on a thread that it would wait for.
   void stop(const std::function<bool()>& hurry = {}) {
     if (host == nullptr) return;
+    if (host->on_handler_thread()) {
+      throw std::logic_error(
+          "a handler cannot stop its own server, which waits for it: let the handler tell another "
+          "thread, such as the one that called sluice::start(), to call Serving::stop()");
+    }
     // With stdio alone, the only client has gone.
     const bool serves_others = places.over_http || places.over_unix;
     server->forget(*host);

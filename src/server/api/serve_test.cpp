@@ -1,14 +1,17 @@
 #include "sluice/serve.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <pthread.h>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "server/host/peer_test_support.hpp"
 #include "sluice/authenticator.hpp"
 #include "sluice/server.hpp"
 
@@ -42,6 +45,37 @@ TEST(Serve, KeysAndAnAuthenticatorAreOneTooMany) {
   ASSERT_FALSE(both);
   EXPECT_EQ(both.error().message, "Give the server keys or an authenticator, not both");
   EXPECT_TRUE(start(server, http{.port = 0, .authenticator = nobody}, ServeOptions{.threads = 1}));
+}
+
+TEST(Serve, AHandlerThatStopsItsOwnServerIsToldWhatToDo) {
+  std::atomic<Serving*> served = nullptr;
+  const auto stop = [&served]() -> std::string {
+    try {
+      served.load()->stop();
+    } catch (const std::logic_error& error) {
+      return error.what();
+    }
+    return "stopped";
+  };
+  Server server("test", "1");
+  server.tool("on_the_loop", "", stop);
+  server.tool("on_a_worker", "", blocking(stop));
+  server.tool("in_the_background", "", [stop](Call& call) -> Task<std::string> {
+    co_return co_await call.in_background(stop);
+  });
+  auto serving = start(server, http{.port = 0}, ServeOptions{.threads = 1});
+  ASSERT_TRUE(serving);
+  served = &*serving;
+  for (const std::string tool : {"on_the_loop", "on_a_worker", "in_the_background"}) {
+    Peer peer(serving->port());
+    peer.post(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool +
+              R"("}})");
+    const std::string answer = peer.until("call Serving::stop()");
+    EXPECT_THAT(answer, HasSubstr("let the handler tell another thread")) << tool;
+  }
+  EXPECT_NE(serving->metrics(), "");
+  serving->stop();
+  EXPECT_EQ(serving->metrics(), "");
 }
 
 TEST(Serve, SignalsAreAsBeforeWhenItReturns) {

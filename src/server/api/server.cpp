@@ -87,7 +87,7 @@ Result<ToolResult> tool_failure(const std::exception_ptr& exception, FailureLog&
   try {
     std::rethrow_exception(exception);
   } catch (const ToolError& failure) {
-    return ToolResult{.text = failure.what(), .is_error = true};
+    return ToolResult{.text = std::string(what_of(failure)), .is_error = true};
   } catch (...) {
     return std::unexpected(error_of(exception, log));
   }

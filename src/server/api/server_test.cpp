@@ -420,6 +420,54 @@ TEST_F(PublicServerTest, DestructorsOfACoroutineThatIsGivenUpMayUseTheCall) {
   EXPECT_NE(LastWords::key, "");
 }
 
+TEST_F(PublicServerTest, WhatADestructorWaitsForIsNoConcernOfACallThatIsOver) {
+  static std::optional<Resolver<int>> resolver;
+  static std::optional<Awaiting<void>> slept;
+  struct Waits {
+    Call* call;
+    ~Waits() {
+      std::ignore = call->callback<int>([](Resolver<int> it) { resolver = std::move(it); });
+      slept = call->sleep(1h);
+    }
+  };
+  server.tool("wait", "", [](Call& call) -> Task<std::string> {
+    const Waits waits{&call};
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  caller.channel().close();
+  bench.run_all();
+  ASSERT_TRUE(resolver && slept);
+  EXPECT_EQ(bench.executors[0].timers(), 0U);
+  resolver->succeed(7);
+  EXPECT_EQ(bench.executors[0].run(), 0U);
+  resolver.reset();
+  slept.reset();
+}
+
+TEST_F(PublicServerTest, WhatIsAwaitedMayOutliveItsCall) {
+  std::optional<Awaiting<void>> slept;
+  std::optional<Awaiting<std::vector<json::value>>> asked;
+  server.tool("keep", "", [&](Call& call) -> Task<std::string> {
+    slept = call.sleep(1h);
+    asked = call.ask({{.method = "roots/list"}});
+    co_await call.sleep(1s);
+    co_return "kept";
+  });
+  serve();
+  bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{"roots":{}})",
+                caller);
+  bench.request("tools/call", R"("name":"keep")", caller);
+  bench.executors[0].advance(1s);
+  EXPECT_EQ(text_of(answer_of("")), "kept");
+  ASSERT_TRUE(slept && asked);
+  slept.reset();
+  asked.reset();
+  EXPECT_EQ(bench.executors[0].run(), 0U);
+}
+
 TEST_F(PublicServerTest, ADestructorMayEndTheCallThatGoesOnWithoutIt) {
   // The client gets the question as the result, which ends the call while with_timeout() gives up
   // its task.
@@ -451,6 +499,48 @@ TEST_F(PublicServerTest, ACallThatTakesTooLongFails) {
   EXPECT_TRUE(call("wait", "{}").is_null());
   bench.executors[0].advance(5s);
   EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
+}
+
+TEST_F(PublicServerTest, QuestionsThatAreAskedTogetherHaveKeysOfTheirOwn) {
+  server.tool("ask", "", [](Call& call) -> Task<std::string> {
+    // The third question has the default key input-3.
+    for (const std::string key : {"input-3", "twice"}) {
+      try {
+        co_await call.ask({{.method = "roots/list", .key = key},
+                           {.method = "roots/list", .key = "twice"},
+                           {.method = "roots/list"}});
+      } catch (const std::logic_error& error) {
+        call.text(error.what());
+      }
+    }
+    co_return "asked";
+  });
+  serve();
+  call("ask", "{}", R"({"roots":{}})");
+  for (const std::string key : {"input-3", "twice"}) {
+    EXPECT_THAT(caller.channel().written,
+                HasSubstr("two questions of one ask() have the key " + key));
+  }
+}
+
+template <class Base>
+struct Silent final : Base {
+  using Base::Base;
+  [[nodiscard]] const char* what() const noexcept override { return nullptr; }
+};
+
+TEST_F(PublicServerTest, AnExceptionMaySayNothing) {
+  server.tool("fail", "", []() -> std::string { throw Silent<std::exception>(); });
+  server.tool("fail_for_the_model", "", []() -> std::string { throw Silent<ToolError>("no"); });
+  server.resource("note://a", "a", []() -> std::string { throw Silent<ToolError>("no"); });
+  serve();
+  EXPECT_EQ(call("fail", "{}").at_pointer("/error/code").as_int64(), kInternalError);
+  const json::value failure = call("fail_for_the_model", "{}");
+  EXPECT_TRUE(failure.at_pointer("/result/isError").as_bool());
+  EXPECT_EQ(text_of(failure), "");
+  const json::value unread =
+      answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://a")"), caller));
+  EXPECT_EQ(unread.at_pointer("/error/message"), "");
 }
 
 TEST_F(PublicServerTest, AQuestionRunsTheHandlerAgainWithTheAnswer) {
@@ -614,6 +704,97 @@ TEST_F(PublicServerTest, AValueFromAnotherThreadWakesTheCoroutine) {
   // Nobody waits any more.
   resolver->succeed(10);
   bench.run_all();
+}
+
+/// Only so many moves and copies of it on this thread succeed as `budget` says.
+class Fragile {
+ public:
+  Fragile() = default;
+  Fragile(const Fragile& /*other*/) { spend(); }
+  Fragile(Fragile&& /*other*/) { spend(); }  // NOLINT(performance-noexcept-move-constructor)
+  Fragile& operator=(const Fragile&) = delete;
+  Fragile& operator=(Fragile&&) = delete;
+  ~Fragile() = default;
+
+  static inline thread_local int budget = 0;
+
+ private:
+  static void spend() {
+    if (budget-- <= 0) throw Error{7, "it cannot be moved", {}};
+  }
+};
+
+TEST_F(PublicServerTest, AValueThatCannotBeMovedFailsItsWaiter) {
+  static constexpr int kEnough = 20;
+  std::optional<Resolver<Fragile>> resolver;
+  server.tool("callback", "", [&resolver](Call& call) -> Task<std::string> {
+    co_await call.callback<Fragile>([&resolver](Resolver<Fragile> it) { resolver = it; });
+    co_return "moved";
+  });
+  server.tool("in_background", "", [](Add in, Call& call) -> Task<std::string> {
+    co_await call.in_background([&in] {
+      Fragile::budget = in.a;
+      return Fragile();
+    });
+    co_return "moved";
+  });
+  serve();
+  const auto is_failure = [](const json::value& answer) {
+    const json::value* const error = answer.as_object().if_contains("error");
+    return error != nullptr && error->at("code").as_int64() == 7;
+  };
+  int failed = 0;
+  for (int budget = 0; budget <= kEnough; ++budget) {
+    EXPECT_TRUE(call("callback", "{}").is_null());
+    const Fragile value;
+    Fragile::budget = budget;
+    try {
+      resolver->succeed(value);
+    } catch (const Error&) {
+      resolver->fail(std::current_exception());
+    }
+    const json::value answer = answer_of("");
+    ASSERT_FALSE(answer.is_null()) << budget;
+    if (is_failure(answer)) ++failed;
+  }
+  // There are several places where it is moved.
+  EXPECT_GT(failed, 2);
+  EXPECT_LT(failed, kEnough);
+
+  for (int budget = 0; budget <= kEnough; ++budget) {
+    Fragile::budget = budget;
+    bench.request("tools/call",
+                  modern("{}", R"("name":"in_background","arguments":{"a":)" +
+                                   std::to_string(budget) + R"(,"b":0})"),
+                  caller);
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (caller.channel().replies.empty() && std::chrono::steady_clock::now() < until) {
+      bench.run_all();
+    }
+    ASSERT_EQ(caller.channel().replies.size(), 1U) << budget;
+  }
+}
+
+TEST_F(PublicServerTest, ACallIsGivenUpAlsoAfterAnExceptionOnItsLoop) {
+  std::shared_ptr<detail::Mailbox> mailbox;
+  bool gone = false;
+  struct Leaves {
+    bool* gone;
+    ~Leaves() { *gone = true; }
+  };
+  server.tool("wait", "", [&](Call& call) -> Task<std::string> {
+    const Leaves leaves{&gone};
+    mailbox = call.backend().loop().mailbox();
+    co_await call.sleep(1h);
+    co_return "never";
+  });
+  serve();
+  EXPECT_TRUE(call("wait", "{}").is_null());
+  mailbox->post([] { throw std::runtime_error("no memory"); });
+  EXPECT_THROW(bench.run_all(), std::runtime_error);
+  caller.channel().close();
+  bench.run_all();
+  EXPECT_TRUE(gone);
 }
 
 TEST_F(PublicServerTest, ACoroutineIsThereAsLongAsAWorkerUsesIt) {

@@ -234,7 +234,7 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
       stop();
       return;
     }
-    if (const auto waiting = std::exchange(end_, nullptr)) waiting->succeed(end);
+    if (const auto waiting = std::exchange(end_, nullptr)) waiting->succeed(RequestEnd(end));
     // The middleware may still wait for something else.
     if (!over_ && !is_running()) on_wait();
   }

@@ -3,7 +3,10 @@
 #include "sluice/call.hpp"
 
 #include <expected>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +49,15 @@ json::object as_json(const UrlElicitation& page) {
           {"message", page.message},
           {"url", page.url},
           {"elicitationId", page.elicitation_id}};
+}
+
+/// Throws if two of them have the same key: their answers come by their keys.
+void expect_distinct_keys(const std::vector<Question>& questions) {
+  std::set<std::string_view> keys;
+  for (const Question& question : questions) {
+    if (keys.insert(question.key).second) continue;
+    throw std::logic_error("two questions of one ask() have the key " + question.key);
+  }
 }
 
 std::vector<Question> one(Question question) {
@@ -109,6 +121,7 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
     ++asked_;
     if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
   }
+  expect_distinct_keys(questions);
   const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(backend_->loop());
   detail::Job withdraw =
       backend_->ask(std::move(questions), [arrival](std::expected<Answers, Error> answers) {

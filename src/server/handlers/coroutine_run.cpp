@@ -77,8 +77,17 @@ template <class UserCode>
 void CoroutineRun::enter(UserCode&& user_code) {
   const std::shared_ptr<CoroutineRun> keep = shared_from_this();
   const bool was_running = std::exchange(running_, true);
-  user_code();
-  running_ = was_running;
+  try {
+    user_code();
+  } catch (...) {
+    leave(was_running);
+    throw;
+  }
+  leave(was_running);
+}
+
+void CoroutineRun::leave(bool is_running) {
+  running_ = is_running;
   if (running_) return;
   if (!over_) on_wait();
   if (over_) release();
@@ -91,6 +100,7 @@ void CoroutineRun::stop() {
 }
 
 std::uint64_t CoroutineRun::after(std::chrono::nanoseconds duration, detail::Job job) {
+  if (released_) return 0;
   const auto id = std::make_shared<Executor::TimerId>(0);
   const TimePoint now = loop_->clock().now();
   *id = loop_->schedule_at(now + std::min<Duration>(duration, kForever),
@@ -133,12 +143,16 @@ void CoroutineRun::work(detail::Job job, detail::Job refuse) {
 }
 
 std::shared_ptr<detail::Mailbox> CoroutineRun::mailbox() {
-  if (mailbox_ == nullptr) mailbox_ = std::make_shared<LoopMailbox>(*this);
+  if (mailbox_ == nullptr) {
+    mailbox_ = std::make_shared<LoopMailbox>(*this);
+    if (released_) mailbox_->close();
+  }
   return mailbox_;
 }
 
 void CoroutineRun::release() {
   if (self_ == nullptr) return;
+  released_ = true;
   if (mailbox_ != nullptr) mailbox_->close();
   for (const Executor::TimerId timer : std::exchange(timers_, {})) loop_->cancel(timer);
   const std::shared_ptr<CoroutineRun> self = std::move(self_);

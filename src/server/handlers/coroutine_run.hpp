@@ -28,6 +28,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   void cancel(std::uint64_t timer) override;
   void work(detail::Job job, detail::Job refuse) override;
   std::shared_ptr<detail::Mailbox> mailbox() override;
+  std::weak_ptr<detail::LoopBackend> weak() override { return weak_from_this(); }
   void resume(std::coroutine_handle<> coroutine, detail::Branch* branch) override;
 
  protected:
@@ -84,6 +85,8 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   /// during that, it is released afterwards, because its coroutine is in use until then.
   template <class UserCode>
   void enter(UserCode&& user_code);
+  /// Ends enter(), also after an exception. `is_running` is what running_ was before it.
+  void leave(bool is_running);
   /// Destroys the coroutine as soon as no worker uses it, and releases everything else.
   void release();
   void destroy_coroutine();
@@ -97,6 +100,7 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
   std::shared_ptr<CoroutineRun> self_;
   std::set<Executor::TimerId> timers_;
   bool running_ = false;
+  bool released_ = false;  // destructors that still use it get no timer, and a closed mailbox
 };
 
 }  // namespace sluice

@@ -73,6 +73,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
   void cancel(std::uint64_t /*timer*/) override { refuse(); }
   void work(detail::Job /*job*/, detail::Job /*refuse*/) override { refuse(); }
   std::shared_ptr<detail::Mailbox> mailbox() override { return mailbox_; }
+  std::weak_ptr<detail::LoopBackend> weak() override { refuse(); }
   void resume(std::coroutine_handle<> /*coroutine*/, detail::Branch* /*branch*/) override {
     refuse();
   }
@@ -137,9 +138,9 @@ Error error_of(const std::exception_ptr& exception, FailureLog& log) {
   } catch (const Error& error) {
     return error;
   } catch (const ToolError& failure) {
-    return {kInternalError, failure.what(), {}};
+    return {kInternalError, std::string(what_of(failure)), {}};
   } catch (const std::exception& surprise) {
-    log.write(surprise.what());
+    log.write(what_of(surprise));
   } catch (...) {
     log.write("an unknown exception");
   }
@@ -256,9 +257,9 @@ detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
   if (!withdraw) return {};
   // Posted, because the owner of this job is being destroyed, and withdrawing may end the call if
   // the client accepts no more output.
-  return [&loop = executor(), withdraw = std::move(withdraw)]() mutable noexcept {
+  return [box = mailbox(), withdraw = std::move(withdraw)]() mutable noexcept {
     try {
-      loop.post(std::move(withdraw));
+      box->post(std::move(withdraw));
     } catch (const std::bad_alloc&) {
       // The questions are withdrawn at the end of the call.
     }

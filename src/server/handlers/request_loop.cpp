@@ -21,7 +21,9 @@ std::exception_ptr detail::null_failure() noexcept {
 Awaiting<void> RequestLoop::sleep(std::chrono::nanoseconds duration) {
   const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*loop_);
   const std::uint64_t timer = loop_->after(duration, [arrival] { arrival->succeed({}); });
-  arrival->set_withdraw([loop = loop_, timer] { loop->cancel(timer); });
+  arrival->set_withdraw([weak = loop_->weak(), timer] {
+    if (const auto loop = weak.lock()) loop->cancel(timer);
+  });
   return Awaiting<void>(arrival);
 }
 

@@ -310,6 +310,11 @@ void ServerHost::publish(const Change& change) {
   state_->changes->publish(change);
 }
 
+bool ServerHost::on_handler_thread() const {
+  const std::shared_ptr<WorkerPool>& workers = state_->first->definition().workers;
+  return state_->pool.on_loop_thread() || (workers != nullptr && workers->on_worker_thread());
+}
+
 void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {
   if (std::exchange(state_->stopped, true)) return;
   State& server = *state_;

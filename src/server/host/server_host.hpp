@@ -72,6 +72,10 @@ class ServerHost {
   /// Announces a change to the clients that subscribed to it. Thread-safe.
   void publish(const Change& change);
 
+  /// Whether the caller is on a thread that runs handlers: one of an event loop or a worker of the
+  /// definition. shutdown() and the destructor wait for these threads. Thread-safe.
+  [[nodiscard]] bool on_handler_thread() const;
+
   /// Refuses new work, lets streams, calls and tasks finish and be read, ends what is left after
   /// `deadline` with an error, and closes all connections. Blocks until that is done: at most
   /// `deadline` and about a second more. `hurry` is called repeatedly; when it returns true, the

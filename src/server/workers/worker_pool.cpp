@@ -7,6 +7,11 @@
 #include "core/client_turns.hpp"
 
 namespace sluice {
+namespace {
+
+thread_local const WorkerPool* pool_of_this_thread = nullptr;
+
+}  // namespace
 
 WorkerPool::WorkerPool(std::size_t threads, std::size_t max_waiting)
     : most_threads_(std::max<std::size_t>(threads, 1)),
@@ -68,7 +73,12 @@ bool WorkerPool::is_wanted(std::string_view client) {
   });
 }
 
+bool WorkerPool::on_worker_thread() const {
+  return pool_of_this_thread == this;
+}
+
 void WorkerPool::work() {
+  pool_of_this_thread = this;
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;

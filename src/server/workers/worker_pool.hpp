@@ -45,6 +45,8 @@ class WorkerPool {
   bool drop(JobId id, std::string_view client);
   /// Whether a waiting job could start if a thread that runs a job of `client` became free.
   [[nodiscard]] bool is_wanted(std::string_view client);
+  /// Whether the caller is on one of its threads.
+  [[nodiscard]] bool on_worker_thread() const;
 
  private:
   struct Waiting {
