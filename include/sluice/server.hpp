@@ -123,7 +123,7 @@ struct TemplateRef {
 struct ServerOptions {
   /// Tells the client's model how to use the server.
   std::string instructions = {};
-  /// A call that takes longer fails with kTimedOut. Zero: no limit.
+  /// A call that takes longer fails with kTimedOut. Zero: no limit. At most a year.
   std::chrono::nanoseconds call_timeout = std::chrono::minutes(10);
   /// Number of threads for blocking() and in_background().
   std::size_t workers = 4;

@@ -278,6 +278,23 @@ TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   EXPECT_TRUE(is_valid_utf8(caller.channel().written));
 }
 
+TEST_F(PublicServerTest, ACallMayTakeAsLongAsADurationCanBe) {
+  server = Server("test", "1", {.call_timeout = std::chrono::nanoseconds::max()});
+  std::optional<TimePoint> deadline;
+  server.tool("deadline", "", [&](Call& call) -> Task<std::string> {
+    deadline = call.deadline();
+    co_await call.sleep(1h);
+    co_return "done";
+  });
+  serve();
+  bench.executors[0].advance(1s);
+  call("deadline", "{}");
+  ASSERT_TRUE(deadline);
+  EXPECT_GT(*deadline, bench.executors[0].clock().now() + std::chrono::hours(1000));
+  bench.executors[0].advance(1h);
+  EXPECT_EQ(text_of(answer_of("")), "done");
+}
+
 TEST_F(PublicServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {
   server.tool("broken", "", []() -> std::string { throw std::runtime_error("of no use"); });
   server.tool("late", "", [](Call& call) -> Task<std::string> {

@@ -161,7 +161,7 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
                    .sampling_tools = client.sampling_tools,
                    .roots = client.roots};
   if (options.timeout <= Duration::zero()) return;
-  facts_.deadline = executor().clock().now() + options.timeout;
+  facts_.deadline = executor().clock().now() + at_most_forever(options.timeout);
   after(options.timeout, [this] {
     request_->fail({kTimedOut, "The call took longer than it may", {}});
     on_cancel();
