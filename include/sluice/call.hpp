@@ -2,6 +2,7 @@
 
 // The request that a handler answers.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -141,13 +142,18 @@ class Call : public RequestLoop {
   // In a blocking() handler they block until there is room, unless other jobs wait for the worker
   // thread. What the client did not ask for is dropped.
 
+  /// The most bytes of what is sent beside text.
+  static constexpr std::size_t kMaxMessage = std::size_t{64} << 10U;
+
   /// Sends partial output, as the `message` of a progress notification.
   bool text(std::string_view text) { return backend_->text(text); }
-  /// Sends a progress notification. `progress` must rise from one to the next.
+  /// Sends a progress notification. `progress` must rise from one to the next. `message` is cut
+  /// after kMaxMessage bytes.
   bool progress(double progress, std::optional<double> total = {}, std::string_view message = {}) {
     return backend_->progress(progress, total, message);
   }
-  /// Sends a log message. `logger` names its source; empty: none.
+  /// Sends a log message. `logger` names its source; empty: none. It is cut after kMaxMessage
+  /// bytes. Instead of data that would be longer as JSON text, a text is sent that says so.
   bool log(LoggingLevel level, const json::value& data, std::string_view logger = {}) {
     return backend_->log(level, logger, data);
   }

@@ -45,8 +45,8 @@ struct ContentAnnotations {
   std::string last_modified = {};          // ISO 8601
 };
 
-/// A content block of a tool's result or a prompt's message. Immutable; converted to JSON once,
-/// when it is made.
+/// A content block of a tool's result or a prompt's message. Immutable. Text and bytes are kept as
+/// they are until the block is written, which a worker does if it is long.
 class Content {
  public:
   static Content text(std::string_view text, const ContentAnnotations& annotations = {});
@@ -62,14 +62,26 @@ class Content {
   /// Appends the block as JSON. If `revision` does not have this kind of block, appends a text
   /// block that says what it was.
   void append_to(std::string& out, const Revision& revision) const;
+  /// The bytes that the block holds.
+  std::size_t size() const { return before_.size() + data_.size() + after_.size(); }
 
  private:
   enum class Kind : std::uint8_t { plain, audio, link };
-  Content(Kind kind, std::string json, std::string instead)
-      : kind_(kind), json_(std::move(json)), instead_(std::move(instead)) {}
+  enum class Form : std::uint8_t { json, text, bytes };
+  Content(Kind kind, Form form, std::string before, std::string_view data, std::string after,
+          std::string instead = {})
+      : kind_(kind),
+        form_(form),
+        before_(std::move(before)),
+        data_(data),
+        after_(std::move(after)),
+        instead_(std::move(instead)) {}
 
   Kind kind_;
-  std::string json_;
+  Form form_;           // of data_
+  std::string before_;  // JSON
+  std::string data_;
+  std::string after_;    // JSON
   std::string instead_;  // the text block for older revisions; empty for Kind::plain
 };
 

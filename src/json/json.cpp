@@ -83,13 +83,17 @@ std::string to_json(const json::value& value) {
   return out;
 }
 
+void put_on_one_line(std::string& text) {
+  // In JSON text, a line break is white space between tokens.
+  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+}
+
 Result<std::string> one_line_json(std::string_view text) {
   if (Result<json::value> value = parse_json(text); !value) {
     return std::unexpected(std::move(value.error()));
   }
   std::string line(text);
-  // In JSON text, a line break is white space between tokens.
-  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  put_on_one_line(line);
   return line;
 }
 

@@ -25,8 +25,9 @@ inline constexpr std::size_t kMaxJsonDepth = 128;
 void append_json(std::string& out, const json::value& value);
 std::string to_json(const json::value& value);
 
-/// Validates JSON text from user code and puts it on one line, as line-based transports and SSE
-/// events need it. Errors are those of parse_json().
+/// Puts JSON text on one line, as line-based transports and SSE events need it.
+void put_on_one_line(std::string& text);
+/// Validates JSON text from user code and puts it on one line. Errors are those of parse_json().
 Result<std::string> one_line_json(std::string_view text);
 
 /// Appends {"code":...,"message":...,"data":...}. Leaves "data" out if there is none. Data that is

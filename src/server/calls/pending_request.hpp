@@ -49,7 +49,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     RequestContext context;
     std::shared_ptr<Session> session = {};     // or null
     std::unique_ptr<InputRounds> rounds = {};  // answered before; null if it cannot be asked so
-    const CompiledTool* tool = nullptr;        // of the offer; whose result it is
+    const CompiledTool* tool = nullptr;        // of the offer; whose result it is, or null
     CallPermit permit = {};
     MemoryHold memory = MemoryHold();       // of what it keeps of the request
     std::shared_ptr<TaskRecord> task = {};  // that it runs as, or null
@@ -121,9 +121,11 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   void set_begin_task(BeginTask begin) { rare().begin_task = std::move(begin); }
 
   // The answer; exactly one of these, once. After it, and after cancellation, they do nothing.
-  /// A result that does not follow the tool's output schema makes an error of it. A long one is
-  /// answered when a worker has checked and written it; until then the call can be stopped.
+  /// A result that CompiledTool::check() refuses makes an error of it. A long one is answered when
+  /// a worker has checked and written it; until then the call can be stopped.
   void complete(ToolResult result);
+  /// A result with these members, which a worker writes if they are long.
+  void complete(UnwrittenMembers members);
   /// A result with these members (JSON members without braces), and these of its `_meta`.
   void complete(std::string_view members, std::string_view meta);
   void fail(const Error& failure);
@@ -142,10 +144,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] bool over() const { return over_; }
   [[nodiscard]] const RequestId& id() const { return request_->id; }
   [[nodiscard]] const Principal& principal() const { return permit_.principal(); }
-  /// The tool whose output schema the result must follow, or null.
-  [[nodiscard]] const CompiledTool* tool() const {
-    return rare_ == nullptr ? nullptr : rare_->tool;
-  }
+  /// The tool whose result it is, or null.
+  [[nodiscard]] const CompiledTool* tool() const { return tool_; }
   [[nodiscard]] const RefPtr<LoopCatalog>& catalog() const { return catalog_; }
   [[nodiscard]] const RequestContext& context() const { return request_->context; }
   /// Call::idempotency_key().
@@ -174,13 +174,12 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// if the call was over before.
   std::shared_ptr<CallOutlet> end();
   void conclude(CallAnswer answer, std::optional<int> error = {});
-  bool write_later(ToolResult& result);
+  void conclude(CallAnswer answer, Result<std::string> response);
+  void write_later(CallAnswer answer, std::size_t bytes, LongResult::Write write);
   void on_written();
   void fail_now(const Error& failure);
   /// Whether its answer is being written.
-  [[nodiscard]] bool is_answered() const {
-    return rare_ != nullptr && rare_->long_result != nullptr;
-  }
+  [[nodiscard]] bool is_answered() const { return rare_ != nullptr && rare_->writing != nullptr; }
   [[nodiscard]] CallAnswer answer_of(const ToolResult& result) const;
   void stop(bool leaves_outlet);
   [[nodiscard]] double next_progress(double wanted) const;
@@ -189,11 +188,16 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   Withdraw ask_in_session(std::vector<InputRequest> requests, Answer answer);
   void forget(const SessionQuestions& questions);
 
+  /// An answer whose response a worker writes.
+  struct Writing {
+    std::shared_ptr<PendingRequest> keep;  // whose answer it is
+    CallAnswer answer;                     // all of it but the response
+    std::unique_ptr<LongResult> result;
+  };
   /// What few requests have, so that an open call is small.
   struct Rare {
     std::unique_ptr<InputRounds> rounds;  // null in a session
     std::unique_ptr<RequestWatch> watch;  // null without middleware
-    const CompiledTool* tool = nullptr;   // null if it has no output schema
     std::shared_ptr<TaskRecord> task;     // null if it does not run as one
     MemoryHold memory;                    // until it is over
     BeginTask begin_task;
@@ -201,8 +205,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::vector<std::shared_ptr<SessionQuestions>> questions;    // that the client has not answered
     double progress = -std::numeric_limits<double>::infinity();  // that was last sent as a message
     bool reports = false;  // the handler has said how far it is, beside its texts
-    std::unique_ptr<LongResult> long_result;  // its answer, that a worker writes
-    std::shared_ptr<PendingRequest> keep;     // this, meanwhile
+    std::unique_ptr<Writing> writing;
   };
   Rare& rare() {
     if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
@@ -219,6 +222,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::shared_ptr<const CallRequest> request_;
   CallPermit permit_;
   Calls* calls_;              // null once it is over
+  const CompiledTool* tool_;  // or null
   std::uint32_t number_ = 0;  // among those of calls_
   bool over_ = false;
   Executor* executor_;

@@ -8,13 +8,15 @@
 #include "core/error.hpp"
 #include "json/json.hpp"
 #include "protocol/revision.hpp"
+#include "server/calls/long_result.hpp"
 #include "server/catalog/definition.hpp"
 
 namespace sluice {
 
-/// The members of a result as JSON text, or what will answer a request that is kept for it.
-using FeatureAnswer =
-    std::variant<std::string, std::function<Result<void>(std::shared_ptr<PendingRequest>)>>;
+/// The members of a result as JSON text, or not written yet if they are long; or what will answer a
+/// request that is kept for it.
+using FeatureAnswer = std::variant<std::string, UnwrittenMembers,
+                                   std::function<Result<void>(std::shared_ptr<PendingRequest>)>>;
 
 // The methods that read what a server offers beside tools. Errors: -32602 for parameters that are
 // missing, ill-typed or name nothing, the revision's own code for an unknown resource (`data.uri`),

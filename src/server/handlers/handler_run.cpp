@@ -6,6 +6,7 @@
 
 #include "core/client.hpp"
 #include "core/log.hpp"
+#include "core/text/utf8.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/workers/worker_pool.hpp"
@@ -18,6 +19,38 @@ constexpr std::ptrdiff_t kMessagesUnderWay = 16;
 
 /// How often a worker that waits for room looks whether others wait for it.
 constexpr std::chrono::milliseconds kPatience{100};
+
+/// The beginning of `text`, at most `most` bytes, that does not end inside a character.
+std::string_view cut(std::string_view text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, complete_utf8_prefix(text.substr(0, most)));
+}
+
+Error cut(const Error& error, FailureLog& log) {
+  Error out{error.code, std::string(cut(error.message, Error::kMaxText)), {}};
+  if (error.data.size() <= Error::kMaxText) {
+    out.data = error.data;
+  } else {
+    log.write("the data of an Error is too long, it is left out");
+  }
+  return out;
+}
+
+const json::value& too_long_to_log() {
+  static const json::value kInstead("(the data of this log message is too long)");
+  return kInstead;
+}
+
+/// `data`, or what is logged instead.
+const json::value& loggable(const json::value& data) {
+  if (is_longer_than(data, Call::kMaxMessage)) return too_long_to_log();
+  return data;
+}
+
+/// The text of that.
+std::string log_text(const json::value& data) {
+  std::string text = to_json(loggable(data));
+  return text.size() <= Call::kMaxMessage ? text : to_json(too_long_to_log());
+}
 
 /// The call as a worker thread sees it: what it sends goes through the loop, which it waits for. It
 /// waits for the caller's room too, unless others wait for the thread: then the client's share of
@@ -46,7 +79,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
     });
   }
   bool log(LoggingLevel level, std::string_view logger, const json::value& data) override {
-    return send([level, logger = std::string(logger), data](CallBackend& call) {
+    return send([level, logger = std::string(logger), data = loggable(data)](CallBackend& call) {
       return call.log(level, logger, data);
     });
   }
@@ -134,9 +167,9 @@ Error error_of(const std::exception_ptr& exception, FailureLog& log) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    return error;
+    return cut(error, log);
   } catch (const ToolError& failure) {
-    return {kInternalError, failure.what(), {}};
+    return {kInternalError, std::string(cut(failure.what(), Error::kMaxText)), {}};
   } catch (const std::exception& surprise) {
     log.write(surprise.what());
   } catch (...) {
@@ -186,12 +219,12 @@ bool HandlerRun::text(std::string_view text) {
 }
 
 bool HandlerRun::progress(double progress, std::optional<double> total, std::string_view message) {
-  if (over_ || !request_->progress(progress, total, message)) full_ = true;
+  if (over_ || !request_->progress(progress, total, cut(message, Call::kMaxMessage))) full_ = true;
   return !full_;
 }
 
 bool HandlerRun::log(LoggingLevel level, std::string_view logger, const json::value& data) {
-  if (over_ || !request_->log(level, logger, to_json(data))) full_ = true;
+  if (over_ || !request_->log(level, cut(logger, Call::kMaxMessage), log_text(data))) full_ = true;
   return !full_;
 }
 
