@@ -153,7 +153,8 @@ class Call : public RequestLoop {
     return backend_->progress(progress, total, message);
   }
   /// Sends a log message. `logger` names its source; empty: none. It is cut after kMaxMessage
-  /// bytes. Instead of data that would be longer as JSON text, a text is sent that says so.
+  /// bytes. Instead of data that would be longer as JSON text, or that is nested in more than 120
+  /// levels, a text is sent that says so.
   bool log(LoggingLevel level, const json::value& data, std::string_view logger = {}) {
     return backend_->log(level, logger, data);
   }
@@ -211,7 +212,8 @@ class Call : public RequestLoop {
   Task<SamplingResult> sample(SamplingRequest request, std::string key = {});
   /// Asks for the client's roots.
   Task<std::vector<Root>> list_roots(std::string key = {});
-  /// Asks several questions at once. Returns the raw results in the order of the questions.
+  /// Asks several questions at once. Returns the raw results in the order of the questions. Throws
+  /// std::logic_error if parameters are nested in more than 120 levels.
   Awaiting<std::vector<json::value>> ask(std::vector<Question> questions);
 
   // These make questions for ask().

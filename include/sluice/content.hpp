@@ -91,13 +91,15 @@ struct ToolResult {
   /// text.
   std::string text = {};
   /// JSON text that follows the tool's output schema, or empty. Revisions before 2026-07-28 allow
-  /// only objects; their clients get other values as text alone. If this is not JSON, the call
-  /// fails with error -32603 (internal error), and the reason is logged.
+  /// only objects; their clients get other values as text alone. If this is not JSON, or if it is
+  /// nested in more than 120 levels, the call fails with error -32603 (internal error), and the
+  /// reason is logged.
   std::string structured = {};
   bool is_error = false;  // the tool failed, and the model should read the content
   std::vector<Content> content = {};
-  /// What `structured` holds, as a value; used if `structured` is empty. Typed tools return it: the
-  /// text of a long one is written by a worker, not on the event loop.
+  /// What `structured` holds, as a value; used if `structured` is empty. The same limit of levels
+  /// holds. Typed tools return it: the text of a long one is written by a worker, not on the event
+  /// loop.
   std::shared_ptr<const json::value> value = {};
 };
 

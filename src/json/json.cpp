@@ -144,6 +144,29 @@ bool is_longer_than(const json::value& value, std::size_t bytes) {
   return false;
 }
 
+bool is_deeper_than(const json::value& value, std::size_t levels) {
+  struct Container {
+    const json::value* value;
+    std::size_t level;
+  };
+  std::vector<Container> left;
+  const auto add = [&left](const json::value& next, std::size_t level) {
+    if (next.is_structured()) left.push_back({&next, level});
+  };
+  add(value, 1);
+  while (!left.empty()) {
+    const auto [next, level] = left.back();
+    left.pop_back();
+    if (level > levels) return true;
+    if (const json::array* const array = next->if_array()) {
+      for (const json::value& each : *array) add(each, level + 1);
+    } else {
+      for (const auto& [key, member] : next->get_object()) add(member, level + 1);
+    }
+  }
+  return false;
+}
+
 Result<json::value> parse_json(std::string_view text, json::storage_ptr storage) {
   std::expected<json::value, JsonSyntaxError> value = JsonParser().parse(text, std::move(storage));
   if (value) return *std::move(value);

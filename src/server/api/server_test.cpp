@@ -280,6 +280,17 @@ TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   EXPECT_TRUE(is_valid_utf8(caller.channel().written));
 }
 
+/// Arrays in arrays, `levels` of them.
+json::value nested(std::size_t levels) {
+  json::value out;
+  for (std::size_t i = 0; i < levels; ++i) {
+    json::array around;
+    around.push_back(std::move(out));
+    out = std::move(around);
+  }
+  return out;
+}
+
 TEST_F(PublicServerTest, TheTextsOfErrorsHaveALimit) {
   std::string message = "x";
   while (message.size() <= Error::kMaxText) message += "\u00E9";
@@ -319,6 +330,8 @@ TEST_F(PublicServerTest, WhatIsSaidBesideTextHasALimit) {
     json::array numbers;
     while (numbers.size() < 30'000) numbers.push_back(0.123456789);
     call.log(LoggingLevel::error, numbers);
+    call.log(LoggingLevel::error, nested(kMaxNestedDepth + 1));
+    call.log(LoggingLevel::error, nested(kMaxNestedDepth));
     co_return "done";
   });
   serve();
@@ -330,11 +343,43 @@ TEST_F(PublicServerTest, WhatIsSaidBesideTextHasALimit) {
     const json::value message = parse_json(line.substr(6)).value();
     if (message.as_object().contains("params")) params.push_back(message.at("params"));
   }
-  ASSERT_EQ(params.size(), 3U);
+  ASSERT_EQ(params.size(), 5U);
   EXPECT_EQ(params[0].at("message").as_string().size(), Call::kMaxMessage);
   EXPECT_EQ(params[1].at("logger").as_string().size(), Call::kMaxMessage);
   EXPECT_EQ(params[1].at("data"), "(the data of this log message is too long)");
   EXPECT_EQ(params[2].at("data"), "(the data of this log message is too long)");
+  EXPECT_EQ(params[3].at("data"), "(the data of this log message is nested too deep)");
+  EXPECT_EQ(params[4].at("data"), nested(kMaxNestedDepth));
+}
+
+TEST_F(PublicServerTest, ResultsAndQuestionsAreAsDeepAsAPeerCanRead) {
+  for (const bool fits : {true, false}) {
+    const std::size_t levels = kMaxNestedDepth + (fits ? 0 : 1);
+    server.tool("json", "", [=] { return nested(levels); });
+    server.tool("value", "", [=] {
+      return ToolResult{.value = std::make_shared<const json::value>(nested(levels))};
+    });
+    server.tool("text", "", [=] { return ToolResult{.structured = to_json(nested(levels))}; });
+    server.tool("asks", "", [=](Call& call) -> Task<std::string> {
+      co_await call.ask({{.method = "roots/list", .params = {{"a", nested(levels - 1)}}}});
+      co_return "not yet";
+    });
+    serve();
+    for (const char* const tool : {"json", "value", "text"}) {
+      const json::value answer = call(tool, "{}");
+      if (fits) {
+        EXPECT_EQ(answer.at_pointer("/result/structuredContent"), nested(levels)) << tool;
+      } else {
+        EXPECT_EQ(answer.at_pointer("/error/code"), kInternalError) << tool;
+      }
+    }
+    const json::value asked = call("asks", "{}", R"({"roots":{}})");
+    if (fits) {
+      EXPECT_EQ(asked.at_pointer("/result/resultType"), "input_required");
+    } else {
+      EXPECT_EQ(asked.at_pointer("/error/message"), "Internal error");
+    }
+  }
 }
 
 TEST_F(PublicServerTest, ACallMayTakeAsLongAsADurationCanBe) {

@@ -55,6 +55,10 @@ std::optional<std::string> fault_of(ToolResult& result, const JsonSchema* schema
     if (schema == nullptr) return std::nullopt;
     return "there is no structured content";
   }
+  if (is_deeper_than(*value, kMaxNestedDepth)) {
+    return "the structured content is nested in more than " + std::to_string(kMaxNestedDepth) +
+           " levels";
+  }
   if (schema == nullptr) return std::nullopt;
   const auto valid = schema->validate(*value);
   if (valid) return std::nullopt;

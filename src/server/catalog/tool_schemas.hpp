@@ -23,8 +23,8 @@ struct CompiledTool {
   std::vector<ParameterHeader> headers;  // none for most tools
   std::shared_ptr<LogLimit> misfits = std::make_shared<LogLimit>();
 
-  /// Whether the structured content of `result` can be sent: text is JSON, and is put on one line.
-  /// And whether it follows the output schema, if there is
+  /// Whether the structured content of `result` can be sent: text is JSON, and is put on one line;
+  /// a value is at most kMaxNestedDepth deep. And whether it follows the output schema, if there is
   /// one; failures need not. What is wrong is logged: the Error (-32603) goes to the client, whose
   /// fault it is not.
   [[nodiscard]] Result<void> check(ToolResult& result) const;

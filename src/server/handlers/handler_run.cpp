@@ -42,8 +42,9 @@ const json::value& too_long_to_log() {
 
 /// `data`, or what is logged instead.
 const json::value& loggable(const json::value& data) {
+  static const json::value kTooDeep("(the data of this log message is nested too deep)");
   if (is_longer_than(data, Call::kMaxMessage)) return too_long_to_log();
-  return data;
+  return is_deeper_than(data, kMaxNestedDepth) ? kTooDeep : data;
 }
 
 /// The text of that.
