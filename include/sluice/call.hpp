@@ -2,6 +2,7 @@
 
 // The request that a handler answers.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -141,13 +142,19 @@ class Call : public RequestLoop {
   // In a blocking() handler they block until there is room, unless other jobs wait for the worker
   // thread. What the client did not ask for is dropped.
 
+  /// The most bytes of what is sent beside text.
+  static constexpr std::size_t kMaxMessage = std::size_t{64} << 10U;
+
   /// Sends partial output, as the `message` of a progress notification.
   bool text(std::string_view text) { return backend_->text(text); }
-  /// Sends a progress notification. `progress` must rise from one to the next.
+  /// Sends a progress notification. `progress` must rise from one to the next. `message` is cut
+  /// after kMaxMessage bytes.
   bool progress(double progress, std::optional<double> total = {}, std::string_view message = {}) {
     return backend_->progress(progress, total, message);
   }
-  /// Sends a log message. `logger` names its source; empty: none.
+  /// Sends a log message. `logger` names its source; empty: none. It is cut after kMaxMessage
+  /// bytes. Instead of data that would be longer as JSON text, or that is nested in more than 120
+  /// levels, a text is sent that says so.
   bool log(LoggingLevel level, const json::value& data, std::string_view logger = {}) {
     return backend_->log(level, logger, data);
   }
@@ -206,7 +213,8 @@ class Call : public RequestLoop {
   /// Asks for the client's roots.
   Task<std::vector<Root>> list_roots(std::string key = {});
   /// Asks several questions at once. Returns the raw results in the order of the questions. Throws
-  /// std::logic_error if two of them have the same key.
+  /// std::logic_error if two of them have the same key, or if parameters are nested in more than
+  /// 120 levels.
   Awaiting<std::vector<json::value>> ask(std::vector<Question> questions);
 
   // These make questions for ask().

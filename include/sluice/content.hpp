@@ -45,8 +45,8 @@ struct ContentAnnotations {
   std::string last_modified = {};          // ISO 8601
 };
 
-/// A content block of a tool's result or a prompt's message. Immutable; converted to JSON once,
-/// when it is made.
+/// A content block of a tool's result or a prompt's message. Immutable. Text and bytes are kept as
+/// they are until the block is written, which a worker does if it is long.
 class Content {
  public:
   static Content text(std::string_view text, const ContentAnnotations& annotations = {});
@@ -62,14 +62,26 @@ class Content {
   /// Appends the block as JSON. If `revision` does not have this kind of block, appends a text
   /// block that says what it was.
   void append_to(std::string& out, const Revision& revision) const;
+  /// The bytes that the block holds.
+  std::size_t size() const { return before_.size() + data_.size() + after_.size(); }
 
  private:
   enum class Kind : std::uint8_t { plain, audio, link };
-  Content(Kind kind, std::string json, std::string instead)
-      : kind_(kind), json_(std::move(json)), instead_(std::move(instead)) {}
+  enum class Form : std::uint8_t { json, text, bytes };
+  Content(Kind kind, Form form, std::string before, std::string_view data, std::string after,
+          std::string instead = {})
+      : kind_(kind),
+        form_(form),
+        before_(std::move(before)),
+        data_(data),
+        after_(std::move(after)),
+        instead_(std::move(instead)) {}
 
   Kind kind_;
-  std::string json_;
+  Form form_;           // of data_
+  std::string before_;  // JSON
+  std::string data_;
+  std::string after_;    // JSON
   std::string instead_;  // the text block for older revisions; empty for Kind::plain
 };
 
@@ -79,13 +91,15 @@ struct ToolResult {
   /// text.
   std::string text = {};
   /// JSON text that follows the tool's output schema, or empty. Revisions before 2026-07-28 allow
-  /// only objects; their clients get other values as text alone. If this is not JSON, the call
-  /// fails with error -32603 (internal error), and the reason is logged.
+  /// only objects; their clients get other values as text alone. If this is not JSON, or if it is
+  /// nested in more than 120 levels, the call fails with error -32603 (internal error), and the
+  /// reason is logged.
   std::string structured = {};
   bool is_error = false;  // the tool failed, and the model should read the content
   std::vector<Content> content = {};
-  /// What `structured` holds, as a value; used if `structured` is empty. Typed tools return it: the
-  /// text of a long one is written by a worker, not on the event loop.
+  /// What `structured` holds, as a value; used if `structured` is empty. The same limit of levels
+  /// holds. Typed tools return it: the text of a long one is written by a worker, not on the event
+  /// loop.
   std::shared_ptr<const json::value> value = {};
 };
 

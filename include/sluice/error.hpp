@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -7,14 +8,18 @@ namespace sluice {
 
 /// An error that the caller must handle. A handler throws it to answer with a JSON-RPC error.
 struct Error {
+  /// The most bytes that are sent of each text of an error that a handler throws.
+  static constexpr std::size_t kMaxText = std::size_t{64} << 10U;
+
   /// A JSON-RPC error code. (Inside the library, an HTTP status code in the layers below JSON-RPC.)
   /// Codes of your own must not be between -32768 and -32000: JSON-RPC and MCP reserve these
   /// (2026-07-28, Base Protocol, Error Codes).
   int code = 0;
   /// A sentence that says what is wrong and how to fix it. It may be sent to a peer, so it must not
-  /// reveal internals.
+  /// reveal internals. Cut after kMaxText bytes.
   std::string message = {};
   /// JSON text for the error's `data`, or empty. Text that is not JSON is sent as a JSON string.
+  /// Data of more than kMaxText bytes is not sent, which is logged.
   std::string data = {};
 };
 

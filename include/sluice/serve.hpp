@@ -55,7 +55,7 @@ struct unix_socket {  // NOLINT(readability-identifier-naming)
 /// Standard input and output, until the input ends. Each message is one line of JSON.
 struct stdio {};  // NOLINT(readability-identifier-naming)
 
-/// Limits of a running server.
+/// Limits of a running server. Longer durations than a year are a year.
 struct ServeOptions {
   std::size_t threads = 0;                              // number of event loops; 0: one per core
   std::size_t max_message = 4 << 20;                    // bytes; at most 1 GiB

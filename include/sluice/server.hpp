@@ -123,7 +123,7 @@ struct TemplateRef {
 struct ServerOptions {
   /// Tells the client's model how to use the server.
   std::string instructions = {};
-  /// A call that takes longer fails with kTimedOut. Zero: no limit.
+  /// A call that takes longer fails with kTimedOut. Zero: no limit. At most a year.
   std::chrono::nanoseconds call_timeout = std::chrono::minutes(10);
   /// Number of threads for blocking() and in_background().
   std::size_t workers = 4;
@@ -161,11 +161,9 @@ concept StructuredOutput = !std::is_void_v<Out> && !ContentOutput<Out> &&
 void decode_arguments(const Type& type, const json::object& arguments, void* out);
 void decode_variables(const Type& type, const Variables& variables, void* out);
 
-ToolResult structured_result(const json::value& value);
+ToolResult structured_result(json::value value);
 ToolResult structured_result(const Type& type, const void* value);
 ToolResult content_result(Content&& content);
-/// Throws std::invalid_argument if `structured` is not JSON.
-ToolResult checked_result(ToolResult&& result);
 
 /// Decodes what tools take and encodes what they return.
 struct ToolAdapter {
@@ -186,7 +184,8 @@ struct ToolAdapter {
   }
 
   static ToolResult encode() { return {}; }
-  static ToolResult encode(ToolResult&& result) { return checked_result(std::move(result)); }
+  static ToolResult encode(ToolResult&& result) { return std::move(result); }
+  static ToolResult encode(json::value&& value) { return structured_result(std::move(value)); }
   static ToolResult encode(std::string&& text) { return {.text = std::move(text)}; }
   static ToolResult encode(Content&& content) { return content_result(std::move(content)); }
   static ToolResult encode(std::vector<Content>&& content) {
@@ -195,7 +194,7 @@ struct ToolAdapter {
   template <class Out>
   static ToolResult encode(const Out& out) {
     if constexpr (std::same_as<Out, ToolResult>) {
-      return checked_result(ToolResult(out));
+      return out;
     } else if constexpr (std::same_as<Out, Content>) {
       return content_result(Content(out));
     } else if constexpr (std::same_as<Out, std::vector<Content>>) {

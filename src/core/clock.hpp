@@ -7,6 +7,15 @@ namespace sluice {
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
+/// Longer waits are as long as this, so that no point of time overflows.
+inline constexpr Duration kForever = std::chrono::hours(24 * 365);
+/// `duration`, or kForever if it is longer, however long it is in its own unit.
+template <class Rep, class Period>
+constexpr Duration at_most_forever(std::chrono::duration<Rep, Period> duration) {
+  using Given = std::chrono::duration<Rep, Period>;
+  return duration < std::chrono::duration_cast<Given>(kForever) ? Duration(duration) : kForever;
+}
+
 inline double to_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }

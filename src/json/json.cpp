@@ -83,13 +83,17 @@ std::string to_json(const json::value& value) {
   return out;
 }
 
+void put_on_one_line(std::string& text) {
+  // In JSON text, a line break is white space between tokens.
+  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+}
+
 Result<std::string> one_line_json(std::string_view text) {
   if (Result<json::value> value = parse_json(text); !value) {
     return std::unexpected(std::move(value.error()));
   }
   std::string line(text);
-  // In JSON text, a line break is white space between tokens.
-  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  put_on_one_line(line);
   return line;
 }
 
@@ -136,6 +140,29 @@ bool is_longer_than(const json::value& value, std::size_t bytes) {
       }
     }
     if (least > bytes) return true;
+  }
+  return false;
+}
+
+bool is_deeper_than(const json::value& value, std::size_t levels) {
+  struct Container {
+    const json::value* value;
+    std::size_t level;
+  };
+  std::vector<Container> left;
+  const auto add = [&left](const json::value& next, std::size_t level) {
+    if (next.is_structured()) left.push_back({&next, level});
+  };
+  add(value, 1);
+  while (!left.empty()) {
+    const auto [next, level] = left.back();
+    left.pop_back();
+    if (level > levels) return true;
+    if (const json::array* const array = next->if_array()) {
+      for (const json::value& each : *array) add(each, level + 1);
+    } else {
+      for (const auto& [key, member] : next->get_object()) add(member, level + 1);
+    }
   }
   return false;
 }

@@ -20,13 +20,17 @@ namespace json = boost::json;
 /// parse_json() refuses deeper nesting. No message of the protocol comes near this depth, and it
 /// bounds the stack of functions that walk a value recursively.
 inline constexpr std::size_t kMaxJsonDepth = 128;
+/// The same of a value that becomes a part of a message. The message nests it a few levels deeper,
+/// and its receiver must be able to parse that.
+inline constexpr std::size_t kMaxNestedDepth = kMaxJsonDepth - 8;
 
 /// Appends `value` as compact JSON text; a number that is not finite becomes null.
 void append_json(std::string& out, const json::value& value);
 std::string to_json(const json::value& value);
 
-/// Validates JSON text from user code and puts it on one line, as line-based transports and SSE
-/// events need it. Errors are those of parse_json().
+/// Puts JSON text on one line, as line-based transports and SSE events need it.
+void put_on_one_line(std::string& text);
+/// Validates JSON text from user code and puts it on one line. Errors are those of parse_json().
 Result<std::string> one_line_json(std::string_view text);
 
 /// Appends {"code":...,"message":...,"data":...}. Leaves "data" out if there is none. Data that is
@@ -36,6 +40,9 @@ void append_json_error(std::string& out, const Error& error);
 /// Whether the JSON text of `value` is certainly longer than `bytes`, so that an oversized value
 /// can be refused without writing it. Stops looking as soon as that is known.
 bool is_longer_than(const json::value& value, std::size_t bytes);
+
+/// Whether arrays and objects of `value` are nested in more than `levels` levels. Does not recurse.
+bool is_deeper_than(const json::value& value, std::size_t levels);
 
 /// The integer that `number` stands for. Nothing if it has a fraction, or if the texts of several
 /// integers give the same number, as from 2^53 on.

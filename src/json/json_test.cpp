@@ -92,6 +92,19 @@ TEST(JsonText, IsKnownToBeTooLongBeforeItIsWritten) {
   EXPECT_TRUE(is_longer_than(json::value(json::string(100, 'x')), 101));
 }
 
+TEST(JsonValue, IsKnownToBeTooDeepWithoutRecursion) {
+  EXPECT_FALSE(is_deeper_than("text", 0));
+  EXPECT_TRUE(is_deeper_than(json::array(), 0));
+  for (const char* const text : {R"([1,{"a":{"b":2}},3])", R"({"a":1,"b":[[]],"c":[1]})"}) {
+    const json::value value = parse_json(text).value();
+    EXPECT_FALSE(is_deeper_than(value, 3)) << text;
+    EXPECT_TRUE(is_deeper_than(value, 2)) << text;
+  }
+  json::value deep;
+  for (int i = 0; i < 10'000; ++i) deep = json::array{std::move(deep)};
+  EXPECT_TRUE(is_deeper_than(deep, 9'999));
+}
+
 TEST(JsonNumber, IsWrittenInFull) {
   std::string out;
   append_number(out, std::numeric_limits<std::int64_t>::min());

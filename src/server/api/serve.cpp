@@ -60,8 +60,8 @@ Result<ServerHostOptions> host_options(const Places& places) {
   out.max_message = places.options.max_message;
   out.http.max_connections = places.options.max_connections;
   out.sessions.max_sessions = places.options.max_sessions;
-  out.sessions.expiry = places.options.session_expiry;
-  out.end_timeout = places.options.shutdown_deadline;
+  out.sessions.expiry = at_most_forever(places.options.session_expiry);
+  out.end_timeout = at_most_forever(places.options.shutdown_deadline);
   out.tcp = places.over_http.has_value();
   if (places.over_http) {
     const http& where = *places.over_http;
@@ -126,7 +126,7 @@ struct Serving::State {
     // With stdio alone, the only client has gone.
     const bool serves_others = places.over_http || places.over_unix;
     server->forget(*host);
-    host->shutdown(places.options.shutdown_deadline,
+    host->shutdown(at_most_forever(places.options.shutdown_deadline),
                    [&] { return !serves_others || (hurry && hurry()); });
     host = nullptr;
   }

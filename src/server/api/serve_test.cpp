@@ -1,7 +1,9 @@
 #include "sluice/serve.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "core/clock.hpp"
 #include "server/host/peer_test_support.hpp"
 #include "sluice/authenticator.hpp"
 #include "sluice/server.hpp"
@@ -29,6 +32,23 @@ TEST(Serve, WhereItWasIsKnownAfterItHasStopped) {
   EXPECT_EQ(serving->url(), url);
   EXPECT_THAT(url, HasSubstr(":" + std::to_string(serving->port()) + "/"));
   EXPECT_EQ(serving->metrics(), "");
+}
+
+TEST(Serve, LimitsMayBeAsLongAsTheirTypesCanSay) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  for (const seconds longest : {seconds::max(), seconds(std::int64_t{1} << 40U)}) {
+    EXPECT_EQ(at_most_forever(longest), kForever);
+  }
+  EXPECT_EQ(at_most_forever(milliseconds::max()), kForever);
+  EXPECT_EQ(at_most_forever(Duration::max()), kForever);
+  EXPECT_EQ(at_most_forever(seconds(1800)), seconds(1800));
+  EXPECT_EQ(at_most_forever(seconds(-1)), seconds(-1));
+  const auto serving = start(Server("test", "1"), http{.port = 0},
+                             ServeOptions{.threads = 1,
+                                          .session_expiry = seconds::max(),
+                                          .shutdown_deadline = milliseconds::max()});
+  EXPECT_TRUE(serving);
 }
 
 class Nobody final : public Authenticator {

@@ -320,23 +320,13 @@ void decode_variables(const Type& type, const Variables& variables, void* out) {
   }
 }
 
-ToolResult structured_result(const json::value& value) {
+ToolResult structured_result(json::value value) {
   // The structured content serves as the text, too.
-  return {.structured = to_json(value)};
+  return {.value = std::make_shared<const json::value>(std::move(value))};
 }
 
 ToolResult structured_result(const Type& type, const void* value) {
   return {.value = std::make_shared<const json::value>(encode(type, value))};
-}
-
-ToolResult checked_result(ToolResult&& result) {
-  if (result.structured.empty()) return std::move(result);
-  Result<std::string> structured = one_line_json(result.structured);
-  if (!structured) {
-    throw std::invalid_argument("ToolResult::structured is no JSON: " + structured.error().message);
-  }
-  result.structured = *std::move(structured);
-  return std::move(result);
 }
 
 ToolResult content_result(Content&& content) {
@@ -360,7 +350,10 @@ PromptResult PromptAdapter::encode(std::vector<PromptMessage> messages) {
 }
 
 PromptResult PromptAdapter::encode(const std::string& text) {
-  return {.messages = {{.content = Content::text(text)}}};
+  // A list of initializers would copy it.
+  PromptResult out;
+  out.messages.push_back({.content = Content::text(text)});
+  return out;
 }
 
 ArgumentCompletion CompletionAdapter::encode(std::vector<std::string> values) {

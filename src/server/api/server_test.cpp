@@ -7,6 +7,7 @@
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <tuple>
@@ -267,7 +268,8 @@ TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   EXPECT_EQ(bench.request("tools/call", modern("{}", R"("name":"lines","arguments":{})"), caller)
                 .find_first_of("\r\n"),
             std::string::npos);
-  EXPECT_EQ(call("broken", "{}").at_pointer("/error/message").as_string(), "Internal error");
+  EXPECT_EQ(call("broken", "{}").at_pointer("/error/message").as_string(),
+            "Internal error: tool 'broken' has made no valid result");
   const json::value read =
       answer_of(bench.request("resources/read", modern("{}", R"("uri":"note://a")"), caller));
   EXPECT_EQ(read.at_pointer("/result/contents/0"),
@@ -277,6 +279,125 @@ TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   EXPECT_EQ(text_of(answer_of("")), kReadable);
   EXPECT_EQ(events(), 4U);
   EXPECT_TRUE(is_valid_utf8(caller.channel().written));
+}
+
+/// Arrays in arrays, `levels` of them.
+json::value nested(std::size_t levels) {
+  json::value out;
+  for (std::size_t i = 0; i < levels; ++i) {
+    json::array around;
+    around.push_back(std::move(out));
+    out = std::move(around);
+  }
+  return out;
+}
+
+TEST_F(PublicServerTest, TheTextsOfErrorsHaveALimit) {
+  std::string message = "x";
+  while (message.size() <= Error::kMaxText) message += "\u00E9";
+  server.tool("error", "", [&]() -> std::string {
+    throw Error{1, message, std::string(Error::kMaxText + 1, '1')};
+  });
+  server.tool("fits", "", [&]() -> std::string {
+    throw Error{1, message.substr(0, Error::kMaxText - 1),
+                std::string(Error::kMaxText - 2, ' ') + "[]"};
+  });
+  server.prompt("failure", "", [&]() -> std::string { throw ToolError(message); });
+  serve();
+  testing::internal::CaptureStderr();
+  const json::value error = call("error", "{}").at("error");
+  call("error", "{}");
+  const std::string logged = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(error.at("message").as_string(), message.substr(0, Error::kMaxText - 1))
+      << "cut between characters";
+  EXPECT_FALSE(error.as_object().contains("data"));
+  EXPECT_EQ(std::ranges::count(logged, '\n'), 1) << logged;
+  EXPECT_THAT(logged, HasSubstr("tool=error"));
+  const json::value fits = call("fits", "{}").at("error");
+  EXPECT_EQ(fits.at("message").as_string().size(), Error::kMaxText - 1);
+  EXPECT_EQ(fits.at("data"), json::array());
+  EXPECT_EQ(answer_of(bench.request("prompts/get", modern("{}", R"("name":"failure")"), caller))
+                .at_pointer("/error/message")
+                .as_string()
+                .size(),
+            Error::kMaxText - 1);
+}
+
+TEST_F(PublicServerTest, WhatIsSaidBesideTextHasALimit) {
+  const std::string text(Call::kMaxMessage + 1, 'x');
+  server.tool("said", "", [&](Call& call) -> Task<std::string> {
+    call.progress(1, {}, text);
+    call.log(LoggingLevel::error, json::value(text), text);
+    json::array numbers;
+    while (numbers.size() < 30'000) numbers.push_back(0.123456789);
+    call.log(LoggingLevel::error, numbers);
+    call.log(LoggingLevel::error, nested(kMaxNestedDepth + 1));
+    call.log(LoggingLevel::error, nested(kMaxNestedDepth));
+    co_return "done";
+  });
+  serve();
+  call("said", "{}", R"({},"io.modelcontextprotocol/logLevel":"debug")");
+  std::vector<json::value> params;
+  std::istringstream events(caller.channel().written);
+  for (std::string line; std::getline(events, line);) {
+    if (!line.starts_with("data: ")) continue;
+    const json::value message = parse_json(line.substr(6)).value();
+    if (message.as_object().contains("params")) params.push_back(message.at("params"));
+  }
+  ASSERT_EQ(params.size(), 5U);
+  EXPECT_EQ(params[0].at("message").as_string().size(), Call::kMaxMessage);
+  EXPECT_EQ(params[1].at("logger").as_string().size(), Call::kMaxMessage);
+  EXPECT_EQ(params[1].at("data"), "(the data of this log message is too long)");
+  EXPECT_EQ(params[2].at("data"), "(the data of this log message is too long)");
+  EXPECT_EQ(params[3].at("data"), "(the data of this log message is nested too deep)");
+  EXPECT_EQ(params[4].at("data"), nested(kMaxNestedDepth));
+}
+
+TEST_F(PublicServerTest, ResultsAndQuestionsAreAsDeepAsAPeerCanRead) {
+  for (const bool fits : {true, false}) {
+    const std::size_t levels = kMaxNestedDepth + (fits ? 0 : 1);
+    server.tool("json", "", [=] { return nested(levels); });
+    server.tool("value", "", [=] {
+      return ToolResult{.value = std::make_shared<const json::value>(nested(levels))};
+    });
+    server.tool("text", "", [=] { return ToolResult{.structured = to_json(nested(levels))}; });
+    server.tool("asks", "", [=](Call& call) -> Task<std::string> {
+      co_await call.ask({{.method = "roots/list", .params = {{"a", nested(levels - 1)}}}});
+      co_return "not yet";
+    });
+    serve();
+    for (const char* const tool : {"json", "value", "text"}) {
+      const json::value answer = call(tool, "{}");
+      if (fits) {
+        EXPECT_EQ(answer.at_pointer("/result/structuredContent"), nested(levels)) << tool;
+      } else {
+        EXPECT_EQ(answer.at_pointer("/error/code"), kInternalError) << tool;
+      }
+    }
+    const json::value asked = call("asks", "{}", R"({"roots":{}})");
+    if (fits) {
+      EXPECT_EQ(asked.at_pointer("/result/resultType"), "input_required");
+    } else {
+      EXPECT_EQ(asked.at_pointer("/error/message"), "Internal error");
+    }
+  }
+}
+
+TEST_F(PublicServerTest, ACallMayTakeAsLongAsADurationCanBe) {
+  server = Server("test", "1", {.call_timeout = std::chrono::nanoseconds::max()});
+  std::optional<TimePoint> deadline;
+  server.tool("deadline", "", [&](Call& call) -> Task<std::string> {
+    deadline = call.deadline();
+    co_await call.sleep(1h);
+    co_return "done";
+  });
+  serve();
+  bench.executors[0].advance(1s);
+  call("deadline", "{}");
+  ASSERT_TRUE(deadline);
+  EXPECT_GT(*deadline, bench.executors[0].clock().now() + std::chrono::hours(1000));
+  bench.executors[0].advance(1h);
+  EXPECT_EQ(text_of(answer_of("")), "done");
 }
 
 TEST_F(PublicServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {

@@ -1,8 +1,9 @@
 #include "server/calls/long_result.hpp"
 
+#include <algorithm>
 #include <new>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "json/json.hpp"
 #include "sluice/error.hpp"
@@ -10,68 +11,82 @@
 namespace sluice {
 namespace {
 
+/// Parts of a value that are looked at to tell how much it holds.
+constexpr std::size_t kLookedAt = 10'000;
+
+/// Bytes that `value` holds, about: parts that are not looked at are taken to be like the others.
 std::size_t memory_of(const json::value& value) {
-  std::size_t bytes = sizeof value;
-  if (const json::string* text = value.if_string()) {
-    bytes += text->size();
-  } else if (const json::array* array = value.if_array()) {
-    for (const json::value& each : *array) bytes += memory_of(each);
-  } else if (const json::object* object = value.if_object()) {
-    for (const auto& [key, member] : *object) bytes += key.size() + memory_of(member);
+  std::size_t bytes = 0;
+  std::size_t seen = 0;
+  std::size_t unseen = 0;
+  std::vector<const json::value*> left = {&value};
+  while (!left.empty() && seen < kLookedAt) {
+    const json::value& next = *left.back();
+    left.pop_back();
+    ++seen;
+    bytes += sizeof next;
+    if (const json::string* const text = next.if_string()) {
+      bytes += text->size();
+    } else if (const json::array* const array = next.if_array()) {
+      const std::size_t taken = std::min(array->size(), kLookedAt);
+      for (std::size_t i = 0; i < taken; ++i) left.push_back(&(*array)[i]);
+      unseen += array->size() - taken;
+    } else if (const json::object* const object = next.if_object()) {
+      const std::size_t taken = std::min(object->size(), kLookedAt);
+      for (std::size_t i = 0; i < taken; ++i) {
+        const auto& [key, member] = object->begin()[i];
+        bytes += key.size();
+        left.push_back(&member);
+      }
+      unseen += object->size() - taken;
+    }
   }
+  return bytes + bytes / seen * (unseen + left.size());
+}
+
+std::size_t text_size(const ToolResult& result) {
+  std::size_t bytes = result.text.size() + result.structured.size();
+  for (const Content& block : result.content) bytes += block.size();
   return bytes;
 }
 
 }  // namespace
 
 bool LongResult::is_long(const ToolResult& result) {
-  return result.text.size() + result.structured.size() > kLong ||
+  return text_size(result) > kLong ||
          (result.value != nullptr && is_longer_than(*result.value, kLong));
 }
 
 std::size_t LongResult::size_of(const ToolResult& result) {
-  return result.text.size() + result.structured.size() +
-         (result.value == nullptr ? 0 : memory_of(*result.value));
+  return text_size(result) + (result.value == nullptr ? 0 : memory_of(*result.value));
 }
 
 struct LongResult::Work {
-  explicit Work(Source its_source) : source(std::move(its_source)) {
-    if (source.tool != nullptr) tool = *source.tool;
-  }
+  explicit Work(Write its_write) : write(std::move(its_write)) {}
 
-  void write() noexcept {
+  void run() noexcept {
     try {
-      if (tool) {
-        if (Result<void> fits = tool->check(source.result); !fits) {
-          response = std::unexpected(std::move(fits.error()));
-          return;
-        }
-      }
-      std::string text;
-      source.results->append_tool_result(text, source.id, *source.revision, source.result,
-                                         source.meta);
-      // Freeing it takes long too, so the worker does that.
-      source.result.value = nullptr;
-      response = std::move(text);
+      response = write();
     } catch (const std::bad_alloc&) {
       response = fail(kBusy, "The server has no memory for this result; try it again");
     }
+    // To free it takes a while too.
+    write = {};
   }
 
-  Source source;
-  std::optional<CompiledTool> tool;  // a copy: the catalog belongs to the loop
+  Write write;
   Result<std::string> response;
 };
 
-LongResult::LongResult(Source source, WorkerPool& workers, std::string client, Executor& loop,
+LongResult::LongResult(Write write, WorkerPool& workers, std::string client, Executor& loop,
                        MemoryHold memory, Executor::Task done)
-    : work_(std::make_shared<Work>(std::move(source))),
+    : work_(std::make_shared<Work>(std::move(write))),
       workers_(&workers),
       client_(std::move(client)),
       job_(workers.new_id()),
       memory_(std::move(memory)) {
   workers.run(job_, client_, [work = work_, &loop, done = std::move(done)]() mutable {
-    work->write();
+    work->run();
     loop.post([work, done = std::move(done)]() mutable { done(); });
   });
 }
@@ -82,10 +97,6 @@ LongResult::~LongResult() {
 
 Result<std::string>& LongResult::response() {
   return work_->response;
-}
-
-const ToolResult& LongResult::result() const {
-  return work_->source.result;
 }
 
 }  // namespace sluice

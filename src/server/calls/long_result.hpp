@@ -1,57 +1,46 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "core/client_memory.hpp"
 #include "core/error.hpp"
 #include "core/executor.hpp"
-#include "rpc/message.hpp"
-#include "server/catalog/result_writer.hpp"
-#include "server/catalog/tool_schemas.hpp"
 #include "server/workers/worker_pool.hpp"
+#include "sluice/content.hpp"
 
 namespace sluice {
 
-/// A long result of a tool. A worker checks it and writes the response, because doing so on the
-/// loop would delay others noticeably. Belongs to its loop. The destructor drops the job if the
-/// worker has not started it.
+/// A long result. A worker checks it and writes the response, because doing so on the loop would
+/// delay others noticeably. Belongs to its loop. The destructor drops the job if the worker has not
+/// started it.
 class LongResult {
  public:
   /// A result with more bytes of text is long.
   static constexpr std::size_t kLong = std::size_t{64} << 10U;
 
   static bool is_long(const ToolResult& result);
-  /// The approximate memory of a result, in bytes.
+  /// The approximate memory of a result, in bytes. Of a value with many parts, only some are
+  /// examined.
   static std::size_t size_of(const ToolResult& result);
 
-  /// What the response is made from. `tool` has the output schema that the result must follow; it
-  /// may be null. `results` must outlive the worker.
-  struct Source {
-    ToolResult result;
-    const CompiledTool* tool;
-    const ResultWriter* results;
-    RequestId id;
-    const Revision* revision;
-    std::string meta;
-  };
+  /// Makes the response from the result that it holds. Returns the Error to answer with, if the
+  /// result cannot be sent.
+  using Write = std::move_only_function<Result<std::string>()>;
 
-  /// Queues the job for `client`. `loop` must outlive `workers`, and `workers` must outlive this
-  /// object. Unless the job is dropped, `done` runs in a later turn of the loop, even if this
-  /// object has been destroyed by then.
-  LongResult(Source source, WorkerPool& workers, std::string client, Executor& loop,
+  /// Queues the job for `client`: a worker calls and destroys `write`. `loop` must outlive
+  /// `workers`, and `workers` must outlive this object. Unless the job is dropped, `done` runs in a
+  /// later turn of the loop, even if this object has been destroyed by then.
+  LongResult(Write write, WorkerPool& workers, std::string client, Executor& loop,
              MemoryHold memory, Executor::Task done);
   ~LongResult();
   LongResult(const LongResult&) = delete;
   LongResult& operator=(const LongResult&) = delete;
 
-  // Call these only once `done` has been called.
-
-  /// The response, or the Error to answer with.
+  /// The response, or the Error to answer with. Call it only once `done` has been called.
   [[nodiscard]] Result<std::string>& response();
-  [[nodiscard]] const ToolResult& result() const;
 
  private:
   struct Work;
@@ -61,6 +50,12 @@ class LongResult {
   std::string client_;
   WorkerPool::JobId job_;
   MemoryHold memory_;  // of the result
+};
+
+/// The members of a result (JSON members without braces), not written yet.
+struct UnwrittenMembers {
+  std::size_t bytes;  // of what they are written of, about
+  std::move_only_function<std::string()> write;
 };
 
 }  // namespace sluice

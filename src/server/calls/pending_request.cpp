@@ -45,11 +45,11 @@ PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopCatalog
           std::make_shared<const CallRequest>(std::move(details.id), std::move(details.context))),
       permit_(std::move(details.permit)),
       calls_(&calls),
+      tool_(details.tool),
       executor_(&calls.streams().executor()),
       catalog_(std::move(catalog)),
       session_(std::move(details.session)) {
   if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
-  if (details.tool != nullptr && details.tool->output) rare().tool = details.tool;
   if (details.task != nullptr) rare().task = std::move(details.task);
   if (details.memory.bytes() > 0) rare().memory = std::move(details.memory);
 }
@@ -274,14 +274,44 @@ void PendingRequest::forget(const SessionQuestions& questions) {
 
 void PendingRequest::complete(ToolResult result) {
   if (over_ || is_answered()) return;
-  if (LongResult::is_long(result) && write_later(result)) return;
-  if (tool() != nullptr) {
-    if (const Result<void> fits = tool()->check(result); !fits) return fail(fits.error());
-  }
   CallAnswer answer = answer_of(result);
+  if (LongResult::is_long(result)) {
+    const std::size_t bytes = LongResult::size_of(result);
+    // A copy of the tool: the offer that it is of belongs to the loop.
+    return write_later(
+        std::move(answer), bytes,
+        [result = std::move(result), tool = tool_ == nullptr ? std::nullopt : std::optional(*tool_),
+         &results = catalog_->results(), id = id(), &revision = *context().revision,
+         meta = std::string(task_meta())]() mutable -> Result<std::string> {
+          if (tool) {
+            if (Result<void> fits = tool->check(result); !fits) {
+              return std::unexpected(std::move(fits.error()));
+            }
+          }
+          std::string response;
+          results.append_tool_result(response, id, revision, result, meta);
+          return response;
+        });
+  }
+  if (tool_ != nullptr) {
+    if (const Result<void> fits = tool_->check(result); !fits) return fail(fits.error());
+  }
   catalog_->results().append_tool_result(answer.response, id(), *context().revision, result,
                                          task_meta());
   conclude(std::move(answer));
+}
+
+void PendingRequest::complete(UnwrittenMembers members) {
+  if (over_ || is_answered()) return;
+  if (members.bytes <= LongResult::kLong) return complete(members.write(), {});
+  write_later({}, members.bytes,
+              [write = std::move(members.write), &results = catalog_->results(), id = id(),
+               &revision = *context().revision,
+               meta = std::string(task_meta())]() mutable -> Result<std::string> {
+                std::string response;
+                results.append(response, id, revision, write(), meta);
+                return response;
+              });
 }
 
 /// The answer without its response.
@@ -292,21 +322,17 @@ CallAnswer PendingRequest::answer_of(const ToolResult& result) const {
   return answer;
 }
 
-/// Lets a worker write the answer. Returns false if there is no worker, or no memory to keep the
-/// result until then.
-bool PendingRequest::write_later(ToolResult& result) {
-  if (calls_->checkers() == nullptr) return false;
+/// Lets a worker write the answer. Writes it at once if there is no worker, or no memory to keep
+/// the result until then.
+void PendingRequest::write_later(CallAnswer answer, std::size_t bytes, LongResult::Write write) {
   MemoryHold held(memory());
-  if (!held.add(LongResult::size_of(result))) return false;
-  rare().keep = shared_from_this();
-  rare().long_result = std::make_unique<LongResult>(
-      LongResult::Source{.result = std::move(result),
-                         .tool = tool(),
-                         .results = &catalog_->results(),
-                         .id = id(),
-                         .revision = context().revision,
-                         .meta = std::string(task_meta())},
-      *calls_->checkers(), client_of(principal().id), *executor_, std::move(held),
+  if (calls_->checkers() == nullptr || !held.add(bytes)) {
+    return conclude(std::move(answer), write());
+  }
+  auto writing = std::make_unique<Writing>(shared_from_this(), std::move(answer),
+                                           std::unique_ptr<LongResult>());
+  writing->result = std::make_unique<LongResult>(
+      std::move(write), *calls_->checkers(), client_of(principal().id), *executor_, std::move(held),
       [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (self == nullptr || self->over_) return;
@@ -316,15 +342,20 @@ bool PendingRequest::write_later(ToolResult& result) {
           if (const auto call = weak.lock()) call->on_written();
         });
       });
-  return true;
+  rare().writing = std::move(writing);
 }
 
 void PendingRequest::on_written() {
   if (over_) return;
-  Result<std::string>& response = rare_->long_result->response();
+  Writing& writing = *rare_->writing;
+  Result<std::string> response = std::move(writing.result->response());
+  if (response) calls_->streams().streams().work().worked(response->size());
+  conclude(std::move(writing.answer), std::move(response));
+}
+
+/// The answer with `response`, or its Error instead.
+void PendingRequest::conclude(CallAnswer answer, Result<std::string> response) {
   if (!response) return fail_now(response.error());
-  calls_->streams().streams().work().worked(response->size());
-  CallAnswer answer = answer_of(rare_->long_result->result());
   answer.response = *std::move(response);
   conclude(std::move(answer));
 }
@@ -385,9 +416,8 @@ std::shared_ptr<CallOutlet> PendingRequest::end() {
   take_memory();
   if (rare_ != nullptr) {
     const BeginTask begin = std::exchange(rare_->begin_task, {});
-    const auto written = std::move(rare_->long_result);
     // The caller of this function keeps the call alive.
-    const auto self = std::move(rare_->keep);
+    const auto written = std::move(rare_->writing);
   }
   return std::exchange(outlet_, nullptr);
 }

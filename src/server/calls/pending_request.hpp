@@ -126,9 +126,11 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   // These answer the request. Call exactly one of them, once. After that, and after cancellation,
   // they do nothing.
-  /// A result that does not follow the tool's output schema becomes an error. A long result is sent
-  /// when a worker has checked and written it; until then the call can be stopped.
+  /// A result that CompiledTool::check() refuses becomes an error. A long result is sent when a
+  /// worker has checked and written it; until then the call can be stopped.
   void complete(ToolResult result);
+  /// Answers with a result that has these members. A worker writes them if they are long.
+  void complete(UnwrittenMembers members);
   /// Answers with a result that has `members` (JSON members without braces) and, in its `_meta`,
   /// `meta` (in the same form).
   void complete(std::string_view members, std::string_view meta);
@@ -148,10 +150,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] bool over() const { return over_; }
   [[nodiscard]] const RequestId& id() const { return request_->id; }
   [[nodiscard]] const Principal& principal() const { return permit_.principal(); }
-  /// The tool whose output schema the result must follow, or null.
-  [[nodiscard]] const CompiledTool* tool() const {
-    return rare_ == nullptr ? nullptr : rare_->tool;
-  }
+  /// The tool whose result it is, or null.
+  [[nodiscard]] const CompiledTool* tool() const { return tool_; }
   [[nodiscard]] const RefPtr<LoopCatalog>& catalog() const { return catalog_; }
   [[nodiscard]] const RequestContext& context() const { return request_->context; }
   /// Call::idempotency_key().
@@ -180,13 +180,12 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// tell of the end, or null if the call was over before.
   std::shared_ptr<CallOutlet> end();
   void conclude(CallAnswer answer, std::optional<int> error = {});
-  bool write_later(ToolResult& result);
+  void conclude(CallAnswer answer, Result<std::string> response);
+  void write_later(CallAnswer answer, std::size_t bytes, LongResult::Write write);
   void on_written();
   void fail_now(const Error& failure);
   /// Whether a worker is writing its answer.
-  [[nodiscard]] bool is_answered() const {
-    return rare_ != nullptr && rare_->long_result != nullptr;
-  }
+  [[nodiscard]] bool is_answered() const { return rare_ != nullptr && rare_->writing != nullptr; }
   [[nodiscard]] CallAnswer answer_of(const ToolResult& result) const;
   void stop(bool leaves_outlet);
   [[nodiscard]] double next_progress(double wanted) const;
@@ -195,20 +194,24 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   Withdraw ask_in_session(std::vector<InputRequest> requests, Answer answer);
   void forget(const SessionQuestions& questions);
 
+  /// An answer whose response a worker writes.
+  struct Writing {
+    std::shared_ptr<PendingRequest> keep;  // the request that it answers
+    CallAnswer answer;                     // without the response
+    std::unique_ptr<LongResult> result;
+  };
   /// Members that few requests need. They are separate to keep a call small.
   struct Rare {
     std::unique_ptr<InputRounds> rounds;  // null if the client cannot be asked in rounds
     std::unique_ptr<RequestWatch> watch;  // null without middleware
-    const CompiledTool* tool = nullptr;   // null if it has no output schema
     std::shared_ptr<TaskRecord> task;     // null if it does not run as one
     MemoryHold memory;                    // until it is over
     BeginTask begin_task;
     std::string key;  // idempotency_key() if there are no rounds; empty until asked for
     std::vector<std::shared_ptr<SessionQuestions>> questions;    // not answered yet
     double progress = -std::numeric_limits<double>::infinity();  // sent last as a message
-    bool reports = false;                     // the handler reports progress itself
-    std::unique_ptr<LongResult> long_result;  // its answer while a worker writes it
-    std::shared_ptr<PendingRequest> keep;     // this object during that time
+    bool reports = false;  // the handler reports progress itself
+    std::unique_ptr<Writing> writing;
   };
   Rare& rare() {
     if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
@@ -225,6 +228,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   std::shared_ptr<const CallRequest> request_;
   CallPermit permit_;
   Calls* calls_;              // null once it is over
+  const CompiledTool* tool_;  // or null
   std::uint32_t number_ = 0;  // its index in calls_
   bool over_ = false;
   Executor* executor_;

@@ -405,6 +405,89 @@ TEST_F(LongResultTest, MayBeNoTextYet) {
   }
 }
 
+TEST_F(LongResultTest, HaveASizeThatIsKnownFromAPart) {
+  json::array texts;
+  while (texts.size() < 100'000) texts.emplace_back(std::string(100, 'x'));
+  const std::size_t bytes = texts.size() * (sizeof(json::value) + 100);
+  const ToolResult result{.value = std::make_shared<const json::value>(std::move(texts))};
+  EXPECT_TRUE(LongResult::is_long(result));
+  EXPECT_GT(LongResult::size_of(result), bytes * 9 / 10);
+  EXPECT_LT(LongResult::size_of(result), bytes * 11 / 10);
+  const ToolResult blocks{.content = {Content::text(std::string(LongResult::kLong + 1, 'x'))}};
+  EXPECT_TRUE(LongResult::is_long(blocks));
+}
+
+TEST_F(LongResultTest, AreKnownToBeJsonByAWorker) {
+  for (const bool fits : {true, false}) {
+    call_modern();
+    call().complete({.structured = "{\n" + long_json(true).substr(1) + (fits ? "" : "}")});
+    bench.run_all();
+    EXPECT_TRUE(channel().replies.empty());
+    testing::internal::CaptureStderr();
+    free_worker();
+    const std::string logged = testing::internal::GetCapturedStderr();
+    ASSERT_EQ(channel().replies.size(), 1U);
+    EXPECT_EQ(error_code(channel().replies[0]), fits ? 0 : kInternalError);
+    EXPECT_THAT(channel().replies[0], Not(HasSubstr("\n")));
+    EXPECT_EQ(logged.contains("no JSON"), !fits) << logged;
+    occupy_worker();
+  }
+}
+
+TEST_F(LongResultTest, MayBeResourcesAndPrompts) {
+  const auto contents = [] {
+    return std::vector<ResourceContents>{
+        {.uri = "note://long", .data = std::string(LongResult::kLong + 1, 'x')}};
+  };
+  const auto messages = [] {
+    return PromptResult{.messages = {{.content = Content::text(long_json(true))}}};
+  };
+  using Read = Resource::Read;
+  using Get = Prompt::Get;
+  // What answers later does so at once here.
+  const auto later = [](auto make) {
+    return [make](const auto& /*in*/, std::shared_ptr<PendingRequest> request,
+                  const auto& then) -> Result<void> {
+      then(*request, make());
+      return {};
+    };
+  };
+  for (const bool at_once : {true, false}) {
+    bench.definition.resources = {resource_at("note://long")};
+    bench.definition.prompts = {
+        {.name = "long", .description = "", .arguments = {}, .get = Get::Immediate()}};
+    if (at_once) {
+      bench.definition.resources[0].read = [=](const std::string&) { return contents(); };
+      bench.definition.prompts[0].get = [=](const UriTemplate::Variables&) { return messages(); };
+    } else {
+      bench.definition.resources[0].read = Read(Read::Deferred(later(contents)));
+      bench.definition.prompts[0].get = Get(Get::Deferred(later(messages)));
+    }
+    bench.serve();
+    bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
+                             *bench.tasks, bench.long_messages, checks);
+    call_in_session();
+    for (const bool is_resource : {true, false}) {
+      EXPECT_EQ(is_resource ? bench.request("resources/read", R"("uri":"note://long")", caller)
+                            : bench.request("prompts/get", R"("name":"long")", caller),
+                "");
+      bench.run_all();
+      EXPECT_TRUE(channel().replies.empty()) << "the loop has not done it";
+      free_worker();
+      ASSERT_EQ(channel().replies.size(), 1U);
+      EXPECT_THAT(channel().replies[0],
+                  HasSubstr(is_resource ? R"("text":"xxx)" : R"("text":"{\"text\":\"xxx)"));
+      occupy_worker();
+    }
+    caller.full = true;
+    const std::string now = bench.request("resources/read", R"("uri":"note://long")", caller);
+    caller.full = false;
+    if (at_once) {
+      EXPECT_THAT(now, HasSubstr("xxx")) << "who may have no more calls";
+    }
+  }
+}
+
 TEST_F(LongResultTest, OfAToolThatAnswersAtOnceAreTheSame) {
   call_in_session();
   EXPECT_EQ(bench.request("tools/call", R"("name":"long")", caller), "");

@@ -18,39 +18,44 @@ void append_string_member(std::string& out, std::string_view name, std::string_v
   append_json_string(out, value);
 }
 
-std::string finish(std::string block, const ContentAnnotations& annotations) {
-  std::string members;
+/// What ends a block after `members`.
+std::string finish(std::string members, const ContentAnnotations& annotations) {
+  std::string own;
   if (!annotations.audience.empty()) {
-    members.append(R"(,"audience":[)");
+    own.append(R"(,"audience":[)");
     for (const std::string& who : annotations.audience) {
-      if (members.back() != '[') members.push_back(',');
-      append_json_string(members, who);
+      if (own.back() != '[') own.push_back(',');
+      append_json_string(own, who);
     }
-    members.push_back(']');
+    own.push_back(']');
   }
   if (annotations.priority >= 0) {
-    members.append(R"(,"priority":)");
-    append_json(members, json::value(annotations.priority));
+    own.append(R"(,"priority":)");
+    append_json(own, json::value(annotations.priority));
   }
-  append_string_member(members, "lastModified", annotations.last_modified);
-  if (!members.empty()) block.append(R"(,"annotations":{)").append(members, 1).append("}");
-  block.push_back('}');
-  return block;
+  append_string_member(own, "lastModified", annotations.last_modified);
+  if (!own.empty()) members.append(R"(,"annotations":{)").append(own, 1).append("}");
+  members.push_back('}');
+  return members;
 }
 
-std::string text_block(std::string_view text) {
-  std::string out = R"({"type":"text","text":)";
-  append_json_string(out, text);
-  return out;
+constexpr std::string_view kTextBegin = R"({"type":"text","text":)";
+
+/// What a block of bytes begins with, before their quotes.
+std::string data_begin(std::string_view type) {
+  return R"({"type":")" + std::string(type) + R"(","data":)";
 }
 
-std::string data_block(std::string_view type, std::string_view bytes, std::string_view mime_type) {
-  std::string out = R"({"type":")";
-  out.append(type).append(R"(","data":")");
-  append_base64(out, bytes);
-  out.append(R"(","mimeType":)");
+std::string mime_member(std::string_view mime_type) {
+  std::string out = R"(,"mimeType":)";
   append_json_string(out, mime_type);
   return out;
+}
+
+void append_bytes(std::string& out, std::string_view bytes) {
+  out.push_back('"');
+  append_base64(out, bytes);
+  out.push_back('"');
 }
 
 void append_meta(std::string& out, const ResourceContents& contents) {
@@ -65,37 +70,52 @@ void append_meta(std::string& out, const ResourceContents& contents) {
   }
 }
 
-}  // namespace
+// Contents of a resource are these two, with the data between them.
 
-void append_resource_contents(std::string& out, const ResourceContents& contents) {
+void append_before_data(std::string& out, const ResourceContents& contents) {
   out.append(R"({"uri":)");
   append_json_string(out, contents.uri);
   append_string_member(out, "mimeType", contents.mime_type);
-  if (contents.binary) {
-    out.append(R"(,"blob":")");
-    append_base64(out, contents.data);
-    out.push_back('"');
-  } else {
-    out.append(R"(,"text":)");
-    append_json_string(out, contents.data);
-  }
+  out.append(contents.binary ? R"(,"blob":)" : R"(,"text":)");
+}
+
+void append_after_data(std::string& out, const ResourceContents& contents) {
   if (!contents.meta.empty()) append_meta(out, contents);
   out.push_back('}');
 }
 
+}  // namespace
+
+void append_resource_contents(std::string& out, const ResourceContents& contents) {
+  append_before_data(out, contents);
+  if (contents.binary) {
+    append_bytes(out, contents.data);
+  } else {
+    append_json_string(out, contents.data);
+  }
+  append_after_data(out, contents);
+}
+
 Content Content::text(std::string_view text, const ContentAnnotations& annotations) {
-  return {Kind::plain, finish(text_block(text), annotations), {}};
+  return {Kind::plain, Form::text, std::string(kTextBegin), text, finish({}, annotations)};
 }
 
 Content Content::image(std::string_view bytes, std::string_view mime_type,
                        const ContentAnnotations& annotations) {
-  return {Kind::plain, finish(data_block("image", bytes, mime_type), annotations), {}};
+  return {Kind::plain, Form::bytes, data_begin("image"), bytes,
+          finish(mime_member(mime_type), annotations)};
 }
 
 Content Content::audio(std::string_view bytes, std::string_view mime_type,
                        const ContentAnnotations& annotations) {
-  return {Kind::audio, finish(data_block("audio", bytes, mime_type), annotations),
-          finish(text_block("[audio, " + std::string(mime_type) + "]"), annotations)};
+  std::string instead(kTextBegin);
+  append_json_string(instead, "[audio, " + std::string(mime_type) + "]");
+  return {Kind::audio,
+          Form::bytes,
+          data_begin("audio"),
+          bytes,
+          finish(mime_member(mime_type), annotations),
+          finish(std::move(instead), annotations)};
 }
 
 Content Content::link(const ResourceLink& link, const ContentAnnotations& annotations) {
@@ -106,20 +126,32 @@ Content Content::link(const ResourceLink& link, const ContentAnnotations& annota
   append_string_member(out, "title", link.title);
   append_string_member(out, "description", link.description);
   append_string_member(out, "mimeType", link.mime_type);
-  return {Kind::link, finish(std::move(out), annotations),
-          finish(text_block(link.name + ": " + link.uri), annotations)};
+  std::string instead(kTextBegin);
+  append_json_string(instead, link.name + ": " + link.uri);
+  return {Kind::link, Form::json, finish(std::move(out), annotations),
+          {},         {},         finish(std::move(instead), annotations)};
 }
 
 Content Content::resource(const ResourceContents& contents, const ContentAnnotations& annotations) {
-  std::string out = R"({"type":"resource","resource":)";
-  append_resource_contents(out, contents);
-  return {Kind::plain, finish(std::move(out), annotations), {}};
+  std::string before = R"({"type":"resource","resource":)";
+  append_before_data(before, contents);
+  std::string after;
+  append_after_data(after, contents);
+  return {Kind::plain, contents.binary ? Form::bytes : Form::text, std::move(before), contents.data,
+          finish(std::move(after), annotations)};
 }
 
 void Content::append_to(std::string& out, const Revision& revision) const {
   const bool known = kind_ == Kind::plain || (kind_ == Kind::audio && revision.audio) ||
                      (kind_ == Kind::link && revision.resource_links);
-  out.append(known ? json_ : instead_);
+  if (!known) {
+    out.append(instead_);
+    return;
+  }
+  out.append(before_);
+  if (form_ == Form::text) append_json_string(out, data_);
+  if (form_ == Form::bytes) append_bytes(out, data_);
+  out.append(after_);
 }
 
 }  // namespace sluice

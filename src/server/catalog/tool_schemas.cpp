@@ -40,20 +40,29 @@ Result<CompiledTool> compile_tool(const Tool& tool) {
   return compiled;
 }
 
-/// What is wrong with the structured content; nothing if it follows `schema`.
-std::optional<std::string> violation(const JsonSchema& schema, const ToolResult& result) {
-  const auto check = [&](const json::value& value) -> std::optional<std::string> {
-    const auto valid = schema.validate(value);
-    if (valid) return std::nullopt;
-    return valid.error().describe("structuredContent");
-  };
+/// What is wrong with the structured content; nothing if it can be sent and follows `schema`, which
+/// may be null. Puts it on one line.
+std::optional<std::string> fault_of(ToolResult& result, const JsonSchema* schema) {
+  Result<json::value> read;
+  const json::value* value = result.value.get();
   if (!result.structured.empty()) {
-    const Result<json::value> value = parse_json(result.structured);
-    if (!value) return "the structured content is no JSON: " + value.error().message;
-    return check(*value);
+    read = parse_json(result.structured);
+    if (!read) return "the structured content is no JSON: " + read.error().message;
+    put_on_one_line(result.structured);
+    value = &*read;
   }
-  if (result.value == nullptr) return "there is no structured content";
-  return check(*result.value);
+  if (value == nullptr) {
+    if (schema == nullptr) return std::nullopt;
+    return "there is no structured content";
+  }
+  if (is_deeper_than(*value, kMaxNestedDepth)) {
+    return "the structured content is nested in more than " + std::to_string(kMaxNestedDepth) +
+           " levels";
+  }
+  if (schema == nullptr) return std::nullopt;
+  const auto valid = schema->validate(*value);
+  if (valid) return std::nullopt;
+  return valid.error().describe("structuredContent");
 }
 
 }  // namespace
@@ -68,15 +77,14 @@ Result<ToolSchemas> ToolSchemas::compile(const ServerDefinition& definition) {
   return compiled;
 }
 
-Result<void> CompiledTool::check(const ToolResult& result) const {
-  if (!output || result.is_error) return {};
-  const std::optional<std::string> wrong = violation(*output, result);
+Result<void> CompiledTool::check(ToolResult& result) const {
+  const std::optional<std::string> wrong =
+      fault_of(result, output && !result.is_error ? &*output : nullptr);
   if (!wrong) return {};
   if (const std::optional<std::int64_t> left_out = misfits->take()) {
-    log_error("a tool's result does not follow its output schema",
-              {{"tool", std::string_view(name)},
-               {"why", std::string_view(*wrong)},
-               {"left_out", *left_out}});
+    log_error("a tool has made no valid result", {{"tool", std::string_view(name)},
+                                                  {"why", std::string_view(*wrong)},
+                                                  {"left_out", *left_out}});
   }
   return fail(kInternalError, "Internal error: tool '" + name + "' has made no valid result");
 }

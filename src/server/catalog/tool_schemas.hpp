@@ -23,10 +23,11 @@ struct CompiledTool {
   std::vector<ParameterHeader> headers;  // none for most tools
   std::shared_ptr<LogLimit> misfits = std::make_shared<LogLimit>();
 
-  /// Checks that `result` follows the output schema, if there is one. A result that is an error
-  /// need not. If it does not follow the schema, logs why. The Error (-32603) for the client does
-  /// not say why, because it is not the client's fault.
-  [[nodiscard]] Result<void> check(const ToolResult& result) const;
+  /// Checks whether the structured content of `result` can be sent: text must be JSON, and is put
+  /// on one line; a value must be at most kMaxNestedDepth deep. Checks that it follows the output
+  /// schema, if there is one; a result that is an error need not. Logs what is wrong. The Error
+  /// (-32603) for the client does not say it, because it is not the client's fault.
+  [[nodiscard]] Result<void> check(ToolResult& result) const;
 };
 
 /// The compiled schemas of all tools of a definition. Immutable, shared by all loops.

@@ -203,15 +203,21 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
   for (const Method& method : kMethods) {
     if (method.name != message.method) continue;
     if (method.era && *method.era != revision.era) break;
-    const Result<FeatureAnswer> answer =
+    Result<FeatureAnswer> answer =
         (this->*method.handler)(params_of(message), {revision, session.get()});
     if (!answer) return error(message.id, answer.error(), &revision, out);
-    const auto* const members = std::get_if<std::string>(&*answer);
-    if (members == nullptr) {
-      return defer(message, nullptr, std::move(context), std::move(session), caller, out,
-                   std::get<1>(*answer));
+    if (auto* const later = std::get_if<2>(&*answer)) {
+      return defer(message, nullptr, std::move(context), std::move(session), caller, out, *later);
     }
-    results().append(out, message.id, revision, *members);
+    auto* const unwritten = std::get_if<UnwrittenMembers>(&*answer);
+    if (unwritten == nullptr) {
+      results().append(out, message.id, revision, std::get<std::string>(*answer));
+    } else if (const auto call = open_for_long(message, nullptr, std::move(context), caller)) {
+      call->complete(std::move(*unwritten));
+      return {.kind = Outcome::Kind::pending};
+    } else {
+      results().append(out, message.id, revision, unwritten->write());
+    }
     return {};
   }
   return error(message.id,
@@ -439,12 +445,9 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
     Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);
-    if (LongResult::is_long(*result) && checks_->workers() != nullptr) {
-      // The call has no session: nothing precedes the answer, so its client could resume nothing.
-      // If no call can be opened, the result is sent at once.
-      const auto call = open_call(message, &compiled, std::move(context), nullptr, caller);
-      if (call) {
-        (*call)->complete(*std::move(result));
+    if (LongResult::is_long(*result)) {
+      if (const auto call = open_for_long(message, &compiled, std::move(context), caller)) {
+        call->complete(*std::move(result));
         return {.kind = Outcome::Kind::pending};
       }
     }
@@ -548,6 +551,16 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                       .tool = tool,
                       .memory = std::move(*memory)},
                      caller, catalog_);
+}
+
+/// Opens a call for a long result, so that a worker can write it. The call has no session: nothing
+/// precedes the answer, so its client could resume nothing. Null if no call can be opened; the
+/// result is then sent at once.
+std::shared_ptr<PendingRequest> Dispatcher::open_for_long(const Message& message,
+                                                          const CompiledTool* tool,
+                                                          RequestContext context, Caller& caller) {
+  if (checks_->workers() == nullptr) return nullptr;
+  return open_call(message, tool, std::move(context), nullptr, caller).value_or(nullptr);
 }
 
 /// Reserves memory for the parameters that a call keeps: as much as the message's text, whatever

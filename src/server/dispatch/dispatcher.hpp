@@ -124,6 +124,9 @@ class Dispatcher {
                                                     RequestContext context,
                                                     std::shared_ptr<Session> session,
                                                     Caller& caller);
+  /// The same for a long result that is there already. Null: answer now.
+  std::shared_ptr<PendingRequest> open_for_long(const Message& message, const CompiledTool* tool,
+                                                RequestContext context, Caller& caller);
   [[nodiscard]] Result<MemoryHold> memory_for(const Message& message, const Caller& caller) const;
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);
   Outcome error(const RequestId& id, const Error& failure, const Revision* revision,

@@ -55,25 +55,31 @@ Result<UriTemplate::Variables> strings_at(const json::object& object, std::strin
   return out;
 }
 
+template <class Out, class Members>
+UnwrittenMembers unwritten(Members members, Out out) {
+  const std::size_t bytes = members.size_of(out);
+  return {bytes, [members = std::move(members), out = std::move(out)] { return members(out); }};
+}
+
 /// Calls `handler`. `members` turns its answer into the members of a result.
 template <class In, class Out, class Members>
 Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members members) {
   using Asked = FeatureHandler<In, Out>;
   if (const auto* const immediate = std::get_if<typename Asked::Immediate>(&handler.answer)) {
-    const Result<Out> out = (*immediate)(in);
+    Result<Out> out = (*immediate)(in);
     if (!out) return std::unexpected(members.error(out.error()));
-    return members(*out);
+    if (members.size_of(*out) <= LongResult::kLong) return members(*out);
+    return unwritten(std::move(members), *std::move(out));
   }
   return [deferred = std::get<typename Asked::Deferred>(handler.answer), in = std::move(in),
           members = std::move(members)](std::shared_ptr<PendingRequest> request) -> Result<void> {
-    return deferred(in, std::move(request),
-                    [members](PendingRequest& asker, const Result<Out>& out) {
-                      if (!out) {
-                        asker.fail(members.error(out.error()));
-                      } else {
-                        asker.complete(members(*out), {});
-                      }
-                    });
+    return deferred(in, std::move(request), [members](PendingRequest& asker, Result<Out> out) {
+      if (!out) {
+        asker.fail(members.error(out.error()));
+      } else {
+        asker.complete(unwritten(members, *std::move(out)));
+      }
+    });
   };
 }
 
@@ -85,6 +91,11 @@ struct ReadMembers {
 
   [[nodiscard]] Error error(const Error& error) const {
     return error.code == kResourceNotFound ? unknown_resource(uri, *revision).error() : error;
+  }
+  [[nodiscard]] static std::size_t size_of(const std::vector<ResourceContents>& contents) {
+    std::size_t bytes = 0;
+    for (const ResourceContents& each : contents) bytes += each.data.size() + each.meta.size();
+    return bytes;
   }
   std::string operator()(const std::vector<ResourceContents>& contents) const {
     std::string out = R"("contents":[)";
@@ -104,6 +115,11 @@ struct PromptMembers {
   const Revision* revision;
 
   [[nodiscard]] static Error error(const Error& error) { return error; }
+  [[nodiscard]] static std::size_t size_of(const PromptResult& made) {
+    std::size_t bytes = made.description.size();
+    for (const PromptMessage& message : made.messages) bytes += message.content.size();
+    return bytes;
+  }
   std::string operator()(const PromptResult& made) const {
     std::string out;
     const std::string& text = made.description.empty() ? description : made.description;
@@ -128,6 +144,11 @@ struct PromptMembers {
 /// The members of a CompleteResult.
 struct CompletionMembers {
   [[nodiscard]] static Error error(const Error& error) { return error; }
+  [[nodiscard]] static std::size_t size_of(const ArgumentCompletion& found) {
+    std::size_t bytes = 0;
+    for (const std::string& value : found.values) bytes += value.size();
+    return bytes;
+  }
   std::string operator()(const ArgumentCompletion& found) const {
     const std::size_t sent = std::min(found.values.size(), ArgumentCompletion::kMaxValues);
     std::string out = R"("completion":{"values":[)";

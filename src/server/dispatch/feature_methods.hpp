@@ -8,13 +8,15 @@
 #include "core/error.hpp"
 #include "json/json.hpp"
 #include "protocol/revision.hpp"
+#include "server/calls/long_result.hpp"
 #include "server/catalog/definition.hpp"
 
 namespace sluice {
 
-/// The members of a result as JSON text, or a function that answers the request later.
-using FeatureAnswer =
-    std::variant<std::string, std::function<Result<void>(std::shared_ptr<PendingRequest>)>>;
+/// The members of a result as JSON text, or not written yet if they are long; or a function that
+/// answers the request later.
+using FeatureAnswer = std::variant<std::string, UnwrittenMembers,
+                                   std::function<Result<void>(std::shared_ptr<PendingRequest>)>>;
 
 // The methods for what a server offers besides tools. Errors: -32602 for parameters that are
 // missing, have the wrong type or name something unknown; the revision's own code for an unknown

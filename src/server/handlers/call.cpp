@@ -118,6 +118,12 @@ Awaiting<void> Call::room() {
 Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
   using Answers = std::vector<json::value>;
   for (Question& question : questions) {
+    for (const auto& [name, value] : question.params) {
+      // The object of the parameters is a level too.
+      if (!is_deeper_than(value, kMaxNestedDepth - 1)) continue;
+      throw std::logic_error("the parameters of a question are nested in more than " +
+                             std::to_string(kMaxNestedDepth) + " levels");
+    }
     ++asked_;
     if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
   }

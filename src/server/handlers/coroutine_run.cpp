@@ -1,6 +1,5 @@
 #include "server/handlers/coroutine_run.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -9,12 +8,6 @@
 #include "server/calls/calls.hpp"
 
 namespace sluice {
-namespace {
-
-/// Longer waits are cut to this, so that no time point overflows.
-constexpr Duration kForever = std::chrono::hours(24 * 365);
-
-}  // namespace
 
 class CoroutineRun::LoopMailbox final : public detail::Mailbox,
                                         public std::enable_shared_from_this<LoopMailbox> {
@@ -103,7 +96,7 @@ std::uint64_t CoroutineRun::after(std::chrono::nanoseconds duration, detail::Job
   if (released_) return 0;
   const auto id = std::make_shared<Executor::TimerId>(0);
   const TimePoint now = loop_->clock().now();
-  *id = loop_->schedule_at(now + std::min<Duration>(duration, kForever),
+  *id = loop_->schedule_at(now + at_most_forever(duration),
                            [this, id, job = std::move(job)]() mutable {
                              timers_.erase(*id);
                              enter(job);

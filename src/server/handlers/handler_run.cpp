@@ -6,6 +6,7 @@
 
 #include "core/client.hpp"
 #include "core/log.hpp"
+#include "core/text/utf8.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/workers/worker_pool.hpp"
@@ -18,6 +19,39 @@ constexpr std::ptrdiff_t kMessagesUnderWay = 16;
 
 /// How often a worker that waits for room checks whether other jobs wait for its thread.
 constexpr std::chrono::milliseconds kPatience{100};
+
+/// Returns the beginning of `text`: at most `most` bytes, and only whole characters.
+std::string_view cut(std::string_view text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, complete_utf8_prefix(text.substr(0, most)));
+}
+
+Error cut(const Error& error, FailureLog& log) {
+  Error out{error.code, std::string(cut(error.message, Error::kMaxText)), {}};
+  if (error.data.size() <= Error::kMaxText) {
+    out.data = error.data;
+  } else {
+    log.write("the data of an Error is too long, it is left out");
+  }
+  return out;
+}
+
+const json::value& too_long_to_log() {
+  static const json::value kInstead("(the data of this log message is too long)");
+  return kInstead;
+}
+
+/// Returns `data`, or the text that is logged instead.
+const json::value& loggable(const json::value& data) {
+  static const json::value kTooDeep("(the data of this log message is nested too deep)");
+  if (is_longer_than(data, Call::kMaxMessage)) return too_long_to_log();
+  return is_deeper_than(data, kMaxNestedDepth) ? kTooDeep : data;
+}
+
+/// The JSON text of loggable(data).
+std::string log_text(const json::value& data) {
+  std::string text = to_json(loggable(data));
+  return text.size() <= Call::kMaxMessage ? text : to_json(too_long_to_log());
+}
 
 /// The call as a worker thread sees it. It sends through the loop, and blocks while too many of its
 /// messages are on their way there. It also blocks while the caller reads slowly, unless other jobs
@@ -47,7 +81,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
     });
   }
   bool log(LoggingLevel level, std::string_view logger, const json::value& data) override {
-    return send([level, logger = std::string(logger), data](CallBackend& call) {
+    return send([level, logger = std::string(logger), data = loggable(data)](CallBackend& call) {
       return call.log(level, logger, data);
     });
   }
@@ -136,9 +170,9 @@ Error error_of(const std::exception_ptr& exception, FailureLog& log) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    return error;
+    return cut(error, log);
   } catch (const ToolError& failure) {
-    return {kInternalError, std::string(what_of(failure)), {}};
+    return {kInternalError, std::string(cut(what_of(failure), Error::kMaxText)), {}};
   } catch (const std::exception& surprise) {
     log.write(what_of(surprise));
   } catch (...) {
@@ -163,7 +197,7 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
                    .sampling_tools = client.sampling_tools,
                    .roots = client.roots};
   if (options.timeout <= Duration::zero()) return;
-  facts_.deadline = executor().clock().now() + options.timeout;
+  facts_.deadline = executor().clock().now() + at_most_forever(options.timeout);
   after(options.timeout, [this] {
     request_->fail({kTimedOut, "The call took longer than it may", {}});
     on_cancel();
@@ -188,12 +222,12 @@ bool HandlerRun::text(std::string_view text) {
 }
 
 bool HandlerRun::progress(double progress, std::optional<double> total, std::string_view message) {
-  if (over_ || !request_->progress(progress, total, message)) full_ = true;
+  if (over_ || !request_->progress(progress, total, cut(message, Call::kMaxMessage))) full_ = true;
   return !full_;
 }
 
 bool HandlerRun::log(LoggingLevel level, std::string_view logger, const json::value& data) {
-  if (over_ || !request_->log(level, logger, to_json(data))) full_ = true;
+  if (over_ || !request_->log(level, cut(logger, Call::kMaxMessage), log_text(data))) full_ = true;
   return !full_;
 }
 

@@ -318,7 +318,7 @@ bool ServerHost::on_handler_thread() const {
 void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {
   if (std::exchange(state_->stopped, true)) return;
   State& server = *state_;
-  const TimePoint until = std::chrono::steady_clock::now() + deadline;
+  const TimePoint until = std::chrono::steady_clock::now() + at_most_forever(deadline);
   server.draining = true;
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
     server.pool.loop(i).post([&loop = *server.loops[i]] { loop.service.streams.drain(); });
