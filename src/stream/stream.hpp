@@ -128,6 +128,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] Result<void> check_position(Seq from) const;
   /// The oldest chunk that some reader, present or absent, has not passed.
   [[nodiscard]] Seq undelivered() const { return hold(); }
+  /// Ends what its readers are given, where they are: another one continues there.
+  void dismiss_readers();
   /// Stops the producer on a reader's behalf. The producer then decides how the stream ends.
   /// Returns false if the stream had already ended or been cancelled.
   bool cancel();
@@ -285,6 +287,9 @@ class Cursor {
   /// Called when the stream has dropped this cursor, because the cursor stalled or the stream was
   /// removed; stream() is null. May destroy the cursor.
   virtual void on_dropped(const Error& error) = 0;
+  /// Called when ChunkStream::dismiss_readers() has detached this cursor; stream() is null. May
+  /// destroy the cursor.
+  virtual void on_dismissed();
 
   /// Records that everything below `position` has been delivered.
   void pass(Seq position);

@@ -26,6 +26,10 @@ inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
 /// begins with the oldest kept also where `from` has gone: it holds MCP's messages, of which a
 /// server replays what it has, and to refuse would cost the reader the response too.
 Seq start_position(const ChunkStream& stream, std::optional<Seq> from);
+/// The chunk that a new reader who asks for `from` starts at. Each message of a private stream goes
+/// to one reader only (2025-11-25, Multiple Connections), so the reader that it has is dismissed.
+/// Errors as ChunkStream::check_position().
+Result<Seq> begin_reading(ChunkStream& stream, std::optional<Seq> from);
 /// Whether a reader at `from` has been given all there will be.
 bool is_over_at(const ChunkStream& stream, Seq from);
 
@@ -82,7 +86,8 @@ class StreamService {
 
   /// Attaches a reader to a stream. The stream's principal must be `principal`. `answer` runs on
   /// this loop with the subscription, from the first chunk at `from` (absent: the oldest kept) or
-  /// later; nothing is written to `sink` before its resume().
+  /// later; nothing is written to `sink` before its resume(). On a private stream it takes the
+  /// place of the reader before, whose sink is finished behind what it was given.
   using Subscribed = std::move_only_function<void(Result<std::unique_ptr<Subscription>>)>;
   void subscribe(const std::string& stream_id, const std::string& principal,
                  std::optional<Seq> from, std::size_t window, const ChunkEncoder& encoder,
