@@ -69,8 +69,9 @@ void Dispatcher::take(RefPtr<LoopCatalog> catalog) {
 
 Outcome Dispatcher::reject(const MessageError& error, std::string& out) {
   append_error(out, error.id, error.error);
+  const bool was_read = !error.id.empty() && error.error.code != kBusy;
   return {.kind = Outcome::Kind::answered,
-          .http_status = http_status_of(error.error, nullptr, !error.id.empty())};
+          .http_status = http_status_of(error.error, nullptr, was_read)};
 }
 
 Outcome Dispatcher::error(const RequestId& id, const Error& failure, const Revision* revision,

@@ -98,7 +98,7 @@ class LongMessages {
 
   /// Parses `text`, and runs `check` if it is a message. `ready` runs on a later turn, unless the
   /// message is gone by then. When `principal` has no memory for it, what comes of it is an error
-  /// that says so.
+  /// that says so, with the id if it is a request.
   std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready,
                                      const std::string& principal, Check check = {});
 

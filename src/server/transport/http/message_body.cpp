@@ -114,7 +114,7 @@ void MessageBody::handle(const std::expected<Message, MessageError>& message) {
   } else {
     service_->dispatcher.dispatch(*message, &headers_, *this, response);
   }
-  if (!response.empty()) reply_->respond(response);
+  if (!response.empty()) reply_->respond(response, message ? message->id : message.error().id);
   service_->trim();
 }
 
