@@ -113,6 +113,8 @@ class BodyHandler {
   virtual bool on_body(std::string_view bytes) = 0;
   /// The body is whole.
   virtual void on_body_end() = 0;
+  /// The server ends: nothing more comes of the body, and the reply should end with what there is.
+  virtual void on_shutdown() {}
   /// A name for the message of which the body so far has a part, or 0 if it ends with a message.
   /// The connection ends when the rest of one does not come within the time that a request has.
   [[nodiscard]] virtual std::uint64_t unfinished() const { return 0; }

@@ -555,6 +555,9 @@ void ServerHttp::on_shutdown() {
   draining_ = true;
   if (is_idle()) {
     connection_.close_after_flush();
+  } else if (body_stream_ != nullptr) {
+    const std::unique_ptr<BodyStream> cut = std::move(body_stream_);
+    if (cut->handler != nullptr) cut->handler->on_shutdown();
   } else if (awaits_rest()) {
     refuse({503, "The server is shutting down; try another", {}});
   }

@@ -53,6 +53,11 @@ void MessageBody::on_body_end() {
   handle_lines();
 }
 
+void MessageBody::on_shutdown() {
+  ended_ = true;
+  handle_lines();
+}
+
 void MessageBody::go_on() {
   if (!waiting_ || !exchange_->is_open()) return;
   if (handle_lines() && draw() && !ended_) exchange_->resume_body();

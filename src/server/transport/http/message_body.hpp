@@ -18,7 +18,8 @@ namespace sluice {
 
 /// A POST whose body is many messages, one a line, handled as they arrive (docs/transports.md).
 /// The reply carries what answers them, as it is there, and ends when the body has ended and all is
-/// answered. Belongs to the exchange's loop; kept by the connection and by what is unanswered.
+/// answered. At a shutdown the body ends with its last whole line. Belongs to the exchange's loop;
+/// kept by the connection and by what is unanswered.
 class MessageBody final : public BodyHandler,
                           private Caller,
                           public std::enable_shared_from_this<MessageBody> {
@@ -31,6 +32,7 @@ class MessageBody final : public BodyHandler,
   void open();
   bool on_body(std::string_view bytes) override;
   void on_body_end() override;
+  void on_shutdown() override;
   [[nodiscard]] std::uint64_t unfinished() const override {
     return reader_.in_line() ? lines_ + 1 : 0;
   }
@@ -73,7 +75,7 @@ class MessageBody final : public BodyHandler,
   std::shared_ptr<MemoryShare> memory_;
   CoarseHold hold_;       // of what the reader holds
   bool waiting_ = false;  // for handle_lines() to go on
-  bool ended_ = false;    // the body has
+  bool ended_ = false;    // the body has, or nothing more of it is read
 };
 
 }  // namespace sluice

@@ -285,6 +285,27 @@ TEST_F(MessageBodyTest, AnAnswerToALongLineThatFindsNoRoomIsRefusedByItsId) {
   EXPECT_THAT(peer.taken, HasSubstr(R"({"jsonrpc":"2.0","id":2,"error":{"code":-31000)"));
 }
 
+TEST_F(MessageBodyTest, AShutdownEndsItBehindItsLastWholeLine) {
+  Peer quiet = begin(kLines);
+  quiet.send(chunk(ping_line("1")));
+  ASSERT_TRUE(quiet.expect(pong("1") + "\n"));
+  Peer peer = begin(kLines);
+  peer.send(chunk(ping_line("2") + later("3") + ping_line("4").substr(0, 20)));
+  ASSERT_TRUE(peer.expect(pong("2") + "\n"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  server->shutdown({loop.clock().now() + std::chrono::hours(1)});
+  EXPECT_TRUE(quiet.expect("\r\n0\r\n\r\n"));
+  EXPECT_TRUE(quiet.expect_end());
+  peer.send(chunk(ping_line("4").substr(20)));
+  settle();
+  EXPECT_FALSE(peer.ended);
+  calls[0]->complete({.text = "whole"});
+  ASSERT_TRUE(peer.expect("\r\n0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("\"whole\""));
+  EXPECT_THAT(peer.taken, Not(HasSubstr(pong("4"))));
+  EXPECT_TRUE(peer.expect_end());
+}
+
 TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {
   const std::string session = initialize();
   Peer peer = begin(std::string(kLines) + session);
