@@ -90,6 +90,9 @@ class HttpServer {
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port,
                                std::shared_ptr<TlsContext> tls = nullptr);
 
+  /// Every reply ends its connection from now on, so that clients connect elsewhere. Thread-safe.
+  void end_connections_with_replies();
+
   /// Stops accepting, closes idle connections, answers 503 to requests that have come in part, lets
   /// replies in flight finish within `limits`, then drops what is left. `done` runs on the first
   /// loop when no connection is left. Once.

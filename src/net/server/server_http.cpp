@@ -331,7 +331,8 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   request.verdict = verdict.get();
   // Counted: its handles decide when it goes.
   exchange_ = new ServerExchange;
-  const bool keep_alive = head.keep_alive && !draining_ && !worker_->draining();
+  const bool keep_alive =
+      head.keep_alive && !draining_ && !worker_->draining() && worker_->keeps_connections;
   exchange_->open(connection_, *this, request, keep_alive);
   const HttpExchangePtr exchange(exchange_);
   try {
