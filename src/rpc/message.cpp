@@ -40,27 +40,36 @@ class TextWalker {
     }
   }
 
- private:
-  std::string_view last_member(std::string_view name) {
-    std::string_view found;
+  /// Calls `visit` with the name and the text of each member of an object.
+  template <class Visit>
+  void each_member(Visit&& visit) {
     skip_space();
-    if (at_ >= text_.size() || text_[at_] != '{') return found;
+    if (at_ >= text_.size() || text_[at_] != '{') return;
     ++at_;
     for (;;) {
       skip_space();
-      if (at_ >= text_.size() || text_[at_] == '}') return found;
+      if (at_ >= text_.size() || text_[at_] == '}') return;
       const std::size_t key_start = at_ + 1;
       skip_string();
       const std::string_view key = text_.substr(key_start, at_ - key_start - 1);
       skip_space();
       ++at_;  // the colon
       skip_space();
-      const std::size_t value_start = at_;
+      const std::size_t value_start = std::min(at_, text_.size());
       skip_value();
-      if (key == name) found = text_.substr(value_start, at_ - value_start);
+      visit(key, text_.substr(value_start, at_ - value_start));
       skip_space();
       if (at_ < text_.size() && text_[at_] == ',') ++at_;
     }
+  }
+
+ private:
+  std::string_view last_member(std::string_view name) {
+    std::string_view found;
+    each_member([&](std::string_view key, std::string_view value) {
+      if (key == name) found = value;
+    });
+    return found;
   }
 
   void skip_space() {
@@ -230,6 +239,21 @@ std::optional<std::string> exact_text(const json::value& value, std::string_view
     return {};
   }
   return out;
+}
+
+RequestId request_id_of(std::string_view text) {
+  std::string_view id;
+  bool has_method = false;
+  TextWalker(text).each_member([&](std::string_view name, std::string_view value) {
+    if (name == "id") id = value;
+    if (name == "method") has_method = true;
+  });
+  if (!has_method || id.size() > kMaxRequestId) return {};
+  const Result<json::value> value = parse_json(id);
+  if (!value) return {};
+  std::optional<std::string> exact = exact_text(*value, id, {});
+  if (!exact || exact->size() > kMaxRequestId) return {};
+  return *std::move(exact);
 }
 
 void append_result(std::string& out, const RequestId& id, std::string_view result) {

@@ -83,6 +83,11 @@ class MessageParser {
 std::optional<std::string> exact_text(const json::value& value, std::string_view text,
                                       std::initializer_list<std::string_view> path);
 
+/// The id of the request that `text` is, for an answer to what is not parsed. Empty if there is no
+/// "method", which a response has not, or no valid id. Keeps nothing of `text` beside the id, and
+/// takes the text as it is, well-formed or not.
+RequestId request_id_of(std::string_view text);
+
 /// {"jsonrpc":"2.0","id":<id>,"result":<result>}; `result` is JSON text.
 void append_result(std::string& out, const RequestId& id, std::string_view result);
 

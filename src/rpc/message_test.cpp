@@ -303,6 +303,30 @@ TEST(ExactText, KeepsTheDigitsOfANestedInteger) {
   EXPECT_EQ(exact_text(meta, text, {"params", "_meta"}), std::nullopt);
 }
 
+TEST(RequestIdOf, IsFoundWithoutParsing) {
+  const std::string rest = R"("method":"m","params":{"id":1,"a":[{"id":2},"\"id\":3"]})";
+  for (const std::string id : {"7", "-7", "123456789012345678901234567890", R"("a")", R"("\"}")"}) {
+    EXPECT_EQ(request_id_of("{\"id\":" + id + "," + rest + "}"), id);
+    EXPECT_EQ(request_id_of(" { " + rest + " , \"id\" : " + id + " }"), id);
+  }
+  EXPECT_EQ(request_id_of(R"({"id":"\u0041","method":"m"})"), R"("A")");
+}
+
+TEST(RequestIdOf, IsEmptyIfThereIsNone) {
+  const std::string longest = '"' + std::string(kMaxRequestId - 2, 'x') + '"';
+  EXPECT_EQ(request_id_of("{\"method\":\"m\",\"id\":" + longest + "}"), longest);
+  for (const std::string& text : std::initializer_list<std::string>{
+           R"({"method":"m","params":{"id":1}})", R"({"id":1,"result":{"method":"m"}})",
+           R"({"id":null,"method":"m"})", R"({"id":1.5,"method":"m"})",
+           R"({"id":{"id":1},"method":"m"})", R"({"id":01,"method":"m"})",
+           R"({"id":"\ud800","method":"m"})", R"({"id":"x)", "{\"method\":\"m\",\"id\":\"x\n\"}",
+           R"([{"id":1,"method":"m"}])", R"({"method":"m","id":"x)" + longest + "\"}",
+           R"({"method":"m","id":)", R"({"method":"m","id")", R"({"method":"m","id)", "{", "{]",
+           ""}) {
+    EXPECT_EQ(request_id_of(text), "") << text;
+  }
+}
+
 TEST(Response, CarriesTheIdAsItCame) {
   std::string out = "before ";
   append_result(out, "123456789012345678901234567890", R"({"a":1})");

@@ -88,4 +88,8 @@ void PushCursor::on_dropped(const Error& error) {
   sink_->drop(error);
 }
 
+void PushCursor::on_dismissed() {
+  if (std::exchange(state_, State::finished) != State::finished) sink_->finish();
+}
+
 }  // namespace sluice

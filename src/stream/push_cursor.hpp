@@ -21,8 +21,8 @@ class BlockSink {
   virtual bool write(std::string_view block) = 0;
   /// Does the same with a block that several readers share.
   virtual bool write(const Bytes& block) = 0;
-  /// Called when the last chunk has been written, by this cursor or before the reader resumed. No
-  /// call follows.
+  /// Called when the last chunk has been written, by this cursor or before the reader resumed, or
+  /// when another reader continues behind what was written. No call follows.
   virtual void finish() = 0;
   /// Called when the stream drops this reader before its end. No call follows.
   virtual void drop(const Error& error) = 0;
@@ -87,6 +87,7 @@ class PushCursor final : public Cursor {
   void finish();
   void on_chunks() override;
   void on_dropped(const Error& error) override;
+  void on_dismissed() override;
 
   enum class State : std::uint8_t { waiting, open, finished };  // waiting for resume()
 

@@ -149,6 +149,16 @@ Result<void> ChunkStream::check_position(Seq from) const {
                                std::move(data)});
 }
 
+void ChunkStream::dismiss_readers() {
+  const std::shared_ptr<ChunkStream> keep = shared_from_this();
+  while (cursors_ != nullptr) {
+    Cursor* const cursor = cursors_;
+    cursor->expect_return();
+    cursor->detach();
+    cursor->on_dismissed();
+  }
+}
+
 bool ChunkStream::cancel() {
   if (producer_ == nullptr || std::exchange(cancelled_, true)) return false;
   producer_->on_cancel();
@@ -480,6 +490,10 @@ void Cursor::acknowledge(Seq seq) {
   }
   stream_->manager_->place(*stream_);
   if (stream_->paused_ || stream_->log_.bytes() > stream_->retained_bytes()) stream_->queue();
+}
+
+void Cursor::on_dismissed() {
+  on_dropped({kStreamInvalidState, "Another reader has taken this one's place", {}});
 }
 
 void Cursor::expect_return() {

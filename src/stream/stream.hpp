@@ -42,8 +42,8 @@ enum class StreamState : std::uint8_t { initializing, active, finished, failed }
 std::string_view to_string(StreamState state);
 
 /// Makes a stream's chunks, and is told when to continue and when to stop. Called on the stream's
-/// loop. on_writable() is called only at the end of the loop's turn, never from within a call to the
-/// stream.
+/// loop. on_writable() is called only at the end of the loop's turn, never from within a call to
+/// the stream.
 class StreamProducer {
  public:
   virtual ~StreamProducer() = default;
@@ -68,9 +68,9 @@ class ChunkEncoder {
 ///
 /// Chunks that every reader has passed are kept, within `retained_bytes` and half of `max_chunks`,
 /// until a reader acknowledges them. The last chunk of an ended stream is kept too. When the kept
-/// chunks reach the limits, append() returns false and the producer waits for on_writable(), which is
-/// called when a quarter is free. A stream that its manager has removed has ended, has no readers
-/// and accepts none. Belongs to the loop of its manager.
+/// chunks reach the limits, append() returns false and the producer waits for on_writable(), which
+/// is called when a quarter is free. A stream that its manager has removed has ended, has no
+/// readers and accepts none. Belongs to the loop of its manager.
 class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
  public:
   struct Options {
@@ -99,10 +99,10 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] Executor& executor() const;
 
   /// Appends a chunk of UTF-8 text, or a message as JSON text without line breaks. Returns true if
-  /// there is room for another chunk. Returns false if the producer must wait for on_writable(): this
-  /// chunk is kept, and append() returns false until then. On an ended stream it does nothing and
-  /// returns false. If there is no memory for the chunk at all, the stream fails. The stream stays
-  /// alive until append() and flush() return, even if its last other reference is dropped
+  /// there is room for another chunk. Returns false if the producer must wait for on_writable():
+  /// this chunk is kept, and append() returns false until then. On an ended stream it does nothing
+  /// and returns false. If there is no memory for the chunk at all, the stream fails. The stream
+  /// stays alive until append() and flush() return, even if its last other reference is dropped
   /// meanwhile.
   bool append(ChunkKind kind, std::string_view text);
   /// Passes everything appended so far to the readers now. Otherwise this happens at the end of the
@@ -128,6 +128,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] Result<void> check_position(Seq from) const;
   /// The oldest chunk that some reader, present or absent, has not passed.
   [[nodiscard]] Seq undelivered() const { return hold(); }
+  /// Ends what its readers are given, where they are: another one continues there.
+  void dismiss_readers();
   /// Stops the producer on a reader's behalf. The producer then decides how the stream ends.
   /// Returns false if the stream had already ended or been cancelled.
   bool cancel();
@@ -285,6 +287,9 @@ class Cursor {
   /// Called when the stream has dropped this cursor, because the cursor stalled or the stream was
   /// removed; stream() is null. May destroy the cursor.
   virtual void on_dropped(const Error& error) = 0;
+  /// Called when ChunkStream::dismiss_readers() has detached this cursor; stream() is null. May
+  /// destroy the cursor.
+  virtual void on_dismissed();
 
   /// Records that everything below `position` has been delivered.
   void pass(Seq position);

@@ -117,6 +117,9 @@ class BodyHandler {
   virtual bool on_body(std::string_view bytes) = 0;
   /// The body is complete.
   virtual void on_body_end() = 0;
+  /// The server shuts down: nothing more of the body comes, and the reply should end with what
+  /// there is.
+  virtual void on_shutdown() {}
   /// Identifies the message of which the body so far has only a part; 0 if there is none. If the
   /// rest of it does not arrive within the request timeout, the connection ends.
   [[nodiscard]] virtual std::uint64_t unfinished() const { return 0; }

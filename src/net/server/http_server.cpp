@@ -119,6 +119,13 @@ Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t 
   return port;
 }
 
+void HttpServer::end_connections_with_replies() {
+  for (std::size_t i = 0; i < impl_->server.workers(); ++i) {
+    auto& worker = static_cast<HttpWorker&>(impl_->server.worker(i));
+    worker.loop.post([&worker] { worker.keeps_connections = false; });
+  }
+}
+
 void HttpServer::shutdown(DrainLimits limits, Executor::Task done) {
   impl_->server.shutdown(limits, {}, std::move(done));
 }

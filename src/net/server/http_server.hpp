@@ -91,9 +91,12 @@ class HttpServer {
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port,
                                std::shared_ptr<TlsContext> tls = nullptr);
 
-  /// Stops accepting, closes idle connections, lets replies in flight finish within `limits`, then
-  /// drops the remaining connections. `done` runs on the first loop when no connection is left.
-  /// Call once.
+  /// Every reply ends its connection from now on, so that clients connect elsewhere. Thread-safe.
+  void end_connections_with_replies();
+
+  /// Stops accepting, closes idle connections, answers 503 to requests that have arrived in part,
+  /// lets replies in flight finish within `limits`, then drops the remaining connections. `done`
+  /// runs on the first loop when no connection is left. Call once.
   void shutdown(DrainLimits limits, Executor::Task done = {});
 
   [[nodiscard]] HttpServerStats stats() const;

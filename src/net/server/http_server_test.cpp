@@ -481,6 +481,23 @@ TEST_F(HttpServerTest, FinishesWhatIsUnderWayWhenItShutsDown) {
   EXPECT_TRUE(until([&] { return done; }));
 }
 
+TEST_F(HttpServerTest, RepliesMayEndTheirConnections) {
+  hold();
+  Peer peer = connect();
+  peer.send(get("/"));
+  ASSERT_TRUE(until([&] { return held.size() == 1; }));
+  held.front()->reply(200, "text/plain", "stays");
+  ASSERT_TRUE(peer.expect("stays"));
+  server->end_connections_with_replies();
+  settle();
+  peer.send(get("/"));
+  ASSERT_TRUE(until([&] { return held.size() == 2; }));
+  held.back()->reply(200, "text/plain", "goes");
+  ASSERT_TRUE(peer.expect("goes"));
+  EXPECT_THAT(peer.taken, HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(peer.expect_end());
+}
+
 TEST_F(HttpServerTest, DropsWhatIsLeftAtTheDeadlineOfAShutdown) {
   hold();
   Peer busy = connect();

@@ -35,6 +35,8 @@ class HttpWorker final : public ConnectionWorker {
   HttpHandler& handler;
   const HttpServerOptions& options;
   HttpHeadParser parser;
+  /// Whether a reply leaves its connection to the next request.
+  bool keeps_connections = true;
 
  private:
   HttpDate date_;

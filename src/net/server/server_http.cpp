@@ -332,7 +332,8 @@ void ServerHttp::dispatch(HttpRequestHead& head, std::string_view body) {
   request.verdict = verdict.get();
   // It has a reference count and lives as long as its handles.
   exchange_ = new ServerExchange;
-  const bool keep_alive = head.keep_alive && !draining_ && !worker_->draining();
+  const bool keep_alive =
+      head.keep_alive && !draining_ && !worker_->draining() && worker_->keeps_connections;
   exchange_->open(connection_, *this, request, keep_alive);
   const HttpExchangePtr exchange(exchange_);
   try {
@@ -495,8 +496,7 @@ void ServerHttp::on_tick(TimePoint now) {
   }
   if (exchange_ == nullptr && connection_.is_open()) {
     if (request_begun_) {
-      if (coded() == nullptr && preparation() == nullptr &&
-          now - since_ >= options.request_timeout) {
+      if (awaits_rest() && now - since_ >= options.request_timeout) {
         connection_.note_timeout("a request");
         refuse({.code = 408, .message = "The request took too long to arrive"});
       }
@@ -539,6 +539,12 @@ bool ServerHttp::is_body_late(TimePoint now) const {
           now - body_stream_->unfinished_at >= options.request_timeout);
 }
 
+/// Whether a request has come in part.
+bool ServerHttp::awaits_rest() const {
+  return request_begun_ && exchange_ == nullptr && long_reply_ == nullptr && coded() == nullptr &&
+         preparation() == nullptr && connection_.is_open();
+}
+
 bool ServerHttp::is_idle() const {
   return exchange_ == nullptr && long_reply_ == nullptr && !request_begun_;
 }
@@ -550,7 +556,14 @@ void ServerHttp::on_worker(ConnectionWorker& worker) {
 
 void ServerHttp::on_shutdown() {
   draining_ = true;
-  if (is_idle()) connection_.close_after_flush();
+  if (is_idle()) {
+    connection_.close_after_flush();
+  } else if (body_stream_ != nullptr) {
+    const std::unique_ptr<BodyStream> cut = std::move(body_stream_);
+    if (cut->handler != nullptr) cut->handler->on_shutdown();
+  } else if (awaits_rest()) {
+    refuse({503, "The server is shutting down; try another", {}});
+  }
 }
 
 void ServerHttp::on_end() {

@@ -137,6 +137,7 @@ class ServerHttp final : private ConnectionProtocol {
   void begin_body_stream(HttpRequestHead& head, InputBuffer& input);
   bool take_body_piece(InputBuffer& input);
   [[nodiscard]] bool is_body_late(TimePoint now) const;
+  [[nodiscard]] bool awaits_rest() const;
   void dispatch(HttpRequestHead& head, std::string_view body);
   bool prepare(const HttpRequestHead& head, InputBuffer& input, std::string_view body,
                std::size_t total);

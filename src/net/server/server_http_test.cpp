@@ -120,6 +120,43 @@ TEST_F(ServerHttpTest, FindsRequestsHoweverTheyAreCut) {
   }
 }
 
+TEST_F(ServerHttpTest, AShutdownAnswersRequestsThatHaveComeInPart) {
+  const std::string whole = post("/a", "12345");
+  const std::string long_one = post("/b", std::string(200'000, 'x'));
+  std::vector<Peer> peers;
+  for (const std::string_view part :
+       {std::string_view(whole).substr(0, 1), std::string_view(whole).substr(0, 30),
+        std::string_view(whole).substr(0, whole.size() - 1),
+        std::string_view(long_one).substr(0, long_one.size() - 1)}) {
+    peers.push_back(connect());
+    peers.back()->write(part);
+  }
+  executor.run();
+  worker.drain();
+  executor.run();
+  for (const Peer& peer : peers) {
+    EXPECT_THAT(peer->take(), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("Connection: close\r\n"),
+                                    EndsWith("The server is shutting down; try another\n")));
+  }
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(ServerHttpTest, AShutdownLetsWhatHasComeWholeBeHandled) {
+  prepares = true;
+  const Peer preparing = connect();
+  preparing->write(post("/a", "12345"));
+  executor.run();
+  ASSERT_NE(prepared, nullptr);
+  worker.drain();
+  executor.run();
+  EXPECT_EQ(preparing->take(), "");
+  prepared->is_done = true;
+  prepared->ready();
+  executor.run();
+  EXPECT_THAT(preparing->take(),
+              AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Connection: close\r\n")));
+}
+
 TEST_F(ServerHttpTest, APeerMayTakeItsRepliesByteByByte) {
   const Peer peer = connect();
   peer->write(get("/a") + get("/b"));

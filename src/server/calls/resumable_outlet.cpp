@@ -13,7 +13,12 @@ class ResumableOutlet::Sink final : public BlockSink {
   }
   bool write(const Bytes& block) override { return write(block.view()); }
   void finish() override {
-    if (const std::shared_ptr<ReplyChannel> channel = outlet_->channel_) channel->finish();
+    if (outlet_->stream_ != nullptr && !outlet_->stream_->ended()) {
+      // Another reader goes on.
+      outlet_->disconnect({});
+    } else if (const std::shared_ptr<ReplyChannel> channel = outlet_->channel_) {
+      channel->finish();
+    }
   }
   void drop(const Error& error) override {
     const std::shared_ptr<ResumableOutlet> keep = outlet_->shared_from_this();
@@ -47,7 +52,7 @@ void ResumableOutlet::start_stream() {
   options.shareable = false;
   cursor_ = std::make_unique<PushCursor>(stream_, message_events(), std::make_unique<Sink>(*this),
                                          options);
-  reader_ = Session::take_over(session_, stream_->id(), *executor_, [weak = weak_from_this()] {
+  reader_ = Session::add_reader(session_, *executor_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->disconnect({});
   });
   channel_->on_drain([weak = weak_from_this()] {

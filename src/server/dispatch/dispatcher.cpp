@@ -22,6 +22,10 @@ namespace {
 /// The most steps that a validation may take on the loop. That is less than a millisecond.
 constexpr std::uint64_t kStepsAtOnce = 20'000;
 
+Error shutting_down() {
+  return {kBusy, "The server is shutting down; try another", {}};
+}
+
 /// The revision that an initialize agrees on; null if it names none.
 const Revision* revision_to_initialize(const Message& message) {
   const json::value* const requested =
@@ -69,8 +73,9 @@ void Dispatcher::take(RefPtr<LoopCatalog> catalog) {
 
 Outcome Dispatcher::reject(const MessageError& error, std::string& out) {
   append_error(out, error.id, error.error);
+  const bool was_read = !error.id.empty() && error.error.code != kBusy;
   return {.kind = Outcome::Kind::answered,
-          .http_status = http_status_of(error.error, nullptr, !error.id.empty())};
+          .http_status = http_status_of(error.error, nullptr, was_read)};
 }
 
 Outcome Dispatcher::error(const RequestId& id, const Error& failure, const Revision* revision,
@@ -359,9 +364,14 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
     return error(message.id, {kInvalidParams, "Invalid params: capabilities must be an object", {}},
                  nullptr, out);
   }
-  const Result<void> begun = caller.begin_session(
-      *revision, declared == nullptr ? ClientCapabilities()
-                                     : decode_client_capabilities(declared->get_object()));
+  Result<void> begun;
+  if (streams_->draining()) {
+    begun = std::unexpected(shutting_down());
+  } else {
+    begun = caller.begin_session(
+        *revision, declared == nullptr ? ClientCapabilities()
+                                       : decode_client_capabilities(declared->get_object()));
+  }
   if (!begun) {
     static constexpr int kServiceUnavailable = 503;
     append_error(out, message.id, begun.error());
@@ -533,7 +543,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                                                               RequestContext context,
                                                               std::shared_ptr<Session> session,
                                                               Caller& caller) {
-  if (streams_->draining()) return fail(kBusy, "The server is shutting down; try another");
+  if (streams_->draining()) return std::unexpected(shutting_down());
   std::unique_ptr<InputRounds> rounds;
   if (context.revision->era == Era::modern && context.capabilities.any() &&
       may_require_input(message.method)) {

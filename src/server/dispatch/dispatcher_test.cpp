@@ -577,5 +577,14 @@ TEST_F(DispatcherTest, DeferredCallsAreRefusedWhenThereIsNoRoomOrTimeForThem) {
   EXPECT_EQ(error_code(bench.request("tools/list", "", caller)), 0);
 }
 
+TEST_F(DispatcherTest, NoSessionBeginsDuringAShutdown) {
+  bench.services[0]->drain();
+  const std::string reply =
+      bench.request("initialize", R"("protocolVersion":"2025-11-25","capabilities":{})", caller);
+  EXPECT_EQ(error_code(reply), kBusy);
+  EXPECT_EQ(bench.outcome.http_status, 503);
+  EXPECT_EQ(caller.agreed, nullptr);
+}
+
 }  // namespace
 }  // namespace sluice

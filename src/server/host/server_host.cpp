@@ -323,6 +323,7 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
     server.pool.loop(i).post([&loop = *server.loops[i]] { loop.service.streams.drain(); });
   }
+  server.http->end_connections_with_replies();
   server.changes->close();
   const auto hurried = [&] { return hurry && hurry(); };
   TimePoint readers_until = until;

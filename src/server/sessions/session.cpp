@@ -160,25 +160,18 @@ bool Session::on_response(const Message& message) {
   return true;
 }
 
-std::unique_ptr<Session::Reader> Session::take_over(const std::shared_ptr<Session>& session,
-                                                    const StreamId& stream, Executor& loop,
-                                                    std::function<void()> close) {
+std::unique_ptr<Session::Reader> Session::add_reader(const std::shared_ptr<Session>& session,
+                                                     Executor& loop, std::function<void()> close) {
   const std::lock_guard lock(session->mutex_);
   if (session->ended_) return nullptr;
   const std::uint64_t number = ++session->last_number_;
-  ReaderEntry entry{number, {&loop, std::move(close)}};
-  const auto [found, added] = session->readers_.try_emplace(stream, entry);
-  if (!added) {
-    found->second.close.post();
-    found->second = std::move(entry);
-  }
-  return std::make_unique<Reader>(session, stream, number);
+  session->readers_.try_emplace(number, PostedTask{&loop, std::move(close)});
+  return std::make_unique<Reader>(session, number);
 }
 
-void Session::forget_reader(const StreamId& stream, std::uint64_t number) {
+void Session::forget_reader(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  const auto found = readers_.find(stream);
-  if (found != readers_.end() && found->second.number == number) readers_.erase(found);
+  readers_.erase(number);
 }
 
 std::optional<StreamId> Session::standalone_stream() const {
@@ -253,7 +246,7 @@ void Session::end() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
   for (const auto& [id, cancel] : calls_) cancel.post();
-  for (const auto& [stream, reader] : readers_) reader.close.post();
+  for (const auto& [number, close] : readers_) close.post();
   for (const Kept& each : kept_) each.discard();
   subscriptions_ = nullptr;
   // The answers do not run: the calls that wait for them are being cancelled.

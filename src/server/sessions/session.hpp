@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -111,24 +110,20 @@ class Session {
   /// The reader of one of the streams. Its destructor removes it.
   class Reader {
    public:
-    Reader(std::shared_ptr<Session> session, const StreamId& stream, std::uint64_t number)
-        : session_(std::move(session)), stream_(stream), number_(number) {}
-    ~Reader() { session_->forget_reader(stream_, number_); }
+    Reader(std::shared_ptr<Session> session, std::uint64_t number)
+        : session_(std::move(session)), number_(number) {}
+    ~Reader() { session_->forget_reader(number_); }
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
    private:
     std::shared_ptr<Session> session_;
-    StreamId stream_;
     std::uint64_t number_;
   };
 
-  /// Makes the caller the reader of `stream`. `close` of the previous reader runs, because each
-  /// message goes to one reader only (2025-11-25, Multiple Connections). Returns null once the
-  /// session has ended.
-  static std::unique_ptr<Reader> take_over(const std::shared_ptr<Session>& session,
-                                           const StreamId& stream, Executor& loop,
-                                           std::function<void()> close);
+  /// Adds a reader. `close` runs when the session ends. Returns null once it has ended.
+  static std::unique_ptr<Reader> add_reader(const std::shared_ptr<Session>& session, Executor& loop,
+                                            std::function<void()> close);
   /// The stream for messages that belong to no request, if there is one yet.
   [[nodiscard]] std::optional<StreamId> standalone_stream() const;
   /// Makes `stream` the standalone stream if there is none, and keeps it. Returns the id of the
@@ -191,10 +186,6 @@ class Session {
     std::vector<std::string> elicitations;  // in URL mode; the newest last
   };
 
-  struct ReaderEntry {
-    std::uint64_t number;
-    PostedTask close;
-  };
   struct Kept {
     Executor* loop;
     std::weak_ptr<ChunkStream> stream;
@@ -206,7 +197,7 @@ class Session {
     return *asked_;
   }
   void forget_call(const RequestId& request_id);
-  void forget_reader(const StreamId& stream, std::uint64_t number);
+  void forget_reader(std::uint64_t number);
   void keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
   const std::string id_;
@@ -223,7 +214,7 @@ class Session {
   std::unique_ptr<Subscriptions> subscriptions_;  // null before the first
   std::unique_ptr<Asked> asked_;                  // null before the first
   std::unordered_map<RequestId, PostedTask> calls_;
-  std::map<StreamId, ReaderEntry> readers_;
+  std::unordered_map<std::uint64_t, PostedTask> readers_;
   std::optional<StreamId> standalone_;
   std::vector<Kept> kept_;
   std::size_t sweep_kept_at_ = 8;  // the size of kept_ at which expired streams are dropped from it

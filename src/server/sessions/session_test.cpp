@@ -108,32 +108,28 @@ TEST_F(SessionTest, ForgetsWhoNoLongerWaits) {
   loop.run();
 }
 
-TEST_F(SessionTest, ClosesTheReaderThatIsTakenOver) {
-  const StreamId stream("0123456789abcdef");
-  std::string closed;
-  const auto first = Session::take_over(session, stream, loop, [&] { closed += "1"; });
-  auto second = Session::take_over(session, stream, loop, [&] { closed += "2"; });
-  const auto other =
-      Session::take_over(session, StreamId("another stream.."), loop, [&] { closed += "o"; });
-  loop.run();
-  EXPECT_EQ(closed, "1");
+TEST_F(SessionTest, IsInUseWhileItIsRead) {
+  session->touch(loop.clock().now());
+  auto first = Session::add_reader(session, loop, [] {});
+  auto second = Session::add_reader(session, loop, [] {});
+  first.reset();
+  EXPECT_FALSE(session->idle_since());
   second.reset();
-  const auto third = Session::take_over(session, stream, loop, [&] { closed += "3"; });
-  loop.run();
-  EXPECT_EQ(closed, "1") << "who left needs no closing";
+  EXPECT_TRUE(session->idle_since());
 }
 
 TEST_F(SessionTest, EndingCancelsWhatIsUnderWayAndTakesNothingNew) {
   std::string told;
   const auto call = Session::add_call(session, "1", loop, [&] { told += "call "; });
-  const auto reader =
-      Session::take_over(session, StreamId("0123456789abcdef"), loop, [&] { told += "reader"; });
+  auto gone = Session::add_reader(session, loop, [&] { told += "gone"; });
+  const auto reader = Session::add_reader(session, loop, [&] { told += "reader"; });
+  gone.reset();
   session->end();
   loop.run();
   EXPECT_EQ(told, "call reader");
   EXPECT_FALSE(Session::add_call(session, "2", loop, [] {}));
   EXPECT_FALSE(session->expect_response(loop, [](const Result<json::value>&) {}));
-  EXPECT_EQ(Session::take_over(session, StreamId("0123456789abcdef"), loop, [] {}), nullptr);
+  EXPECT_EQ(Session::add_reader(session, loop, [] {}), nullptr);
 }
 
 TEST_F(SessionTest, RemembersSubscriptionsWithinTheirLimit) {

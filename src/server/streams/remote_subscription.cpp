@@ -173,25 +173,19 @@ void subscribe_remote(RemoteSubscriptionRequest request, StreamShard shard, Exec
                         answer = std::move(answer)]() mutable {
     Result<std::shared_ptr<ChunkStream>> stream =
         shard.streams->find(request.stream_id, request.principal);
-    Result<void> valid;
-    if (!stream) {
-      valid = std::unexpected(stream.error());
-    } else {
-      valid = (*stream)->check_position(start_position(**stream, request.from));
-    }
+    const Result<Seq> from =
+        stream ? begin_reading(**stream, request.from) : std::unexpected(stream.error());
     auto box = std::make_shared<std::shared_ptr<SourceEnd>>();
     bool is_over = false;
-    if (valid) {
-      const Seq from = start_position(**stream, request.from);
-      is_over = is_over_at(**stream, from);
-      *box = std::make_shared<SourceEnd>(std::move(*stream), request, from, reader);
+    if (from) {
+      is_over = is_over_at(**stream, *from);
+      *box = std::make_shared<SourceEnd>(std::move(*stream), request, *from, reader);
     }
     std::weak_ptr<SourceEnd> source = *box;
     here.post([reader = std::move(reader), box = std::move(box), source = std::move(source),
-               loop = shard.executor, is_over, valid = std::move(valid),
-               answer = std::move(answer)]() mutable {
-      if (!valid) {
-        answer(std::unexpected(std::move(valid.error())));
+               loop = shard.executor, is_over, from, answer = std::move(answer)]() mutable {
+      if (!from) {
+        answer(std::unexpected(from.error()));
         return;
       }
       reader->connect(std::move(source));

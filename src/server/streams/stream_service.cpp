@@ -99,6 +99,18 @@ Seq start_position(const ChunkStream& stream, std::optional<Seq> from) {
   return stream.is_private() ? std::max(wanted, stream.first()) : wanted;
 }
 
+Result<Seq> begin_reading(ChunkStream& stream, std::optional<Seq> from) {
+  const Seq place = start_position(stream, from);
+  Result<void> valid = stream.check_position(place);
+  if (valid && stream.is_private()) {
+    stream.dismiss_readers();
+    // The reader that was dismissed may have ended the stream.
+    valid = stream.check_position(place);
+  }
+  if (!valid) return std::unexpected(std::move(valid.error()));
+  return place;
+}
+
 bool is_over_at(const ChunkStream& stream, Seq from) {
   return stream.ended() && from >= stream.next();
 }
@@ -430,13 +442,13 @@ void StreamService::subscribe(const std::string& stream_id, const std::string& p
     answer(std::unexpected(std::move(stream.error())));
     return;
   }
-  const Seq start_at = start_position(**stream, from);
-  if (Result<void> valid = (*stream)->check_position(start_at); !valid) {
-    answer(std::unexpected(std::move(valid.error())));
+  const Result<Seq> start_at = begin_reading(**stream, from);
+  if (!start_at) {
+    answer(std::unexpected(start_at.error()));
     return;
   }
   answer(
-      subscribe_local(std::move(*stream), start_at, window, encoder, shareable, std::move(sink)));
+      subscribe_local(std::move(*stream), *start_at, window, encoder, shareable, std::move(sink)));
 }
 
 }  // namespace sluice

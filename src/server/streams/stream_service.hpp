@@ -28,6 +28,10 @@ inline constexpr Seq kUndelivered = std::numeric_limits<Seq>::max();
 /// stream holds MCP messages: a server replays those it has, and an error would cost the reader the
 /// response too.
 Seq start_position(const ChunkStream& stream, std::optional<Seq> from);
+/// The position at which a new reader that asks for `from` starts. Each message of a private stream
+/// goes to one reader only (2025-11-25, Multiple Connections), so the reader that it has is
+/// dismissed. Errors as for ChunkStream::check_position().
+Result<Seq> begin_reading(ChunkStream& stream, std::optional<Seq> from);
 /// Whether the stream has ended and a reader at `from` has nothing left to read.
 bool is_over_at(const ChunkStream& stream, Seq from);
 
@@ -84,7 +88,8 @@ class StreamService {
 
   /// Attaches a reader to a stream of `principal`. `answer` runs on this loop, possibly during the
   /// call, with the subscription or an error. The subscription begins at start_position() of
-  /// `from`. Nothing is written to `sink` before Subscription::resume().
+  /// `from`. Nothing is written to `sink` before Subscription::resume(). On a private stream, the
+  /// reader replaces the previous one, whose sink is finished behind what it was given.
   using Subscribed = std::move_only_function<void(Result<std::unique_ptr<Subscription>>)>;
   void subscribe(const std::string& stream_id, const std::string& principal,
                  std::optional<Seq> from, std::size_t window, const ChunkEncoder& encoder,

@@ -446,6 +446,57 @@ TEST_P(SubscribeTest, AReaderIsToldWhenTheStreamLetsItGo) {
   EXPECT_EQ(written->finishes, 0);
 }
 
+TEST_P(SubscribeTest, AMessageOfAPrivateStreamGoesToOneReaderOnly) {
+  stream = bench.managers[GetParam()]->start_private("alice", "", "alice");
+  EXPECT_EQ(subscribe(kUndelivered, 0).code, 0);
+  subscription->resume();
+  bench.run_all();
+  stream->append(ChunkKind::message, "a");
+  bench.run_all();
+  stream->append(ChunkKind::message, "b");
+  stream->flush();
+  const std::unique_ptr<Subscription> before = std::move(subscription);
+  const auto continued = std::make_shared<Written>();
+  bench.services[0]->subscribe(
+      std::string(stream->id()), "alice", kUndelivered, 0, encoder, false,
+      std::make_unique<RecordingSink>(continued),
+      [&](Result<std::unique_ptr<Subscription>> other) { subscription = *std::move(other); });
+  // The stream's loop has heard of the new reader, and the loop of the readers not of its place.
+  loop().run();
+  stream->append(ChunkKind::message, "c");
+  loop().run();
+  bench.run_all();
+  EXPECT_EQ(written->text, "[0]a[1]b");
+  EXPECT_EQ(written->finishes, 1);
+  ASSERT_NE(subscription, nullptr);
+  subscription->resume();
+  bench.run_all();
+  EXPECT_EQ(continued->text, "[2]c");
+  stream->append(ChunkKind::message, "d");
+  bench.run_all();
+  EXPECT_EQ(continued->text, "[2]c[3]d");
+  EXPECT_EQ(written->text, "[0]a[1]b");
+}
+
+TEST_P(SubscribeTest, AReaderStaysWhenAnotherIsRefused) {
+  stream = bench.managers[GetParam()]->start_private("alice", "", "alice");
+  EXPECT_EQ(subscribe(kUndelivered, 0).code, 0);
+  const std::unique_ptr<Subscription> before = std::move(subscription);
+  EXPECT_EQ(subscribe(7, 0).code, -32006);
+  before->resume();
+  stream->append(ChunkKind::message, "a");
+  bench.run_all();
+  EXPECT_EQ(written->text, "[0]a");
+  EXPECT_EQ(written->finishes, 0);
+}
+
+TEST_P(SubscribeTest, AReaderWhoseStreamIsNotPrivateStaysWhenAnotherComes) {
+  EXPECT_EQ(subscribe(std::nullopt, 0).code, 0);
+  const std::unique_ptr<Subscription> before = std::move(subscription);
+  EXPECT_EQ(subscribe(std::nullopt, 0).code, 0);
+  EXPECT_EQ(written->finishes, 0);
+}
+
 class RunTest : public testing::Test {
  protected:
   ServerBench bench;

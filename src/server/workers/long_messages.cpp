@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-MessageError no_memory() {
-  return {{kBusy, "The server has no memory for this message; try it again", {}}, {}};
+MessageError no_memory(RequestId id) {
+  return {{kBusy, "The server has no memory for this message; try it again", {}}, std::move(id)};
 }
 
 }  // namespace
@@ -34,11 +34,11 @@ struct LongMessage::Work {
       messages.push_back(parsers.back()->parse(each));
     }
   }
-  void give_up() {
+  void give_up(std::string_view unparsed) {
     parsers.clear();
     messages.clear();
-    message = std::unexpected(no_memory());
-    batch = std::unexpected(no_memory());
+    message = std::unexpected(no_memory(request_id_of(unparsed)));
+    batch = std::unexpected(no_memory({}));
   }
 
   std::string text;
@@ -63,7 +63,7 @@ LongMessage::LongMessage(LongMessages& all, const std::string& principal, std::s
   if (hold_.hold(all.memory_of(principal), text.size())) {
     work_->text = std::move(text);
   } else {
-    work_->give_up();
+    work_->give_up(text);
   }
 }
 
@@ -135,7 +135,7 @@ void LongMessages::begin_next(const std::string& name) {
     try {
       if (!work->text.empty()) work->parse();
     } catch (const std::bad_alloc&) {
-      work->give_up();
+      work->give_up(work->text);
     }
     loop->post([this, name, work] { end(name, work); });
   };

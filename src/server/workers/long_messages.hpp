@@ -101,7 +101,7 @@ class LongMessages {
 
   /// Parses `text`, and then runs `check` if it is a valid message. `ready` runs in a later turn of
   /// the loop, unless the returned object has been destroyed by then. If `principal` has no memory
-  /// for the text, the result of parsing is an error that says so.
+  /// for the text, the result of parsing is an error that says so, with the id of a request.
   std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready,
                                      const std::string& principal, Check check = {});
 

@@ -127,6 +127,7 @@ TEST_F(LongMessagesTest, DrawsOnItsMemory) {
   for (int i = 1; i <= 6; ++i) {
     ASSERT_TRUE(many.front()->is_ready());
     EXPECT_EQ(many.front()->message().has_value(), i <= 2) << i;
+    if (i > 2) EXPECT_EQ(many.front()->message().error().id, std::to_string(i));
     many.erase(many.begin());
     executor.run();
   }

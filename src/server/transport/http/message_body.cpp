@@ -53,6 +53,11 @@ void MessageBody::on_body_end() {
   handle_lines();
 }
 
+void MessageBody::on_shutdown() {
+  ended_ = true;
+  handle_lines();
+}
+
 void MessageBody::go_on() {
   if (!waiting_ || !exchange_->is_open()) return;
   if (handle_lines() && draw() && !ended_) exchange_->resume_body();
@@ -114,7 +119,7 @@ void MessageBody::handle(const std::expected<Message, MessageError>& message) {
   } else {
     service_->dispatcher.dispatch(*message, &headers_, *this, response);
   }
-  if (!response.empty()) reply_->respond(response);
+  if (!response.empty()) reply_->respond(response, message ? message->id : message.error().id);
   service_->trim();
 }
 

@@ -18,8 +18,8 @@ namespace sluice {
 
 /// A POST whose body is many messages, one per line, which are handled as they arrive
 /// (docs/transports.md). The reply carries the answers as soon as they are ready. It ends when the
-/// body has ended and all requests are answered. Belongs to the exchange's loop. Kept alive by the
-/// connection and by unanswered requests.
+/// body has ended and all requests are answered. At a shutdown, the body ends with its last whole
+/// line. Belongs to the exchange's loop. Kept alive by the connection and by unanswered requests.
 class MessageBody final : public BodyHandler,
                           private Caller,
                           public std::enable_shared_from_this<MessageBody> {
@@ -32,6 +32,7 @@ class MessageBody final : public BodyHandler,
   void open();
   bool on_body(std::string_view bytes) override;
   void on_body_end() override;
+  void on_shutdown() override;
   [[nodiscard]] std::uint64_t unfinished() const override {
     return reader_.in_line() ? lines_ + 1 : 0;
   }
@@ -74,7 +75,7 @@ class MessageBody final : public BodyHandler,
   std::shared_ptr<MemoryShare> memory_;
   CoarseHold hold_;       // for what the reader holds
   bool waiting_ = false;  // whether handle_lines() goes on later
-  bool ended_ = false;    // whether the body has ended
+  bool ended_ = false;    // whether the body has ended, or nothing more of it is read
 };
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -248,6 +249,61 @@ TEST_F(MessageBodyTest, ThatExceedsTheMemoryIsBrokenOffAndEndsItsCalls) {
     EXPECT_TRUE(until([&] { return calls[0]->over(); }));
     calls.clear();
   }
+}
+
+TEST_F(MessageBodyTest, AnAnswerToALongLineThatFindsNoRoomIsRefusedByItsId) {
+  definition.tools.push_back(
+      {.name = "answer",
+       .description = "",
+       .input_schema = R"({"type":"object"})",
+       .handler = Tool::Immediate([](const json::object&) -> Result<ToolResult> {
+         return ToolResult{.text = std::string(40'000, 'x')};
+       })});
+  options.memory = &memory;
+  options.output = {.high_water = 4096, .low_water = 1024};
+  connect_to_endpoint();
+  Peer peer(*this, port, 4096);
+  peer.send("POST /mcp HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n" +
+            std::string(kLines) + "\r\n" + chunk(later("1")));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  // Of one client's long messages one is there at a time.
+  std::unique_ptr<LongMessage> other =
+      service->long_messages.parse(ping("9"), [] {}, calls[0]->principal().id);
+  peer.send(chunk(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"answer",)"
+                  R"("arguments":{"a":")" +
+                  std::string(LongMessages::kLong, 'x') + "\"}}}\n"));
+  settle();
+  while (calls[0]->emit(std::string(1000, 'x'))) settle();
+  const std::size_t rest = memory.limit() - memory.used() - 30'000;
+  ASSERT_TRUE(memory.try_acquire(rest));
+  other = nullptr;
+  settle();
+  memory.release(rest);
+  calls[0]->complete({.text = "done"});
+  peer.send("0\r\n\r\n");
+  ASSERT_TRUE(peer.expect("\r\n0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr(R"({"jsonrpc":"2.0","id":2,"error":{"code":-31000)"));
+}
+
+TEST_F(MessageBodyTest, AShutdownEndsItBehindItsLastWholeLine) {
+  Peer quiet = begin(kLines);
+  quiet.send(chunk(ping_line("1")));
+  ASSERT_TRUE(quiet.expect(pong("1") + "\n"));
+  Peer peer = begin(kLines);
+  peer.send(chunk(ping_line("2") + later("3") + ping_line("4").substr(0, 20)));
+  ASSERT_TRUE(peer.expect(pong("2") + "\n"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  server->shutdown({loop.clock().now() + std::chrono::hours(1)});
+  EXPECT_TRUE(quiet.expect("\r\n0\r\n\r\n"));
+  EXPECT_TRUE(quiet.expect_end());
+  peer.send(chunk(ping_line("4").substr(20)));
+  settle();
+  EXPECT_FALSE(peer.ended);
+  calls[0]->complete({.text = "whole"});
+  ASSERT_TRUE(peer.expect("\r\n0\r\n\r\n"));
+  EXPECT_THAT(peer.taken, HasSubstr("\"whole\""));
+  EXPECT_THAT(peer.taken, Not(HasSubstr(pong("4"))));
+  EXPECT_TRUE(peer.expect_end());
 }
 
 TEST_F(MessageBodyTest, ItsRequestsBelongToItsSession) {

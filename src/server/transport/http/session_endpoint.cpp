@@ -87,14 +87,14 @@ void SessionEndpoint::read(const std::shared_ptr<Session>& session, HttpExchange
   service_->streams.subscribe(
       std::string(stream), session->stream_principal(), from, 0, message_events(), false,
       std::move(sink),
-      [session, exchange, events, stream,
+      [session, exchange, events,
        gone = std::move(gone)](Result<std::unique_ptr<Subscription>> subscribed) mutable {
         if (!subscribed) {
           gone(subscribed.error());
           return;
         }
-        std::shared_ptr<Session::Reader> reader = Session::take_over(
-            session, stream, exchange->executor(), [exchange] { exchange->finish(); });
+        std::shared_ptr<Session::Reader> reader =
+            Session::add_reader(session, exchange->executor(), [exchange] { exchange->finish(); });
         if (reader == nullptr) {
           refuse(*exchange, 404, kInvalidRequest, std::string(kNoSuchSession));
           return;
