@@ -84,7 +84,7 @@ class ValueBuilder final : public YAML::EventHandler {
     const json::value& value = found->second;
     copied_ += to_json(value).size();
     if (copied_ > kMaxFrontmatter) throw Refused{mark.line, "its aliases repeat too much"};
-    if (!open_.empty()) check_depth(mark, depth_of(value));
+    check_depth(mark, depth_of(value));
     add(mark, value, YAML::NullAnchor);
   }
 

@@ -22,10 +22,6 @@ namespace {
 /// The most steps that a validation may take on the loop. That is less than a millisecond.
 constexpr std::uint64_t kStepsAtOnce = 20'000;
 
-Error shutting_down() {
-  return {kBusy, "The server is shutting down; try another", {}};
-}
-
 /// The revision that an initialize agrees on; null if it names none.
 const Revision* revision_to_initialize(const Message& message) {
   const json::value* const requested =
@@ -366,7 +362,7 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   }
   Result<void> begun;
   if (streams_->draining()) {
-    begun = std::unexpected(shutting_down());
+    begun = std::unexpected(StreamService::shutting_down());
   } else {
     begun = caller.begin_session(
         *revision, declared == nullptr ? ClientCapabilities()
@@ -543,7 +539,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                                                               RequestContext context,
                                                               std::shared_ptr<Session> session,
                                                               Caller& caller) {
-  if (streams_->draining()) return std::unexpected(shutting_down());
+  if (streams_->draining()) return std::unexpected(StreamService::shutting_down());
   std::unique_ptr<InputRounds> rounds;
   if (context.revision->era == Era::modern && context.capabilities.any() &&
       may_require_input(message.method)) {

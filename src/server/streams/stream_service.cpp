@@ -99,6 +99,10 @@ Seq start_position(const ChunkStream& stream, std::optional<Seq> from) {
   return stream.is_private() ? std::max(wanted, stream.first()) : wanted;
 }
 
+Error StreamService::shutting_down() {
+  return {kBusy, "The server is shutting down; try another", {}};
+}
+
 Result<Seq> begin_reading(ChunkStream& stream, std::optional<Seq> from) {
   const Seq place = start_position(stream, from);
   Result<void> valid = stream.check_position(place);
@@ -138,7 +142,7 @@ Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& me
                                                           const std::string& principal,
                                                           const RunStart& options,
                                                           bool expects_poller) {
-  if (draining_) return fail(kBusy, "The server is shutting down; try another");
+  if (draining_) return std::unexpected(shutting_down());
   Result<std::shared_ptr<ChunkStream>> stream = streams().start({.principal = principal,
                                                                  .method = method.name.c_str(),
                                                                  .priority = options.priority,

@@ -102,6 +102,8 @@ class StreamService {
   /// New work is refused from now on with kBusy.
   void drain() { draining_ = true; }
   [[nodiscard]] bool draining() const { return draining_; }
+  /// The error for a request that begins something while the server drains.
+  static Error shutting_down();
   /// The number of answers that come later. Most of them wait for their readers. Thread-safe.
   [[nodiscard]] std::size_t waiting_answers() const {
     return static_cast<std::size_t>(answer_mark_.use_count()) - 1;

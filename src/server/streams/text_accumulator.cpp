@@ -31,7 +31,7 @@ bool TextAccumulator::append(std::string_view text) {
     const std::size_t capacity = grows ? std::min(std::max(size, 2 * last_.capacity()), kBlock)
                                        : std::max(text.size(), kBlock);
     if (!memory_.add(grows ? capacity - last_.capacity() : capacity)) return false;
-    if (!grows) blocks_.push_back(std::exchange(last_, {}));
+    if (!grows && !last_.empty()) blocks_.push_back(std::exchange(last_, {}));
     last_.reserve(capacity);
   }
   last_.append(text);

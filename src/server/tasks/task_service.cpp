@@ -89,7 +89,7 @@ TaskService::Run TaskService::run_of(const Tool& tool, const json::object& argum
 
 Result<std::shared_ptr<TaskRecord>> TaskService::create(
     Origin& origin, std::optional<std::chrono::milliseconds> ttl) {
-  if (streams_->draining()) return fail(kBusy, "The server is shutting down; try another");
+  if (streams_->draining()) return std::unexpected(StreamService::shutting_down());
   return tasks_->create({.principal = origin.principal.id,
                          .revision = origin.context.revision,
                          .session = origin.session,

@@ -71,7 +71,7 @@ void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchan
     return;
   }
   if (service_->streams.draining()) {
-    refuse(*exchange, 503, kInvalidRequest, "The server is shutting down; try another");
+    refuse(*exchange, 503, kInvalidRequest, StreamService::shutting_down().message);
     return;
   }
   const auto connection = std::make_shared<SseConnection>(*service_, exchange, principal);
