@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from . import against, processes, servers
 from .measure import Bench
 
-# The part of a load's instructions from which on a function counts as hot in it.
+# A function is hot in a load if it runs at least this share of the load's instructions.
 HOT = 2e-5
 
 

@@ -62,7 +62,7 @@ class Content {
   /// Appends the block as JSON. If `revision` does not have this kind of block, appends a text
   /// block that says what it was.
   void append_to(std::string& out, const Revision& revision) const;
-  /// The bytes that the block holds.
+  /// The approximate size of the block, in bytes.
   std::size_t size() const { return before_.size() + data_.size() + after_.size(); }
 
  private:

@@ -40,7 +40,8 @@ class EndWatcher {
   ~EndWatcher() = default;
 };
 
-/// Whether Task and Stream can await a `T`: it resumes them on the event loop of the request.
+/// Whether a Task or a Stream can await a `T`, which must resume it on the event loop of its
+/// request.
 template <class T>
 inline constexpr bool kAwaitable = false;
 

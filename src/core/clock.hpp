@@ -7,9 +7,9 @@ namespace sluice {
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
-/// Longer waits are as long as this, so that no point of time overflows.
+/// The longest wait. Longer ones are cut to it, so that no time point overflows.
 inline constexpr Duration kForever = std::chrono::hours(24 * 365);
-/// `duration`, or kForever if it is longer, however long it is in its own unit.
+/// Returns `duration`, but at most kForever. Any value in any unit is allowed.
 template <class Rep, class Period>
 constexpr Duration at_most_forever(std::chrono::duration<Rep, Period> duration) {
   using Given = std::chrono::duration<Rep, Period>;

@@ -17,7 +17,7 @@ inline std::unexpected<Error> fail(int code, std::string message, std::string da
   return std::unexpected(Error{code, std::move(message), std::move(data)});
 }
 
-/// What a user's exception says of itself. Empty if it says nothing: its what() may return null.
+/// Returns the what() of an exception from user code, or an empty text if that is null.
 inline std::string_view what_of(const std::exception& exception) {
   const char* const what = exception.what();
   return what == nullptr ? std::string_view() : std::string_view(what);

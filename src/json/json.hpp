@@ -20,8 +20,8 @@ namespace json = boost::json;
 /// parse_json() refuses deeper nesting. No message of the protocol comes near this depth, and it
 /// bounds the stack of functions that walk a value recursively.
 inline constexpr std::size_t kMaxJsonDepth = 128;
-/// The same of a value that becomes a part of a message. The message nests it a few levels deeper,
-/// and its receiver must be able to parse that.
+/// The limit for a value that becomes a part of a message. It is lower, because the message nests
+/// the value a few levels deeper and its receiver must be able to parse the whole.
 inline constexpr std::size_t kMaxNestedDepth = kMaxJsonDepth - 8;
 
 /// Appends `value` as compact JSON text; a number that is not finite becomes null.
@@ -41,7 +41,7 @@ void append_json_error(std::string& out, const Error& error);
 /// can be refused without writing it. Stops looking as soon as that is known.
 bool is_longer_than(const json::value& value, std::size_t bytes);
 
-/// Whether arrays and objects of `value` are nested in more than `levels` levels. Does not recurse.
+/// Whether the arrays and objects in `value` are nested more than `levels` deep. Does not recurse.
 bool is_deeper_than(const json::value& value, std::size_t levels);
 
 /// The integer that `number` stands for. Nothing if it has a fraction, or if the texts of several

@@ -83,9 +83,9 @@ class MessageParser {
 std::optional<std::string> exact_text(const json::value& value, std::string_view text,
                                       std::initializer_list<std::string_view> path);
 
-/// The id of the request that `text` is, for an answer to what is not parsed. Empty if there is no
-/// "method", which a response has not, or no valid id. Keeps nothing of `text` beside the id, and
-/// takes the text as it is, well-formed or not.
+/// Finds the id of the request in `text` without parsing it, so that a request that cannot be
+/// parsed can be answered. Returns an empty id if there is no "method" (so it is a response) or no
+/// valid id. Allocates nothing but the id. The text need not be well-formed.
 RequestId request_id_of(std::string_view text);
 
 /// {"jsonrpc":"2.0","id":<id>,"result":<result>}; `result` is JSON text.

@@ -128,7 +128,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] Result<void> check_position(Seq from) const;
   /// The oldest chunk that some reader, present or absent, has not passed.
   [[nodiscard]] Seq undelivered() const { return hold(); }
-  /// Ends what its readers are given, where they are: another one continues there.
+  /// Detaches all readers at their positions, so that another reader can continue there.
   void dismiss_readers();
   /// Stops the producer on a reader's behalf. The producer then decides how the stream ends.
   /// Returns false if the stream had already ended or been cancelled.

@@ -53,7 +53,7 @@ class LoopBackend {
   /// wait, now or later, runs `refuse` instead, on any thread.
   virtual void work(Job job, Job refuse) = 0;
   virtual std::shared_ptr<Mailbox> mailbox() = 0;
-  /// This, for what may be kept longer than it.
+  /// A weak pointer to this object, for use after it may have been destroyed.
   virtual std::weak_ptr<LoopBackend> weak() = 0;
 
   /// Resumes `coroutine`, unless it or its `branch` has ended. Must not be called while another

@@ -35,7 +35,7 @@ class HttpWorker final : public ConnectionWorker {
   HttpHandler& handler;
   const HttpServerOptions& options;
   HttpHeadParser parser;
-  /// Whether a reply leaves its connection to the next request.
+  /// Whether a connection stays open after a reply. False once the server shuts down.
   bool keeps_connections = true;
 
  private:

@@ -11,10 +11,11 @@
 namespace sluice {
 namespace {
 
-/// Parts of a value that are looked at to tell how much it holds.
+/// How many parts of a value are examined to estimate its memory.
 constexpr std::size_t kLookedAt = 10'000;
 
-/// Bytes that `value` holds, about: parts that are not looked at are taken to be like the others.
+/// Returns the approximate memory of `value`, in bytes. Parts that are not examined count as the
+/// average of the others.
 std::size_t memory_of(const json::value& value) {
   std::size_t bytes = 0;
   std::size_t seen = 0;
@@ -70,7 +71,7 @@ struct LongResult::Work {
     } catch (const std::bad_alloc&) {
       response = fail(kBusy, "The server has no memory for this result; try it again");
     }
-    // To free it takes a while too.
+    // Freeing it takes long too, so the worker does that.
     write = {};
   }
 

@@ -52,9 +52,9 @@ class LongResult {
   MemoryHold memory_;  // of the result
 };
 
-/// The members of a result (JSON members without braces), not written yet.
+/// The members of a result (JSON members without braces) that are still to be written.
 struct UnwrittenMembers {
-  std::size_t bytes;  // of what they are written of, about
+  std::size_t bytes;  // the approximate size of the data that they are written from
   std::move_only_function<std::string()> write;
 };
 

@@ -40,8 +40,8 @@ Result<CompiledTool> compile_tool(const Tool& tool) {
   return compiled;
 }
 
-/// What is wrong with the structured content; nothing if it can be sent and follows `schema`, which
-/// may be null. Puts it on one line.
+/// Says what is wrong with the structured content. Returns nothing if it can be sent and follows
+/// `schema`, which may be null. Puts JSON text on one line.
 std::optional<std::string> fault_of(ToolResult& result, const JsonSchema* schema) {
   Result<json::value> read;
   const json::value* value = result.value.get();
