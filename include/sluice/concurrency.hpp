@@ -51,7 +51,7 @@ class TaskGroup {
   void set_timeout(std::chrono::nanoseconds timeout);
 
   bool await_ready() const noexcept;
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter);
+  std::coroutine_handle<> await_suspend(AwaiterHandle awaiter);
   void await_resume() const;
 
  private:

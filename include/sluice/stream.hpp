@@ -42,7 +42,7 @@ class Yield {
  public:
   explicit Yield(std::optional<Room> room) : room_(std::move(room)) {}
   bool await_ready() const noexcept { return !room_ || room_->await_ready(); }
-  void await_suspend(std::coroutine_handle<> awaiter) noexcept { room_->await_suspend(awaiter); }
+  void await_suspend(AwaiterHandle awaiter) noexcept { room_->await_suspend(awaiter); }
   void await_resume() const noexcept {}
 
  private:

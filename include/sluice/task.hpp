@@ -45,8 +45,29 @@ class EndWatcher {
 template <class T>
 inline constexpr bool kAwaitable = false;
 
-/// The common base of all promises.
-class PromiseBase {
+/// The base of the promises of coroutines that a cancelled request destroys. Only those may await
+/// what Sluice returns: it could not destroy another library's coroutine.
+struct OwnedPromise {};
+
+/// The coroutine that awaits.
+class AwaiterHandle {
+ public:
+  template <class Promise>
+  AwaiterHandle(std::coroutine_handle<Promise> awaiter) noexcept  // NOLINT(*-explicit-constructor)
+      : handle_(awaiter) {
+    static_assert(std::derived_from<Promise, OwnedPromise>,
+                  "only a sluice::Task or Stream can co_await what Sluice returns");
+  }
+  operator std::coroutine_handle<>() const noexcept {  // NOLINT(*-explicit-constructor)
+    return handle_;
+  }
+
+ private:
+  std::coroutine_handle<> handle_;
+};
+
+/// The common base of the promises of Task and Stream.
+class PromiseBase : public OwnedPromise {
  public:
   template <class T>
   static T&& await_transform(T&& awaited) noexcept {
@@ -142,7 +163,7 @@ class RunToEnd {
   explicit RunToEnd(Frame<Promise> frame) : frame_(std::move(frame)) {}
 
   bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiter) const noexcept {
+  std::coroutine_handle<> await_suspend(AwaiterHandle awaiter) const noexcept {
     frame_.get().promise().set_awaiter(awaiter);
     return frame_.get();
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sluice/detail/duration.hpp"
+#include "sluice/task.hpp"
 
 namespace sluice {
 
@@ -122,7 +123,7 @@ class [[nodiscard]] Awaiting {
   }
 
   bool await_ready() const noexcept { return arrival_->value_ || arrival_->failure_; }
-  void await_suspend(std::coroutine_handle<> awaiter) noexcept {
+  void await_suspend(detail::AwaiterHandle awaiter) noexcept {
     arrival_->awaiter_ = awaiter;
     arrival_->branch_ = detail::running_branch();
   }

@@ -183,11 +183,16 @@ Result<Skill> Skill::make(std::string_view path, std::vector<Source> files) {
 }
 
 Result<void> offer_skills(ServerDefinition& definition, std::vector<Skill> skills) {
-  for (Skill& skill : skills) {
+  std::set<std::string_view> added;
+  for (const Skill& skill : skills) {
     for (const Skill::File& file : skill.files()) {
-      if (definition.find_resource(file.uri) != nullptr) {
+      if (definition.find_resource(file.uri) != nullptr || !added.insert(file.uri).second) {
         return invalid(skill.uri(), "there is already a resource " + file.uri);
       }
+    }
+  }
+  for (Skill& skill : skills) {
+    for (const Skill::File& file : skill.files()) {
       definition.resources.push_back(resource_of(skill, file));
     }
     definition.skills.push_back(std::move(skill));

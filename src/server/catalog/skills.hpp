@@ -58,8 +58,8 @@ class Skill {
   std::string entry_;
 };
 
-/// Adds `skills` to `definition`, and their files as resources. Error: -32602 if a resource with
-/// the URI of a file exists already; the files before it have been added then.
+/// Adds `skills` to `definition`, and their files as resources. Error: -32602 if there is already a
+/// resource with the URI of a file, or if two files have one URI; nothing is added then.
 Result<void> offer_skills(ServerDefinition& definition, std::vector<Skill> skills);
 
 /// The members of the result of resources/directory/read for `uri`, a folder of a skill: its direct

@@ -125,6 +125,21 @@ TEST_F(SkillsTest, FoldersHaveTheirDirectChildren) {
   }
 }
 
+TEST_F(SkillsTest, ARefusedSkillLeavesNothingBehind) {
+  std::vector<Skill> twice;
+  twice.push_back(refunds({{"run.py", ""}}).value());
+  twice.push_back(refunds().value());
+  EXPECT_FALSE(offer_skills(bench.definition, std::move(twice)));
+
+  bench.definition.resources.emplace_back().uri = "skill://acme/refunds/SKILL.md";
+  std::vector<Skill> taken;
+  taken.push_back(refunds({{"run.py", ""}}).value());
+  EXPECT_FALSE(offer_skills(bench.definition, std::move(taken)));
+
+  EXPECT_EQ(bench.definition.resources.size(), 1U);
+  EXPECT_TRUE(bench.definition.skills.empty());
+}
+
 TEST(Skill, MustFollowTheRules) {
   const auto why = [](const Result<Skill>& skill) {
     return skill ? std::string() : skill.error().message;

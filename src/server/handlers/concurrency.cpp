@@ -146,7 +146,7 @@ bool TaskGroup::await_ready() const noexcept {
   return state_->members.empty();
 }
 
-std::coroutine_handle<> TaskGroup::await_suspend(std::coroutine_handle<> awaiter) {
+std::coroutine_handle<> TaskGroup::await_suspend(AwaiterHandle awaiter) {
   State& state = *state_;
   state.left = state.members.size();
   if (state.timeout) {

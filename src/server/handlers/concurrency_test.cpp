@@ -332,8 +332,14 @@ TEST_F(ConcurrencyTest, AnErrorInTimeIsTheOneThatComes) {
   EXPECT_EQ(answer(), "-5 early");
 }
 
-TEST_F(ConcurrencyTest, InOneTurnTheFirstCounts) {
+TEST_F(ConcurrencyTest, OfAValueAndATimeoutDueTogetherTheFirstCounts) {
+  ManualExecutor& loop = bench.executors[0];
   std::vector<Resolver<int>> resolvers;
+  const auto succeed_in_1s = [&](std::size_t index, int value) {
+    loop.schedule_at(loop.clock().now() + 1s,
+                     [&resolvers, index, value] { resolvers.at(index).succeed(value); });
+  };
+  succeed_in_1s(0, 7);  // before the timeout's timer is set
   run([&](Call& call) -> Task<std::string> {
     std::string heard;
     for (int i = 0; i < 2; ++i) {
@@ -346,12 +352,11 @@ TEST_F(ConcurrencyTest, InOneTurnTheFirstCounts) {
     }
     co_return heard;
   });
-  // The value is queued before the time is over...
-  resolvers.at(0).succeed(7);
   pass(1s);
-  // ... and after it: the timer of the timeout runs first.
-  bench.executors[0].schedule_at(bench.executors[0].clock().now() + 1s,
-                                 [&] { resolvers.at(1).succeed(8); });
+  ASSERT_EQ(resolvers.size(), 2U);
+  EXPECT_EQ(answer(), "");
+
+  succeed_in_1s(1, 8);  // after it
   pass(1s);
   EXPECT_EQ(answer(), "7 -31001");
 }

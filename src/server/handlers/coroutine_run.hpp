@@ -34,7 +34,8 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
  protected:
   /// The outermost coroutine. It sets `over_` at its end, and must not let exceptions escape.
   struct Root {
-    struct promise_type {  // NOLINT(readability-identifier-naming)
+    // NOLINTNEXTLINE(readability-identifier-naming)
+    struct promise_type : detail::OwnedPromise {
       Root get_return_object() {
         return {std::coroutine_handle<promise_type>::from_promise(*this)};
       }
