@@ -1,8 +1,10 @@
 #pragma once
 
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/executor.hpp"
@@ -16,6 +18,7 @@ class ManualExecutor final : public Executor {
   void post(Task task) override {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
+    posted_.notify_one();
   }
 
   TimerId schedule_at(TimePoint when, Task task) override {
@@ -69,7 +72,23 @@ class ManualExecutor final : public Executor {
     clock_.advance(until - clock_.now());
   }
 
+  /// Blocks until another thread has posted a task, but at most for `time` of the real clock.
+  void wait(Duration time) {
+    std::unique_lock lock(mutex_);
+    posted_.wait_for(lock, time, [this] { return !tasks_.empty(); });
+  }
+
+  /// Whether a task has been posted that has not run.
+  [[nodiscard]] bool has_tasks() {
+    const std::lock_guard lock(mutex_);
+    return !tasks_.empty();
+  }
   [[nodiscard]] std::size_t timers() const { return timers_.size(); }
+  /// When the next timer is due.
+  [[nodiscard]] std::optional<TimePoint> next_timer() const {
+    if (timers_.empty()) return std::nullopt;
+    return timers_.begin()->first.first;
+  }
 
  protected:
   void add_hook(TurnHook& hook) override { hooks_.add(hook); }
@@ -79,6 +98,7 @@ class ManualExecutor final : public Executor {
   ManualClock clock_;
   TurnHooks hooks_;
   std::mutex mutex_;
+  std::condition_variable posted_;
   std::deque<Task> tasks_;
   std::map<std::pair<TimePoint, TimerId>, Task> timers_;
   TimerId last_timer_ = 0;

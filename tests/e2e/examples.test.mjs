@@ -1,7 +1,7 @@
 // Runs each example as a separate process.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { clean_environment, program } from './lib/server.mjs';
@@ -174,4 +174,11 @@ describe('the examples', () => {
       const { result } = await call(ask, 'move', { by: 3 });
       assert.deepEqual(result.structuredContent, { x: 7 });
     }));
+
+  test('testing runs its tests', () => {
+    const tests = spawnSync(path.join(path.dirname(program), 'example-testing'));
+    assert.equal(tests.stderr.toString(), '');
+    assert.equal(tests.stdout.toString(), 'all tests passed\n');
+    assert.equal(tests.status, 0);
+  });
 });

@@ -422,7 +422,7 @@ constexpr std::array<Feature, 22> kFeatures = {{
 
 using Coordinates = std::tuple<std::size_t, std::size_t, Feature>;
 
-class MatrixTest : public testing::TestWithParam<Coordinates> {};
+class MatrixTest : public ::testing::TestWithParam<Coordinates> {};
 
 void check(const Coordinates& coordinates, bool waits) {
   const auto& [revision, transport, feature] = coordinates;
@@ -440,7 +440,7 @@ TEST_P(MatrixTest, WorksBehindAMiddlewareThatWaits) {
   check(GetParam(), true);
 }
 
-std::string name_of(const testing::TestParamInfo<Coordinates>& info) {
+std::string name_of(const ::testing::TestParamInfo<Coordinates>& info) {
   const auto& [revision, transport, feature] = info.param;
   std::string name(revisions()[revision].name);
   std::ranges::replace(name, '-', '_');
@@ -448,9 +448,9 @@ std::string name_of(const testing::TestParamInfo<Coordinates>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Matrix, MatrixTest,
-                         testing::Combine(testing::Range<std::size_t>(0, revisions().size()),
-                                          testing::Range<std::size_t>(0, transports().size()),
-                                          testing::ValuesIn(kFeatures)),
+                         ::testing::Combine(::testing::Range<std::size_t>(0, revisions().size()),
+                                            ::testing::Range<std::size_t>(0, transports().size()),
+                                            ::testing::ValuesIn(kFeatures)),
                          name_of);
 
 }  // namespace

@@ -71,7 +71,7 @@ Served::Served(bool sessions, bool waits) {
   // identify them.
   options.access.authenticator = std::make_shared<ApiKeys>(
       std::vector<std::pair<std::string, std::string>>{{"matrix", std::string(kApiKey)}});
-  auto host = server_.state()->start(std::move(options));
+  auto host = server_.state()->start<ServerHost>(std::move(options));
   if (!host) throw std::runtime_error(host.error().message);
   host_ = std::move(*host);
 }

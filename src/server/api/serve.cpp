@@ -168,7 +168,7 @@ std::expected<Serving, Error> Serving::State::start(const Server& server, Places
     if (!taken) return std::unexpected(std::move(taken.error()));
     streams = std::move(*taken);
   }
-  Result<std::unique_ptr<ServerHost>> host = state->server->start(std::move(*options));
+  Result<std::unique_ptr<ServerHost>> host = state->server->start<ServerHost>(std::move(*options));
   if (!host) return std::unexpected(std::move(host.error()));
   state->host = std::move(*host);
   state->port = state->host->port();

@@ -5,14 +5,7 @@
 
 namespace sluice::detail {
 
-Result<std::unique_ptr<ServerHost>> ServerState::start(ServerHostOptions options) {
-  const std::lock_guard lock(mutex_);
-  Result<std::unique_ptr<ServerHost>> host = ServerHost::start(definition_, std::move(options));
-  if (host) hosts_.push_back(host->get());
-  return host;
-}
-
-void ServerState::forget(ServerHost& host) {
+void ServerState::forget(DefinitionHost& host) {
   const std::lock_guard lock(mutex_);
   std::erase(hosts_, &host);
 }
@@ -28,7 +21,7 @@ bool ServerState::change(std::optional<Change::Kind> kind,
   if (hosts_.empty()) return change(definition_);
   ServerDefinition next = definition_;
   if (!change(next)) return false;
-  for (ServerHost* const host : hosts_) {
+  for (DefinitionHost* const host : hosts_) {
     if (Result<void> replaced = host->replace(next, kind); !replaced) {
       throw std::invalid_argument(replaced.error().message);
     }
@@ -39,7 +32,7 @@ bool ServerState::change(std::optional<Change::Kind> kind,
 
 void ServerState::publish(const Change& change) {
   const std::lock_guard lock(mutex_);
-  for (ServerHost* const host : hosts_) host->publish(change);
+  for (DefinitionHost* const host : hosts_) host->publish(change);
 }
 
 }  // namespace sluice::detail

@@ -9,7 +9,7 @@
 
 #include "server/catalog/definition.hpp"
 #include "server/handlers/handler_run.hpp"
-#include "server/host/server_host.hpp"
+#include "server/host/definition_host.hpp"
 #include "sluice/server.hpp"
 
 namespace sluice::detail {
@@ -25,8 +25,16 @@ class ServerState {
   /// A copy of the current definition.
   [[nodiscard]] ServerDefinition definition() const;
 
-  Result<std::unique_ptr<ServerHost>> start(ServerHostOptions options);
-  void forget(ServerHost& host);
+  /// Returns what `Host::start(definition, options...)` makes, which must be forgotten before it is
+  /// destroyed.
+  template <class Host, class... Options>
+  Result<std::unique_ptr<Host>> start(Options... options) {
+    const std::lock_guard lock(mutex_);
+    Result<std::unique_ptr<Host>> host = Host::start(definition_, std::move(options)...);
+    if (host) hosts_.push_back(host->get());
+    return host;
+  }
+  void forget(DefinitionHost& host);
 
   /// Applies `change` to the definition, also where it is being served. If `change` returns true,
   /// clients there are told of `kind`. Returns what `change` returns. While the definition is being
@@ -40,7 +48,7 @@ class ServerState {
   mutable std::mutex mutex_;
   ServerDefinition definition_;
   const HandlerRun::Options runs_;
-  std::vector<ServerHost*> hosts_;
+  std::vector<DefinitionHost*> hosts_;
 };
 
 }  // namespace sluice::detail

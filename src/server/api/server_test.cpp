@@ -60,7 +60,7 @@ struct Topic {
 };
 
 /// A server whose definition a bench serves.
-class PublicServerTest : public testing::Test {
+class PublicServerTest : public ::testing::Test {
  protected:
   void serve() {
     const ServerDefinition made = server.state()->definition();
@@ -304,10 +304,10 @@ TEST_F(PublicServerTest, TheTextsOfErrorsHaveALimit) {
   });
   server.prompt("failure", "", [&]() -> std::string { throw ToolError(message); });
   serve();
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const json::value error = call("error", "{}").at("error");
   call("error", "{}");
-  const std::string logged = testing::internal::GetCapturedStderr();
+  const std::string logged = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(error.at("message").as_string(), message.substr(0, Error::kMaxText - 1))
       << "cut between characters";
   EXPECT_FALSE(error.as_object().contains("data"));
@@ -407,11 +407,11 @@ TEST_F(PublicServerTest, AHandlerThatFailsAgainAndAgainIsLoggedByNameAndOnce) {
     throw std::runtime_error("of no use");
   });
   serve();
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (int i = 0; i < 100; ++i) call("broken", "{}");
   call("late", "{}");
   bench.executors[0].advance(1s);
-  const std::string logged = testing::internal::GetCapturedStderr();
+  const std::string logged = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::ranges::count(logged, '\n'), 2) << logged;
   EXPECT_NE(logged.find("a handler failed tool=broken what=\"of no use\""), std::string::npos);
   EXPECT_NE(logged.find("a handler failed tool=late what=\"of no use\""), std::string::npos);

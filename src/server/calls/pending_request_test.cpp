@@ -30,7 +30,7 @@ constexpr std::string_view kAsksForName =
     R"({"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}})";
 
 /// Calls of the tool `later`, from clients of both eras.
-class PendingRequestTest : public testing::Test {
+class PendingRequestTest : public ::testing::Test {
  protected:
   PendingRequest& call() { return *bench.calls.back(); }
   RecordingChannel& channel() { return caller.channel(); }
@@ -300,9 +300,9 @@ TEST_F(PendingRequestTest, AResultThatBreaksTheOutputSchemaIsAnError) {
   bench.serve();
   for (const bool fits : {true, false}) {
     call_modern();
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     call().complete({.structured = fits ? R"({"n":1})" : "{}"});
-    EXPECT_EQ(testing::internal::GetCapturedStderr().empty(), fits);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr().empty(), fits);
     ASSERT_EQ(channel().replies.size(), 1U);
     EXPECT_EQ(error_code(channel().replies[0]), fits ? 0 : kInternalError);
     EXPECT_TRUE(call().over());
@@ -423,9 +423,9 @@ TEST_F(LongResultTest, AreKnownToBeJsonByAWorker) {
     call().complete({.structured = "{\n" + long_json(true).substr(1) + (fits ? "" : "}")});
     bench.run_all();
     EXPECT_TRUE(channel().replies.empty());
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     free_worker();
-    const std::string logged = testing::internal::GetCapturedStderr();
+    const std::string logged = ::testing::internal::GetCapturedStderr();
     ASSERT_EQ(channel().replies.size(), 1U);
     EXPECT_EQ(error_code(channel().replies[0]), fits ? 0 : kInternalError);
     EXPECT_THAT(channel().replies[0], Not(HasSubstr("\n")));
@@ -634,7 +634,7 @@ TEST_F(PendingRequestTest, ProgressRisesHoweverItIsMixedWithText) {
       last = now;
       if (now == std::floor(now)) whole.push_back(now);
     }
-    EXPECT_THAT(whole, testing::ElementsAre(1, 2, 4, 5)) << "what rises is sent as it is";
+    EXPECT_THAT(whole, ::testing::ElementsAre(1, 2, 4, 5)) << "what rises is sent as it is";
   }
 }
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 /// Tests with a store whose results may have 1000 bytes in total.
-class TaskStoreTest : public testing::Test {
+class TaskStoreTest : public ::testing::Test {
  protected:
   using Record = std::shared_ptr<TaskRecord>;
 

@@ -25,7 +25,7 @@ using ::testing::Not;
 constexpr std::string_view kRefundsSkill =
     "---\nname: refunds\ndescription: Refunds orders\n---\n# Refunds\n";
 
-class SkillFolderTest : public testing::Test {
+class SkillFolderTest : public ::testing::Test {
  protected:
   void write(const std::string& path, std::string_view content) {
     const std::filesystem::path file = directory.path(path);

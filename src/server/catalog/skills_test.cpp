@@ -28,7 +28,7 @@ Result<Skill> refunds(std::vector<Skill::Source> more = {}, std::string_view pat
   return Skill::make(path, std::move(more));
 }
 
-class SkillsTest : public testing::Test {
+class SkillsTest : public ::testing::Test {
  protected:
   std::string ask(std::string_view method, std::string_view params, std::string_view meta = "") {
     return bench.request(

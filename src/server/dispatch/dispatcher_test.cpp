@@ -33,7 +33,7 @@ std::string modern(std::string_view params = "", std::string_view meta = "") {
   return out;
 }
 
-class DispatcherTest : public testing::Test {
+class DispatcherTest : public ::testing::Test {
  protected:
   /// Calls the tool `later` with a progress token. The call becomes the last of bench.calls.
   void call_later(std::string_view meta = R"("progressToken":"p")") {
@@ -168,7 +168,7 @@ TEST_F(DispatcherTest, ResultsMustFollowTheOutputSchema) {
   EXPECT_THAT(
       bench.request("tools/call", call, caller),
       AllOf(HasSubstr(R"("structuredContent":{"sum":3})"), HasSubstr(R"("text":"{\"sum\":3}")")));
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (const std::string_view wrong : {"", "{", "{}", "[]", R"({"sum":"secret"})"}) {
     structured = wrong;
     const std::string answer = bench.request("tools/call", call, caller);
@@ -177,7 +177,7 @@ TEST_F(DispatcherTest, ResultsMustFollowTheOutputSchema) {
                 AllOf(HasSubstr("'sum'"), Not(HasSubstr("secret")), Not(HasSubstr("integer"))));
   }
   // Logged only once in a while.
-  const std::string logged = testing::internal::GetCapturedStderr();
+  const std::string logged = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(logged, HasSubstr("tool=sum"));
   EXPECT_EQ(std::ranges::count(logged, '\n'), 1) << logged;
   is_error = true;

@@ -19,7 +19,7 @@ Result<UriTemplate> note_template() {
 }
 
 /// A server with two resources, a template and two prompts.
-class FeatureTest : public testing::Test {
+class FeatureTest : public ::testing::Test {
  protected:
   FeatureTest() {
     ServerDefinition& served = bench.definition;

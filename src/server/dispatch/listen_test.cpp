@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class ListenTest : public testing::Test {
+class ListenTest : public ::testing::Test {
  protected:
   ListenTest() {
     bench.definition.announces_changes = true;

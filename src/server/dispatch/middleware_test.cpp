@@ -42,7 +42,7 @@ class Farewell {
   std::vector<std::string>* said_;
 };
 
-class MiddlewareTest : public testing::Test {
+class MiddlewareTest : public ::testing::Test {
  protected:
   void use(Middleware middleware) {
     bench.definition.middleware.push_back(std::move(middleware));

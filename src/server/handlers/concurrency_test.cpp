@@ -32,7 +32,7 @@ struct Consent {
   bool sure;
 };
 
-class ConcurrencyTest : public testing::Test {
+class ConcurrencyTest : public ::testing::Test {
  protected:
   using Body = std::function<Task<std::string>(Call&)>;
 
@@ -444,8 +444,8 @@ TEST_F(ConcurrencyTest, TimersDoNotPileUp) {
   });
   pass(200ms);
   EXPECT_EQ(answer(), "done");
-  EXPECT_THAT(said,
-              testing::AllOf(testing::SizeIs(100), testing::Each(std::to_string(kCallTimers))));
+  EXPECT_THAT(
+      said, ::testing::AllOf(::testing::SizeIs(100), ::testing::Each(std::to_string(kCallTimers))));
 }
 
 TEST_F(ConcurrencyTest, TheyNest) {
@@ -514,7 +514,7 @@ TEST_F(ConcurrencyTest, WhatWasGivenUpDoesNotGoOnWhileAWorkerIsWaitedFor) {
   wait_for_worker();
   bench.run_all();
   EXPECT_EQ(answer(), "-31001 It took longer than it may");
-  EXPECT_THAT(said, testing::Not(testing::Contains("later waited")));
+  EXPECT_THAT(said, ::testing::Not(::testing::Contains("later waited")));
   EXPECT_EQ(said.size(), 6U);
 }
 

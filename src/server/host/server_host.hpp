@@ -10,8 +10,7 @@
 #include "net/loop/descriptor.hpp"
 #include "net/server/http_server.hpp"
 #include "server/calls/task_store.hpp"
-#include "server/catalog/definition.hpp"
-#include "server/notifications/change_notifier.hpp"
+#include "server/host/definition_host.hpp"
 #include "server/sessions/session_registry.hpp"
 #include "stream/stream_manager.hpp"
 
@@ -44,13 +43,13 @@ struct ServerHostOptions {
 
 /// A running server: its event loops, their streams, and the HTTP and line servers. Use it only on
 /// the thread that created it, except for functions that are thread-safe.
-class ServerHost {
+class ServerHost final : public DefinitionHost {
  public:
   /// Starts listening and serving. The Error says what is wrong.
   static Result<std::unique_ptr<ServerHost>> start(ServerDefinition definition,
                                                    ServerHostOptions options);
   /// Stops at once if shutdown() has not been called.
-  ~ServerHost();
+  ~ServerHost() override;
   ServerHost(const ServerHost&) = delete;
   ServerHost& operator=(const ServerHost&) = delete;
 
@@ -64,13 +63,8 @@ class ServerHost {
   /// The event loops, for engines that need one and for tests.
   [[nodiscard]] LoopPool& loops();
 
-  /// Offers the tools, resources, prompts, skills and middleware of `definition` from now on.
-  /// Announces `told`, if it is set, when all loops do so. Requests under way keep the old
-  /// definition. Nothing else of the definition may differ. Thread-safe; calls on several threads
-  /// take effect in any order. Errors as for start(); then nothing changes.
-  Result<void> replace(ServerDefinition definition, std::optional<Change::Kind> told);
-  /// Announces a change to the clients that subscribed to it. Thread-safe.
-  void publish(const Change& change);
+  Result<void> replace(ServerDefinition definition, std::optional<Change::Kind> told) override;
+  void publish(const Change& change) override;
 
   /// Whether the caller is on a thread that runs handlers: one of an event loop or a worker of the
   /// definition. shutdown() and the destructor wait for these threads. Thread-safe.

@@ -158,9 +158,9 @@ TEST_F(ServerHostTest, WarnsWhereAnybodyMayUseIt) {
       made.access.authenticator = std::make_shared<ApiKeys>(
           std::vector{std::pair<std::string, std::string>("alice", "secret")});
     }
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     const auto started = ServerHost::start(definition, std::move(made));
-    const std::string logged = testing::internal::GetCapturedStderr();
+    const std::string logged = ::testing::internal::GetCapturedStderr();
     if (std::string_view(address) == "::" && !started) continue;  // a machine without IPv6
     ASSERT_TRUE(started) << started.error().message;
     const std::string warning = "whoever reaches this address may use the server";

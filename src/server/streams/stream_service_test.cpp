@@ -21,7 +21,7 @@ std::string with_id(const ChunkStream& stream, std::string_view more = "") {
 }
 
 /// The tests run twice: with the stream on the loop that is asked, and on another.
-class StreamServiceTest : public testing::TestWithParam<std::size_t> {
+class StreamServiceTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   /// The response to a request of the caller, sent at once or through its channel.
   std::string ask(std::string_view method, std::string_view params) {
@@ -46,7 +46,7 @@ class StreamServiceTest : public testing::TestWithParam<std::size_t> {
   std::shared_ptr<ChunkStream> stream = bench.start(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Loops, StreamServiceTest, testing::Values(0, 1),
+INSTANTIATE_TEST_SUITE_P(Loops, StreamServiceTest, ::testing::Values(0, 1),
                          [](const auto& test) { return test.param == 0 ? "Same" : "Other"; });
 
 TEST_P(StreamServiceTest, PollsReadAndAcknowledge) {
@@ -337,7 +337,7 @@ class SubscribeTest : public StreamServiceTest {
   std::unique_ptr<Subscription> subscription;
 };
 
-INSTANTIATE_TEST_SUITE_P(Loops, SubscribeTest, testing::Values(0, 1),
+INSTANTIATE_TEST_SUITE_P(Loops, SubscribeTest, ::testing::Values(0, 1),
                          [](const auto& test) { return test.param == 0 ? "Same" : "Other"; });
 
 TEST_P(SubscribeTest, DeliversFromThereToTheEnd) {
@@ -497,7 +497,7 @@ TEST_P(SubscribeTest, AReaderWhoseStreamIsNotPrivateStaysWhenAnotherComes) {
   EXPECT_EQ(written->finishes, 0);
 }
 
-class RunTest : public testing::Test {
+class RunTest : public ::testing::Test {
  protected:
   ServerBench bench;
   RecordingCaller caller;

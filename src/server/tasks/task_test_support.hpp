@@ -12,7 +12,7 @@
 namespace sluice {
 
 /// Tasks of clients of both eras. The server's tool `later` keeps its calls and may run as a task.
-class TaskTestBench : public testing::Test {
+class TaskTestBench : public ::testing::Test {
  protected:
   TaskTestBench() {
     Tool& later = bench.definition.tools[1];

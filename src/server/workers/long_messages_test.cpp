@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-class LongMessagesTest : public testing::Test {
+class LongMessagesTest : public ::testing::Test {
  protected:
   static std::string ping(int id) {
     return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":"ping"})" +

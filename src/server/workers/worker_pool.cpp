@@ -73,6 +73,11 @@ bool WorkerPool::is_wanted(std::string_view client) {
   });
 }
 
+bool WorkerPool::is_idle() {
+  const std::lock_guard lock(mutex_);
+  return clients_.empty();
+}
+
 bool WorkerPool::on_worker_thread() const {
   return pool_of_this_thread == this;
 }

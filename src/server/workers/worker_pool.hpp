@@ -45,6 +45,8 @@ class WorkerPool {
   bool drop(JobId id, std::string_view client);
   /// Whether a waiting job could start if a thread that runs a job of `client` became free.
   [[nodiscard]] bool is_wanted(std::string_view client);
+  /// Whether no job waits or runs. What a job that has run posted before is then posted.
+  [[nodiscard]] bool is_idle();
   /// Whether the caller is on one of its threads.
   [[nodiscard]] bool on_worker_thread() const;
 

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-class WorkerPoolTest : public testing::Test {
+class WorkerPoolTest : public ::testing::Test {
  protected:
   /// Occupies a thread for `client` until `go_on`.
   void hold(WorkerPool& pool, const std::string& client) {

@@ -110,7 +110,7 @@ TEST_F(AuthenticationTest, NobodyComesInUnasked) {
     EXPECT_THAT(ask_as(as("mallory")),
                 AllOf(StartsWith("HTTP/1.1 403 "), Not(HasSubstr("WWW-Authenticate"))));
     EXPECT_THAT(ask_as(as("broken")), AllOf(StartsWith("HTTP/1.1 500 "), Not(HasSubstr("secret"))));
-    EXPECT_THAT(ask_as(as("ann")), Not(testing::ContainsRegex("^HTTP/1.1 (401|403|500) ")));
+    EXPECT_THAT(ask_as(as("ann")), Not(::testing::ContainsRegex("^HTTP/1.1 (401|403|500) ")));
   }
 }
 

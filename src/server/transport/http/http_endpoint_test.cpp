@@ -165,13 +165,13 @@ TEST_F(HttpEndpointTest, APageMayReadEveryReplyThatIsForIt) {
               HasSubstr(allowed));
   EXPECT_THAT(ask(get("/nowhere", page)), HasSubstr(allowed));
   EXPECT_THAT(ask(post("/mcp", kPing, page + "Mcp-Session-Id: none\r\n")),
-              testing::AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(allowed)));
+              ::testing::AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(allowed)));
   EXPECT_THAT(ask(post("/mcp",
                        R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
                        R"({"protocolVersion":"2025-11-25"}})",
                        page)),
-              testing::AllOf(HasSubstr("Mcp-Session-Id: "),
-                             HasSubstr("Access-Control-Expose-Headers: Mcp-Session-Id\r\n")));
+              ::testing::AllOf(HasSubstr("Mcp-Session-Id: "),
+                               HasSubstr("Access-Control-Expose-Headers: Mcp-Session-Id\r\n")));
   EXPECT_THAT(ask(post("/mcp", kPing), kPong), Not(HasSubstr("Access-Control")));
 }
 
@@ -185,7 +185,7 @@ TEST_F(HttpEndpointTest, AnswersToItsOwnNamesHoweverTheyAreSent) {
   EXPECT_THAT(ask(get("http://test/healthz"), "ok\n"), StartsWith("HTTP/1.1 200 "));
   // The host may be named in the target alone.
   EXPECT_THAT(ask("GET http://evil.example/healthz HTTP/1.0\r\n\r\n", "}}"),
-              testing::AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("evil.example")));
+              ::testing::AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("evil.example")));
 }
 
 TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
@@ -320,9 +320,9 @@ TEST_F(HttpEndpointTest, AsksForAKeyIfThereAreAny) {
 
 TEST_F(HttpEndpointTest, TheLogTellsOfRefusalsButNotOfEach) {
   require({{"ann", "secret"}});
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (int i = 0; i < 5; ++i) ask(get("/metrics", "X-API-Key: wrong\r\n"));
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("a request is refused why=\"A valid API key is required"));
   EXPECT_THAT(log, HasSubstr("path=/metrics peer=127.0.0.1 left_out=0"));
   EXPECT_EQ(std::ranges::count(log, '\n'), 1);

@@ -144,12 +144,12 @@ TEST_F(MessageBodyTest, FieldsThatAreThereMirrorEachMessage) {
   for (const std::string_view fields :
        {"Mcp-Method: ping\r\n", "MCP-Protocol-Version: 2025-11-25\r\n",
         "Mcp-Method: resources/read\r\nMcp-Method: ping\r\n"}) {
-    EXPECT_THAT(answers(fields), testing::ContainsRegex("\"id\":1,[^\n]*-32020")) << fields;
-    EXPECT_THAT(answers(fields), testing::ContainsRegex("\"id\":2,[^\n]*-32020")) << fields;
+    EXPECT_THAT(answers(fields), ::testing::ContainsRegex("\"id\":1,[^\n]*-32020")) << fields;
+    EXPECT_THAT(answers(fields), ::testing::ContainsRegex("\"id\":2,[^\n]*-32020")) << fields;
   }
   const std::string one = answers("Mcp-Name: test://a\r\n");
-  EXPECT_THAT(one, Not(testing::ContainsRegex("\"id\":1,[^\n]*-32020")));
-  EXPECT_THAT(one, testing::ContainsRegex("\"id\":2,[^\n]*-32020"));
+  EXPECT_THAT(one, Not(::testing::ContainsRegex("\"id\":1,[^\n]*-32020")));
+  EXPECT_THAT(one, ::testing::ContainsRegex("\"id\":2,[^\n]*-32020"));
 }
 
 TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {

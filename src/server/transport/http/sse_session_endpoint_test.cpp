@@ -36,7 +36,7 @@ class SseSessionEndpointTest : public EndpointTest {
 TEST_F(SseSessionEndpointTest, AnswersWhatIsPostedOnItsStream) {
   definition.resources.push_back(resource_at("test://a"));
   Peer events = open();
-  EXPECT_THAT(target, testing::MatchesRegex("/messages\\?sessionId=[a-z0-9]{32}"));
+  EXPECT_THAT(target, ::testing::MatchesRegex("/messages\\?sessionId=[a-z0-9]{32}"));
   ask(post(target, kPing), kAccepted);
   EXPECT_TRUE(events.expect("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"));
   ask(post(target, "{"), kAccepted);

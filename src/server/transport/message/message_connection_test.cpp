@@ -28,7 +28,7 @@ struct RecordingOutput final : MessageOutput {
   bool writable = true;
 };
 
-class MessageConnectionTest : public testing::Test {
+class MessageConnectionTest : public ::testing::Test {
  protected:
   MessageConnectionTest() { connection->attach(output); }
   /// Whether the message is handled at once. `handled` counts those that are handled later.
@@ -90,7 +90,7 @@ TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileCallsAreUnderWay) {
                         heard = answers ? to_json(answers->front()) : answers.error().message;
                       });
   bench.run_all();
-  EXPECT_THAT(output.messages.back(), testing::HasSubstr("roots/list"));
+  EXPECT_THAT(output.messages.back(), ::testing::HasSubstr("roots/list"));
   EXPECT_EQ(begin(), kInvalidRequest);
   say(R"({"jsonrpc":"2.0","id":1,"result":{"roots":[]}})");
   bench.run_all();
@@ -189,8 +189,8 @@ TEST_F(MessageConnectionTest, NoChunkOvertakesTheReplyToASubscribe) {
   connection->on_drain();
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 3U);
-  EXPECT_THAT(output.messages[1], testing::HasSubstr(R"("status":"subscribed")"));
-  EXPECT_THAT(output.messages[2], testing::HasSubstr(R"("delta":"x")"));
+  EXPECT_THAT(output.messages[1], ::testing::HasSubstr(R"("status":"subscribed")"));
+  EXPECT_THAT(output.messages[2], ::testing::HasSubstr(R"("delta":"x")"));
 }
 
 TEST_F(MessageConnectionTest, WhatFollowsASubscribeFindsItsStream) {
@@ -211,7 +211,7 @@ TEST_F(MessageConnectionTest, WhatFollowsASubscribeFindsItsStream) {
   stream->append(ChunkKind::text, "x");
   both.run_all();
   ASSERT_EQ(output.messages.size(), 2U);
-  EXPECT_THAT(output.messages[1], testing::HasSubstr(R"("status":"unsubscribed")"));
+  EXPECT_THAT(output.messages[1], ::testing::HasSubstr(R"("status":"unsubscribed")"));
   connection->on_close();
   connection = nullptr;
 }
@@ -244,7 +244,7 @@ TEST_F(MessageConnectionTest, PollsWaitForRoom) {
   connection->on_drain();
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 3U);
-  EXPECT_THAT(output.messages[2], testing::HasSubstr(R"("id":3)"));
+  EXPECT_THAT(output.messages[2], ::testing::HasSubstr(R"("id":3)"));
   EXPECT_EQ(service.streams.waiting_answers(), 0U);
   EXPECT_TRUE(say(poll(4)));
   EXPECT_EQ(output.messages.size(), 4U) << "at once";
@@ -286,7 +286,7 @@ TEST_F(MessageConnectionTest, APollThatWaitsForChunksIsAnsweredWhenItsTimeIsOver
   bench.executors[0].advance(std::chrono::milliseconds(1));
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 1U);
-  EXPECT_THAT(output.messages[0], testing::HasSubstr(R"("chunks":[],"has_more":true)"));
+  EXPECT_THAT(output.messages[0], ::testing::HasSubstr(R"("chunks":[],"has_more":true)"));
 }
 
 TEST_F(MessageConnectionTest, WhileManyPollsWaitNothingElseIsTaken) {
@@ -325,11 +325,11 @@ TEST_F(MessageConnectionTest, APollThatWaitsForChunksHoldsUpNoOther) {
       std::string(stream->id()) + R"("}})");
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 1U);
-  EXPECT_THAT(output.messages[0], testing::HasSubstr(R"("id":2)"));
+  EXPECT_THAT(output.messages[0], ::testing::HasSubstr(R"("id":2)"));
   empty->append(ChunkKind::text, "late");
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 2U);
-  EXPECT_THAT(output.messages[1], testing::HasSubstr("late"));
+  EXPECT_THAT(output.messages[1], ::testing::HasSubstr("late"));
 }
 
 TEST_F(MessageConnectionTest, TheAnswerToABatchWaitsForRoom) {
@@ -433,7 +433,7 @@ TEST_F(MessageConnectionTest, TheEndOfASubscriptionLeavesTheNextOneOfItsStream) 
       R"(","seq":1}})");
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 1U);
-  EXPECT_THAT(output.messages[0], testing::HasSubstr(R"("delta":"b")"));
+  EXPECT_THAT(output.messages[0], ::testing::HasSubstr(R"("delta":"b")"));
 }
 
 TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
@@ -463,8 +463,8 @@ TEST_F(MessageConnectionTest, OneWhoDoesNotKeepUpHearsOfTheLastState) {
   }
   connection->on_drain();
   EXPECT_THAT(output.messages,
-              testing::ElementsAre(testing::_, testing::HasSubstr("tools/list_changed"),
-                                   testing::HasSubstr("prompts/list_changed"), "new"));
+              ::testing::ElementsAre(::testing::_, ::testing::HasSubstr("tools/list_changed"),
+                                     ::testing::HasSubstr("prompts/list_changed"), "new"));
 }
 
 TEST_F(MessageConnectionTest, MiddlewareStandsAroundWhatItServesItself) {
@@ -572,7 +572,7 @@ TEST_F(MessageConnectionTest, HandlesALongMessageLater) {
   bench.run_all();
   ASSERT_EQ(output.messages.size(), 3U);
   EXPECT_EQ(output.messages[1], output.messages[0]);
-  EXPECT_THAT(output.messages[2], testing::HasSubstr("-32700"));
+  EXPECT_THAT(output.messages[2], ::testing::HasSubstr("-32700"));
   EXPECT_EQ(handled, 2);
   EXPECT_TRUE(is_idle);
 }

@@ -261,8 +261,8 @@ TEST_F(StdioEndpointTest, HoldsToTheWindowAndGoesOnElsewhere) {
   bench.run_all();
   const RefPtr<MemoryConnection> next = connect(1000);
   EXPECT_THAT(ask(*next, request("3", "subscribe", stream_member() + R"(,"from_seq":2)")),
-              testing::AllOf(HasSubstr(R"("status":"subscribed")"), HasSubstr(R"("seq":2)"),
-                             HasSubstr(R"("seq":3)")));
+              ::testing::AllOf(HasSubstr(R"("status":"subscribed")"), HasSubstr(R"("seq":2)"),
+                               HasSubstr(R"("seq":3)")));
 }
 
 TEST_F(StdioEndpointTest, NotificationsOfStreamMethodsAct) {

@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sluice/concurrency.hpp"
+#include "sluice/server.hpp"
+#include "sluice/testing.hpp"
+
+namespace sluice::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+struct Add {
+  int a;
+  int b;
+};
+struct Total {
+  int sum;
+};
+struct Name {
+  std::string name;
+};
+
+constexpr const char* kRevisions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
+                                      "2026-07-28"};
+
+class TestingClient : public ::testing::TestWithParam<const char*> {
+ protected:
+  [[nodiscard]] ClientOptions options() const { return {.revision = GetParam()}; }
+  Server server{"tested", "1"};
+};
+
+TEST_P(TestingClient, CallsTools) {
+  server.tool("add", "", [](Add in) { return Total{in.a + in.b}; });
+  server.tool("fail", "", [](Add /*in*/) -> Total { throw ToolError("I cannot"); });
+  server.tool("refuse", "", []() -> std::string { throw Error{77, "No", "[1]"}; });
+  Client client(server, options());
+  EXPECT_TRUE(client.server_info().at("capabilities").as_object().contains("tools"));
+
+  const Reply sum = client.call("add", {{"a", 2}, {"b", 3}});
+  EXPECT_FALSE(sum.failed());
+  EXPECT_EQ(sum.text(), R"({"sum":5})");
+  if (std::string_view(GetParam()) >= "2025-06-18") EXPECT_EQ(sum.as<Total>().sum, 5);
+
+  const Reply failed = client.call("fail", {{"a", 2}, {"b", 3}});
+  EXPECT_TRUE(failed.failed());
+  EXPECT_EQ(failed.text(), "I cannot");
+  EXPECT_THROW((void)failed.as<Total>(), Error);
+
+  const Reply refused = client.call("refuse");
+  EXPECT_EQ(refused.error.value().code, 77);
+  EXPECT_EQ(refused.error.value().data, "[1]");
+  EXPECT_EQ(refused.text(), "No");
+}
+
+TEST_P(TestingClient, TimeIsVirtual) {
+  server.tool("slow", "", [](Call& call) -> Task<std::string> {
+    for (int i = 1; i <= 3; ++i) {
+      co_await call.sleep(1min);
+      call.progress(i, 3, std::to_string(i));
+    }
+    co_return "done";
+  });
+  Client client(server, options());
+  PendingReply pending = client.begin_call("slow");
+  client.advance(59s);
+  EXPECT_THAT(pending.progress(), IsEmpty());
+  client.advance(1s);
+  EXPECT_THAT(pending.progress(), SizeIs(1));
+  EXPECT_FALSE(pending.is_ready());
+  EXPECT_EQ(pending.get().text(), "done");
+  EXPECT_THAT(pending.progress(), SizeIs(3));
+}
+
+TEST_P(TestingClient, WaitsForSleepsAndForWorkers) {
+  Server patient("tested", "1", {.call_timeout = 24h});
+  patient.tool("slow", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(5h);
+    call.text("half ");
+    const std::string rest = co_await call.in_background([] {
+      std::this_thread::sleep_for(20ms);
+      return std::string("done");
+    });
+    co_return rest;
+  });
+  Client client(patient, options());
+  const Reply reply = client.call("slow");
+  EXPECT_EQ(reply.text(), "done");
+  if (std::string_view(GetParam()) >= "2025-03-26") EXPECT_EQ(reply.partial_text(), "half ");
+}
+
+TEST_P(TestingClient, AnswersQuestions) {
+  server.tool("greet", "", [](Call& call) -> Task<std::string> {
+    const auto asked = co_await call.elicit<Name>("Who are you?");
+    if (!asked) co_return "nobody";
+    co_return "Hello " + asked.content->name;
+  });
+  ClientOptions can = options();
+  std::vector<std::string> questions;
+  can.on_elicitation = [&](const json::object& params) {
+    questions.emplace_back(params.at("message").as_string());
+    return questions.size() == 1 ? accept({{"name", "Ada"}}) : decline();
+  };
+  Client client(server, std::move(can));
+  if (std::string_view(GetParam()) < "2025-06-18") return;  // has no elicitation
+  EXPECT_EQ(client.call("greet").text(), "Hello Ada");
+  EXPECT_EQ(client.call("greet").text(), "nobody");
+  EXPECT_THAT(questions, ElementsAre("Who are you?", "Who are you?"));
+
+  Client mute(server, options());
+  EXPECT_TRUE(mute.call("greet").failed());
+}
+
+TEST_P(TestingClient, CancelsCalls) {
+  struct Watch {
+    bool* gone;
+    ~Watch() { *gone = true; }
+  };
+  bool gone = false;
+  server.tool("wait", "", [&gone](Call& call) -> Task<std::string> {
+    const Watch watch{&gone};
+    co_await call.sleep(1h);
+    co_return "";
+  });
+  Client client(server, options());
+  PendingReply pending = client.begin_call("wait");
+  EXPECT_FALSE(gone);
+  pending.cancel();
+  EXPECT_TRUE(gone);
+  EXPECT_FALSE(pending.is_ready());
+}
+
+TEST_P(TestingClient, HearsOfChanges) {
+  Client client(server, options());
+  if (std::string_view(GetParam()) == "2026-07-28") {
+    PendingReply listening =
+        client.begin("subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}});
+    server.tool("new", "", [] { return std::string("new"); });
+    client.run();
+  } else {
+    server.tool("new", "", [] { return std::string("new"); });
+    client.run();
+  }
+  EXPECT_THAT(client.take_notifications("notifications/tools/list_changed"), SizeIs(1));
+  EXPECT_THAT(client.take_notifications("notifications/tools/list_changed"), IsEmpty());
+  EXPECT_EQ(client.call("new").text(), "new");
+}
+
+INSTANTIATE_TEST_SUITE_P(Revisions, TestingClient, ::testing::ValuesIn(kRevisions),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST(TestingClientOfAnyRevision, SaysThatNoAnswerWillCome) {
+  Server server("tested", "1", {.call_timeout = 0s});
+  std::vector<Resolver<int>> kept;
+  server.tool("never", "", [&](Call& call) -> Task<std::string> {
+    co_await call.callback<int>([&](Resolver<int> it) { kept.push_back(std::move(it)); });
+    co_return "";
+  });
+  server.tool("late", "", [&](Call& call) -> Task<std::string> {
+    co_await call.sleep(48h);
+    co_return "";
+  });
+  Client client(server);
+  EXPECT_THROW(client.call("never"), std::runtime_error);
+  EXPECT_THROW(client.call("late"), std::runtime_error);
+}
+
+TEST(TestingClientOfAnyRevision, WaitsForOtherThreadsInRealTime) {
+  Server server("tested", "1");
+  std::vector<std::thread> threads;
+  server.tool("foreign", "", [&](Call& call) -> Task<std::string> {
+    co_return std::to_string(co_await call.callback<int>([&](Resolver<int> it) {
+      threads.emplace_back([it = std::move(it)]() mutable {
+        std::this_thread::sleep_for(20ms);
+        it.succeed(7);
+      });
+    }));
+  });
+  Client client(server, {.virtual_time = false});
+  EXPECT_EQ(client.call("foreign").text(), "7");
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(TestingClientOfAnyRevision, SeesTheEndOfATask) {
+  Server server("tested", "1");
+  server.tool("long", "",
+              [](Call& call) -> Task<std::string> {
+                co_await call.sleep(1min);
+                co_return "done";
+              },
+              {.tasks = TaskSupport::required});
+  Client client(server, {.tasks = true});
+  const Reply created = client.call("long");
+  const json::object get{{"taskId", created.result.at("taskId")}};
+  EXPECT_EQ(client.request("tasks/get", get).result.at("status"), "working");
+  client.advance(1min);
+  EXPECT_EQ(client.request("tasks/get", get).result.at("status"), "completed");
+}
+
+TEST(TestingClientOfAnyRevision, RefusesWhatCannotBe) {
+  EXPECT_THROW(Client(Server("tested", "1"), {.revision = "2020-01-01"}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace sluice::testing
