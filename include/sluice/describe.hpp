@@ -287,13 +287,42 @@ class StructDescription {
   bool open_ = false;
 };
 
+namespace detail {
+
+/// The struct that all of the members belong to; void if there are no members.
 template <auto... kMembers>
-StructDescription describe(std::string_view description, const Field<kMembers>&... fields) {
-  return StructDescription(description, {&fields...});
+struct OwnerOf {
+  using type = void;
+};
+template <auto kFirst, auto... kMembers>
+struct OwnerOf<kFirst, kMembers...> {
+  using type = typename MemberPointer<decltype(kFirst)>::owner_type;
+  static_assert((std::same_as<typename MemberPointer<decltype(kMembers)>::owner_type, type> && ...),
+                "describe() describes members of one struct");
+};
+
+/// A description of members of `Owner`.
+template <class Owner>
+class DescriptionOf : public StructDescription {
+ public:
+  using owner_type = Owner;
+  using StructDescription::StructDescription;
+  DescriptionOf open() && { return DescriptionOf(std::move(*this).StructDescription::open()); }
+
+ private:
+  explicit DescriptionOf(StructDescription&& made) : StructDescription(std::move(made)) {}
+};
+
+}  // namespace detail
+
+template <auto... kMembers>
+auto describe(std::string_view description, const Field<kMembers>&... fields) {
+  return detail::DescriptionOf<typename detail::OwnerOf<kMembers...>::type>(description,
+                                                                            {&fields...});
 }
 template <auto... kMembers>
-StructDescription describe(const Field<kMembers>&... fields) {
-  return StructDescription({}, {&fields...});
+auto describe(const Field<kMembers>&... fields) {
+  return detail::DescriptionOf<typename detail::OwnerOf<kMembers...>::type>({}, {&fields...});
 }
 
 }  // namespace sluice

@@ -1,13 +1,23 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace sluice {
 
-/// An error that the caller must handle. A handler throws it to answer with a JSON-RPC error.
-struct Error {
+/// An error that the caller must handle. A handler throws it, and never returns it, to answer with
+/// a JSON-RPC error.
+struct Error : std::exception {
+  Error() = default;
+  Error(int error_code, std::string text, std::string json = {})
+      : code(error_code), message(std::move(text)), data(std::move(json)) {}
+
+  /// Returns `message`.
+  const char* what() const noexcept override { return message.c_str(); }
+
   /// The most bytes that are sent of each text of an error that a handler throws.
   static constexpr std::size_t kMaxText = std::size_t{64} << 10U;
 

@@ -55,24 +55,43 @@ template <class T>
 concept DescribesItself = requires {
   { T::describe() } -> std::convertible_to<StructDescription>;
 };
+/// Whether `T` has a member of the name describe, whatever it is.
+template <class T>
+concept HasDescribe = requires { &T::describe; };
 template <class T>
 concept DescribedOutside = requires {
   { Describe<T>::describe() } -> std::convertible_to<StructDescription>;
 };
 
-template <class T>
-StructDescription describe_self() {
-  return T::describe();
+/// Whether what a describe() returns describes members of another struct than `T`.
+template <class T, class Description>
+inline constexpr bool kDescribesOther = [] {
+  if constexpr (requires { typename Description::owner_type; }) {
+    using Owner = typename Description::owner_type;
+    return !std::is_void_v<Owner> && !std::same_as<Owner, T>;
+  } else {
+    return false;
+  }
+}();
+
+template <class T, class Describer>
+StructDescription describe_by() {
+  static_assert(!kDescribesOther<T, decltype(Describer::describe())>,
+                "the describe() of a struct describes members of another struct");
+  return Describer::describe();
 }
 
 /// The function that describes `T`; null if there is none.
 template <class T>
 constexpr auto description_of() -> StructDescription (*)() {
   if constexpr (DescribesItself<T>) {
-    return describe_self<T>;
+    return describe_by<T, T>;
   } else if constexpr (DescribedOutside<T>) {
-    return describe_self<Describe<T>>;
+    return describe_by<T, Describe<T>>;
   } else {
+    static_assert(!HasDescribe<T>,
+                  "the describe() of a struct must be `static` and return what sluice::describe() "
+                  "returns");
     return nullptr;
   }
 }

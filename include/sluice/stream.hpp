@@ -76,8 +76,10 @@ class [[nodiscard]] Stream {
     Stream get_return_object() { return Stream(detail::Frame<promise_type>(*this)); }
 
     template <class Chunk>
-      requires requires(const Chunk& chunk, Call& call) { chunk.send(call); }
     auto yield_value(const Chunk& chunk) {
+      static_assert(
+          requires(Call& call) { chunk.send(call); },
+          "a Stream yields sluice::text(), sluice::progress() or sluice::log()");
       using Room = decltype(call_->room());
       return detail::Yield<Room>(chunk.send(*call_) ? std::nullopt
                                                     : std::optional<Room>(call_->room()));

@@ -60,9 +60,9 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
     manager_->reclaim(ChunkLog::memory_for(escaped.size()), log_.share());
     if (!log_.append(kind, escaped)) {
       const std::shared_ptr<ChunkStream> keep = shared_from_this();
-      abandon({.code = kLimitReached,
-               .message = "Your streams hold as much memory as they may; read or abort some, or "
-                          "raise streams.max_total_bytes"});
+      abandon({kLimitReached,
+               "Your streams hold as much memory as they may; read or abort some, or "
+               "raise streams.max_total_bytes"});
       return false;
     }
   }

@@ -210,7 +210,7 @@ TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
   streams[1]->finish();
   EXPECT_NE(bench.start(), nullptr);
   EXPECT_EQ(bench.start(), nullptr);
-  streams[0]->fail({.code = 1, .message = "x"});
+  streams[0]->fail({1, "x"});
   bench.streams->discard(*streams[2]);
   EXPECT_NE(bench.start(), nullptr);
   EXPECT_NE(bench.start(), nullptr);
@@ -706,7 +706,7 @@ TEST(StreamManager, EndsAllAndDeliversTheError) {
   producer.drive(stream);
   ReadingCursor reader(stream, 0);
   stream->append(ChunkKind::text, "a");
-  bench.streams->end_all({.code = kBusy, .message = "shutdown"});
+  bench.streams->end_all({kBusy, "shutdown"});
   EXPECT_EQ(producer.cancels, 1);
   EXPECT_EQ(ended->state(), StreamState::finished);
   bench.executor.run();

@@ -51,7 +51,7 @@ TEST(ChunkStream, IgnoresWhatComesAfterItsEnd) {
   stream->finish("\"a\":1");
   EXPECT_FALSE(stream->append(ChunkKind::text, "late"));
   stream->finish("\"b\":2");
-  stream->fail({.code = 1, .message = "late"});
+  stream->fail({1, "late"});
   EXPECT_EQ(stream->state(), StreamState::finished);
   EXPECT_EQ(stream->next(), 1U);
   EXPECT_EQ(stream->trailer(), "\"a\":1");
@@ -62,7 +62,7 @@ TEST(ChunkStream, FailsWithAnErrorInItsLastChunk) {
   StreamBench bench;
   const auto stream = bench.start();
   ASSERT_TRUE(stream->append(ChunkKind::text, "before"));
-  stream->fail({.code = kBusy, .message = "no \"luck\"", .data = R"({"x":1})"}, "\"more\":2");
+  stream->fail({kBusy, "no \"luck\"", R"({"x":1})"}, "\"more\":2");
   EXPECT_EQ(stream->state(), StreamState::failed);
   EXPECT_EQ(stream->error().message, "no \"luck\"");
   EXPECT_EQ(stream->trailer(),
@@ -485,7 +485,7 @@ TEST(StreamCancel, MayEndTheStreamAtOnce) {
   StreamBench bench;
   const auto stream = bench.start();
   CountingProducer producer;
-  producer.when_cancelled = [&] { stream->fail({.code = kBusy, .message = "cancelled"}); };
+  producer.when_cancelled = [&] { stream->fail({kBusy, "cancelled"}); };
   producer.drive(stream);
   EXPECT_TRUE(stream->cancel());
   EXPECT_EQ(stream->state(), StreamState::failed);

@@ -2,6 +2,7 @@
 
 // Type erasure for handlers of all shapes.
 
+#include <exception>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -38,23 +39,45 @@ struct HandlerTable {
 template <class... T>
 struct TypeList {};
 
-// The parameters and the result of the handler `F`, which must not be a template.
+// The parameters and the result of a function, or of a call operator.
 
-template <class F>
-struct Signature : Signature<decltype(&F::operator())> {};
+template <class Function>
+struct FunctionSignature;
 template <class Out, class... In>
-struct Signature<Out (*)(In...)> {
+struct FunctionSignature<Out (*)(In...)> {
   using Returned = Out;
   using Taken = TypeList<In...>;
 };
+template <class Out, class... In>
+struct FunctionSignature<Out (*)(In...) noexcept> : FunctionSignature<Out (*)(In...)> {};
 template <class Out, class F, class... In>
-struct Signature<Out (F::*)(In...)> : Signature<Out (*)(In...)> {};
+struct FunctionSignature<Out (F::*)(In...)> : FunctionSignature<Out (*)(In...)> {};
 template <class Out, class F, class... In>
-struct Signature<Out (F::*)(In...) const> : Signature<Out (*)(In...)> {};
+struct FunctionSignature<Out (F::*)(In...) const> : FunctionSignature<Out (*)(In...)> {};
 template <class Out, class F, class... In>
-struct Signature<Out (F::*)(In...) noexcept> : Signature<Out (*)(In...)> {};
+struct FunctionSignature<Out (F::*)(In...) noexcept> : FunctionSignature<Out (*)(In...)> {};
 template <class Out, class F, class... In>
-struct Signature<Out (F::*)(In...) const noexcept> : Signature<Out (*)(In...)> {};
+struct FunctionSignature<Out (F::*)(In...) const noexcept> : FunctionSignature<Out (*)(In...)> {};
+
+template <class F>
+concept FunctionPointer = std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
+template <class F>
+concept CallableObject = requires { &F::operator(); };
+
+/// The parameters and the result of the handler `F`.
+template <class F>
+struct Signature {
+  static_assert(sizeof(F) == 0,
+                "a handler is a function, or an object with one operator() that is no template: "
+                "write out the types of its parameters, and wrap what std::bind_front() returns, "
+                "or a pointer to a member, in a lambda");
+  using Returned = void;
+  using Taken = TypeList<>;
+};
+template <FunctionPointer F>
+struct Signature<F> : FunctionSignature<F> {};
+template <CallableObject F>
+struct Signature<F> : FunctionSignature<decltype(&F::operator())> {};
 
 struct Nothing {};
 
@@ -74,6 +97,10 @@ struct Parameters<TypeList<Call&>> : Parameters<TypeList<>> {
 };
 template <class T>
 struct Parameters<TypeList<T>> {
+  static_assert(!std::is_same_v<std::remove_cvref_t<T>, Call>,
+                "a handler takes the call as `sluice::Call&`");
+  static_assert(!std::is_lvalue_reference_v<T> || std::is_const_v<std::remove_reference_t<T>>,
+                "a handler takes its input by value or by const reference, such as `In in`");
   using In = std::remove_cvref_t<T>;
   static constexpr bool kTakesIn = true, kTakesCall = false;
 };
@@ -84,17 +111,17 @@ struct Parameters<TypeList<T, Call&>> : Parameters<TypeList<T>> {
 
 template <class Returned>
 struct Answer {
+  static_assert(!std::is_base_of_v<std::exception, std::remove_cvref_t<Returned>>,
+                "a handler throws an Error; it does not return one");
   using Out = Returned;
   static constexpr bool kTask = false, kStream = false;
 };
 template <class T>
-struct Answer<Task<T>> {
-  using Out = T;
+struct Answer<Task<T>> : Answer<T> {
   static constexpr bool kTask = true, kStream = false;
 };
 template <class T>
-struct Answer<Stream<T>> {
-  using Out = T;
+struct Answer<Stream<T>> : Answer<T> {
   static constexpr bool kTask = false, kStream = true;
 };
 

@@ -28,7 +28,7 @@ std::chrono::microseconds microseconds_between(TimePoint from, TimePoint to) {
 }
 
 Error model_failed(std::string_view what) {
-  return {.code = kInternalError, .message = std::string(what)};
+  return {kInternalError, std::string(what)};
 }
 
 }  // namespace

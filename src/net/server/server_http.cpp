@@ -498,7 +498,7 @@ void ServerHttp::on_tick(TimePoint now) {
     if (request_begun_) {
       if (awaits_rest() && now - since_ >= options.request_timeout) {
         connection_.note_timeout("a request");
-        refuse({.code = 408, .message = "The request took too long to arrive"});
+        refuse({408, "The request took too long to arrive"});
       }
       return;
     }

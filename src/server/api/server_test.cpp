@@ -244,9 +244,7 @@ TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   server.tool("text", "\xFF", [=] { return kBytes; });
   server.tool("value", "", [=] { return json::value{{kBytes, kBytes}}; });
   server.tool("failure", "", [=]() -> std::string { throw ToolError(kBytes); });
-  server.tool("error", "", [=]() -> std::string {
-    throw Error{.code = 1, .message = kBytes, .data = "not\njson"};
-  });
+  server.tool("error", "", [=]() -> std::string { throw Error{1, kBytes, "not\njson"}; });
   server.tool("lines", "", [] { return ToolResult{.structured = "{\n\"a\":\r\n1}"}; });
   server.tool("broken", "", [] { return ToolResult{.structured = "{} {}"}; });
   server.tool("said", "", [=](Call& call) -> Task<std::string> {
