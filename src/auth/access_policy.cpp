@@ -99,12 +99,15 @@ bool is_refusal(const Refusal& refusal) {
 }
 
 /// Whoever comes by this proxy may read and end what others of its clients have begun.
-void warn_of_proxy(const PeerAddress& proxy) {
+void warn_of_proxy(const PeerAddress& proxy, bool is_trusted) {
   static LogLimit limit;
   if (const auto left_out = limit.take()) {
-    log_warning(
-        "a proxy's clients count as one: name it with --trusted-proxy, or give each client a key",
-        {{"proxy", proxy.to_string()}, {"left_out", *left_out}});
+    log_warning(is_trusted
+                    ? "a trusted proxy names no client, so its clients count as one: let it "
+                      "write the field of --forwarded-field, or give each client a key"
+                    : "a proxy's clients count as one: name it with --trusted-proxy, or give "
+                      "each client a key",
+                {{"proxy", proxy.to_string()}, {"left_out", *left_out}});
   }
 }
 
@@ -165,7 +168,7 @@ Principal AccessPolicy::principal_by_address(const HttpRequest& request) const {
   const PeerAddress client = proxies_.client_of(request);
   const bool is_forwarded =
       request.has(KnownHeader::x_forwarded_for) || request.has(KnownHeader::forwarded);
-  if (is_forwarded && client.ip == request.peer.ip) warn_of_proxy(client);
+  if (is_forwarded && client.ip == request.peer.ip) warn_of_proxy(client, proxies_.trusts(client));
   return {.id = client.to_string(), .isolated = false};
 }
 

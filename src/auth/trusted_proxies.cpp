@@ -17,8 +17,10 @@ constexpr std::size_t kV4Prefix = 96;  // bits before an IPv4 address that is ma
 std::optional<PeerAddress> parse_node(std::string_view text) {
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');
-    return end == std::string_view::npos ? std::nullopt
-                                         : PeerAddress::parse(text.substr(1, end - 1));
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view port = text.substr(end + 1);
+    if (!port.empty() && !port.starts_with(':')) return std::nullopt;
+    return PeerAddress::parse(text.substr(1, end - 1));
   }
   const std::size_t colon = text.find(':');
   const bool has_port = colon != std::string_view::npos && text.find(':', colon + 1) == text.npos;
@@ -80,7 +82,9 @@ Result<TrustedProxies> TrustedProxies::make(const std::vector<std::string>& netw
     bool is_network = address.has_value();
     std::size_t bits = 128;
     if (is_network && slash != std::string::npos) {
-      const std::size_t before = address->is_v4() ? kV4Prefix : 0;
+      // A mapped prefix such as ::ffff:10.0.0.0/104 counts its bits like IPv6.
+      const bool is_mapped = text.contains(':');
+      const std::size_t before = address->is_v4() && !is_mapped ? kV4Prefix : 0;
       const char* const end = text.data() + text.size();
       std::size_t prefix = 0;
       const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, prefix);
@@ -118,6 +122,7 @@ PeerAddress TrustedProxies::client_of(const HttpRequest& request) const {
     if (!equals_ignoring_case(header.name, name)) continue;
     for (std::string_view left = header.value; !left.empty();) {
       const std::string_view element = take_last(left, ',');
+      if (element.empty()) continue;  // RFC 9110, section 5.6.1.2
       const std::optional<PeerAddress> node =
           parse_node(field_ == KnownHeader::forwarded ? forwarded_for(element) : element);
       // The element is "unknown", or a name that only the proxy understands.

@@ -35,6 +35,8 @@ TEST(TrustedProxies, KnowAddressesAndPrefixes) {
   }
   EXPECT_TRUE(trusting({"0.0.0.0/0"}).trusts(PeerAddress::parse("192.0.2.2").value()));
   EXPECT_FALSE(trusting({"0.0.0.0/0"}).trusts(PeerAddress::parse("::2").value()));
+  EXPECT_TRUE(trusting({"::ffff:10.0.0.0/104"}).trusts(PeerAddress::parse("10.1.2.3").value()));
+  EXPECT_FALSE(trusting({"::ffff:10.0.0.0/104"}).trusts(PeerAddress::parse("11.1.2.3").value()));
   EXPECT_FALSE(trusting({}).trusts(PeerAddress::parse("::2").value()));
 }
 
@@ -63,6 +65,8 @@ TEST(TrustedProxies, BelievesOnlyWhatTrustedProxiesSay) {
   EXPECT_EQ(client(proxies, "::1", {{"X-Forwarded-For", "192.0.2.1, unknown, 10.2.2.2"}}),
             "10.2.2.2");
   EXPECT_EQ(client(proxies, "::1", {{"X-Forwarded-For", ","}, {"X-Forwarded-For", ""}}), "::1");
+  EXPECT_EQ(client(proxies, "::1", {{"X-Forwarded-For", "192.0.2.1, ,"}}), "192.0.2.1");
+  EXPECT_EQ(client(proxies, "::1", {{"X-Forwarded-For", "[2001:db8::1]junk"}}), "::1");
   EXPECT_EQ(client(proxies, "::1", {{"Forwarded", "for=192.0.2.1"}}), "::1")
       << "the proxy may have forwarded this field from the client";
 }

@@ -119,9 +119,23 @@ void ChunkStream::poll_from(Seq seq) {
   const bool is_new = std::exchange(poller_, Poller::active) != Poller::active;
   if (seq > absent_at_) poller_moved_ = true;
   if (is_new || seq > absent_at_) absent_at_ = std::min(seq, next());
+  release_confirmed(next());
+}
+
+void ChunkStream::acknowledge(Seq seq) {
+  if (!listed_) return;
+  touch();
+  if (seq > absent_at_) {
+    absent_at_ = std::min(seq, next());
+    poller_moved_ = true;
+  }
+  release_confirmed(seq);
+}
+
+void ChunkStream::release_confirmed(Seq below) {
   manager_->place(*this);
   // If a reader was disconnected, keep what it may return for, within the retained bytes.
-  if (!interrupted_) log_.release_below(hold());
+  if (!interrupted_) log_.release_below(std::min(below, hold()));
   if (paused_ || log_.bytes() > retained_bytes()) queue();
 }
 

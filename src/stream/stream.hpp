@@ -116,12 +116,20 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// Does the same as StreamManager::discard(). Safe to call when the manager no longer exists.
   void discard();
 
+  /// The share of who started it. Not null.
+  [[nodiscard]] const std::shared_ptr<MemoryShare>& memory_share() const {
+    return log_.share_handle();
+  }
+
   // --- the readers' side ---------------------------------------------------------------------
 
   /// A polling reader confirms that it has every chunk below `seq`. Frees those chunks unless
   /// another reader holds them, and holds the following ones until the next call. `seq` must have
   /// passed check_position().
   void poll_from(Seq seq);
+  /// A reader confirms the same, but will not poll: frees those chunks unless a reader holds them,
+  /// and holds nothing. `seq` must have passed check_position().
+  void acknowledge(Seq seq);
   /// Checks whether a reader may start at `from`. Errors: -32006 if `from` is below the oldest kept
   /// chunk (`data.oldest_seq` names that chunk) or ahead of the next one, -32005 if the stream has
   /// been removed.
@@ -204,6 +212,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   std::size_t drop_stalled(Seq lowest, const Error& error);
   /// Arranges for settle() to be called at the end of the turn.
   void queue();
+  /// A reader has every chunk below `below`: frees those that no reader holds.
+  void release_confirmed(Seq below);
   /// Makes room, and wakes the producer if there is enough.
   void settle();
   void touch();

@@ -117,7 +117,10 @@ class [[nodiscard]] Awaiting {
 
   explicit Awaiting(std::shared_ptr<Arrival> arrival) : arrival_(std::move(arrival)) {}
   Awaiting(Awaiting&&) noexcept = default;
-  Awaiting& operator=(Awaiting&&) noexcept = default;
+  Awaiting& operator=(Awaiting&& other) noexcept {
+    std::swap(arrival_, other.arrival_);  // `other` gives up what this waited for
+    return *this;
+  }
   ~Awaiting() {
     if (arrival_ != nullptr) arrival_->forget();
   }

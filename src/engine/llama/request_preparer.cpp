@@ -83,7 +83,7 @@ RequestPreparer::RequestPreparer(const llama_model* model, std::uint32_t context
 
 Result<void> RequestPreparer::check(const GenerationRequest& request) const {
   if (request.messages.empty() == request.prompt.empty()) {
-    return invalid("give either messages or a prompt");
+    return invalid("give either messages or a prompt that is not empty");
   }
   if (auto sampling = check_sampling(request.sampling); !sampling) return sampling;
   if (request.max_tokens && *request.max_tokens < 1) {

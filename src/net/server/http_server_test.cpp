@@ -488,14 +488,30 @@ TEST_F(HttpServerTest, RepliesMayEndTheirConnections) {
   ASSERT_TRUE(until([&] { return held.size() == 1; }));
   held.front()->reply(200, "text/plain", "stays");
   ASSERT_TRUE(peer.expect("stays"));
+  // Requests that arrived before may be answered after.
+  Peer waiting = connect();
+  waiting.send(get("/"));
+  ASSERT_TRUE(until([&] { return held.size() == 2; }));
+  Peer reading = connect();
+  reading.send(get("/"));
+  ASSERT_TRUE(until([&] { return held.size() == 3; }));
+  held.back()->start(200, "text/plain");
+  held.back()->write(std::string_view("begun"));
+  ASSERT_TRUE(reading.expect("begun"));
   server->end_connections_with_replies();
   settle();
   peer.send(get("/"));
-  ASSERT_TRUE(until([&] { return held.size() == 2; }));
+  ASSERT_TRUE(until([&] { return held.size() == 4; }));
   held.back()->reply(200, "text/plain", "goes");
   ASSERT_TRUE(peer.expect("goes"));
   EXPECT_THAT(peer.taken, HasSubstr("Connection: close\r\n"));
   EXPECT_TRUE(peer.expect_end());
+  held[1]->reply(200, "text/plain", "goes too");
+  ASSERT_TRUE(waiting.expect("goes too"));
+  EXPECT_THAT(waiting.taken, HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(waiting.expect_end());
+  held[2]->finish();
+  EXPECT_TRUE(reading.expect_end());
 }
 
 TEST_F(HttpServerTest, DropsWhatIsLeftAtTheDeadlineOfAShutdown) {

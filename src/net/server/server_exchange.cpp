@@ -119,6 +119,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
     owned = &compressed;
   }
   const bool is_later = gzipped && is_long;
+  keep_alive_ = keep_alive_ && http_->worker().keeps_connections;
   std::string& out = connection.output();
   try {
     append_reply_head(out, {.status = status,
@@ -149,7 +150,7 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
 void ServerExchange::start(int status, std::string_view content_type, HeaderFields extra) {
   if (state_ != State::unanswered || !connection_->may_send()) return;
   Connection& connection = *connection_;
-  if (minor_version_ == 0) keep_alive_ = false;
+  if (minor_version_ == 0 || !http_->worker().keeps_connections) keep_alive_ = false;
   append_reply_head(
       connection.output(),
       {.status = status,

@@ -453,7 +453,7 @@ void ServerHttp::request_finished(bool keep_alive) {
     return;
   }
   since_ = worker_->coarse_now();
-  if (!keep_alive || draining_) {
+  if (!keep_alive || draining_ || !worker_->keeps_connections) {
     connection_.close_after_flush();
   } else {
     connection_.resume_later();

@@ -247,7 +247,7 @@ void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::strin
     if (found == known.end()) {
       known.push_back(std::move(entry));
     } else {
-      *found = std::move(entry);
+      std::swap(*found, entry);
     }
     return true;
   });
@@ -257,8 +257,14 @@ void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::strin
 template <class T>
 bool take(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
           std::string_view asked, Change::Kind kind) {
+  std::vector<T> removed;
   return state.change(kind, [&](ServerDefinition& definition) {
-    return std::erase_if(definition.*list, [&](const T& each) { return each.*name == asked; }) > 0;
+    std::vector<T>& known = definition.*list;
+    const auto found = std::ranges::find(known, asked, name);
+    if (found == known.end()) return false;
+    removed.push_back(std::move(*found));
+    known.erase(found);
+    return true;
   });
 }
 

@@ -1,7 +1,9 @@
 #include "server/api/server_state.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace sluice::detail {
 
@@ -17,6 +19,8 @@ ServerDefinition ServerState::definition() const {
 
 bool ServerState::change(std::optional<Change::Kind> kind,
                          const std::function<bool(ServerDefinition& definition)>& change) {
+  // What is replaced is destroyed after the lock: a destructor of user code may use the Server.
+  std::optional<ServerDefinition> replaced_definition;
   const std::lock_guard lock(mutex_);
   if (hosts_.empty()) return change(definition_);
   ServerDefinition next = definition_;
@@ -26,7 +30,7 @@ bool ServerState::change(std::optional<Change::Kind> kind,
       throw std::invalid_argument(replaced.error().message);
     }
   }
-  definition_ = std::move(next);
+  replaced_definition = std::exchange(definition_, std::move(next));
   return true;
 }
 

@@ -39,7 +39,7 @@ class ServerState {
   /// Applies `change` to the definition, also where it is being served. If `change` returns true,
   /// clients there are told of `kind`. Returns what `change` returns. While the definition is being
   /// served, an exception of `change`, or std::invalid_argument for a definition that cannot be
-  /// served, leaves everything as it is.
+  /// served, leaves everything as it is. `change` must not destroy entries, but move them out.
   bool change(std::optional<Change::Kind> kind,
               const std::function<bool(ServerDefinition& definition)>& change);
   void publish(const Change& change);

@@ -18,7 +18,7 @@ struct RemoteSubscriptionRequest {
 };
 
 /// Subscribes a reader on loop `here` to a stream on `shard`'s loop. The cursor stays on the
-/// stream's loop and posts its blocks to `here`, at most about 128 KiB ahead of what the reader's
+/// stream's loop and posts its blocks to `here`, at most about 32 KiB ahead of what the reader's
 /// sink has taken. `answer` runs on `here`.
 void subscribe_remote(RemoteSubscriptionRequest request, StreamShard shard, Executor& here,
                       std::unique_ptr<BlockSink> sink, StreamService::Subscribed answer);

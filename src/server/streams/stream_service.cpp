@@ -358,7 +358,7 @@ bool StreamService::acknowledge(const Message& message, Caller& caller, std::str
                      if (Result<void> valid = (*stream)->check_position(ack.seq); !valid) {
                        return std::unexpected(std::move(valid.error()));
                      }
-                     (*stream)->poll_from(ack.seq);
+                     (*stream)->acknowledge(ack.seq);
                      return status_result(ack.stream_id, "acknowledged");
                    });
 }

@@ -375,6 +375,44 @@ TEST_P(SubscribeTest, AWindowWaitsForAcknowledgements) {
   EXPECT_EQ(written->text, "[0]x[1]x[2]x[3]x");
 }
 
+TEST_P(SubscribeTest, AReaderThatMustWaitGetsNothingMore) {
+  written->credit = 1;
+  EXPECT_EQ(subscribe(std::nullopt, 0).code, 0);
+  subscription->resume();
+  for (int i = 0; i < 5; ++i) {
+    stream->append(ChunkKind::text, "x");
+    bench.run_all();
+  }
+  stream->finish();
+  bench.run_all();
+  EXPECT_EQ(written->text, "[0]x");
+  EXPECT_EQ(written->finishes, 0);
+  while (written->finishes == 0) {
+    written->credit = 1;
+    const std::size_t blocks = written->blocks.size();
+    subscription->resume();
+    bench.run_all();
+    ASSERT_LE(written->blocks.size(), blocks + 1);  // a block at a time
+    ASSERT_LT(blocks, 10U);
+  }
+  EXPECT_EQ(written->text, "[0]x[1]x[2]x[3]x[4]x[5]$");
+}
+
+TEST_P(SubscribeTest, AnAcknowledgementByRequestHoldsNothing) {
+  ASSERT_EQ(subscribe(std::nullopt, 0).code, 0);
+  subscription->resume();
+  for (int i = 0; i < 3; ++i) stream->append(ChunkKind::text, "x");
+  bench.run_all();
+  EXPECT_EQ(error_code(ask("ack", with_id(*stream, R"(,"seq":1)"))), 0);
+  // Otherwise, the stream would fill up for somebody who does not read.
+  bool wrote_all = true;
+  for (int i = 0; i < 2000; ++i) {
+    wrote_all = stream->append(ChunkKind::text, std::string(1000, 'x')) && wrote_all;
+    bench.run_all();
+  }
+  EXPECT_TRUE(wrote_all);
+}
+
 TEST_P(SubscribeTest, ASlowReaderHoldsUpTheProducer) {
   CountingStreamProducer producer;
   stream->set_producer(&producer);

@@ -1,10 +1,13 @@
 #include "server/workers/worker_pool.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <utility>
 
 #include "core/client_turns.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
 
 namespace sluice {
 namespace {
@@ -41,13 +44,26 @@ void WorkerPool::run(JobId id, std::string_view client, Job job, Job refuse) {
                                     Waiting{.job = std::move(job), .refuse = std::move(refuse)});
       ranking_.set(place->second, has + 1);
       ++waiting_;
-      if (waiting_ > idle_ && threads_.size() < most_threads_) {
-        threads_.emplace_back([this] { work(); });
+      if (waiting_ > idle_ && threads_.size() < most_threads_) start_thread();
+      if (threads_.empty()) {
+        refused = take(place->second, place->second.waiting.find(id));
+        forget_unused(place);
       }
       wake_.notify_one();
     }
   }
   if (refused.refuse) refused.refuse();
+}
+
+/// The system may refuse a thread. Then jobs wait for the threads that there are.
+void WorkerPool::start_thread() {
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (const std::exception& failure) {
+    log_error(
+        "a worker thread cannot be started",
+        {{"what", what_of(failure)}, {"threads", static_cast<std::int64_t>(threads_.size())}});
+  }
 }
 
 bool WorkerPool::drop(JobId id, std::string_view client) {

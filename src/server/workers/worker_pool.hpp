@@ -63,6 +63,7 @@ class WorkerPool {
   };
   using Clients = std::map<std::string, Client, std::less<>>;
 
+  void start_thread();
   void work();
   [[nodiscard]] Clients::iterator next();
   Waiting take(Client& client, std::map<JobId, Waiting>::iterator job);

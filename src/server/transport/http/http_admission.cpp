@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "protocol/revision.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/transport/http/http_refusal.hpp"
 
@@ -117,6 +118,15 @@ bool has_lines(const HttpRequest& head) {
   return equals_ignoring_case(content_type.substr(0, content_type.find(';')), kLinesType);
 }
 
+std::optional<HttpRefusal> HttpAdmission::refusal_of_revision(const HttpRequest& head) {
+  if (head.repeated(KnownHeader::mcp_protocol_version)) {
+    return HttpRefusal{400, kInvalidRequest, "The MCP-Protocol-Version header came more than once"};
+  }
+  const std::string_view version = head.header(KnownHeader::mcp_protocol_version);
+  if (version.data() == nullptr || find_revision(version) != nullptr) return {};
+  return HttpRefusal{400, kUnsupportedProtocolVersion, "Unsupported protocol version"};
+}
+
 std::string HttpAdmission::methods_at(std::string_view path) {
   std::string methods;
   for (const RouteRow& row : kRoutes) {
@@ -162,6 +172,11 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
       std::expected<Principal, Refusal> who = policy_->authenticate(head);
       if (!who) return std::unexpected(refusal_of(std::move(who.error())));
       admitted.principal = *std::move(who);
+    }
+  }
+  if (admitted.route == HttpRoute::session_events || admitted.route == HttpRoute::session_end) {
+    if (std::optional<HttpRefusal> refused = refusal_of_revision(head)) {
+      return std::unexpected(std::move(*refused));
     }
   }
   if (head.method != Method::post) {

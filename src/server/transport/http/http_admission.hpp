@@ -62,6 +62,10 @@ class HttpAdmission {
   /// `*` stands for all paths (RFC 9110, section 9.3.7).
   static std::string methods_at(std::string_view path);
 
+  /// Refuses a request whose MCP-Protocol-Version is not served or came more than once (2025-11-25,
+  /// Protocol Version Header). For messages that do not name their revision otherwise.
+  static std::optional<HttpRefusal> refusal_of_revision(const HttpRequest& head);
+
   /// `policy` outlives this.
   explicit HttpAdmission(const AccessPolicy& policy) : policy_(&policy) {}
 

@@ -22,8 +22,12 @@ Result<void> HttpChannel::make_cancellable(const std::shared_ptr<Session>& sessi
 void HttpChannel::cancel() {
   if (CloseTask task = std::exchange(close_task_, {})) task(DisconnectReason::cancelled);
   exchange_->on_close({});
-  start();
-  exchange_->finish();
+  if (can_stream_) start();
+  if (is_stream()) {
+    exchange_->finish();
+  } else {
+    exchange_->reply(202, {}, {});
+  }
 }
 
 void HttpChannel::may_take_long() {

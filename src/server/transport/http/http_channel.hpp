@@ -54,8 +54,8 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void leave_session() {
     if (in_session_ != nullptr) in_session_->cancellable = nullptr;
   }
-  /// The caller has cancelled: no response follows (2025-11-25, Cancellation), so the reply ends
-  /// as an event stream without one.
+  /// The caller has cancelled: no response follows (2025-11-25, Cancellation). The reply ends as an
+  /// event stream without one, or without a body if the caller takes no stream.
   void cancel();
   void start();
   /// Whether the reply is a stream of messages, even if only because it was silent for long.

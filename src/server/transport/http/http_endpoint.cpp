@@ -169,6 +169,7 @@ void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& re
   log_warning("a request is refused", {{"why", std::string_view(refusal.message)},
                                        {"path", request.path},
                                        {"peer", request.peer.to_string()},
+                                       {"client", service_->access->address(request)},
                                        {"left_out", *left_out}});
 }
 
@@ -249,6 +250,11 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
       sse_sessions_.post(request, std::move(exchange), principal.id);
       return;
     case HttpRoute::websocket:
+      if (service_->streams.draining()) {
+        const Error refused = StreamService::shutting_down();
+        refuse(*exchange, 503, refused.code, refused.message);
+        return;
+      }
       websocket_.open(request, *exchange, options_.websocket, principal);
       return;
     case HttpRoute::stream:
@@ -303,6 +309,12 @@ void HttpEndpoint::post_message(const HttpRequest& request, const HttpExchangePt
         },
         nothing_waits, response);
   } else if (const std::expected<Message, MessageError> message = parse(request)) {
+    if (message->kind == MessageKind::response) {
+      if (const auto refused = HttpAdmission::refusal_of_revision(request)) {
+        refuse(*exchange, *refused);
+        return;
+      }
+    }
     outcome = service_->dispatcher.dispatch(*message, &headers, caller, response);
     if (const Session* session = caller.begun()) {
       exchange->reply(200, kJson, response, {{"Mcp-Session-Id", session->id()}});

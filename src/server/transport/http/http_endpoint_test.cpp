@@ -324,7 +324,7 @@ TEST_F(HttpEndpointTest, TheLogTellsOfRefusalsButNotOfEach) {
   for (int i = 0; i < 5; ++i) ask(get("/metrics", "X-API-Key: wrong\r\n"));
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("a request is refused why=\"A valid API key is required"));
-  EXPECT_THAT(log, HasSubstr("path=/metrics peer=127.0.0.1 left_out=0"));
+  EXPECT_THAT(log, HasSubstr("path=/metrics peer=127.0.0.1 client=127.0.0.1 left_out=0"));
   EXPECT_EQ(std::ranges::count(log, '\n'), 1);
   EXPECT_THAT(log, Not(HasSubstr("wrong")));
 }

@@ -71,6 +71,11 @@ void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchan
     });
     return;
   }
+  if (service_->streams.draining()) {
+    const Error refused = StreamService::shutting_down();
+    refuse(*exchange, 503, refused.code, refused.message);
+    return;
+  }
   const std::shared_ptr<ChunkStream> stream = service_->streams.streams().start_private(
       session->stream_principal(), "", session->principal());
   const StreamId id = session->offer_standalone_stream(stream, service_->streams.executor());

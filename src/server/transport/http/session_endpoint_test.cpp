@@ -65,7 +65,32 @@ TEST_F(SessionEndpointTest, TheSessionsRevisionIsTheOneSpoken) {
   for (const std::string field :
        {"MCP-Protocol-Version: 2025-11-26\r\n", "MCP-Protocol-Version: x\r\n"}) {
     EXPECT_THAT(ask(post("/mcp", kPing, session + field)), StartsWith("HTTP/1.1 400"));
+    const std::string response = R"({"jsonrpc":"2.0","id":1,"result":{}})";
+    EXPECT_THAT(ask(post("/mcp", response, session + field)), StartsWith("HTTP/1.1 400"));
+    EXPECT_THAT(ask(get("/mcp", "Accept: text/event-stream\r\n" + session + field)),
+                StartsWith("HTTP/1.1 400"));
+    EXPECT_THAT(ask(remove(session + field)), StartsWith("HTTP/1.1 400"));
   }
+  const std::string twice =
+      "MCP-Protocol-Version: 2025-06-18\r\nMCP-Protocol-Version: 2025-11-25\r\n";
+  EXPECT_THAT(ask(remove(session + twice)), StartsWith("HTTP/1.1 400"));
+  EXPECT_EQ(sessions->size(), 1U);
+}
+
+TEST_F(SessionEndpointTest, ACancelledCallOfAClientWithoutStreamsIsNoStream) {
+  const std::string session = initialize("2025-11-25");
+  Peer peer = connect_to_endpoint();
+  peer.send(post("/mcp",
+                 R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"later"}})",
+                 session + "Accept: application/json\r\n"));
+  ASSERT_TRUE(until([&] { return !calls.empty(); }));
+  ask(post("/mcp",
+           R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}})",
+           session),
+      "\r\n\r\n");
+  ASSERT_TRUE(peer.expect("\r\n\r\n"));
+  EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 202 "));
+  EXPECT_THAT(peer.taken, Not(HasSubstr("event-stream")));
 }
 
 TEST_F(SessionEndpointTest, WithoutSessionsEachRequestStandsByItself) {

@@ -71,7 +71,8 @@ void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchan
     return;
   }
   if (service_->streams.draining()) {
-    refuse(*exchange, 503, kInvalidRequest, StreamService::shutting_down().message);
+    const Error refused = StreamService::shutting_down();
+    refuse(*exchange, 503, refused.code, refused.message);
     return;
   }
   const auto connection = std::make_shared<SseConnection>(*service_, exchange, principal);

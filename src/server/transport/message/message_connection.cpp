@@ -151,7 +151,8 @@ class MessageConnection::StreamSink final : public BlockSink {
     message.append(R"(,"delta":"","end":true,"error":)");
     append_json_error(message, error);
     message.append("}}");
-    connection_->send(std::move(message));
+    // The reply to `subscribe` may still wait for room, and comes first.
+    connection_->answer({}, std::move(message));
     finish();
   }
 
@@ -661,7 +662,9 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
 void MessageConnection::subscribe(const Message& message, Caller& asker, std::string& out) {
   Result<Subscribe> request = decode_subscribe(params_of(message));
   if (!request) return append_error(out, message.id, request.error());
-  if (subscriptions_.size() >= kMaxSubscriptions) {
+  // A second subscription to a stream replaces the first.
+  if (subscriptions_.size() >= kMaxSubscriptions &&
+      !subscriptions_.contains(StreamId(request->stream_id))) {
     return append_error(out, message.id, too_many_subscriptions());
   }
   Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
