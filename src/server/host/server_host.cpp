@@ -320,8 +320,13 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   State& server = *state_;
   const TimePoint until = std::chrono::steady_clock::now() + at_most_forever(deadline);
   server.draining = true;
+  // When a loop drains, it has handled what it had received before.
+  const auto loops_serving = std::make_shared<std::atomic<std::size_t>>(server.loops.size());
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
-    server.pool.loop(i).post([&loop = *server.loops[i]] { loop.service.streams.drain(); });
+    server.pool.loop(i).post([&loop = *server.loops[i], loops_serving] {
+      loop.service.streams.drain();
+      loops_serving->fetch_sub(1);
+    });
   }
   server.http->end_connections_with_replies();
   server.changes->close();
@@ -330,8 +335,8 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   std::optional<std::uint64_t> sent;  // at the last check; empty until nothing is under way
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
-    if (server.sum(&StreamCounters::active) + server.tasks->running() + server.calls.in_use() +
-            server.unhandled() ==
+    if (loops_serving->load() + server.sum(&StreamCounters::active) + server.tasks->running() +
+            server.calls.in_use() + server.unhandled() ==
         0) {
       if (server.unread() == 0) break;
       const std::uint64_t sent_now = server.sent();
