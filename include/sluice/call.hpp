@@ -163,8 +163,9 @@ class Call : public RequestLoop {
   void disconnect(std::chrono::milliseconds retry) { backend_->disconnect(retry); }
 
   /// Turns the call into a task: the client is told so at once, and asks for the result later. Does
-  /// nothing unless the tool has ToolOptions::asks_first and the client supports tasks (SEP-2663).
-  /// Throws Error kLimitReached if there are too many tasks.
+  /// nothing unless the tool has ToolOptions::asks_first and the client supports tasks (SEP-2663),
+  /// or if the client had as many tasks as it may when the call arrived. Throws Error kLimitReached
+  /// if there are too many by now.
   void begin_task() { backend_->begin_task(); }
 
   /// Waits until the peer has read enough for more to be sent.

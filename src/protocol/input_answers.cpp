@@ -143,9 +143,13 @@ std::vector<const InputRequest*> AskedInputs::missing() const {
   return out;
 }
 
+Result<void> AskedInputs::check(std::size_t index, const json::value& answer) const {
+  return answers_[index] ? Result<void>() : check_answer(requests_[index], answer);
+}
+
 Result<void> AskedInputs::take(std::size_t index, const json::value& answer) {
   if (answers_[index]) return {};
-  if (Result<void> fits = check_answer(requests_[index], answer); !fits) return fits;
+  if (Result<void> fits = check(index, answer); !fits) return fits;
   answers_[index].emplace(answer, json::storage_ptr());
   --missing_;
   return {};

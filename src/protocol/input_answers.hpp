@@ -30,6 +30,8 @@ class AskedInputs {
   [[nodiscard]] bool answered(std::size_t index) const { return answers_[index].has_value(); }
   /// The requests that have no answer yet.
   [[nodiscard]] std::vector<const InputRequest*> missing() const;
+  /// What take() would return, without taking the answer.
+  [[nodiscard]] Result<void> check(std::size_t index, const json::value& answer) const;
   /// Whether every request has an answer.
   [[nodiscard]] bool complete() const { return missing_ == 0; }
 

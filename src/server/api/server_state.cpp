@@ -19,18 +19,19 @@ ServerDefinition ServerState::definition() const {
 
 bool ServerState::change(std::optional<Change::Kind> kind,
                          const std::function<bool(ServerDefinition& definition)>& change) {
-  // What is replaced is destroyed after the lock: a destructor of user code may use the Server.
-  std::optional<ServerDefinition> replaced_definition;
+  // The definition that is not kept is destroyed after the lock is released, because a destructor
+  // of user code may use the Server.
+  std::optional<ServerDefinition> other;
   const std::lock_guard lock(mutex_);
   if (hosts_.empty()) return change(definition_);
-  ServerDefinition next = definition_;
-  if (!change(next)) return false;
+  other = definition_;
+  if (!change(*other)) return false;
   for (DefinitionHost* const host : hosts_) {
-    if (Result<void> replaced = host->replace(next, kind); !replaced) {
+    if (Result<void> replaced = host->replace(*other, kind); !replaced) {
       throw std::invalid_argument(replaced.error().message);
     }
   }
-  replaced_definition = std::exchange(definition_, std::move(next));
+  std::swap(definition_, *other);
   return true;
 }
 

@@ -14,6 +14,8 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view kWaitsForClient = "The task waits for answers of its client.";
+
 /// The most bytes of a `statusMessage`. A longer text is cut.
 constexpr std::size_t kMaxStatusMessage = 1000;
 
@@ -140,30 +142,37 @@ void TaskRecord::forget(const Error& error) {
 
 Result<void> TaskRecord::answer(const json::object& responses) {
   std::deque<std::shared_ptr<TaskQuestion>> answered;
-  Result<void> fits;
   {
     const std::lock_guard lock(mutex_);
+    // If one of them does not fit, none is taken.
     bool changed = false;
-    for (const auto& question : questions_) {
-      AskedInputs& asked = question->asked;
-      for (std::size_t i = 0; fits && i < asked.requests().size(); ++i) {
-        const json::value* const response = responses.if_contains(asked.requests()[i].key);
-        if (response == nullptr || asked.answered(i)) continue;
-        fits = asked.take(i, *response);
-        changed = changed || fits;
+    for (const bool takes : {false, true}) {
+      for (const auto& question : questions_) {
+        AskedInputs& asked = question->asked;
+        for (std::size_t i = 0; i < asked.requests().size(); ++i) {
+          const json::value* const response = responses.if_contains(asked.requests()[i].key);
+          if (response == nullptr || asked.answered(i)) continue;
+          const Result<void> fits = takes ? asked.take(i, *response) : asked.check(i, *response);
+          if (!fits) return fits;
+          changed = true;
+        }
+        if (takes && asked.complete()) answered.push_back(question);
       }
-      if (asked.complete()) answered.push_back(question);
     }
-    if (!changed) return fits;
+    if (!changed) return {};
     std::erase_if(questions_, [&](const auto& question) {
       return std::ranges::find(answered, question) != answered.end();
     });
-    set_status(questions_.empty() ? TaskStatus::working : TaskStatus::input_required, {});
+    if (questions_.empty()) {
+      set_status(TaskStatus::working, {});
+    } else {
+      set_status(TaskStatus::input_required, kWaitsForClient);
+    }
   }
   for (std::shared_ptr<TaskQuestion>& question : answered) {
     loop_->post([question = std::move(question)] { question->answer(question->asked.release()); });
   }
-  return fits;
+  return {};
 }
 
 Result<void> TaskRecord::observe(Executor& loop, std::weak_ptr<TaskObserver> observer) {
@@ -270,7 +279,7 @@ std::move_only_function<void()> TaskRecord::ask(std::vector<InputRequest> reques
   const auto question = std::make_shared<TaskQuestion>(
       AskedInputs(std::move(requests)), std::move(answer), std::weak_ptr<TaskObserver>());
   questions_.push_back(question);
-  set_status(TaskStatus::input_required, "The task waits for answers of its client.");
+  set_status(TaskStatus::input_required, kWaitsForClient);
   return [weak = weak_from_this(), asked = std::weak_ptr(question)] {
     const auto task = weak.lock();
     const auto unanswered = asked.lock();

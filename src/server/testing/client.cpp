@@ -18,6 +18,8 @@ namespace {
 
 /// The most rounds of one request (MRTR).
 constexpr int kMaxRounds = 100;
+/// How long, in real time, virtual time waits for workers that do not end.
+constexpr auto kWorkers = std::chrono::seconds(3);
 /// How long to wait for other threads before looking at them again.
 constexpr auto kLook = std::chrono::milliseconds(10);
 
@@ -104,6 +106,7 @@ struct PendingReply::State {
   json::object params;  // of the first round, without `_meta`
   std::int64_t id = 0;  // of the current round
   int rounds = 0;
+  bool cancelled = false;
   std::optional<Reply> reply = {};
   std::vector<json::object> progress = {};
 };
@@ -193,6 +196,7 @@ struct Client::State final : MessageOutput {
 
   /// Passes messages to the server and takes its own, until there are none.
   void run() {
+    host->loop().run();  // changes of the Server come first
     do {
       while (!server_reads_later && !to_send.empty()) {
         const std::string message = std::move(to_send.front());
@@ -215,6 +219,9 @@ struct Client::State final : MessageOutput {
     const json::object& message = parsed.value().as_object();
     const json::value* const id = find(message, "id");
     if (!message.contains("method")) {
+      if (id == nullptr || id->is_null()) {
+        throw std::runtime_error("the server refuses a message: " + text);
+      }
       const auto found =
           id == nullptr || !id->is_int64() ? waiting.end() : waiting.find(id->get_int64());
       if (found == waiting.end()) return;
@@ -252,6 +259,7 @@ struct Client::State final : MessageOutput {
       const json::object& asked = question.as_object();
       answers[key] = ask(text_at(asked, "method"), object_at(asked, "params"));
     }
+    if (request->cancelled) return;
     params["inputResponses"] = std::move(answers);
     if (const json::value* const state = find(result, "requestState")) {
       params["requestState"] = *state;
@@ -284,29 +292,52 @@ struct Client::State final : MessageOutput {
     notifications.emplace_back(method, std::move(params));
   }
 
+  /// Does what comes next: waits for workers, or lets time pass to the next timer, but not beyond
+  /// `until`. Returns false if there is nothing to wait for.
+  bool step(TimePoint until) {
+    ManualExecutor& loop = host->loop();
+    const TimePoint real_now = std::chrono::steady_clock::now();
+    const bool is_busy = host->has_workers_busy();
+    if (!is_busy) busy_since.reset();
+    if (!options.virtual_time) {
+      loop.wait(kLook);
+      host->advance(std::chrono::steady_clock::now() - loop.clock().now());
+    } else if (is_busy && real_now - busy_since.value_or(real_now) < kWorkers) {
+      if (!busy_since) busy_since = real_now;
+      loop.wait(kLook);
+    } else if (loop.has_tasks()) {
+      // A worker has just posted its last result.
+    } else if (const std::optional<TimePoint> next = loop.next_timer(); next || is_busy) {
+      const TimePoint now = loop.clock().now();
+      host->advance(std::min(std::max(next.value_or(until), now), until) - now);
+    } else {
+      return false;
+    }
+    run();
+    return true;
+  }
+
   /// Lets time pass until the request is answered.
   Reply wait_for(PendingReply::State& request) {
-    ManualExecutor& loop = host->loop();
-    const TimePoint until = loop.clock().now() + at_most_forever(options.patience);
+    const TimePoint until = host->loop().clock().now() + at_most_forever(options.patience);
     run();
     while (!request.reply) {
-      if (loop.clock().now() >= until) throw_late(request, "it takes longer than `patience`");
-      if (!options.virtual_time) {
-        loop.wait(kLook);
-        host->advance(std::chrono::steady_clock::now() - loop.clock().now());
-      } else if (host->has_workers_busy()) {
-        loop.wait(kLook);
-      } else if (loop.has_tasks()) {
-        // A worker has just posted its last result.
-      } else if (const std::optional<TimePoint> next = loop.next_timer()) {
-        host->advance(std::min(std::max(*next, loop.clock().now()), until) - loop.clock().now());
-      } else {
-        throw_late(request, "nothing is left that the server waits for");
+      if (host->loop().clock().now() >= until) {
+        throw_late(request, "it takes longer than `patience`");
       }
-      run();
+      if (!step(until)) throw_late(request, "nothing is left that the server waits for");
     }
     request.reply->progress = request.progress;
     return *request.reply;
+  }
+
+  void advance(Duration time) {
+    const TimePoint until = host->loop().clock().now() + time;
+    run();
+    while (host->loop().clock().now() < until && options.virtual_time && step(until)) {
+    }
+    if (host->loop().clock().now() < until) host->advance(until - host->loop().clock().now());
+    run();
   }
 
   [[noreturn]] static void throw_late(const PendingReply::State& request, const char* why) {
@@ -324,6 +355,7 @@ struct Client::State final : MessageOutput {
   bool server_reads_later = false;   // it has not handled the last message yet
   std::map<std::int64_t, std::shared_ptr<PendingReply::State>> waiting;
   std::vector<std::pair<std::string, json::object>> notifications;
+  std::optional<TimePoint> busy_since;  // when workers were first seen at work, in real time
   std::int64_t last_id = 0;
   json::object about;
 };
@@ -342,6 +374,7 @@ Reply PendingReply::get() {
 }
 void PendingReply::cancel() {
   if (state_->reply) return;
+  state_->cancelled = true;
   Client::State& client = *state_->client;
   client.waiting.erase(state_->id);
   client.post({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}},
@@ -403,9 +436,7 @@ void Client::run() {
   state_->run();
 }
 void Client::advance(std::chrono::nanoseconds time) {
-  state_->run();
-  state_->host->advance(at_most_forever(time));
-  state_->run();
+  state_->advance(at_most_forever(time));
 }
 
 }  // namespace sluice::testing

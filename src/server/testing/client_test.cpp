@@ -2,7 +2,9 @@
 #include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -193,6 +195,83 @@ TEST(TestingClientOfAnyRevision, WaitsForOtherThreadsInRealTime) {
   Client client(server, {.virtual_time = false});
   EXPECT_EQ(client.call("foreign").text(), "7");
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(TestingClientOfAnyRevision, TimeGoesStepByStep) {
+  Server server("tested", "1");
+  server.tool("steps", "", [](Call& call) -> Task<std::string> {
+    for (int i = 0; i < 3; ++i) {
+      co_await call.in_background([] { std::this_thread::sleep_for(2ms); });
+      co_await call.sleep(10s);
+      const auto asked = co_await call.elicit<Name>("Go on?", "key");
+      call.text(asked ? asked.content->name : "nobody");
+    }
+    co_return "done";
+  });
+  Client client(server, {.revision = "2025-11-25", .on_elicitation = [](const json::object&) {
+                           return accept({{"name", "Ada "}});
+                         }});
+  PendingReply pending = client.begin_call("steps");
+  client.advance(25s);
+  EXPECT_EQ(pending.partial_text(), "Ada Ada ");
+  EXPECT_EQ(pending.get().text(), "done");
+}
+
+TEST(TestingClientOfAnyRevision, AWorkerThatNeverEndsMeetsItsTimeout) {
+  Server server("tested", "1");
+  server.tool("grind", "", blocking([](Call& call) {
+                while (!call.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
+                return std::string("stopped");
+              }));
+  Client client(server);
+  EXPECT_EQ(client.call("grind").error.value().code, kTimedOut);
+}
+
+TEST(TestingClientOfAnyRevision, ACallThatItsUserCancelsHasNoNextRound) {
+  Server server("tested", "1");
+  PendingReply* asked = nullptr;
+  Client client(server, {.on_elicitation = [&](const json::object&) {
+                  asked->cancel();
+                  return decline();
+                }});
+  server.tool("first", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(1s);
+    co_await call.elicit<Name>("Who?");
+    co_return "done";
+  });
+  PendingReply pending = client.begin_call("first");
+  asked = &pending;
+  client.advance(1min);
+  EXPECT_FALSE(pending.is_ready());
+}
+
+TEST(TestingClientOfAnyRevision, AMessageThatTheServerCannotReadIsAFailure) {
+  Server server("tested", "1");
+  Client client(server);
+  json::value deep;
+  for (int i = 0; i < 1000; ++i) deep = json::array{std::move(deep)};
+  EXPECT_THROW(client.request("ping", {{"deep", std::move(deep)}}), std::runtime_error);
+}
+
+TEST(TestingClientOfAnyRevision, ADestructorOfAHandlerMayUseTheServer) {
+  Server server("tested", "1");
+  struct Telling {
+    Server* server;
+    ~Telling() { server->tools_changed(); }
+  };
+  const auto handler = [&server] {
+    return
+        [it = std::make_shared<Telling>(&server)](const json::object&) { return std::string("a"); };
+  };
+  server.tool("a", "", handler());
+  server.tool("a", "", handler());
+  server.remove_tool("a");
+  Client client(server);
+  server.tool("a", "", handler());
+  server.tool("a", "", handler());
+  server.remove_tool("a");
+  EXPECT_THROW(server.tool("b", "", handler(), {.input_schema = {{"type", 5}}}),
+               std::invalid_argument);
 }
 
 TEST(TestingClientOfAnyRevision, SeesTheEndOfATask) {
