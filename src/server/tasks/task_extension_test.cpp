@@ -91,6 +91,10 @@ TEST_F(TaskExtensionTest, QuestionsOfATaskAreAnsweredByUpdates) {
                   R"("taskId":")" + id + R"(","inputResponses":)" + std::string(responses));
   };
   EXPECT_EQ(error_code(update("[]")), kInvalidParams);
+  // If one answer does not fit, none is taken.
+  EXPECT_EQ(error_code(update(R"({"a":{"action":"accept"},"b":{"action":"perhaps"}})")),
+            kInvalidParams);
+  EXPECT_EQ(result_of(get_modern(id)).at("inputRequests").get_object().size(), 2U);
   const json::object acknowledged = result_of(update(R"({"b":{"action":"decline"},"c":{}})"));
   EXPECT_EQ(acknowledged.at("resultType"), "complete");
   EXPECT_FALSE(acknowledged.contains("taskId"));
