@@ -29,8 +29,7 @@ json::value read_json(const fs::path& path) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   Result<json::value> value = parse_json(text);
   if (!value) {
-    ADD_FAILURE() << path << ": " << value.error().message
-                  << " (is libtest-json-schema-acceptance-perl installed? scripts/setup --test)";
+    ADD_FAILURE() << path << ": " << value.error().message;
     return json::array();
   }
   return *std::move(value);
@@ -62,6 +61,12 @@ class JsonSchemaSuite : public testing::Test {
           "http://localhost:1234/" + entry.path().lexically_relative(remotes).string(),
           read_json(entry.path()));
     }
+  }
+
+  void SetUp() override {
+    ASSERT_TRUE(fs::exists(root_ / "tests"))
+        << root_ << " does not exist: install libtest-json-schema-acceptance-perl "
+        << "(scripts/setup --test does)";
   }
 
   Outcome run(const fs::path& folder, bool assert_formats) {
