@@ -91,7 +91,8 @@ concept HeaderValue = std::integral<T> || Text<T> || std::is_enum_v<T>;
 struct MemberDescription {
   std::string_view member;
   json::object attributes;
-  bool optional = false;
+  /// Whether the member may be missing. Nothing: that depends on its type and initialiser.
+  std::optional<bool> optional = {};
   bool header = false;
 };
 
@@ -116,7 +117,7 @@ class FieldBase {
   void set_number(std::string_view name, double value);
   void set_true(std::string_view name);
   void set_examples(std::initializer_list<json::value_ref> values);
-  void set_optional() { said_.optional = true; }
+  void set_optional(bool optional) { said_.optional = optional; }
   void set_header(std::string_view name);
 
  private:
@@ -226,10 +227,15 @@ class Field : public detail::FieldBase {
     set_examples(values);
     return std::move(*this);
   }
-  /// Allows the member to be missing. It then keeps the value of its initialiser, even if that is
-  /// 0, false or "".
+  /// Allows the member to be missing. It then keeps the value of its initialiser. Only a string or
+  /// a container with an empty initialiser needs this (sluice/schema.hpp).
   Field optional() && {
-    set_optional();
+    set_optional(true);
+    return std::move(*this);
+  }
+  /// Requires the member in the JSON, although it has an initialiser or is a std::optional.
+  Field required() && {
+    set_optional(false);
     return std::move(*this);
   }
   /// Makes clients of MCP 2026-07-28 repeat the value in the HTTP header `Mcp-Param-<name>`

@@ -12,13 +12,15 @@
 //   sluice::encode(Move{.to = 3})
 //     {"to":3,"quiet":true}
 //
-// A member may be missing in the JSON if one of these is true: it is a std::optional or a smart
-// pointer; its initialiser gives it a value other than 0, false, "" or {} (which C++ cannot tell
-// from no initialiser); its description says optional(). A missing member keeps the value of its
-// initialiser, which is the `default` in the schema. An empty std::optional is not written. For a
-// member that is a std::optional, null is an error. So is a member of the JSON that the struct does
-// not have, unless the struct's description says open() or the caller passes
-// UnknownMembers::ignore.
+// A member may be missing in the JSON if it is a std::optional or a smart pointer, if it has an
+// initialiser, or if its description says optional(). A missing member keeps the value of its
+// initialiser, which is the `default` in the schema. One kind of initialiser cannot be seen: an
+// empty one of a string or a container, such as `std::string unit = "";`. Such a member needs
+// optional() in its description, or std::optional. A description can also say required().
+//
+// An empty std::optional is not written. It is read from null too, which many language models write
+// for an argument that they leave out. A member of the JSON that the struct does not have is an
+// error, unless the struct's description says open() or the caller passes UnknownMembers::ignore.
 //
 // Decoding checks types and their ranges. Bounds, patterns and other keywords of a description are
 // only part of the schema; a server validates arguments against it before it decodes them.
@@ -32,6 +34,7 @@
 #include <cstddef>
 #include <expected>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -124,6 +127,14 @@ void visit_initial(StructType::Visit visit, void* context) {
   visit(context, std::addressof(initial));
 }
 template <class T>
+void construct_struct(void* place) {
+  ::new (place) T;
+}
+template <class T>
+void destroy_struct(void* object) {
+  static_cast<T*>(object)->~T();
+}
+template <class T>
 void reset_struct(void* object) {
   *static_cast<T*>(object) = T{};
 }
@@ -150,6 +161,9 @@ inline constinit const StructType kStructType = {{.schema = struct_schema,
                                                  pretty_type<T>(),
                                                  find_members<T>,
                                                  visit_initial<T>,
+                                                 construct_struct<T>,
+                                                 destroy_struct<T>,
+                                                 alignof(T),
                                                  reset_or_null<T>(),
                                                  description_of<T>(),
                                                  &known_layout<T>};

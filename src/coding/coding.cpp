@@ -216,6 +216,7 @@ void Decoder::Alternatives::add(Decoder&& failed) {
     if (!types_.empty()) types_ += " or ";
     types_ += failed.type_;
   }
+  append_mismatch(mismatches_, failed.steps_ == 0 ? failed.message_ : failed.error("").describe());
   ++count_;
   if (rivals_ != 0 && closeness < closeness_) return;
   rivals_ = rivals_ != 0 && closeness == closeness_ ? rivals_ + 1 : 1;
@@ -232,7 +233,7 @@ bool Decoder::Alternatives::fail(Decoder& decoder, const json::value& value) {
     return decoder.fail(std::move(message_));
   }
   if (only_types_) return decoder.fail_type(types_, value);
-  return decoder.fail("matches none of the " + std::to_string(count_) + " alternatives");
+  return decoder.fail(describe_mismatches(count_, mismatches_));
 }
 
 void Encoder::enter() {

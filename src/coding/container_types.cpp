@@ -24,12 +24,6 @@ void fail_unreadable() {
   throw std::logic_error("decoding into a type that can only be encoded");
 }
 
-bool decode_inside(const NullableType& type, const json::value& value, void* out,
-                   Decoder& decoder) {
-  if (type.decode_inside == nullptr) fail_unreadable();
-  return type.decode_inside(out, value, decoder);
-}
-
 bool decode_unreadable(const Type& /*type*/, const json::value& /*value*/, void* /*out*/,
                        Decoder& /*decoder*/) {
   fail_unreadable();
@@ -46,7 +40,10 @@ json::value nullable_schema(const Type& type, SchemaBuilder& builder) {
 
 bool decode_nullable(const Type& type, const json::value& value, void* out, Decoder& decoder) {
   const auto& nullable = static_cast<const NullableType&>(type);
-  if (!value.is_null()) return decode_inside(nullable, value, out, decoder);
+  if (!value.is_null()) {
+    if (nullable.decode_inside == nullptr) fail_unreadable();
+    return nullable.decode_inside(out, value, decoder);
+  }
   nullable.reset(out);
   return true;
 }

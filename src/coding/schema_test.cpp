@@ -81,8 +81,42 @@ struct Search {
         "Searches the archive",
         field<&Search::query>("What to look for").min_length(1).max_length(200).header("Query"),
         field<&Search::limit>().minimum(1).maximum(100).examples({5, 10}),
-        field<&Search::exact>("Whether spelling counts").optional(),
+        field<&Search::exact>("Whether spelling counts"),
         field<&Search::order>().min_items(1).unique_items());
+  }
+};
+
+struct Bounds {
+  int low;
+  bool open;
+};
+
+/// Each member of the first half has an initialiser that says no more than none.
+struct Initialized {
+  bool quiet = false;
+  std::int8_t pattern = 0x55;
+  std::int16_t negative = static_cast<std::int16_t>(0xAAAA);
+  int offset = 0;
+  double ratio = 0;
+  Color color = Color::red;
+  Bounds bounds = {};
+
+  bool loud;
+  int count;
+  double share;
+  Color paint;
+  Bounds limits;
+};
+
+struct Required {
+  int offset = 0;
+  std::optional<int> limit;
+  std::string unit = "";
+
+  static auto describe() {
+    return sluice::describe("", field<&Required::offset>().required(),
+                            field<&Required::limit>().required(),
+                            field<&Required::unit>().optional());
   }
 };
 
@@ -238,8 +272,8 @@ TEST(StructSchema, TellsWhatADescriptionSays) {
       "order":{"type":"array","items":{"type":"string"},"minItems":1,"uniqueItems":true,
                "default":["newest"]},
       "color":{"type":"string","enum":["red","green","blue"],"default":"red"},
-      "near":{"type":"object","properties":{"x":{"type":"number"},"y":{"type":"number"}},
-              "required":["x","y"],"additionalProperties":false,"default":{"x":1.0,"y":0.0}}},
+      "near":{"type":"object","properties":{"x":{"type":"number","default":0.0},"y":{"type":"number","default":0.0}},
+              "additionalProperties":false,"default":{"x":1.0,"y":0.0}}},
     "required":["query"],"additionalProperties":false})"));
   const auto search = decode<Search>(parsed(R"({"query":"x"})"));
   ASSERT_TRUE(search);
@@ -248,6 +282,34 @@ TEST(StructSchema, TellsWhatADescriptionSays) {
   EXPECT_EQ(search->color, Color::red);
   EXPECT_EQ(search->near.x, 1);
   expect_round_trip(*search);
+}
+
+TEST(StructSchema, RequiresMembersWithoutInitialiser) {
+  const json::value schema = schema_of<Initialized>();
+  EXPECT_EQ(schema.at("required"), parsed(R"(["loud","count","share","paint","limits"])"));
+  const json::value& properties = schema.at("properties");
+  EXPECT_EQ(properties.at("quiet"), parsed(R"({"type":"boolean","default":false})"));
+  EXPECT_EQ(properties.at("offset"), parsed(R"({"type":"integer","default":0})"));
+  EXPECT_EQ(properties.at("color").at("default"), "red");
+  EXPECT_EQ(properties.at("bounds").at("default"), parsed(R"({"low":0,"open":false})"));
+  EXPECT_FALSE(properties.at("count").as_object().contains("default"));
+
+  const auto decoded = decode<Initialized>(
+      parsed(R"({"loud":true,"count":1,"share":2,"paint":"blue","limits":{"low":1,"open":true}})"));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->pattern, 0x55);
+  EXPECT_EQ(decoded->offset, 0);
+  EXPECT_EQ(error_of<Initialized>("{}"), "arguments: missing required property \"loud\"");
+}
+
+TEST(StructSchema, RequiresWhatTheDescriptionSays) {
+  EXPECT_EQ(schema_of<Required>(),
+            parsed(R"({"type":"object","properties":{"offset":{"type":"integer"},
+    "limit":{"type":"integer"},"unit":{"type":"string","default":""}},
+    "required":["offset","limit"],"additionalProperties":false})"));
+  EXPECT_EQ(error_of<Required>(R"({"offset":1,"limit":2})"), "");
+  EXPECT_EQ(error_of<Required>(R"({"limit":2})"),
+            "arguments: missing required property \"offset\"");
 }
 
 TEST(StructSchema, ReadsAndWritesEveryKindOfType) {
@@ -298,7 +360,8 @@ TEST(StructSchema, SaysWhereAndWhyDecodingFails) {
   EXPECT_EQ(error_of<Add>(R"({"a":1,"b":null})"), "arguments.b: expected integer, got null");
   EXPECT_EQ(error_of<std::vector<Step>>(R"([{"to":1},{"to":2},{"to":"3"}])"),
             "arguments[2].to: expected integer, got string");
-  EXPECT_EQ(error_of<Step>(R"({"to":1,"note":null})"), "arguments.note: expected string, got null");
+  EXPECT_EQ(error_of<Step>(R"({"to":1,"note":null})"), "");
+  EXPECT_EQ(error_of<Step>(R"({"to":1,"note":2})"), "arguments.note: expected string, got integer");
   EXPECT_EQ(error_of<Color>(R"("pink")"),
             R"(arguments: expected one of "red", "green", "blue", got "pink")");
   EXPECT_EQ(error_of<std::set<int>>("[1,2,1]"), "arguments[2]: is equal to an item before it");
@@ -332,7 +395,8 @@ TEST(StructSchema, ExplainsTheAlternativeThatCameClosest) {
   EXPECT_EQ(error_of<Drawing>(R"({"shapes":[{"kind":"square","side":"1"}]})"),
             "arguments.shapes[0].side: expected number, got string");
   EXPECT_EQ(error_of<Drawing>(R"({"shapes":[{"kind":"line"}]})"),
-            "arguments.shapes[0]: matches none of the 2 alternatives");
+            R"(arguments.shapes[0]: matches none of the 2 alternatives: kind: expected "circle", got "line"; )"
+            R"(kind: expected "square", got "line")");
   EXPECT_EQ((error_of<std::variant<int, std::string>>("[]")),
             "arguments: expected integer or string, got array");
   expect_round_trip(Drawing{.shapes = {Circle{.kind = {}, .radius = 1}, Square{}}});

@@ -1,11 +1,14 @@
 // The functions that the type tables of structs point to, and the entry points for all types.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -65,31 +68,83 @@ json::value encode_initial(const Type& type, Encoder& encoder) {
   return type.encode(type, &kZero, encoder);
 }
 
-bool is_zero(const Type& type, const void* value) {
-  constexpr std::uint64_t kZero = 0;
-  return std::memcmp(value, &kZero, type.size) == 0;
+/// Memory for one object of a struct.
+class Storage {
+ public:
+  explicit Storage(const StructType& type)
+      : size_(type.size),
+        alignment_(static_cast<std::align_val_t>(type.alignment)),
+        bytes_(static_cast<std::byte*>(::operator new(size_, alignment_))) {}
+  ~Storage() { ::operator delete(bytes_, size_, alignment_); }
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  std::span<std::byte> bytes() const { return {bytes_, size_}; }
+
+ private:
+  std::size_t size_;
+  std::align_val_t alignment_;
+  std::byte* bytes_;
+};
+
+/// For each byte of a struct, whether `T object;` writes it. It leaves out members without an
+/// initialiser that have no constructor, such as numbers, and gaps between members.
+std::vector<bool> written_bytes(const StructType& type) {
+  constexpr std::array kBefore = {std::byte(0x55), std::byte(0xAA)};
+  const Storage storage(type);
+  std::vector<std::size_t> kept(type.size, 0);
+  for (const std::byte before : kBefore) {
+    std::ranges::fill(storage.bytes(), before);
+    type.construct(storage.bytes().data());
+    for (std::size_t i = 0; i < type.size; ++i) kept[i] += storage.bytes()[i] == before ? 1 : 0;
+    type.destroy(storage.bytes().data());
+  }
+  std::vector<bool> written;
+  for (const std::size_t count : kept) written.push_back(count < kBefore.size());
+  return written;
 }
 
-/// The JSON value that a member's initialiser gives it. Nothing if the member would have the same
-/// value without an initialiser.
-std::optional<json::value> preset_of(const Type& type, const void* member) {
-  Encoder encoder;
+/// Whether something writes a number, an enum or a struct that would not be written without an
+/// initialiser. `written` belongs to the struct around it.
+bool is_initialized(const Type& type, std::size_t offset, const std::vector<bool>& written) {
+  const bool is_scalar = type.kind == Type::Kind::enumeration ||
+                         (type.kind == Type::Kind::plain && type.encode_initial == nullptr);
+  if (!is_scalar && type.kind != Type::Kind::structure) return false;
+  const std::vector<bool> without = is_scalar
+                                        ? std::vector<bool>(type.size, false)
+                                        : written_bytes(static_cast<const StructType&>(type));
+  for (std::size_t i = 0; i < type.size; ++i) {
+    if (written[offset + i] && !without[i]) return true;
+  }
+  return false;
+}
+
+/// Whether a member has another value than it would have without an initialiser.
+bool has_preset(const Type& type, const void* member) {
   if (type.kind == Type::Kind::nullable) {
-    if (static_cast<const NullableType&>(type).get(member) == nullptr) return std::nullopt;
-    return type.encode(type, member, encoder);
+    return static_cast<const NullableType&>(type).get(member) != nullptr;
   }
-  if (type.kind == Type::Kind::enumeration) {
-    if (is_zero(type, member)) return std::nullopt;  // 0 may not be an enumerator
-    return type.encode(type, member, encoder);
-  }
-  json::value value = type.encode(type, member, encoder);
-  if (type.has_initial && value == encode_initial(type, encoder)) return std::nullopt;
-  return value;
+  if (type.kind == Type::Kind::enumeration) return false;
+  if (!type.has_initial) return true;
+  Encoder encoder;
+  return type.encode(type, member, encoder) != encode_initial(type, encoder);
 }
 
-bool is_optional(const Type& type, const MemberDescription* described, const void* member) {
-  return type.kind == Type::Kind::nullable || (described != nullptr && described->optional) ||
-         preset_of(type, member).has_value();
+/// How a member is read and shown.
+struct Presence {
+  bool optional = false;  // may be missing
+  bool has_default = false;
+};
+
+Presence presence_of(const Type& type, const MemberDescription* described, const void* member,
+                     std::size_t offset, const std::vector<bool>& written) {
+  const bool initialized = is_initialized(type, offset, written) || has_preset(type, member);
+  const bool nullable = type.kind == Type::Kind::nullable;
+  const bool optional = described != nullptr && described->optional.has_value()
+                            ? *described->optional
+                            : nullable || initialized;
+  // What optional() marks has a default even if its initialiser cannot be seen.
+  return {.optional = optional, .has_default = optional && (initialized || !nullable)};
 }
 
 /// The object that `known` points to. It is made once, and kept as long as the program runs.
@@ -128,10 +183,13 @@ const StructOptions& options_of(const StructType& type, const StructLayout& layo
     auto out = std::make_unique<StructOptions>();
     const StructDescription description = description_of(type);
     out->open = description.is_open();
+    const std::vector<bool> written = written_bytes(type);
     visit_initial(type, [&](const void* initial) {
       for (const StructLayout::Slot& slot : layout.slots) {
-        out->optional.push_back(is_optional(*slot.type, description.find(slot.name),
-                                            static_cast<const std::byte*>(initial) + slot.offset));
+        const void* const member = static_cast<const std::byte*>(initial) + slot.offset;
+        out->optional.push_back(
+            presence_of(*slot.type, description.find(slot.name), member, slot.offset, written)
+                .optional);
       }
     });
     return out;
@@ -154,11 +212,9 @@ bool decode_struct_members(const StructType& type, const json::object& object, v
     }
     ++found;
     void* const member = static_cast<std::byte*>(out) + slot.offset;
-    const bool good =
-        slot.type->kind == Type::Kind::nullable
-            ? decode_inside(static_cast<const NullableType&>(*slot.type), *value, member, decoder)
-            : slot.type->decode(*slot.type, *value, member, decoder);
-    if (!good) return decoder.fail_at(slot.name);
+    if (!slot.type->decode(*slot.type, *value, member, decoder)) {
+      return decoder.fail_at(slot.name);
+    }
   }
   if (found != object.size() && !options.open && !decoder.ignores_unknown_members()) {
     return decoder.fail_unknown(object, layout.names);
@@ -167,9 +223,9 @@ bool decode_struct_members(const StructType& type, const json::object& object, v
   return true;
 }
 
-/// The schema of a property; `preset` is its `default`, null if there is none.
+/// The schema of a property. `preset` has the value that is its `default`; null if there is none.
 json::value property_schema(const Type& type, const MemberDescription* described,
-                            const std::optional<json::value>& preset, SchemaBuilder& builder) {
+                            const void* preset, SchemaBuilder& builder) {
   const Type& shown =
       type.kind == Type::Kind::nullable ? *static_cast<const NullableType&>(type).inside : type;
   json::value schema = shown.schema(shown, builder);
@@ -178,7 +234,10 @@ json::value property_schema(const Type& type, const MemberDescription* described
     for (const auto& [keyword, value] : described->attributes) out[keyword] = value;
     if (described->header) builder.count_header();
   }
-  if (preset) out["default"] = *preset;
+  if (preset != nullptr) {
+    Encoder encoder;
+    out["default"] = type.encode(type, preset, encoder);
+  }
   return schema;
 }
 
@@ -186,23 +245,16 @@ json::value make_struct_schema(const StructType& type, SchemaBuilder& builder) {
   const StructDescription description = description_of(type);
   json::object properties;
   json::array required;
+  const std::vector<bool> written = written_bytes(type);
   visit_initial(type, [&](const void* initial) {
-    const std::vector<const void*> members = members_of(type, initial);
-    for (std::size_t i = 0; i < type.count; ++i) {
-      const Type& member = *type.members[i].type;
-      const std::string_view name = last_name(type.members[i].spelling);
-      const MemberDescription* const described = description.find(name);
-      std::optional<json::value> preset = preset_of(member, members[i]);
-      const bool nullable = member.kind == Type::Kind::nullable;
-      const bool said_optional = described != nullptr && described->optional;
-      if (!nullable && !said_optional && !preset) required.emplace_back(name);
-      // For a member that optional() marks, the initial value is the default even if it looks like
-      // none.
-      if (!nullable && said_optional && !preset) {
-        Encoder encoder;
-        preset = member.encode(member, members[i], encoder);
-      }
-      properties[name] = property_schema(member, described, preset, builder);
+    for (const StructLayout::Slot& slot : layout_of(type, initial).slots) {
+      const void* const member = static_cast<const std::byte*>(initial) + slot.offset;
+      const MemberDescription* const described = description.find(slot.name);
+      const Presence presence =
+          presence_of(*slot.type, described, member, slot.offset, written);
+      if (!presence.optional) required.emplace_back(slot.name);
+      properties[slot.name] = property_schema(*slot.type, described,
+                                              presence.has_default ? member : nullptr, builder);
     }
   });
   json::object out{{"type", "object"}};

@@ -11,9 +11,6 @@ namespace sluice::detail {
 /// Throws std::logic_error, for a type that can be encoded but not decoded.
 [[noreturn]] void fail_unreadable();
 
-/// Decodes `value` into the value inside a nullable.
-bool decode_inside(const NullableType& type, const json::value& value, void* out, Decoder& decoder);
-
 /// The name of the type in a spelling: `Point` for `T = ns::Point` or `T = ns::Point<int>`.
 std::string_view type_name_in(std::string_view spelling);
 

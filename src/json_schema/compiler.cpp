@@ -55,6 +55,7 @@ class Compiler {
  public:
   explicit Compiler(const JsonSchemaOptions& options) : options_(options), documents_(options) {
     program_.limits = options.limits;
+    program_.null_for_optional = options.null_for_optional;
   }
 
   Result<JsonSchemaProgram> compile(const json::value& schema) {

@@ -50,6 +50,7 @@ std::string explain_allowed(std::span<const json::value> allowed, const json::va
 void ClosestAlternative::add(ViolationDraft&& other) {
   if (other.expected_types == 0 || !other.path.empty()) only_types_ = false;
   types_ |= other.expected_types;
+  append_mismatch(mismatches_, ViolationDraft(other).finish().describe(""));
   const std::size_t other_closeness = other.closeness();
   if (rivals_ != 0 && other_closeness < closeness_) return;
   rivals_ = rivals_ != 0 && other_closeness == closeness_ ? rivals_ + 1 : 1;
@@ -65,7 +66,7 @@ void ClosestAlternative::explain(ViolationDraft& violation, std::size_t count,
     violation.expected_types = types_;
     violation.message = explain_types(types_, value);
   } else {
-    violation.message = "matches none of the " + std::to_string(count) + " alternatives";
+    violation.message = describe_mismatches(count, mismatches_);
   }
 }
 

@@ -44,6 +44,7 @@ class ClosestAlternative {
   std::size_t rivals_ = 0;  // how many are equally close, including this one
   std::uint8_t types_ = 0;  // that the alternatives expect; used if `only_types_`
   bool only_types_ = true;
+  std::string mismatches_;  // as append_mismatch() makes it
 };
 
 }  // namespace sluice

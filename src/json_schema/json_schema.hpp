@@ -40,6 +40,9 @@ struct JsonSchemaOptions {
   /// ipv6, uri, uri-reference, iri, iri-reference, uri-template, uuid, json-pointer,
   /// relative-json-pointer, regex. All others remain annotations.
   bool assert_formats = false;
+  /// Whether a property that is not required may be null, whatever its schema says. Language models
+  /// often write null for an argument that they leave out.
+  bool null_for_optional = false;
   /// Documents that `$ref` and `$schema` may refer to, besides the schema itself and the
   /// meta-schemas of 2020-12. Used only during compile(). Nothing is ever fetched.
   const JsonSchemaDocuments* documents = nullptr;

@@ -39,6 +39,22 @@ std::string violation(std::string_view schema, std::string_view instance,
   return violation(compile(schema, options), parse_json(instance).value());
 }
 
+TEST(JsonSchema, LetsWhatIsNotRequiredBeNullIfItIsTold) {
+  constexpr std::string_view kSchema = R"({
+    "properties": {"a": {"type": "integer"}, "b": {"properties": {"c": {"type": "string"}}}},
+    "required": ["a"],
+    "additionalProperties": false
+  })";
+  constexpr JsonSchemaOptions kNull{.null_for_optional = true};
+  EXPECT_EQ(violation(kSchema, R"({"a":1,"b":null})", kNull), "");
+  EXPECT_EQ(violation(kSchema, R"({"a":1,"b":{"c":null}})", kNull), "");
+  EXPECT_EQ(violation(kSchema, R"({"a":null})", kNull), "arguments.a: expected integer, got null");
+  EXPECT_EQ(violation(kSchema, R"({"a":1,"d":null})", kNull),
+            "arguments.d: there is no such property");
+  EXPECT_EQ(violation(kSchema, R"({"a":1,"b":{"c":null}})"),
+            "arguments.b.c: expected string, got null");
+}
+
 TEST(JsonSchema, SaysWhereAnInstanceBreaksIt) {
   constexpr std::string_view kSchema = R"({
     "type": "object",
@@ -128,7 +144,8 @@ TEST(JsonSchema, ExplainsTheAlternativeThatCameClosest) {
   EXPECT_EQ(violation(kShapes, R"({"kind":"circle","side":2})"),
             "arguments: missing required property \"radius\"");
   EXPECT_EQ(violation(kShapes, R"({"kind":"line"})"),
-            "arguments: matches none of the 2 alternatives");
+            R"(arguments: matches none of the 2 alternatives: kind: expected "circle", got "line"; )"
+            R"(kind: expected "square", got "line")");
   EXPECT_EQ(violation(R"({"anyOf":[{"type":"string"},{"type":"integer"}]})", "[]"),
             "arguments: expected string or integer, got array");
   EXPECT_EQ(violation(R"({"anyOf":[{"type":"null"},{"type":"integer","minimum":3}]})", "1"),

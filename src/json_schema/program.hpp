@@ -153,6 +153,7 @@ struct JsonSchemaProgram {
   std::vector<JsonPattern> patterns;
   std::vector<DynamicReference> dynamic_references;
   JsonSchemaLimits limits;
+  bool null_for_optional = false;
 };
 
 }  // namespace sluice

@@ -317,7 +317,9 @@ class Validator {
     if (const PropertyRule* const rule = find_property(rules, name)) {
       required += rule->required ? 1 : 0;
       known = rule->node != kNoSchema;
-      if (known && !check_member(rule->node, member)) return false;
+      const bool left_out =
+          program_.null_for_optional && !rule->required && member.value().is_null();
+      if (known && !left_out && !check_member(rule->node, member)) return false;
     }
     for (const PatternRule& rule : rules.patterns) {
       const JsonPattern& pattern = program_.patterns[rule.pattern];

@@ -53,6 +53,21 @@ JsonSchemaViolation ViolationDraft::finish() && {
   return out;
 }
 
+void append_mismatch(std::string& list, std::string_view reason) {
+  constexpr std::size_t kMaxListed = 400;
+  constexpr std::string_view kMore = "; ...";
+  if (list.size() + reason.size() > kMaxListed) {
+    if (!list.ends_with(kMore)) list += kMore;
+    return;
+  }
+  if (!list.empty()) list += "; ";
+  list += reason;
+}
+
+std::string describe_mismatches(std::size_t count, std::string_view list) {
+  return "matches none of the " + std::to_string(count) + " alternatives: " + std::string(list);
+}
+
 std::string describe_types(std::uint8_t types) {
   std::vector<std::string_view> names;
   for (const auto& [bits, name] : kTypeNames) {

@@ -25,6 +25,14 @@ struct ViolationDraft {
   JsonSchemaViolation finish() &&;
 };
 
+/// Adds the reason why a value does not match one more alternative to `list`. What would make the
+/// list longer than a few hundred bytes is left out.
+void append_mismatch(std::string& list, std::string_view reason);
+
+/// `matches none of the 2 alternatives: kind: expected "circle", got "line"; ...`, given what
+/// append_mismatch() made.
+std::string describe_mismatches(std::size_t count, std::string_view list);
+
 /// `integer`, `string or null`, given a set of SchemaType.
 std::string describe_types(std::uint8_t types);
 

@@ -101,6 +101,7 @@ class Decoder {
     std::string path_;
     std::string types_;  // such as `integer or string`, while all have failed by their type
     bool only_types_ = true;
+    std::string mismatches_;  // what is wrong with each
     std::size_t steps_ = 0;
     std::size_t closeness_ = 0;
     std::size_t rivals_ = 0;

@@ -27,7 +27,7 @@ struct Type {
   json::value (*schema)(const Type& type, SchemaBuilder& builder);
   bool (*decode)(const Type& type, const json::value& value, void* out, Decoder& decoder);
   json::value (*encode)(const Type& type, const void* value, Encoder& encoder);
-  /// Encodes `T{}`. Null if `T{}` is all zeros, and for kinds other than `plain`.
+  /// Encodes `T{}`. Null if `T{}` is all zeros, as for numbers, and for kinds other than `plain`.
   json::value (*encode_initial)(Encoder& encoder) = nullptr;
   std::uint32_t size = 0;  // in bytes
   Kind kind = Kind::plain;
@@ -78,6 +78,11 @@ struct StructType : Type {
   /// Writes the addresses of the members of `object`.
   void (*find_members)(const void* object, const void** members);
   void (*visit_initial)(Visit visit, void* context);
+  /// Makes a `T` at `place` as `T object;` does: members without an initialiser that have no
+  /// constructor keep the bytes that were there.
+  void (*construct)(void* place);
+  void (*destroy)(void* object);
+  std::size_t alignment;
   void (*reset)(void* object);      // to `T{}`; null if the type can only be encoded
   StructDescription (*describe)();  // null if the struct has no description
   std::atomic<const StructLayout*>* layout;

@@ -413,7 +413,8 @@ Server& Server::add(std::string_view name, std::string_view description, const d
             .annotations = annotations_json(said.annotations),
             .metadata = metadata_of(said),
             .task_support = said.tasks,
-            .asks_first = said.asks_first};
+            .asks_first = said.asks_first,
+            .null_for_optional = input != nullptr};
   if (owner.immediate) {
     tool.handler = Tool::Immediate(guarded(std::move(owner)));
   } else {

@@ -74,7 +74,8 @@ struct Tool {
 
   std::string name;
   std::string description;
-  std::string input_schema;  // JSON text of a schema (2020-12) with "type": "object"
+  /// JSON text of a schema (2020-12) with "type": "object". Its formats are enforced.
+  std::string input_schema;
   std::variant<Immediate, Deferred> handler;
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty
@@ -84,6 +85,8 @@ struct Tool {
   /// when the handler calls PendingRequest::begin_task(). The questions that it asks before that
   /// are rounds of the call.
   bool asks_first = false;
+  /// Whether arguments that are not required may be null (JsonSchemaOptions).
+  bool null_for_optional = false;
 };
 
 /// A resource at one URI. Its handler is called like a tool's.

@@ -25,7 +25,8 @@ Result<CompiledTool> compile_tool(const Tool& tool) {
   if (type == nullptr || *type != "object") {
     return fail(kInternalError, R"(the input schema must have "type": "object")");
   }
-  Result<JsonSchema> input = JsonSchema::compile(*text);
+  Result<JsonSchema> input = JsonSchema::compile(
+      *text, {.assert_formats = true, .null_for_optional = tool.null_for_optional});
   if (!input) return std::unexpected(std::move(input.error()));
   Result<std::vector<ParameterHeader>> headers = find_parameter_headers(*text);
   if (!headers) return std::unexpected(std::move(headers.error()));
