@@ -394,9 +394,10 @@ TEST(StructSchema, ExplainsTheAlternativeThatCameClosest) {
   EXPECT_EQ(error_of<Drawing>(R"({"shapes":[{"kind":"square","side":1}]})"), "");
   EXPECT_EQ(error_of<Drawing>(R"({"shapes":[{"kind":"square","side":"1"}]})"),
             "arguments.shapes[0].side: expected number, got string");
-  EXPECT_EQ(error_of<Drawing>(R"({"shapes":[{"kind":"line"}]})"),
-            R"(arguments.shapes[0]: matches none of the 2 alternatives: kind: expected "circle", got "line"; )"
-            R"(kind: expected "square", got "line")");
+  EXPECT_EQ(
+      error_of<Drawing>(R"({"shapes":[{"kind":"line"}]})"),
+      R"(arguments.shapes[0]: matches none of the 2 alternatives: kind: expected "circle", got "line"; )"
+      R"(kind: expected "square", got "line")");
   EXPECT_EQ((error_of<std::variant<int, std::string>>("[]")),
             "arguments: expected integer or string, got array");
   expect_round_trip(Drawing{.shapes = {Circle{.kind = {}, .radius = 1}, Square{}}});

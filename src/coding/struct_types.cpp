@@ -110,9 +110,8 @@ bool is_initialized(const Type& type, std::size_t offset, const std::vector<bool
   const bool is_scalar = type.kind == Type::Kind::enumeration ||
                          (type.kind == Type::Kind::plain && type.encode_initial == nullptr);
   if (!is_scalar && type.kind != Type::Kind::structure) return false;
-  const std::vector<bool> without = is_scalar
-                                        ? std::vector<bool>(type.size, false)
-                                        : written_bytes(static_cast<const StructType&>(type));
+  const std::vector<bool> without = is_scalar ? std::vector<bool>(type.size, false)
+                                              : written_bytes(static_cast<const StructType&>(type));
   for (std::size_t i = 0; i < type.size; ++i) {
     if (written[offset + i] && !without[i]) return true;
   }
@@ -250,11 +249,10 @@ json::value make_struct_schema(const StructType& type, SchemaBuilder& builder) {
     for (const StructLayout::Slot& slot : layout_of(type, initial).slots) {
       const void* const member = static_cast<const std::byte*>(initial) + slot.offset;
       const MemberDescription* const described = description.find(slot.name);
-      const Presence presence =
-          presence_of(*slot.type, described, member, slot.offset, written);
+      const Presence presence = presence_of(*slot.type, described, member, slot.offset, written);
       if (!presence.optional) required.emplace_back(slot.name);
-      properties[slot.name] = property_schema(*slot.type, described,
-                                              presence.has_default ? member : nullptr, builder);
+      properties[slot.name] =
+          property_schema(*slot.type, described, presence.has_default ? member : nullptr, builder);
     }
   });
   json::object out{{"type", "object"}};

@@ -217,9 +217,9 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
       {.name = "stream_numbers",
        .description = "Emits numbered progress messages, each with the time at which it was made",
        .input_schema = R"({"type":"object","properties":{)"
-                       R"("count":{"type":"integer","minimum":0},)"
-                       R"("interval_ms":{"type":"integer","minimum":-1},)"
-                       R"("interval_us":{"type":"integer","minimum":-1}}})",
+                       R"("count":{"type":"integer","minimum":0,"maximum":1000000000},)"
+                       R"("interval_ms":{"type":"integer","minimum":-1,"maximum":3600000},)"
+                       R"("interval_us":{"type":"integer","minimum":-1,"maximum":3600000000}}})",
        .handler = Tool::Deferred([&engine](const json::object& arguments,
                                            std::shared_ptr<PendingRequest> call) -> Result<void> {
          json::object params = arguments;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/text/utf8.hpp"
 #include "protocol/parameters.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::size_t kMaxStops = 16;
 // Engines may accept less. Longer values are refused before they are converted to text.
 constexpr std::size_t kMaxSchemaBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
-constexpr std::size_t kMaxStopBytes = 256;
+constexpr std::size_t kMaxStopCharacters = 256;
 constexpr double kMaxCount = 1e9;
 constexpr double kMaxIntervalUs = 3.6e9;
 
@@ -103,12 +104,10 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
 Result<void> read_stop(const json::object& params, GenerationRequest& request) {
   const json::value* const value = find_parameter(params, "stop");
   if (value == nullptr) return {};
-  const std::string expected = "a string of 1 to 256 bytes, or an array of at most 16 of them";
+  const std::string expected = "a string of 1 to 256 characters, or an array of at most 16 of them";
   const auto add = [&](const json::value& stop) -> bool {
-    if (!stop.is_string() || stop.get_string().empty() ||
-        stop.get_string().size() > kMaxStopBytes) {
-      return false;
-    }
+    if (!stop.is_string() || stop.get_string().empty()) return false;
+    if (count_characters(stop.get_string()) > kMaxStopCharacters) return false;
     request.stop.emplace_back(stop.get_string());
     return true;
   };

@@ -45,6 +45,9 @@ TEST(GenerationParams, AreWhatTheSchemaAdvertises) {
       static_cast<std::size_t>(schema->at("properties").at("stop").at("maxLength").as_int64());
   EXPECT_TRUE(decoded("stop", json::string(std::string(longest, 'x'))));
   EXPECT_TRUE(decoded("stop", json::array{json::string(std::string(longest, 'x'))}));
+  std::string wide;
+  for (std::size_t i = 0; i < longest; ++i) wide += "\U0001F600";
+  EXPECT_TRUE(decoded("stop", json::string(wide)));
   EXPECT_FALSE(decoded("stop", json::string(std::string(longest + 1, 'x'))));
 }
 

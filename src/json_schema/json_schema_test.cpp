@@ -143,9 +143,10 @@ TEST(JsonSchema, ExplainsTheAlternativeThatCameClosest) {
             "arguments.side: expected number, got string");
   EXPECT_EQ(violation(kShapes, R"({"kind":"circle","side":2})"),
             "arguments: missing required property \"radius\"");
-  EXPECT_EQ(violation(kShapes, R"({"kind":"line"})"),
-            R"(arguments: matches none of the 2 alternatives: kind: expected "circle", got "line"; )"
-            R"(kind: expected "square", got "line")");
+  EXPECT_EQ(
+      violation(kShapes, R"({"kind":"line"})"),
+      R"(arguments: matches none of the 2 alternatives: kind: expected "circle", got "line"; )"
+      R"(kind: expected "square", got "line")");
   EXPECT_EQ(violation(R"({"anyOf":[{"type":"string"},{"type":"integer"}]})", "[]"),
             "arguments: expected string or integer, got array");
   EXPECT_EQ(violation(R"({"anyOf":[{"type":"null"},{"type":"integer","minimum":3}]})", "1"),

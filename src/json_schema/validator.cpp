@@ -12,6 +12,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
 
+#include "core/text/utf8.hpp"
 #include "json/path.hpp"
 #include "json_schema/evaluated.hpp"
 #include "json_schema/explanation.hpp"
@@ -48,14 +49,6 @@ std::uint8_t type_of(const json::value& value) {
 std::size_t member_count(const json::value& value) {
   if (value.is_array()) return value.get_array().size();
   return value.is_object() ? value.get_object().size() : 0;
-}
-
-/// The number of Unicode characters in valid UTF-8.
-std::uint64_t count_characters(std::string_view text) {
-  constexpr unsigned kLeadMask = 0xC0;
-  constexpr unsigned kContinuation = 0x80;
-  return static_cast<std::uint64_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & kLeadMask) != kContinuation; }));
 }
 
 const PropertyRule* find_property(const ObjectRules& rules, std::string_view name) {

@@ -106,6 +106,9 @@ const JsonSchema& shape_of(std::string_view method) {
   return kAny;
 }
 
+/// The most steps that checking one answer may take. The loop does it, in about a millisecond.
+constexpr std::uint64_t kMaxSteps = 20'000;
+
 std::unexpected<Error> unfit(const InputRequest& request, const std::string& why) {
   return fail(kInvalidParams,
               "The client's answer to " + request.method + " does not match the request: " + why);
@@ -119,7 +122,7 @@ Result<void> check_form(const InputRequest& request, const json::object& accepte
   const Result<JsonSchema> schema = JsonSchema::compile(*requested, {.assert_formats = true});
   if (!schema) return fail(kInternalError, "requestedSchema: " + schema.error().message);
   const json::value* const content = accepted.if_contains("content");
-  const auto valid = schema->validate(content == nullptr ? kNoContent : *content);
+  const auto valid = schema->validate(content == nullptr ? kNoContent : *content, kMaxSteps);
   if (!valid) return unfit(request, valid.error().describe("content"));
   return {};
 }
@@ -127,7 +130,7 @@ Result<void> check_form(const InputRequest& request, const json::object& accepte
 }  // namespace
 
 Result<void> check_answer(const InputRequest& request, const json::value& answer) {
-  if (const auto valid = shape_of(request.method).validate(answer); !valid) {
+  if (const auto valid = shape_of(request.method).validate(answer, kMaxSteps); !valid) {
     return unfit(request, valid.error().describe("result"));
   }
   if (request.method != "elicitation/create") return {};

@@ -32,6 +32,19 @@ void check(const InputRequest& request, std::initializer_list<Case> cases) {
   }
 }
 
+// The loop checks answers, so one that takes long is refused.
+TEST(CheckAnswer, WhatTakesLongToCheckIsRefused) {
+  const InputRequest request{"q", "sampling/createMessage", {}};
+  const auto sampled = [](std::size_t blocks) {
+    std::string content;
+    for (std::size_t i = 0; i < blocks; ++i) {
+      content += std::string(content.empty() ? "" : ",") + R"({"type":"text","text":"x"})";
+    }
+    return R"({"role":"assistant","model":"m","content":[)" + content + "]}";
+  };
+  check(request, {{sampled(100), ""}, {sampled(50'000), "cannot be checked: it takes more than"}});
+}
+
 TEST(CheckAnswer, ElicitationFollowsTheRequestedSchema) {
   const json::value params = parse_json(R"({"message":"Who?","requestedSchema":{"type":"object",
       "properties":{"name":{"type":"string","minLength":1},"age":{"type":"integer"},

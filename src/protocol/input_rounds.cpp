@@ -16,6 +16,15 @@ namespace {
 constexpr std::array<std::string_view, 3> kNotOfTheRequest = {"_meta", "inputResponses",
                                                               "requestState"};
 
+void append_canonical(std::string& out, const json::value& value);
+
+void append_canonical(std::string& out, const json::key_value_pair& member) {
+  append_json_string(out, member.key());
+  out.push_back(':');
+  append_canonical(out, member.value());
+  out.push_back(',');
+}
+
 /// Appends `value` as text that does not depend on the order of members.
 void append_canonical(std::string& out, const json::value& value) {
   if (const json::array* array = value.if_array()) {
@@ -31,12 +40,7 @@ void append_canonical(std::string& out, const json::value& value) {
     for (const auto& member : *object) members.push_back(&member);
     std::ranges::sort(members, {}, [](const auto* member) { return member->key(); });
     out.push_back('{');
-    for (const auto* member : members) {
-      append_json_string(out, member->key());
-      out.push_back(':');
-      append_canonical(out, member->value());
-      out.push_back(',');
-    }
+    for (const auto* member : members) append_canonical(out, *member);
     out.push_back('}');
   } else {
     out.append(to_json(value));
@@ -60,21 +64,6 @@ std::string digest_of(const InputRequest& request) {
   return digest(text);
 }
 
-std::string purpose_of(const Message& message, const json::object& params,
-                       const std::string& principal) {
-  json::object salient;
-  for (const auto& [name, value] : params) {
-    const std::string_view key = name;
-    if (std::ranges::find(kNotOfTheRequest, key) == kNotOfTheRequest.end()) {
-      salient.emplace(name, value);
-    }
-  }
-  std::string request(message.method);
-  request.push_back('\n');
-  append_canonical(request, salient);
-  return principal + "\n" + digest(request);
-}
-
 std::int64_t seconds(InputRounds::Time time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
@@ -87,6 +76,21 @@ std::unexpected<Error> bad_state() {
 }
 
 }  // namespace
+
+std::string digest_of(const Message& message) {
+  std::vector<const json::key_value_pair*> members;
+  for (const auto& member : params_of(message)) {
+    const std::string_view name = member.key();
+    if (std::ranges::find(kNotOfTheRequest, name) == kNotOfTheRequest.end()) {
+      members.push_back(&member);
+    }
+  }
+  std::ranges::sort(members, {}, [](const auto* member) { return member->key(); });
+  std::string request(message.method);
+  request.push_back('\n');
+  for (const auto* member : members) append_canonical(request, *member);
+  return digest(request);
+}
 
 bool may_require_input(std::string_view method) {
   return method == "tools/call" || method == "prompts/get" || method == "resources/read";
@@ -107,10 +111,10 @@ void append_input_requests(std::string& out, const std::vector<const InputReques
 
 Result<InputRounds> InputRounds::read(const Message& message, const std::string& principal,
                                       const Sealer& sealer, Time now) {
-  static const json::object kNone;
-  const json::object& params = message.params == nullptr ? kNone : *message.params;
+  const json::object& params = params_of(message);
   InputRounds rounds;
-  rounds.purpose_ = purpose_of(message, params, principal);
+  rounds.purpose_ =
+      principal + "\n" + (message.digest.empty() ? digest_of(message) : message.digest);
   json::object asked;  // key -> digest of each question of the previous round
   if (const json::value* state = params.if_contains("requestState")) {
     if (!state->is_string()) {

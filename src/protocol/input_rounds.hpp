@@ -21,6 +21,10 @@ struct InputRequest {
   json::object params;
 };
 
+/// A digest of what `message` asks for. It does not depend on the order of members, nor on what
+/// differs between the rounds of one request. Takes long for a long message.
+std::string digest_of(const Message& message);
+
 /// Appends the member `inputRequests` with `requests`.
 void append_input_requests(std::string& out, const std::vector<const InputRequest*>& requests);
 
@@ -37,7 +41,8 @@ class InputRounds {
  public:
   using Time = std::chrono::system_clock::time_point;
 
-  /// Reads `inputResponses` and `requestState` of `message`. Error: -32602 for values of the wrong
+  /// Reads `inputResponses` and `requestState` of `message`, whose `digest` is computed if it is
+  /// empty. Error: -32602 for values of the wrong
   /// type, and for a state that this server did not seal, that belongs to another principal or
   /// request, or that has expired.
   static Result<InputRounds> read(const Message& message, const std::string& principal,

@@ -8,13 +8,13 @@
 
 namespace sluice {
 
-std::unexpected<Error> over_limit(std::string message) {
+std::unexpected<Error> over_limit(std::string message, int code) {
   static LogLimit limit;
   if (const auto left_out = limit.take()) {
     log_warning("a limit was reached",
                 {{"told", std::string_view(message)}, {"left_out", *left_out}});
   }
-  return fail(kLimitReached, std::move(message));
+  return fail(code, std::move(message));
 }
 
 }  // namespace sluice

@@ -18,7 +18,7 @@ inline constexpr int kStreamExpired = -32005;
 /// The stream's state does not allow the request: a position below the kept chunks (a gap) or ahead
 /// of the stream, or a reader that stalled.
 inline constexpr int kStreamInvalidState = -32006;
-/// Makes a kLimitReached error and also logs it.
-std::unexpected<Error> over_limit(std::string message);
+/// Makes an error for a limit and also logs it, though not each time.
+std::unexpected<Error> over_limit(std::string message, int code = kLimitReached);
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include "core/text/utf8.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -36,6 +37,11 @@ bool is_continuation(unsigned char byte) {
 }
 
 }  // namespace
+
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return !is_continuation(static_cast<unsigned char>(c)); }));
+}
 
 Utf8Part first_utf8_part(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);

@@ -23,6 +23,9 @@ struct Utf8Part {
 /// (Unicode 15, section 3.9: maximal subparts). `text` must not be empty.
 Utf8Part first_utf8_part(std::string_view text);
 
+/// The number of characters in valid UTF-8.
+std::size_t count_characters(std::string_view text);
+
 /// The code point of a character, given its bytes.
 char32_t code_point_of(std::string_view character);
 

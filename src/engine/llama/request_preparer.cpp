@@ -92,7 +92,7 @@ Result<void> RequestPreparer::check(const GenerationRequest& request) const {
   if (request.stop.size() > kMaxStops) return invalid("stop must have at most 16 strings");
   for (const std::string& stop : request.stop) {
     if (stop.empty() || stop.size() > kMaxStopBytes || !is_valid_utf8(stop)) {
-      return invalid("each string of stop must be UTF-8 text of 1 to 256 bytes");
+      return invalid("each string of stop must be UTF-8 text of 1 to 1024 bytes");
     }
   }
   if (!request.json_schema.empty() && !request.grammar.empty()) {

@@ -32,7 +32,7 @@ struct PreparedRequest {
 class RequestPreparer {
  public:
   static constexpr std::size_t kMaxStops = 16;
-  static constexpr std::size_t kMaxStopBytes = 256;
+  static constexpr std::size_t kMaxStopBytes = 1024;
   static constexpr std::size_t kMaxGrammarBytes = std::size_t{64} << 10U;
   static constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/log.hpp"
+#include "core/log_limit.hpp"
 
 namespace sluice {
 namespace {
@@ -131,7 +132,14 @@ void Acceptor::on_ready(std::uint32_t /*events*/) {
     if (socket) {
       const int on = 1;
       ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      sink_(std::move(socket), peer_address(address));
+      try {
+        sink_(std::move(socket), peer_address(address));
+      } catch (...) {
+        // The next connections may have better luck; no event would tell of them again.
+        static LogLimit limit;
+        log_exception(limit, "A connection could not be taken");
+        errors_->fetch_add(1, std::memory_order_relaxed);
+      }
       continue;
     }
     const int error = errno;

@@ -114,7 +114,8 @@ bool EventLoop::run_turn(bool may_wait) {
   }
   ran |= run_tasks();
   ran |= !hooks_.empty();
-  hooks_.run();
+  // If one throws, those behind it run in the next turn.
+  guarded([this] { hooks_.run(); });
   return ran;
 }
 
@@ -125,7 +126,7 @@ bool EventLoop::wait_and_dispatch(bool may_wait) {
     const epoll_event& event = events_[event_at_];
     if (event.data.ptr == nullptr) continue;
     ran = true;
-    static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
+    guarded([&event] { static_cast<Watcher*>(event.data.ptr)->on_ready(event.events); });
   }
   event_count_ = 0;
   return ran;
@@ -161,9 +162,11 @@ int EventLoop::wait(bool may_wait) {
   return count;
 }
 
-void EventLoop::run_task(Task& task) {
+/// What user code or a lack of memory throws ends one piece of work, not the loop.
+template <class Work>
+void EventLoop::guarded(Work&& work) noexcept {
   try {
-    task();
+    work();
   } catch (...) {
     static LogLimit limit;
     log_exception(limit, "A task of an event loop failed");
@@ -172,7 +175,7 @@ void EventLoop::run_task(Task& task) {
 
 void EventLoop::run_timers() {
   const TimePoint now = clock_.now();
-  for (Task task; timers_.take_due(now, task);) run_task(task);
+  for (Task task; timers_.take_due(now, task);) guarded(task);
 }
 
 bool EventLoop::run_tasks() {
@@ -184,13 +187,13 @@ bool EventLoop::run_tasks() {
       remote_running_.swap(remote_);
     }
     ran = true;
-    for (Task& task : remote_running_) run_task(task);
+    for (Task& task : remote_running_) guarded(task);
     remote_running_.clear();
   }
   for (int round = 0; round < kTaskRounds && !local_.empty(); ++round) {
     ran = true;
     running_.swap(local_);
-    for (Task& task : running_) run_task(task);
+    for (Task& task : running_) guarded(task);
     running_.clear();
   }
   return ran;

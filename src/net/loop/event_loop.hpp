@@ -66,7 +66,8 @@ class EventLoop final : public Executor {
   bool wait_and_dispatch(bool may_wait);
   int wait(bool may_wait);
   /// Logs what the task throws, so that the loop goes on.
-  static void run_task(Task& task);
+  template <class Work>
+  static void guarded(Work&& work) noexcept;
   void run_timers();
   bool run_tasks();
   void add_hook(TurnHook& hook) override { hooks_.add(hook); }

@@ -93,6 +93,28 @@ TEST_F(EventLoopTest, WhatATaskThrowsCostsThatTaskAlone) {
   testing::internal::GetCapturedStderr();  // at most one of them is logged (LogLimit)
 }
 
+TEST_F(EventLoopTest, WhatAHookOrAWatcherThrowsCostsThatOneAlone) {
+  struct Throws final : EventLoop::Watcher {
+    void on_ready(std::uint32_t /*events*/) override { throw std::runtime_error("w"); }
+  };
+  testing::internal::CaptureStderr();
+  Throws watcher;
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const Descriptor one(ends[0]);
+  const Descriptor other(ends[1]);
+  loop.watch(one.get(), watcher);
+  Hook bad(log, "bad");
+  bad.then = [] { throw std::bad_alloc(); };
+  Hook good(log, "good");
+  loop.at_turn_end(bad);
+  loop.at_turn_end(good);
+  settle();
+  loop.unwatch(one.get(), watcher);
+  EXPECT_THAT(log, ElementsAre("bad", "good"));
+  testing::internal::GetCapturedStderr();
+}
+
 TEST_F(EventLoopTest, DiscardsWhatTasksHoldAndWhatThatPosts) {
   struct PostsAtTheEnd {
     explicit PostsAtTheEnd(EventLoop& where) : home(&where) {}

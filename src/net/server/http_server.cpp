@@ -47,7 +47,7 @@ class HttpServer::Impl {
   void take(Descriptor socket, const PeerAddress& peer, const std::shared_ptr<TlsContext>& tls) {
     const std::size_t before = server.connections();
     const ConnectionTicket::Count of_client = connections_of(peer);
-    const bool has_share = of_client == nullptr || of_client->open.load() < share();
+    const bool has_share = of_client == nullptr || of_client->open.load() < share(before);
     const bool is_served = before < options.max_connections && has_share;
     if (!is_served) {
       static LogLimit limit;
@@ -62,7 +62,7 @@ class HttpServer::Impl {
     }
     // Too many even to be answered with 503.
     if (before >= options.max_connections + kTurnedAway) return;
-    if (!has_share && of_client->open.load() >= share() + kTurnedAway) return;
+    if (!has_share && of_client->open.load() >= share(before) + kTurnedAway) return;
     auto& worker = static_cast<HttpWorker&>(server.next_worker());
     ConnectionTicket ticket(of_client != nullptr ? of_client : server.count());
     auto serve = [this, &worker, is_served, peer, tls, ticket = std::move(ticket),
@@ -83,15 +83,19 @@ class HttpServer::Impl {
     }
   }
 
-  [[nodiscard]] std::size_t share() const {
-    return options.max_connections_per_client != 0
-               ? options.max_connections_per_client
-               : std::max<std::size_t>(options.max_connections / 4, 1);
+  /// How many connections one client may have while `open` are open. Never more than are free, so
+  /// that several clients together do not take all of them.
+  [[nodiscard]] std::size_t share(std::size_t open) const {
+    const std::size_t limit = options.max_connections_per_client != 0
+                                  ? options.max_connections_per_client
+                                  : options.max_connections / 4;
+    const std::size_t free = options.max_connections - std::min(open, options.max_connections);
+    return std::max<std::size_t>(std::min(limit, free), 1);
   }
   /// The count of connections from the peer's address. Null if it has no limit of its own.
   ConnectionTicket::Count connections_of(const PeerAddress& peer) {
     const bool stands_for_many = options.stands_for_many && options.stands_for_many(peer);
-    if (peer.is_loopback() || stands_for_many) return nullptr;
+    if ((peer.is_loopback() && !options.counts_loopback) || stands_for_many) return nullptr;
     return shares.of(peer, server.connections());
   }
 

@@ -24,15 +24,18 @@ namespace sluice {
 struct HttpServerOptions {
   static constexpr std::size_t kMemory = std::size_t{256} << 20U;
 
-  std::size_t max_header_bytes = 16U << 10U;   // beyond: 431
-  std::size_t max_headers = 100;               // beyond: 431; at most 250
-  std::size_t max_uri = 8U << 10U;             // beyond: 414
-  std::size_t max_body = 4U << 20U;            // also after decompression; beyond: 413
-  std::size_t max_connections = 100'000;       // over all loops; beyond: 503 and close
-  std::size_t max_connections_per_client = 0;  // of one address; beyond: the same; 0: a quarter
+  std::size_t max_header_bytes = 16U << 10U;  // beyond: 431
+  std::size_t max_headers = 100;              // beyond: 431; at most 250
+  std::size_t max_uri = 8U << 10U;            // beyond: 414
+  std::size_t max_body = 4U << 20U;           // also after decompression; beyond: 413
+  std::size_t max_connections = 100'000;      // over all loops; beyond: 503 and close
+  /// Of one address, which never has more than are free; beyond: 503 and close. 0: a quarter.
+  std::size_t max_connections_per_client = 0;
   /// Whether an address stands for many clients, as a proxy's does, and so has no limit of its own.
-  /// Called on the first loop. Loopback addresses never have one.
+  /// Called on the first loop.
   std::function<bool(const PeerAddress&)> stands_for_many = {};
+  /// Whether a loopback address has a limit of its own. It may be a proxy's.
+  bool counts_loopback = false;
   std::size_t gzip_threshold = 4U << 10U;  // smaller replies are not compressed; 0: none is
   OutputLimits output;                     // of each connection
   MemoryBudget* memory = nullptr;          // the budget of all buffers; null: one of kMemory bytes

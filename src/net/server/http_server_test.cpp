@@ -451,6 +451,36 @@ TEST_F(HttpServerTest, TurnsAwayWhoComesBeyondTheLimit) {
   EXPECT_TRUE(fourth.expect("said: ."));
 }
 
+TEST_F(HttpServerTest, OneAddressHasAShareOfTheConnections) {
+  options.max_connections = 8;
+  options.counts_loopback = true;
+  Peer first = connect();
+  Peer second = connect();
+  Peer third = connect();
+  third.send(get("/"));
+  ASSERT_TRUE(third.expect("try it again.\n"));
+  EXPECT_THAT(third.taken, StartsWith("HTTP/1.1 503"));
+  EXPECT_TRUE(third.expect_end());
+  third.close();
+  first.close();
+  ASSERT_TRUE(until([&] { return server->stats().connections == 1; }));
+  Peer fourth = connect();
+  fourth.send(get("/"));
+  EXPECT_TRUE(fourth.expect("said: ."));
+}
+
+TEST_F(HttpServerTest, OneAddressLeavesAsManyConnectionsAsItHas) {
+  options.max_connections = 5;
+  options.max_connections_per_client = 5;
+  options.counts_loopback = true;
+  std::vector<Peer> peers;
+  for (int i = 0; i < 3; ++i) peers.push_back(connect());
+  Peer fourth = connect();
+  fourth.send(get("/"));
+  ASSERT_TRUE(fourth.expect("try it again.\n"));
+  EXPECT_THAT(fourth.taken, StartsWith("HTTP/1.1 503"));
+}
+
 TEST_F(HttpServerTest, SaysWhyItCannotListen) {
   start();
   HttpServer other({&loop}, {this});

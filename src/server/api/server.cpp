@@ -130,7 +130,9 @@ auto guarded(Handler<Request, Out> handler) {
 /// becomes.
 template <class Request, class Out>
 auto running(Handler<Request, Out> handler, const ServerState& state) {
-  return [handler = std::move(handler), options = state.runs()](
+  HandlerRun::Options options = state.runs();
+  options.failures = handler.failures;
+  return [handler = std::move(handler), options = std::move(options)](
              const Request& in, std::shared_ptr<PendingRequest> request,
              std::function<void(PendingRequest&, Result<Out>)> then) -> Result<void> {
     // `in` belongs to the message: the handler decodes what it needs before it suspends.

@@ -616,7 +616,10 @@ TEST_F(PublicServerTest, ACallThatTakesTooLongFails) {
   });
   serve();
   EXPECT_TRUE(call("wait", "{}").is_null());
+  ::testing::internal::CaptureStderr();
   bench.executors[0].advance(5s);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("tool=wait what=\"it took longer than call_timeout\""));
   EXPECT_EQ(answer_of("").at_pointer("/error/code").as_int64(), kTimedOut);
 }
 

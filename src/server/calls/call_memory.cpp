@@ -10,10 +10,10 @@ Result<MemoryHold> hold_for_call(const StreamManager& streams, const std::string
   if (bytes <= CoarseHold::kFree) return hold;
   hold = MemoryHold(streams.memory_of(principal));
   if (hold.add(bytes)) return hold;
-  return fail(kLimitReached,
-              "Your streams, calls and subscriptions hold as much memory as they may, and there is "
-              "none for " +
-                  std::string(what) + "; wait for some, or raise streams.max_total_bytes");
+  return over_limit(
+      "Your streams, calls and subscriptions hold as much memory as they may, and there is "
+      "none for " +
+      std::string(what) + "; wait for some, or raise streams.max_total_bytes");
 }
 
 }  // namespace sluice

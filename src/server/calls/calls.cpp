@@ -32,9 +32,9 @@ void Calls::forget(const PendingRequest& call) {
 Result<CallPermit> Calls::admit(const Principal& principal) const {
   CallPermit permit = CallPermit::take(*quota_, principal);
   if (permit) return permit;
-  return fail(kLimitReached, "You have " + std::to_string(quota_->limit()) +
-                                 " calls under way, the most one client may "
-                                 "(calls-per-client); wait for some");
+  return over_limit("You have " + std::to_string(quota_->limit()) +
+                    " calls under way, the most one client may "
+                    "(calls-per-client); wait for some");
 }
 
 Result<std::shared_ptr<PendingRequest>> Calls::open(PendingRequest::Details details, Caller& caller,

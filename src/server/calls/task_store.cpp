@@ -38,12 +38,12 @@ Result<std::shared_ptr<TaskRecord>> TaskStore::create(Creation creation, Executo
   }
   if (is_full(creation.principal)) {
     if (!is_at_limit(creation.principal)) {
-      return fail(kLimitReached, "The server has " + std::to_string(limits.max_tasks) +
-                                     " tasks, the most it may; try again later");
+      return over_limit("The server has " + std::to_string(limits.max_tasks) +
+                        " tasks, the most it may; try again later");
     }
-    return fail(kLimitReached, "You have " + std::to_string(limits.per_client) +
-                                   " tasks under way, the most a client may (tasks-per-client); "
-                                   "wait for some, or cancel them");
+    return over_limit("You have " + std::to_string(limits.per_client) +
+                      " tasks under way, the most a client may (tasks-per-client); "
+                      "wait for some, or cancel them");
   }
   Owner& owner = owners_[client_of(creation.principal)];
   const std::uint64_t number = ++last_number_;

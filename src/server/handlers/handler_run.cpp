@@ -198,7 +198,8 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
                    .roots = client.roots};
   if (options.timeout <= Duration::zero()) return;
   facts_.deadline = executor().clock().now() + at_most_forever(options.timeout);
-  after(options.timeout, [this] {
+  after(options.timeout, [this, failures = options.failures] {
+    if (failures != nullptr) failures->write("it took longer than call_timeout");
     request_->fail({kTimedOut, "The call took longer than it may", {}});
     on_cancel();
   });

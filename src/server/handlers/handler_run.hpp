@@ -45,6 +45,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   struct Options {
     Duration timeout{};  // zero: none
     std::shared_ptr<WorkerPool> workers;
+    std::shared_ptr<FailureLog> failures = {};  // for calls that time out; or null
   };
 
   /// Runs the task that `begin` returns. Passes its result to `then`, or its exception to

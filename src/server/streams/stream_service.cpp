@@ -225,6 +225,7 @@ bool StreamService::poll(const Message& message, Caller& caller, std::string& ou
     append_error(out, message.id, channel.error());
     return true;
   }
+  (*channel)->may_take_long();
   std::make_shared<LongPoll>(LongPoll::Facts{.poll = *std::move(poll),
                                              .principal = caller.principal().id,
                                              .loop = &executor(),
@@ -260,6 +261,7 @@ bool StreamService::run_whole(const Message& message, const StreamMethod& method
     append_error(out, message.id, channel.error());
     return true;
   }
+  (*channel)->may_take_long();
   answer_whole(streams(), std::move(*stream), message, std::move(*channel), answer_mark_);
   return false;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/client.hpp"
+#include "protocol/input_rounds.hpp"
 #include "rpc/message.hpp"
 #include "sluice/error.hpp"
 
@@ -24,7 +25,9 @@ struct LongMessage::Work {
   void parse() {
     if (!is_batch(text)) {
       message = parser.parse(text);
-      if (message && check) check(*message);
+      if (!message) return;
+      if (may_require_input(message->method)) message->digest = digest_of(*message);
+      if (check) check(*message);
       return;
     }
     batch = parser.parse_batch(text, kMaxBatch);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/manual_executor.hpp"
+#include "protocol/input_rounds.hpp"
 
 namespace sluice {
 namespace {
@@ -32,6 +33,27 @@ class LongMessagesTest : public ::testing::Test {
   int count = 0;
   std::vector<int> ready;
 };
+
+// The digest takes long too, so the loop must not have to compute it.
+TEST_F(LongMessagesTest, WhatMayAskQuestionsComesWithItsDigest) {
+  const auto call = [](std::string_view arguments) {
+    return R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":)" +
+           std::string(arguments) + R"(,"_meta":{"a":)" + std::to_string(arguments.size()) +
+           "}}}" + std::string(200'000, ' ');
+  };
+  std::unique_ptr<LongMessage> one = parse(call(R"({"a":1,"b":2})"));
+  executor.run();
+  const std::string digest = one->message()->digest;
+  Message undigested = *one->message();
+  undigested.digest.clear();
+  EXPECT_EQ(digest, digest_of(undigested));
+  one = parse(call(R"({"b" : 2, "a": 1})"));
+  executor.run();
+  EXPECT_EQ(one->message()->digest, digest);
+  one = parse(call(R"({"b":2,"a":3})"));
+  executor.run();
+  EXPECT_NE(one->message()->digest, digest);
+}
 
 TEST_F(LongMessagesTest, OneIsThereAtATime) {
   std::unique_ptr<LongMessage> first = parse(ping(1));

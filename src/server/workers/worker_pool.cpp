@@ -8,6 +8,7 @@
 #include "core/client_turns.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/log_limit.hpp"
 
 namespace sluice {
 namespace {
@@ -111,7 +112,12 @@ void WorkerPool::work() {
     ++client->second.running;
     Waiting taken = take(client->second, client->second.waiting.begin());
     lock.unlock();
-    taken.job();
+    try {
+      taken.job();
+    } catch (...) {
+      static LogLimit limit;
+      log_exception(limit, "A job of a worker thread failed");
+    }
     taken = {};
     lock.lock();
     --client->second.running;

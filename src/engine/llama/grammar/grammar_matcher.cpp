@@ -12,6 +12,9 @@ std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint64_t>(a) << 32U | b;
 }
 
+/// How many positions are looked at in the time of one step.
+constexpr std::size_t kLooksPerStep = 16;
+
 }  // namespace
 
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar, const MatcherLimits& limits)
@@ -47,8 +50,12 @@ bool GrammarMatcher::may_end(State state) const {
   return !positions.empty() && positions.front() == 0;
 }
 
-bool GrammarMatcher::may_follow(State state, char32_t low, char32_t high) const {
-  return std::ranges::any_of(*sets_[state], [&](std::uint32_t at) {
+bool GrammarMatcher::may_follow(State state, char32_t low, char32_t high) {
+  if (exhausted_) return false;
+  const Positions& positions = *sets_[state];
+  work_ += positions.size() / kLooksPerStep;
+  if (work_ > limits_.work) exhausted_ = true;
+  return std::ranges::any_of(positions, [&](std::uint32_t at) {
     return at != 0 && grammar_->takes(positions_[at].element, low, high);
   });
 }

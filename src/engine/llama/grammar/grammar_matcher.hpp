@@ -38,10 +38,11 @@ class GrammarMatcher {
   State next(State from, char32_t c);
   [[nodiscard]] bool may_end(State state) const;
   /// Whether some code point from `low` to `high`, both inclusive, may follow.
-  [[nodiscard]] bool may_follow(State state, char32_t low, char32_t high) const;
+  [[nodiscard]] bool may_follow(State state, char32_t low, char32_t high);
 
   /// Whether the limits have been exceeded. The grammar is then too ambiguous to be followed, and
-  /// whatever next() has returned since is meaningless. This does not change again.
+  /// whatever next() and may_follow() have returned since is meaningless. This does not change
+  /// again.
   [[nodiscard]] bool exhausted() const { return exhausted_; }
   /// Begins the work of another token. May clear the cache; returns the new name of `state`. All
   /// other states, except kNowhere, become invalid.

@@ -106,6 +106,18 @@ TEST(GrammarMatcher, GivesUpOnWhatIsTooAmbiguous) {
   EXPECT_TRUE(matcher(deep + "r60 ::= \"x\"").exhausted());
 }
 
+/// Looking at many positions again and again is work, too.
+TEST(GrammarMatcher, GivesUpWhereTooManyPositionsAreLookedAt) {
+  std::string text = "root ::= \"x\"";
+  for (int i = 0; i < 1000; ++i) text += " | [\u00e9] \"a" + std::to_string(i) + "\"";
+  GrammarMatcher m = matcher(text);
+  const auto state = m.begin_token(m.start());
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(m.may_follow(state, 0x4E00, 0x4E3F));
+  EXPECT_FALSE(m.exhausted()) << "a vocabulary has some thousand parts of characters";
+  for (int i = 0; i < 3000; ++i) EXPECT_FALSE(m.may_follow(state, 0x4E00, 0x4E3F));
+  EXPECT_TRUE(m.exhausted());
+}
+
 /// The cache stays within its limit, however long the text is.
 TEST(GrammarMatcher, ForgetsWhatItNoLongerNeeds) {
   std::string text = "[";

@@ -55,8 +55,9 @@ Result<bool> TokenConstraint::allows(llama_token token) {
     position = after(position, byte);
     if (position.state == GrammarMatcher::kNowhere) break;
   }
+  const bool possible = fits(position);
   if (auto bounded = work_bounded(); !bounded) return std::unexpected(bounded.error());
-  return fits(position);
+  return possible;
 }
 
 Result<std::vector<llama_token>> TokenConstraint::allowed() {
@@ -153,7 +154,7 @@ TokenConstraint::Position TokenConstraint::after(Position position, char byte) {
 
 /// Whether the position is possible. Within a character, whether some character can continue like
 /// this.
-bool TokenConstraint::fits(const Position& position) const {
+bool TokenConstraint::fits(const Position& position) {
   if (position.state == GrammarMatcher::kNowhere) return false;
   if (position.left == 0) return true;
   const unsigned bits = 6U * position.left;

@@ -58,7 +58,7 @@ class TokenConstraint {
   };
 
   [[nodiscard]] Position after(Position position, char byte);
-  [[nodiscard]] bool fits(const Position& position) const;
+  [[nodiscard]] bool fits(const Position& position);
   [[nodiscard]] bool hidden(llama_token token, bool control) const;
   Result<void> take(std::string_view bytes);
   void look_for_trigger(llama_token token, std::string_view bytes, std::string& rest);

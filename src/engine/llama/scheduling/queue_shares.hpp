@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
+#include "stream/stream_error.hpp"
 
 namespace sluice {
 
@@ -40,12 +41,13 @@ class QueueShares : public std::enable_shared_from_this<QueueShares> {
   /// Error: kBusy if all places or the share of `client` are taken.
   Result<std::unique_ptr<Ticket>> take(const std::string& client) {
     const std::lock_guard lock(mutex_);
-    if (taken_ >= all_) return fail(kBusy, "the model's queue is full; try again later");
+    if (taken_ >= all_) return over_limit("the model's queue is full; try again later", kBusy);
     std::uint32_t& own = own_[client];
     if (own >= std::max(all_ - taken_, least_)) {
-      return fail(kBusy, "you have " + std::to_string(own) +
-                             " generations in progress, which is your share of the model's "
-                             "queue; wait for one to end");
+      return over_limit("you have " + std::to_string(own) +
+                            " generations in progress, which is your share of the model's "
+                            "queue; wait for one to end",
+                        kBusy);
     }
     ++own;
     ++taken_;

@@ -157,6 +157,30 @@ TEST_F(HttpEndpointTest, ASilentCallBecomesAnEventStream) {
   EXPECT_THAT(json.taken, HasSubstr("Content-Type: application/json"));
 }
 
+TEST_F(HttpEndpointTest, ASilentRunOrPollBecomesAnEventStream) {
+  const std::string accept = "Accept: application/json, text/event-stream\r\n";
+  Peer whole = connect_to_endpoint();
+  whole.send(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"run","params":{}})", accept));
+  ask(post("/mcp", R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true}})"));
+  ASSERT_EQ(runs.size(), 2U);
+  Peer poll = connect_to_endpoint();
+  poll.send(post("/mcp",
+                 R"({"jsonrpc":"2.0","id":2,"method":"run","params":{"stream_id":")" +
+                     std::string(runs[1]->id()) + R"(","wait_ms":60000}})",
+                 accept));
+  settle();
+  pass(options.event_start + std::chrono::seconds(1));
+  ASSERT_TRUE(whole.expect(": keep-alive\n\n\r\n"));
+  ASSERT_TRUE(poll.expect(": keep-alive\n\n\r\n"));
+  runs[0]->append(ChunkKind::text, "one");
+  runs[0]->finish();
+  runs[1]->append(ChunkKind::text, "two");
+  ASSERT_TRUE(whole.expect("0\r\n\r\n"));
+  EXPECT_THAT(whole.taken, HasSubstr(R"("text":"one")"));
+  ASSERT_TRUE(poll.expect("0\r\n\r\n"));
+  EXPECT_THAT(poll.taken, HasSubstr(R"("delta":"two")"));
+}
+
 TEST_F(HttpEndpointTest, APageMayReadEveryReplyThatIsForIt) {
   const std::string page = "Origin: https://app.example\r\n";
   const std::string allowed = "Access-Control-Allow-Origin: https://app.example\r\n";
