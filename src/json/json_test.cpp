@@ -158,7 +158,28 @@ TEST(JsonText, WritesDoublesSoThatTheyComeBackTheSame) {
   expect_exact_doubles(100'000);
 }
 
-// Run in the test stage nightly.
+// Integers of every length, up to the limits of 64 bits, and beyond them as doubles.
+TEST(JsonText, IntegersComeBackTheSame) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200'000; ++i) {
+    const std::uint64_t natural = random() >> random() % 64;
+    const std::string text = std::to_string(natural);
+    const Result<json::value> value = parse_json(text);
+    ASSERT_TRUE(value) << text;
+    ASSERT_EQ(value->to_number<std::uint64_t>(), natural);
+    ASSERT_EQ(to_json(*value), text);
+    const auto negative = -static_cast<std::int64_t>(natural >> 1U);
+    const Result<json::value> below = parse_json(std::to_string(negative));
+    ASSERT_TRUE(below && below->is_int64()) << negative;
+    ASSERT_EQ(below->get_int64(), negative);
+    ASSERT_EQ(to_json(*below), std::to_string(negative));
+    const std::string beyond = "9" + std::to_string(random() | std::uint64_t{1} << 63U);
+    ASSERT_EQ(bits_of(beyond),
+              std::bit_cast<std::uint64_t>(std::strtod(beyond.c_str(), nullptr)));
+  }
+}
+
+// Run in the test stage unit of the optimised build alone, because it takes long.
 TEST(JsonText, DISABLED_WritesMillionsOfDoublesSoThatTheyComeBackTheSame) {
   expect_exact_doubles(5'000'000);
 }
