@@ -174,8 +174,7 @@ TEST(JsonText, IntegersComeBackTheSame) {
     ASSERT_EQ(below->get_int64(), negative);
     ASSERT_EQ(to_json(*below), std::to_string(negative));
     const std::string beyond = "9" + std::to_string(random() | std::uint64_t{1} << 63U);
-    ASSERT_EQ(bits_of(beyond),
-              std::bit_cast<std::uint64_t>(std::strtod(beyond.c_str(), nullptr)));
+    ASSERT_EQ(bits_of(beyond), std::bit_cast<std::uint64_t>(std::strtod(beyond.c_str(), nullptr)));
   }
 }
 

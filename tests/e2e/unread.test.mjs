@@ -3,7 +3,6 @@
 // reads gets everything.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Innocent } from './lib/innocent.mjs';
@@ -27,11 +26,6 @@ const generate = (id, count = kCount) => ({
     _meta: { progressToken: 'p' },
   },
 });
-
-function resident(server) {
-  const status = fs.readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)[1]) * 1024;
-}
 
 // A connection whose peer reads nothing until read() is called.
 async function deaf(t, server) {
@@ -88,11 +82,11 @@ test('large answers to small compressed requests wait too', async (t) => {
       `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const request = Buffer.concat([Buffer.from(head), body]);
-    const before = resident(server);
+    const before = server.memory();
     const connection = await deaf(t, server);
     connection.write(Buffer.concat(Array(100).fill(request)));
     await stays_below(server, 16 * MiB);
-    assert.ok(resident(server) - before < 96 * MiB, `${resident(server) - before} bytes more`);
+    assert.ok(server.memory() - before < 96 * MiB, `${server.memory() - before} bytes more`);
     connection.destroy();
     await until(
       async () => (await server.metric('sluice_buffer_memory_bytes')) === 0,
@@ -346,6 +340,6 @@ test('lines without an end are bounded too', async (t) => {
     }
     await until(() => ended > 0, 'what exceeds the memory is broken off');
     await stays_below(server, 16 * MiB);
-    assert.ok(resident(server) < 64 * MiB, `${resident(server)} bytes`);
+    assert.ok(server.memory() < 64 * MiB, `${server.memory()} bytes`);
   });
 });

@@ -12,6 +12,7 @@
 
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
+#include "core/retry_allocation.hpp"
 
 namespace sluice {
 namespace {
@@ -84,11 +85,11 @@ void EventLoop::post(Task task) {
     local_.push_back(std::move(task));
     return;
   }
-  {
+  retry_allocation([&] {
     const std::lock_guard lock(remote_mutex_);
-    remote_.push_back(std::move(task));
+    remote_.push_back(std::move(task));  // if it throws, `task` is as before
     has_remote_.store(true);
-  }
+  });
   // No wake-up is lost: the loop sets asleep_ and then looks for tasks; a poster adds a task and
   // then looks at asleep_.
   if (asleep_.exchange(false)) wake();

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "json/json.hpp"
 #include "sluice/error.hpp"
 
@@ -63,32 +65,37 @@ std::size_t LongResult::size_of(const ToolResult& result) {
 }
 
 struct LongResult::Work {
-  explicit Work(Write its_write) : write(std::move(its_write)) {}
+  Work(Write its_write, Executor::Task its_done)
+      : write(std::move(its_write)), done(std::move(its_done)) {}
 
   void run() noexcept {
     try {
       response = write();
-    } catch (const std::bad_alloc&) {
-      response = fail(kBusy, "The server has no memory for this result; try it again");
+    } catch (...) {
+      static LogLimit limit;
+      log_exception(limit, "A result could not be written");
     }
     // Freeing it takes long too, so the worker does that.
     write = {};
   }
 
   Write write;
-  Result<std::string> response;
+  Executor::Task done;
+  /// Made before there may be no memory for it.
+  Result<std::string> response =
+      fail(kBusy, "The server could not write this result, perhaps for lack of memory; try again");
 };
 
 LongResult::LongResult(Write write, WorkerPool& workers, std::string client, Executor& loop,
                        MemoryHold memory, Executor::Task done)
-    : work_(std::make_shared<Work>(std::move(write))),
+    : work_(std::make_shared<Work>(std::move(write), std::move(done))),
       workers_(&workers),
       client_(std::move(client)),
       job_(workers.new_id()),
       memory_(std::move(memory)) {
-  workers.run(job_, client_, [work = work_, &loop, done = std::move(done)]() mutable {
+  workers.run(job_, client_, [work = work_, &loop] {
     work->run();
-    loop.post([work, done = std::move(done)]() mutable { done(); });
+    loop.post([work] { work->done(); });
   });
 }
 

@@ -5,9 +5,26 @@
 #include <utility>
 
 #include "core/client.hpp"
+#include "core/retry_allocation.hpp"
 #include "server/calls/calls.hpp"
 
 namespace sluice {
+
+namespace {
+
+/// Ends a job, whatever it throws: the coroutine waits for it.
+class JobEnd {
+ public:
+  explicit JobEnd(BackgroundJobs& jobs) : jobs_(&jobs) {}
+  ~JobEnd() { jobs_->end(); }
+  JobEnd(const JobEnd&) = delete;
+  JobEnd& operator=(const JobEnd&) = delete;
+
+ private:
+  BackgroundJobs* jobs_;
+};
+
+}  // namespace
 
 class CoroutineRun::LoopMailbox final : public detail::Mailbox,
                                         public std::enable_shared_from_this<LoopMailbox> {
@@ -17,8 +34,12 @@ class CoroutineRun::LoopMailbox final : public detail::Mailbox,
   void post(detail::Job job) override {
     const std::lock_guard lock(mutex_);
     if (loop_ == nullptr) return;
-    loop_->post([self = shared_from_this(), job = std::move(job)]() mutable {
-      if (self->run_ != nullptr) self->run_->enter(job);
+    // What a worker has made must not get lost, and a task of one pointer needs no memory.
+    const auto make = [this] { return std::make_unique<Letter>(shared_from_this()); };
+    std::unique_ptr<Letter> letter = loop_->on_loop_thread() ? make() : retry_allocation(make);
+    letter->job = std::move(job);
+    loop_->post([letter = std::move(letter)] {
+      if (letter->box->run_ != nullptr) letter->box->run_->enter(letter->job);
     });
   }
   /// Call it on the loop, before the run is destroyed.
@@ -29,6 +50,12 @@ class CoroutineRun::LoopMailbox final : public detail::Mailbox,
   }
 
  private:
+  struct Letter {
+    explicit Letter(std::shared_ptr<LoopMailbox> its_box) : box(std::move(its_box)) {}
+    const std::shared_ptr<LoopMailbox> box;
+    detail::Job job;
+  };
+
   CoroutineRun* run_;  // used on the loop only; null once closed
   std::mutex mutex_;
   Executor* loop_;  // null once closed
@@ -125,9 +152,9 @@ void CoroutineRun::work(detail::Job job, detail::Job refuse) {
       id, client,
       [jobs, id, job = std::move(job)]() mutable {
         if (!jobs->begin(id)) return;
-        job();
-        job = nullptr;
-        jobs->end();
+        const JobEnd end(*jobs);
+        detail::Job running = std::move(job);  // destroyed before the end
+        running();
       },
       [jobs, id, refuse = std::move(refuse)]() mutable {
         jobs->forget(id);

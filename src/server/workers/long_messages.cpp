@@ -6,18 +6,14 @@
 #include <utility>
 
 #include "core/client.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "protocol/input_rounds.hpp"
 #include "rpc/message.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
-namespace {
-
-MessageError no_memory(RequestId id) {
-  return {{kBusy, "The server has no memory for this message; try it again", {}}, std::move(id)};
-}
-
-}  // namespace
+namespace {}  // namespace
 
 struct LongMessage::Work {
   using Parsed = std::expected<Message, MessageError>;
@@ -37,15 +33,35 @@ struct LongMessage::Work {
       messages.push_back(parsers.back()->parse(each));
     }
   }
-  void give_up(std::string_view unparsed) {
+  /// Does all that is to be done on a worker.
+  void run() noexcept {
+    if (text.empty()) return;
+    try {
+      parse();
+    } catch (...) {
+      static LogLimit limit;
+      log_exception(limit, "A long message could not be read");
+      give_up(text);
+    }
+  }
+  void give_up(std::string_view unparsed) noexcept {
     parsers.clear();
     messages.clear();
-    message = std::unexpected(no_memory(request_id_of(unparsed)));
-    batch = std::unexpected(no_memory({}));
+    message = std::unexpected(std::move(refusal));
+    batch = std::unexpected(std::move(batch_refusal));
+    try {
+      message.error().id = request_id_of(unparsed);
+    } catch (const std::bad_alloc&) {
+      // Then the error has no id.
+    }
   }
 
+  // Made before there may be no memory for them.
+  MessageError refusal{{kBusy, "The server has no memory for this message; try it again", {}}, {}};
+  MessageError batch_refusal = refusal;
   std::string text;
   LongMessages::Check check;
+  Executor::Task done;
   MessageParser parser;
   Parsed message = std::unexpected(MessageError{});
   std::expected<std::vector<std::string_view>, MessageError> batch =
@@ -134,13 +150,12 @@ void LongMessages::begin_next(const std::string& name) {
   client.is_busy = true;
   // At shutdown, the worker may outlive this object. It does not outlive the loop, which then runs
   // no more tasks.
-  auto job = [this, loop = loop_, name, work = client.current->work_] {
-    try {
-      if (!work->text.empty()) work->parse();
-    } catch (const std::bad_alloc&) {
-      work->give_up(work->text);
-    }
-    loop->post([this, name, work] { end(name, work); });
+  client.current->work_->done = [this, name, weak = std::weak_ptr(client.current->work_)] {
+    end(name, weak.lock());
+  };
+  auto job = [loop = loop_, work = client.current->work_] {
+    work->run();
+    loop->post([work] { work->done(); });
   };
   if (workers_ == nullptr) {
     job();

@@ -38,8 +38,8 @@ class LongMessagesTest : public ::testing::Test {
 TEST_F(LongMessagesTest, WhatMayAskQuestionsComesWithItsDigest) {
   const auto call = [](std::string_view arguments) {
     return R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":)" +
-           std::string(arguments) + R"(,"_meta":{"a":)" + std::to_string(arguments.size()) +
-           "}}}" + std::string(200'000, ' ');
+           std::string(arguments) + R"(,"_meta":{"a":)" + std::to_string(arguments.size()) + "}}}" +
+           std::string(200'000, ' ');
   };
   std::unique_ptr<LongMessage> one = parse(call(R"({"a":1,"b":2})"));
   executor.run();

@@ -1,7 +1,7 @@
 // Starts and stops the program under test, and queries its state.
 
 import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 import path from 'node:path';
@@ -156,6 +156,12 @@ export class Server {
     );
     if (samples.length === 0) throw new Error(`no metric ${name}`);
     return samples.reduce((sum, sample) => sum + sample.value, 0);
+  }
+
+  // The bytes of memory that are resident (VmRSS), or another size in /proc/PID/status.
+  memory(kind = 'VmRSS') {
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
+    return Number(new RegExp(`${kind}:\\s+(\\d+) kB`).exec(status)[1]) * 1024;
   }
 
   // The number of open descriptors of the process.
