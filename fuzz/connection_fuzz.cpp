@@ -1,8 +1,8 @@
 // The server's connections (HTTP, WebSocket and lines) as state machines on the manual executor.
 // Peers split, pipeline, read slowly or never, half-close and disappear. Handlers answer at once,
 // late, in pieces or never, and allocations fail. No object may be used after its destruction,
-// memory stays within the budget, each request is answered or its connection closed, and all memory
-// is returned.
+// memory stays within the budget - as it is counted and as it is allocated -, each request is
+// answered or its connection closed, and all memory is returned.
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
 #include <memory>
 #include <new>
 #include <string>
@@ -32,12 +33,16 @@ namespace {
 
 /// How many allocations succeed before one fails; 0: none fails.
 std::size_t allocations_left = 0;
+/// Bytes that are allocated now.
+std::size_t allocated = 0;
 
 }  // namespace
 
 void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
   if (allocations_left > 0 && --allocations_left == 0) return nullptr;
-  return std::malloc(size == 0 ? 1 : size);
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  allocated += ::malloc_usable_size(memory);
+  return memory;
 }
 void* operator new(std::size_t size) {
   if (void* const memory = operator new(size, std::nothrow)) return memory;
@@ -47,16 +52,17 @@ void* operator new[](std::size_t size) {
   return operator new(size);
 }
 void operator delete(void* memory) noexcept {
+  allocated -= ::malloc_usable_size(memory);
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
+  operator delete(memory);
 }
 void operator delete[](void* memory) noexcept {
-  std::free(memory);
+  operator delete(memory);
 }
 void operator delete[](void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
+  operator delete(memory);
 }
 
 namespace {
@@ -66,6 +72,9 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kPeers = 3;
 constexpr std::size_t kBudget = std::size_t{1} << 20U;
+/// What a few connections take beside the budget: their objects, the first 16 KiB of each buffer,
+/// and the buffers that the workers keep for the next connection.
+constexpr std::size_t kBesideBudget = std::size_t{1} << 20U;
 constexpr std::string_view kStatusLine = "HTTP/1.1 ";
 constexpr std::string_view kContinue = "HTTP/1.1 100";
 
@@ -117,6 +126,11 @@ class World final : private HttpHandler, private LineService {
     }
     allocations_left = 0;
     require(budget_.used() <= kBudget);
+    std::size_t of_peers = 0;
+    for (const Peer& peer : peers_) {
+      of_peers += peer.received.capacity() + peer.connection->in_flight();
+    }
+    require(allocated <= at_start_ + of_peers + kBudget + kBesideBudget);
   }
 
  private:
@@ -502,6 +516,7 @@ class World final : private HttpHandler, private LineService {
     require(answers == peer.asked || (peer.keeps && answers + 1 == peer.asked));
   }
 
+  const std::size_t at_start_ = allocated;
   Choices& choices_;
   MemoryBudget budget_{kBudget};
   HttpServerOptions options_;
