@@ -8,6 +8,7 @@ import { Innocent } from './lib/innocent.mjs';
 import { RawConnection } from './lib/raw.mjs';
 import { HttpClient } from './lib/rpc.mjs';
 import { start_server, until } from './lib/server.mjs';
+import { modern } from './lib/streamable.mjs';
 import * as wire from './lib/wire.mjs';
 
 const MiB = 1024 * 1024;
@@ -59,25 +60,42 @@ test('many pipelined small requests on many connections', async (t) => {
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
 });
 
-test('long arguments that are parsed and checked', async (t) => {
-  const server = await start_server(t);
-  const innocent = await Innocent.beside(server);
-  const values = Array(500_000).fill(1.5);
-  const body = Buffer.from(
-    JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: 'generate', arguments: { prompt: 'x', values } },
-    }),
-  );
-  const attackers = await connections(t, server, 10);
-  for (const attacker of attackers) attacker.write(Buffer.concat(Array(5).fill(post(body))));
-  for (const attacker of attackers) {
-    await attacker.until(() => count_of(attacker, 'HTTP/1.1 ') === 5, 'all were answered');
-  }
-  t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
-});
+// Just below the 4 MiB and the 262,144 values and names that a message may have, so that the tool
+// gets them. The names are unsorted and have a common beginning, which makes comparing them dear.
+const kMembers = Array.from({ length: 125_000 }, (_, n) => [
+  `member ${String((n * 7919) % 125_000).padStart(10, '0')}`,
+  n,
+]);
+const kLongArguments = { count: 0, x: Object.fromEntries(kMembers) };
+const kLongCall = { name: 'stream_numbers', arguments: kLongArguments };
+const kModernFields =
+  'MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: stream_numbers\r\n';
+
+// What a client of 2026-07-28 can be asked matters: a call that may ask is compared with its retry.
+for (const [whose, params, fields] of [
+  ['a client that can be asked', modern(kLongCall), kModernFields],
+  ['a client that cannot', modern(kLongCall, {}), kModernFields],
+  ['a client of an older revision', kLongCall, ''],
+]) {
+  test(`long arguments that are parsed and checked, of ${whose}`, async (t) => {
+    // On one loop, the reader is always beside the calls.
+    const server = await start_server(t, ['--threads', '1']);
+    const innocent = await Innocent.beside(server);
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    const accept = 'Accept: application/json, text/event-stream\r\n';
+    const request = post(Buffer.from(call), `${accept}${fields}`);
+    const attackers = await connections(t, server, 10);
+    for (const attacker of attackers) attacker.write(Buffer.concat(Array(5).fill(request)));
+    for (const attacker of attackers) {
+      for (let n = 0; n < 5; ++n) {
+        const { status, body } = await attacker.response();
+        assert.equal(status, 200, body);
+        assert.match(JSON.parse(body).result?.content[0].text, /finish_reason/, body);
+      }
+    }
+    t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+  });
+}
 
 const begin = (id, params) =>
   post(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'run', params })));
