@@ -23,11 +23,11 @@ export async function deaf(t, server, options) {
   return connection;
 }
 
-// Runs `misbehave` beside another client, which must not be affected.
+// Runs `misbehave` beside another client, which must not be affected. Returns what that client saw.
 export async function beside_an_innocent(server, misbehave) {
   const innocent = await Innocent.beside(server);
   await misbehave();
-  await innocent.was_not_disturbed();
+  return innocent.was_not_disturbed();
 }
 
 // Checks for a while that the server holds at most `limit` bytes for its connections.
