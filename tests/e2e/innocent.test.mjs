@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { FullPipe } from './lib/full_pipe.mjs';
 import { Innocent } from './lib/innocent.mjs';
 import { RawConnection } from './lib/raw.mjs';
 import { HttpClient } from './lib/rpc.mjs';
@@ -159,17 +160,34 @@ test('objects with very many members', async (t) => {
 });
 
 test('a log that nobody reads', async (t) => {
-  const server = await start_server(t, ['--log-level', 'debug']);
-  server.child.stderr.pause();
+  const pipe = new FullPipe(t);
+  // One loop: if it waited for the log, nobody would be answered.
+  const server = await start_server(
+    t,
+    ['--threads', '1', wire.flag.per_client, '1', wire.flag.request_timeout, '500ms'],
+    { stderr: pipe.end },
+  );
   const innocent = await Innocent.beside(server);
+  assert.match(pipe.read(), / ready /, 'it logs into the pipe');
+  pipe.fill();
+
+  // Of each kind, one line in ten seconds is logged.
   const kEach = 2000;
-  const attackers = await connections(t, server, 5);
-  for (const attacker of attackers) attacker.write(Buffer.concat(Array(kEach).fill(post(ping(1)))));
-  for (const attacker of attackers) {
-    await attacker.until(() => count_of(attacker, 'HTTP/1.1 200') === kEach, 'all were answered');
-  }
+  const strange = 'GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n';
+  const [refused, limited, slow] = await connections(t, server, 3);
+  refused.write(strange.repeat(kEach));
+  await refused.until(() => count_of(refused, 'HTTP/1.1 4') === kEach, 'all hosts are refused');
+  limited.write(Buffer.concat(Array(kEach).fill(begin(1, { prompt: 'x', count: 1e8, stream: true }))));
+  await limited.until(() => count_of(limited, '-31010') === kEach - 1, 'all streams are refused');
+  assert.deepEqual(await new HttpClient(server).call('ping', {}), {});
+
+  // What is logged when there is room again says that these lines were not written.
+  assert.equal(pipe.read().trim(), '');
+  slow.write('GET /healthz');
+  await slow.closed();
+  const log = pipe.read();
+  assert.match(log, /log lines were left out lines=2\n.* a peer took too long/, log);
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
-  server.child.stderr.resume();
 });
 
 test('megabytes of replies that are compressed', async (t) => {
