@@ -92,10 +92,13 @@ async function ended_task(server) {
   await client.ask(initialize('2025-11-25'));
   const params = { name: 'stream_numbers', arguments: { count: 1 }, task: {} };
   const { result } = await client.ask({ method: 'tools/call', params });
+  const task = { taskId: result.task.taskId };
+  const answer = await client.ask({ method: 'tasks/result', params: task });
+  assert.ok(answer.result.content, 'the task has a result');
   const fields =
     `Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n` +
     `Mcp-Session-Id: ${client.session}\r\n`;
-  return { task: { taskId: result.task.taskId }, fields };
+  return { task, fields };
 }
 
 // The ways to be deaf: the flags of the server, and what the peers do. They are returned.
@@ -296,7 +299,8 @@ for (const [name, way] of Object.entries(ways)) {
       const before = await counters(server);
       const memory = resident(server);
       const peers = await way.attack(t, server, place);
-      await until(async () => (await queued(server)) >= kDeafs * kQueued, 'something waits for all');
+      const waits = async () => (await queued(server)) >= kDeafs * kQueued;
+      await until(waits, 'something waits for all');
       await nothing_is_done_for_them(server);
       const other = new HttpClient(server, { local_address: kOther });
       for (let look = 0; look < 10; ++look) {

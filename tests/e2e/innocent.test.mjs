@@ -61,10 +61,10 @@ test('many pipelined small requests on many connections', async (t) => {
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
 });
 
-// Just below the 4 MiB and the 262,144 values and names that a message may have, so that the tool
-// gets them. The names are unsorted and have a common beginning, which makes comparing them dear.
-const kMembers = Array.from({ length: 125_000 }, (_, n) => [
-  `member ${String((n * 7919) % 125_000).padStart(10, '0')}`,
+// A message of more than 4 MiB may have a value or name for each 16 of its bytes. These are fewer,
+// so the tool gets them. The names are unsorted and begin alike, which makes comparing them dear.
+const kMembers = Array.from({ length: 350_000 }, (_, n) => [
+  `member ${String((n * 7919) % 350_000).padStart(16, '0')}`,
   n,
 ]);
 const kLongArguments = { count: 0, x: Object.fromEntries(kMembers) };
@@ -79,16 +79,17 @@ for (const [whose, params, fields] of [
   ['a client of an older revision', kLongCall, ''],
 ]) {
   test(`long arguments that are parsed and checked, of ${whose}`, async (t) => {
-    // On one loop, the reader is always beside the calls.
-    const server = await start_server(t, ['--threads', '1']);
+    // On one loop, the reader is always beside the calls. With longer messages than by default,
+    // work that they cause on the loop takes clearly longer than the reader may wait.
+    const server = await start_server(t, ['--threads', '1', wire.flag.max_body, '16MiB']);
     const innocent = await Innocent.beside(server);
     const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
     const accept = 'Accept: application/json, text/event-stream\r\n';
     const request = post(Buffer.from(call), `${accept}${fields}`);
-    const attackers = await connections(t, server, 10);
-    for (const attacker of attackers) attacker.write(Buffer.concat(Array(5).fill(request)));
+    const attackers = await connections(t, server, 5);
+    for (const attacker of attackers) attacker.write(Buffer.concat(Array(2).fill(request)));
     for (const attacker of attackers) {
-      for (let n = 0; n < 5; ++n) {
+      for (let n = 0; n < 2; ++n) {
         const { status, body } = await attacker.response();
         assert.equal(status, 200, body);
         assert.match(JSON.parse(body).result?.content[0].text, /finish_reason/, body);
@@ -173,11 +174,12 @@ test('a log that nobody reads', async (t) => {
 
   // Of each kind, one line in ten seconds is logged.
   const kEach = 2000;
+  const endless = begin(1, { prompt: 'x', count: 1e8, stream: true });
   const strange = 'GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n';
   const [refused, limited, slow] = await connections(t, server, 3);
   refused.write(strange.repeat(kEach));
   await refused.until(() => count_of(refused, 'HTTP/1.1 4') === kEach, 'all hosts are refused');
-  limited.write(Buffer.concat(Array(kEach).fill(begin(1, { prompt: 'x', count: 1e8, stream: true }))));
+  limited.write(Buffer.concat(Array(kEach).fill(endless)));
   await limited.until(() => count_of(limited, '-31010') === kEach - 1, 'all streams are refused');
   assert.deepEqual(await new HttpClient(server).call('ping', {}), {});
 

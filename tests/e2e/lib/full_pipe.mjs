@@ -34,7 +34,10 @@ export class FullPipe {
 
   // Writes until it takes not one more byte.
   fill() {
-    for (const size of [4096, 1]) while_possible(() => writeSync(this.own, Buffer.alloc(size, '\n')));
+    for (const size of [4096, 1]) {
+      const part = Buffer.alloc(size, '\n');
+      while_possible(() => writeSync(this.own, part));
+    }
   }
 
   // All that is in it now.
