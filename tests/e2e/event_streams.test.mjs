@@ -1,7 +1,6 @@
 // How an idle event stream is kept open, and what it costs.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { test } from 'node:test';
 import { RawConnection } from './lib/raw.mjs';
@@ -48,11 +47,6 @@ test('every event stream gets comments while it is silent, and is not held back'
   }
 });
 
-function resident_bytes(pid) {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024;
-}
-
 // Opens the event stream of each session and waits for the comment that confirms it.
 async function open_streams(server, agent, sessions) {
   for (const session of sessions) {
@@ -79,9 +73,9 @@ test('an idle event stream and its connection take at most 2 KiB', async (t) => 
   while (sessions.length < kStreams + 200) sessions.push(await begin_session(server));
   // Everything that is allocated only once has been allocated by now.
   await open_streams(server, agent, sessions.slice(kStreams));
-  const before = resident_bytes(server.pid);
+  const before = server.memory();
   await open_streams(server, agent, sessions.slice(0, kStreams));
-  const each = (resident_bytes(server.pid) - before) / kStreams;
+  const each = (server.memory() - before) / kStreams;
   t.diagnostic(`${Math.round(each)} bytes for each idle stream`);
   assert.ok(each <= kBytesPerStream, `${each} bytes`);
 });

@@ -1,13 +1,13 @@
 // The HTTP server itself: compression, TLS, pages of other origins, health, shutdown.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
+import { make_certificate } from './lib/certificate.mjs';
 import { connect, generate } from './lib/mcp.mjs';
 import { RawConnection, close_code, frame, parse_frames, upgrade } from './lib/raw.mjs';
 import { curl_stream, poll_stream, push_stream } from './lib/readers.mjs';
@@ -102,30 +102,7 @@ test('a WebSocket bomb is closed with 1009, broken compression with 1007', async
 });
 
 test('TLS: every delivery works over it, plain HTTP on that port does not', async (t) => {
-  const directory = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
-  const [certificate, key] = ['cert.pem', 'key.pem'].map((name) => path.join(directory, name));
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-days',
-      '2',
-      '-subj',
-      '/CN=localhost',
-      '-addext',
-      'subjectAltName=DNS:localhost,IP:127.0.0.1',
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-    ],
-    { stdio: 'ignore' },
-  );
+  const { certificate, key } = make_certificate(t);
   const server = await start_server(t, ['--tls-cert', certificate, '--tls-key', key]);
   assert.equal(server.tls, true, 'it prints https URLs');
   const client = new HttpClient(server);

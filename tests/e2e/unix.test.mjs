@@ -3,11 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { unix_client } from './lib/lines.mjs';
+import { socket_path, unix_client } from './lib/lines.mjs';
 import { HttpClient } from './lib/rpc.mjs';
 import {
   clean_environment,
@@ -18,13 +16,6 @@ import {
   until,
 } from './lib/server.mjs';
 import * as wire from './lib/wire.mjs';
-
-function socket_path(t) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-unix-'));
-  chmodSync(folder, 0o755);
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return path.join(folder, 'socket');
-}
 
 // Starts a server that listens only on the socket: {child, exited}. The test `t` ends it.
 async function serve(t, place, flags = []) {

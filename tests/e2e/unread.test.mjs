@@ -5,14 +5,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Innocent } from './lib/innocent.mjs';
+import { MiB, beside_an_innocent, deaf, stays_below } from './lib/deaf.mjs';
 import { RawConnection, frame, parse_frames, post, upgrade } from './lib/raw.mjs';
 import { HttpClient, WsClient } from './lib/rpc.mjs';
 import { start_server, until } from './lib/server.mjs';
 import { StreamableClient, initialize } from './lib/streamable.mjs';
 import * as wire from './lib/wire.mjs';
 
-const MiB = 1024 * 1024;
 // More than the 4 MiB that may wait to be sent.
 const kCount = 150_000;
 
@@ -26,31 +25,6 @@ const generate = (id, count = kCount) => ({
     _meta: { progressToken: 'p' },
   },
 });
-
-// A connection whose peer reads nothing until read() is called.
-async function deaf(t, server) {
-  const connection = await RawConnection.open(server);
-  t.after(() => connection.destroy());
-  connection.socket.pause();
-  connection.read = () => connection.socket.resume();
-  return connection;
-}
-
-// Runs `misbehave` beside another client, which must not be affected.
-async function beside_an_innocent(server, misbehave) {
-  const innocent = await Innocent.beside(server);
-  await misbehave();
-  await innocent.was_not_disturbed();
-}
-
-// Checks for a while that the server holds at most `limit` bytes for its connections.
-async function stays_below(server, limit) {
-  for (let look = 0; look < 10; ++look) {
-    const held = await server.metric('sluice_buffer_memory_bytes');
-    assert.ok(held <= limit, `${held} bytes of buffers`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
 
 test('pipelined requests whose answers are not read wait, and a stream behind them too', async (t) => {
   const server = await start_server(t);

@@ -11,7 +11,7 @@ export class Innocent {
   static async beside(server) {
     const innocent = new Innocent();
     innocent.worker = new Worker(new URL('./innocent_reader.mjs', import.meta.url), {
-      workerData: { host: server.host, port: server.port },
+      workerData: { host: server.host, port: server.port, tls: server.tls },
     });
     innocent.answer = new Promise((resolve, reject) => {
       innocent.worker.on('message', (message) => message.gap !== undefined && resolve(message));

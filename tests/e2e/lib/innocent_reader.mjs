@@ -1,6 +1,7 @@
 // The code that the thread of innocent.mjs runs.
 
 import http from 'node:http';
+import https from 'node:https';
 import { parentPort, workerData } from 'node:worker_threads';
 import * as wire from './wire.mjs';
 
@@ -9,11 +10,13 @@ const kChunks = 10;
 const kPatience = 10_000;
 
 const address = '127.0.0.9';
-const where = { host: workerData.host, port: workerData.port, localAddress: address, agent: false };
+const { host, port, tls } = workerData;
+const where = { host, port, localAddress: address, agent: false, rejectUnauthorized: false };
+const transport = tls ? https : http;
 
 function call([method, params]) {
   return new Promise((resolve, reject) => {
-    const request = http.request({ ...where, method: 'POST', path: '/mcp' });
+    const request = transport.request({ ...where, method: 'POST', path: '/mcp' });
     request.setHeader('Content-Type', 'application/json');
     request.setHeader('Accept', 'application/json');
     request.on('error', reject);
@@ -27,7 +30,7 @@ function call([method, params]) {
 }
 
 const { stream_id } = await call(wire.start({ count: 1_000_000, interval_us: 20_000 }));
-const request = http.get({ ...where, path: wire.path.stream(stream_id) });
+const request = transport.get({ ...where, path: wire.path.stream(stream_id) });
 let last = null;
 let gap = 0;
 let chunks = 0;

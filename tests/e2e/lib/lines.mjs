@@ -2,7 +2,10 @@
 // domain socket.
 
 import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { unwrap } from './rpc.mjs';
 import { check_message, revision_of } from './schemas.mjs';
 import { clean_environment, program, root } from './server.mjs';
@@ -121,8 +124,16 @@ export function stdio_client(t, flags) {
   return client;
 }
 
-export async function unix_client(t, path) {
-  const socket = net.connect({ path, allowHalfOpen: true });
+// A path for a Unix domain socket. The test `t` removes its folder.
+export function socket_path(t) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-unix-'));
+  chmodSync(folder, 0o755);
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return path.join(folder, 'socket');
+}
+
+export async function unix_client(t, place) {
+  const socket = net.connect({ path: place, allowHalfOpen: true });
   t.after(() => socket.destroy());
   await new Promise((resolve, reject) => {
     socket.once('connect', resolve);

@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import net from 'node:net';
+import tls from 'node:tls';
 
 const kDeadline = 30_000;
 
@@ -11,15 +12,16 @@ export class RawConnection {
   // would take longer than the answer.
   #storage = Buffer.alloc(0);
 
-  static async open(server, { local_address } = {}) {
+  // Connects over TCP. With `tls`, TLS is spoken. With `unix`, the path of a socket, connects there.
+  static async open(server, { local_address, tls: over_tls, unix } = {}) {
     const connection = new RawConnection();
     connection.received = Buffer.alloc(0);
     connection.ended = false;
-    connection.socket = net.connect({
-      host: server.host,
-      port: server.port,
-      localAddress: local_address,
-    });
+    const { host, port } = server;
+    const place = unix ? { path: unix } : { host, port, localAddress: local_address };
+    connection.socket = over_tls
+      ? tls.connect({ ...place, rejectUnauthorized: false })
+      : net.connect(place);
     connection.watchers = new Set();
     connection.changed = () => [...connection.watchers].forEach((look) => look());
     connection.socket.on('data', (data) => {
@@ -34,7 +36,8 @@ export class RawConnection {
     connection.socket.on('close', end);
     // A server may also end a connection with a reset.
     connection.socket.on('error', end);
-    await new Promise((resolve) => connection.socket.once('connect', resolve));
+    const ready = over_tls ? 'secureConnect' : 'connect';
+    await new Promise((resolve) => connection.socket.once(ready, resolve));
     connection.socket.setNoDelay(true);
     return connection;
   }

@@ -39,7 +39,7 @@ export class Server {
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
-    for (const stream of [child.stdout, child.stderr]) {
+    for (const stream of [child.stdout, child.stderr].filter(Boolean)) {
       stream.setEncoding('utf8');
       stream.on('data', (text) => {
         this.output += text;
@@ -64,7 +64,7 @@ export class Server {
       );
       late.unref();
       this.child.stdout.on('data', look);
-      this.child.stderr.on('data', look);
+      this.child.stderr?.on('data', look);
       this.exited.then(({ code, signal }) =>
         reject(new Error(`the server ended (${code ?? signal}):\n${this.output}`)),
       );
@@ -201,8 +201,9 @@ export function parse_metrics(text) {
 }
 
 // Starts `sluice serve` with the given flags on its own port. The test `t` stops it. A flag that is
-// given replaces the default below.
-export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
+// given replaces the default below. `stderr` is a descriptor for its log, which is then not part of
+// `output`.
+export async function start_server(t, flags = [], { env = {}, cwd, stderr } = {}) {
   const has = (flag) => flags.some((given) => given === flag || given.startsWith(`${flag}=`));
   const defaults = [
     ['--engine', 'synthetic'],
@@ -212,7 +213,11 @@ export async function start_server(t, flags = [], { env = {}, cwd } = {}) {
     // So that a test that leaves an endless stream behind does not wait for it.
     ['--shutdown-deadline', '500ms'],
   ].filter(([flag]) => !has(flag));
-  const server = await launch(t, program, ['serve', ...defaults.flat(), ...flags], { env, cwd });
+  const server = await launch(t, program, ['serve', ...defaults.flat(), ...flags], {
+    env,
+    cwd,
+    stderr,
+  });
   // The server already listens while a model loads.
   await until(async () => {
     if (server.child.exitCode !== null) throw new Error(`the server ended:\n${server.output}`);
@@ -227,11 +232,11 @@ export function start_everything(t) {
   return launch(t, everything, ['--listen', '127.0.0.1:0']);
 }
 
-async function launch(t, command, args, { env = {}, cwd } = {}) {
+async function launch(t, command, args, { env = {}, cwd, stderr = 'pipe' } = {}) {
   const child = spawn(command, args, {
     cwd: cwd ?? root,
     env: clean_environment(env),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', stderr],
   });
   const server = new Server(child);
   t.after(async () => {

@@ -12,13 +12,13 @@ export const initialize = (revision, capabilities = {}) => ({
 });
 
 // Adds what a request of 2026-07-28 carries besides its parameters.
-export const modern = (params) => ({
+export const modern = (params, capabilities = { elicitation: {} }) => ({
   ...params,
   _meta: {
     ...params?._meta,
     'io.modelcontextprotocol/protocolVersion': kModern,
     'io.modelcontextprotocol/clientInfo': kInfo,
-    'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
   },
 });
 
