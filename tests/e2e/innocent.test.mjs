@@ -84,7 +84,7 @@ for (const [whose, params, fields] of [
     const server = await start_server(t, ['--threads', '1', wire.flag.max_body, '16MiB']);
     const innocent = await Innocent.beside(server);
     const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
-    const accept = 'Accept: application/json, text/event-stream\r\n';
+    const accept = 'Accept: application/json\r\n';
     const request = post(Buffer.from(call), `${accept}${fields}`);
     const attackers = await connections(t, server, 5);
     for (const attacker of attackers) attacker.write(Buffer.concat(Array(2).fill(request)));

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import WebSocket from 'ws';
 import { Innocent } from './lib/innocent.mjs';
 import { LineClient, start_stdio } from './lib/lines.mjs';
-import { start_server, until } from './lib/server.mjs';
+import { is_sanitized, start_server, until } from './lib/server.mjs';
 import { StreamableClient, initialize } from './lib/streamable.mjs';
 import * as wire from './lib/wire.mjs';
 
@@ -237,7 +237,8 @@ test('calls that are refused during a shutdown do not disturb a reader', async (
   assert.equal(refused.answers.size, kSockets * kEach + kSockets, 'the long calls are answered');
 });
 
-for (const count of [1, 100, 1000]) {
+// A server with stdio alone takes half a second for the last answers, which is short for a sanitizer.
+for (const count of is_sanitized ? [1, 100] : [1, 100, 1000]) {
   test(`stdio: ${count} calls end at once`, async (t) => {
     const child = start_stdio(t, ['--calls-per-client', '10000']);
     const client = new LineClient(child.stdin, child.stdout);

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
 export const program = path.resolve(root, process.env.SLUICE_BIN ?? 'build/release/bin/sluice');
+export const is_sanitized = /\/build\/[at]san\//.test(program);
 // The example that offers every feature of a server.
 export const everything = path.join(path.dirname(program), 'sluice-everything');
 
@@ -158,8 +159,10 @@ export class Server {
     return samples.reduce((sum, sample) => sum + sample.value, 0);
   }
 
-  // The bytes of memory that are resident (VmRSS), or another size in /proc/PID/status.
+  // The bytes of memory that are resident (VmRSS), or another size in /proc/PID/status. 0 for the
+  // builds of sanitizers, whose memory says nothing about the program's.
   memory(kind = 'VmRSS') {
+    if (is_sanitized) return 0;
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Number(new RegExp(`${kind}:\\s+(\\d+) kB`).exec(status)[1]) * 1024;
   }
