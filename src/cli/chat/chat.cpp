@@ -52,6 +52,16 @@ std::string explain(const AnswerEnd& end) {
   return message;
 }
 
+/// Says so if the model did not finish its answer. This is no statistic: --quiet keeps it.
+void warn_if_cut_off(const AnswerEnd& end, const json::object& params) {
+  if (end.outcome != AnswerEnd::Outcome::complete || end.finish_reason != "length") return;
+  const auto limit = params.find("max_tokens");
+  const bool by_limit =
+      limit != params.end() && (!end.completion_tokens || limit->value() == *end.completion_tokens);
+  complain(by_limit ? "the answer was cut off at the limit of --max-tokens"
+                    : "the answer was cut off: the conversation has filled the model's context");
+}
+
 }  // namespace
 
 /// Shows an answer as it arrives.
@@ -163,8 +173,9 @@ int Chat::once(const std::string& question) {
   View view(options_.as_json ? Mode::silent
                              : (is_terminal(STDOUT_FILENO) ? Mode::terminal : Mode::plain));
   const Answer answer = ask(question, view);
-  if (options_.as_json) return finish_json(answer);
   view.end_line();
+  warn_if_cut_off(answer.end, conversation_.params());
+  if (options_.as_json) return finish_json(answer);
   const bool failed = answer.end.outcome == AnswerEnd::Outcome::failed ||
                       answer.end.outcome == AnswerEnd::Outcome::unreachable;
   if (failed) complain(explain(answer.end));
@@ -245,6 +256,7 @@ int Chat::interact() {
     view.end_line();
     if (answer.gave_up) return kExitInterrupted;
     if (view.reader_gone()) return kExitFailure;
+    warn_if_cut_off(answer.end, conversation_.params());
     if (answer.end.outcome == AnswerEnd::Outcome::failed ||
         answer.end.outcome == AnswerEnd::Outcome::unreachable) {
       complain(explain(answer.end));
