@@ -100,6 +100,20 @@ test('help: every command has one with examples, wrong usage is exit code 2', as
   assert.match(version.stdout, /^sluice \d+\.\d+\.\d+/);
 });
 
+test('help is as wide as the terminal', async (t) => {
+  for (const columns of [50, 120]) {
+    const terminal = new Terminal(t, [
+      'sh',
+      '-c',
+      `stty cols ${columns}; "$0" serve --help; echo over`,
+      program,
+    ]);
+    const text = await terminal.until((seen) => seen.includes('over'), 'it ended');
+    const longest = Math.max(...text.split('\r\n').map((line) => line.length));
+    assert.ok(longest <= columns && longest > columns - 20, `${columns}: ${longest}`);
+  }
+});
+
 test('every setting of serve is in its help', async () => {
   const { stdout } = await run_program(['serve', '--help']);
   for (const flag of Object.values(wire.flag)) assert.ok(stdout.includes(flag), flag);

@@ -225,8 +225,8 @@ void add_bench_command(CommandLine& program) {
         name, target,
         {.text = text, .operand = operand, .group = "Load", .shows_default = shows_default});
   };
-  add("--mode", &arguments->mode, "MODE",
-      "poll, sse or ws for streams; call for calls of the tool echo");
+  add("--mode", &arguments->mode, "poll|sse|ws|call",
+      "How streams are read; call makes calls of the tool echo instead");
   add("--streams", &arguments->streams, "N", "How many streams or calls run at the same time");
   add("--connections", &arguments->connections, "N",
       "Connections that the streams share, in mode ws; by default one each", false);

@@ -263,8 +263,8 @@ void add_chat_command(CommandLine& program) {
                "standard input",
        .operand = "PROMPT"});
   command.add_option("--via", &arguments->via,
-                     {.text = "How the answer is transferred: poll, sse, ws or mcp",
-                      .operand = "WAY",
+                     {.text = "How the answer is transferred",
+                      .operand = "poll|sse|ws|mcp",
                       .group = "Connection",
                       .shows_default = true});
   add_client_options(command, arguments->client);
@@ -276,7 +276,7 @@ void add_chat_command(CommandLine& program) {
   command.add_option("--config", &arguments->config_file,
                      {.text = "Settings file for the model, in the format of sluice serve",
                       .operand = "FILE",
-                      .group = "Engine"});
+                      .group = "Model"});
 }
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ Setting base(std::string_view key, std::string_view flag, std::string_view opera
              std::string_view help, std::string allowed, Setting::Kind kind) {
   return {.key = key,
           .flag = flag,
-          .operand = operand,
+          .operand = std::string(operand),
           .help = help,
           .allowed = std::move(allowed),
           .kind = kind,
@@ -137,13 +137,14 @@ Setting mode(std::string_view key, std::string_view flag, std::string_view help,
 }
 
 template <class Enum, std::size_t N, class At>
-Setting choice(std::string_view key, std::string_view flag, std::string_view operand,
-               std::string_view help, const std::array<std::pair<std::string_view, Enum>, N>& names,
-               At at) {
+Setting choice(std::string_view key, std::string_view flag, std::string_view help,
+               const std::array<std::pair<std::string_view, Enum>, N>& names, At at) {
   std::string allowed;
+  std::string operand;
   for (std::size_t i = 0; i < N; ++i) {
     if (i > 0) allowed.append(i + 1 == N ? " or " : ", ");
     allowed.append(names[i].first);
+    operand.append(i > 0 ? "|" : "").append(names[i].first);
   }
   Setting setting = base(key, flag, operand, help, std::move(allowed), Setting::Kind::text);
   setting.store = [=](ServeConfig& config, const Values& values) {
@@ -257,7 +258,7 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(compression_threshold)));
 
   add(choice(
-      "engine.kind", "--engine", "NAME",
+      "engine.kind", "--engine",
       "What generates answers: llama runs a GGUF model, synthetic emits numbered chunks for load "
       "tests",
       kEngines, SLUICE_AT(engine.kind)));
@@ -394,15 +395,15 @@ std::vector<Setting> make_settings() {
       "Addresses of proxies that are trusted to name the client they forward for, or prefixes "
       "such as 10.0.0.0/8. Without API keys, each client of such a proxy then counts separately",
       "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
-  add(choice("access.forwarded_field", "--forwarded-field", "FIELD",
+  add(choice("access.forwarded_field", "--forwarded-field",
              "Header field in which trusted proxies name the client", kForwardedFields,
              SLUICE_AT(access.forwarded_field)));
 
-  add(choice("log.level", "--log-level", "LEVEL",
+  add(choice("log.level", "--log-level",
              "The least severe messages that are logged to standard error", kLevels,
              SLUICE_AT(log.level)));
-  add(choice("log.format", "--log-format", "FORMAT",
-             "Log format: text for people, JSON for programs", kFormats, SLUICE_AT(log.format)));
+  add(choice("log.format", "--log-format", "Log format: text for people, JSON for programs",
+             kFormats, SLUICE_AT(log.format)));
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/text/utf8.hpp"
@@ -19,6 +20,11 @@ Style Style::of(int fd) {
 
 bool is_terminal(int fd) {
   return ::isatty(fd) == 1;
+}
+
+std::size_t terminal_width(int fd) {
+  winsize size{};
+  return is_terminal(fd) && ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 bool write_all(int fd, std::string_view text) {

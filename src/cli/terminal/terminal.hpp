@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,9 @@ class Style {
 };
 
 bool is_terminal(int fd);
+
+/// The number of columns of the terminal at `fd`; 0 if `fd` is no terminal or does not know.
+std::size_t terminal_width(int fd);
 
 /// Writes all of `text` to `fd` without buffering. Returns false if the reader is gone or the disk
 /// is full.
