@@ -42,7 +42,7 @@ TEST(Program, HelpHasExamplesAndExitCodes) {
   EXPECT_EQ(help.code, kExitOk);
   EXPECT_THAT(help.out,
               HasSubstr("Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3"));
-  for (const char* command : {"serve", "chat", "doctor", "bench", "version"}) {
+  for (const char* command : {"serve", "chat", "doctor", "bench", "version", "completion", "man"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = run({command, "--help"});
     EXPECT_EQ(own.code, kExitOk) << command;
@@ -99,7 +99,7 @@ TEST(Program, AMistakeIsExplainedOnOneLine) {
 }
 
 TEST(Program, TheHelpFitsInAPipe) {
-  for (const char* command : {"serve", "chat", "doctor", "bench", "version"}) {
+  for (const char* command : {"serve", "chat", "doctor", "bench", "version", "completion", "man"}) {
     std::istringstream help(run({command, "--help"}).out);
     for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 80U) << line;
   }
@@ -147,6 +147,18 @@ TEST(Program, TellsItsVersion) {
   ASSERT_TRUE(version);
   EXPECT_EQ(version->at("version"), json::value(kVersion));
   EXPECT_THAT(run({"version"}).out, HasSubstr("2026-07-28"));
+}
+
+TEST(Program, TheExitCodesAreDocumented) {
+  std::ifstream file(std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/command-line.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string table = "| code | meaning |\n|---|---|\n";
+  for (const ExitCode& one : kExitCodes) {
+    table.append("| ").append(std::to_string(one.code)).append(" | ");
+    table.append(one.meaning).append(" |\n");
+  }
+  EXPECT_THAT(text.str(), HasSubstr(table + "\n"));
 }
 
 TEST(Program, TheVersionIsTheBuilds) {

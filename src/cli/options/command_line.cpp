@@ -25,7 +25,8 @@ OptionOutline outline_of(const CLI::Option& option) {
   out.is_argument = option.get_positional();
   out.takes_many = option.get_items_expected_max() > 1;
   if (out.is_argument) {
-    out.names.push_back(option.get_type_name());
+    out.operand = option.get_type_name();
+    out.names.push_back(out.operand);
   } else {
     for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
