@@ -11,7 +11,14 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { model_file } from './lib/model.mjs';
 import { HttpClient } from './lib/rpc.mjs';
-import { program, root, run_program, start_server, until } from './lib/server.mjs';
+import {
+  clean_environment,
+  program,
+  root,
+  run_program,
+  start_server,
+  until,
+} from './lib/server.mjs';
 import { Terminal } from './lib/terminal.mjs';
 import * as wire from './lib/wire.mjs';
 
@@ -302,6 +309,26 @@ test('chat starts a server of its own wherever the settings would have it listen
     assert.equal(outcome.code, 0, outcome.stderr);
     assert.match(outcome.stdout, /"n":0/);
   }
+});
+
+test('serve --listen HOST:PORT', async (t) => {
+  const child = spawn(program, ['serve', '--engine', 'synthetic', '--listen', '127.0.0.1:0'], {
+    env: clean_environment(),
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const [text] = await once(child.stdout.setEncoding('utf8'), 'data');
+  const [url] = /http:\/\/127\.0\.0\.1:[1-9]\d*/.exec(text);
+  const outcome = await run_program(['chat', '--quiet', '--url', url, 'Hello']);
+  assert.equal(outcome.code, 0, outcome.stderr);
+});
+
+test('a terminal sees how far loading the model is, and then no more', async (t) => {
+  const chat = [program, 'chat', ...model_flags(model_file(t)), 'Hello'];
+  const seen = await new Terminal(t, chat, { env: home(t) }).until(
+    (text) => text.includes('tokens/s'),
+    'it answers',
+  );
+  assert.match(seen, /loading the model, \d+ %\r\r\x1b\[K/);
 });
 
 test('the number of a standard stream that is closed goes to nothing else', async (t) => {

@@ -17,6 +17,7 @@
 #include "cli/serve/engine_factory.hpp"
 #include "cli/serve/serve.hpp"
 #include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log.hpp"
 
@@ -164,17 +165,15 @@ Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arg
   config.http.max_body = 8 * kMaxInput;
   config.http.max_total_buffers = 4 * config.http.max_body;
   config.shutdown_deadline = std::chrono::milliseconds(100);
-  const bool built_in = runs_built_in_model(config);
-  if (!arguments.quiet && (built_in || is_terminal(STDERR_FILENO))) {
+  if (!arguments.quiet && runs_built_in_model(config)) {
     const Style style = Style::of(STDERR_FILENO);
-    write_all(
-        STDERR_FILENO,
-        std::string(style.dim()) +
-            (built_in ? "Using the tiny built-in model; run a real one with --model FILE.gguf."
-                      : "Loading the model...") +
-            std::string(style.reset()) + "\n");
+    write_all(STDERR_FILENO,
+              std::string(style.dim()) +
+                  "Using the tiny built-in model; run a real one with --model FILE.gguf." +
+                  std::string(style.reset()) + "\n");
   }
-  return LocalServer::start(config);
+  ProgressLine progress(STDERR_FILENO, !arguments.quiet);
+  return LocalServer::start(config, [&](const std::string& doing) { progress.show(doing); });
 }
 
 int complain_and_return(const Error& error) {

@@ -122,6 +122,14 @@ Result<void> load_source(LoadedConfig& loaded, Load load) {
   std::map<std::string, std::string, std::less<>> before = std::exchange(loaded.origins, {});
   Result<void> done = load();
   const auto sets = [&](std::string_view key) { return loaded.origins.contains(key); };
+  if (const auto listen = loaded.origins.find("listen"); done && listen != loaded.origins.end()) {
+    const std::string origin = listen->second;
+    if (sets("host") || sets("port")) {
+      return fail(kExitUsage, origin + ": this is host and port in one; give either it or them");
+    }
+    loaded.origins.erase(listen);
+    loaded.origins.insert({{"host", origin}, {"port", origin}});
+  }
   if (sets("host") || sets("port")) {
     loaded.config.tcp = true;
   } else if (sets("unix") || sets("stdio")) {
@@ -211,6 +219,7 @@ std::string by_section(Each&& each) {
   std::string out;
   std::string_view section;
   for (const Setting& setting : serve_settings()) {
+    if (setting.is_short) continue;
     if (const std::string_view own = section_of(setting); own != section) {
       section = own;
       out.append("\n[").append(section).append("]\n");

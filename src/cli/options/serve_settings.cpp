@@ -26,6 +26,7 @@ Setting base(std::string_view key, std::string_view flag, std::string_view opera
           .allowed = std::move(allowed),
           .kind = kind,
           .secret = false,
+          .is_short = false,
           .store = {},
           .show = {}};
 }
@@ -211,6 +212,26 @@ Setting api_keys() {
   return setting;
 }
 
+/// Host and port in one. It is a list so that a second place is refused, not silently ignored.
+Setting listen() {
+  Setting setting = base("listen", "--listen", "HOST:PORT",
+                         "Address and port to listen on, instead of --host and --port; an IPv6 "
+                         "address is in brackets: [::1]:8080",
+                         "one HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080; the server cannot "
+                         "listen in several places",
+                         Setting::Kind::list);
+  setting.is_short = true;
+  setting.store = [](ServeConfig& config, const Values& values) {
+    const auto endpoint = values.size() == 1 ? parse_endpoint(values.front()) : std::nullopt;
+    if (!endpoint) return false;
+    config.host = endpoint->host;
+    config.port = endpoint->port;
+    return true;
+  };
+  setting.show = [](const ServeConfig&) { return Values(); };
+  return setting;
+}
+
 constexpr std::array<std::pair<std::string_view, EngineKind>, 2> kEngines = {
     {{"llama", EngineKind::llama}, {"synthetic", EngineKind::synthetic}}};
 constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels = {
@@ -234,13 +255,15 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(host)));
   add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free port",
              SLUICE_AT(port)));
+  add(listen());
   add(yes_or_no(
       "stdio", "--stdio",
       "Serve the program that started this one, over standard input and output; no port is "
-      "opened unless --host or --port is given too",
+      "opened unless --host, --port or --listen is given too",
       SLUICE_AT(stdio)));
   add(text("unix", "--unix", "PATH",
-           "Listen on a Unix domain socket; no port is opened unless --host or --port is given too",
+           "Listen on a Unix domain socket; no port is opened unless --host, --port or --listen is "
+           "given too",
            "a path of at most 107 bytes", SLUICE_AT(unix_path)));
   add(mode("unix_mode", "--unix-mode", "Permissions of the socket, as for chmod",
            SLUICE_AT(unix_mode)));
