@@ -16,6 +16,7 @@ import {
   program,
   root,
   run_program,
+  start_everything,
   start_server,
   until,
 } from './lib/server.mjs';
@@ -194,6 +195,31 @@ for (const mode of ['poll', 'sse', 'ws', 'call']) {
     );
   });
 }
+
+test('bench refuses what the server cannot do, before it begins', async (t) => {
+  const model = await start_server(t, ['--engine', 'llama', ...model_flags(model_file(t))]);
+  const server = { call: model, sse: await start_everything(t) };
+  const message = {
+    call: /^sluice: the server refuses --mode call: Unknown tool: echo; .*synthetic.*\n$/,
+    sse: /^sluice: the server refuses --mode sse: .*\n$/,
+  };
+  for (const mode of ['call', 'sse']) {
+    const outcome = await run_program(['bench', '--url', server[mode].base, '--mode', mode]);
+    assert.equal(outcome.code, 2, outcome.stderr);
+    assert.match(outcome.stderr, message[mode]);
+    assert.equal(outcome.stdout, '');
+  }
+});
+
+test('the default prompt of bench ends', async (t) => {
+  const server = await start_server(t, ['--engine', 'llama']);
+  const outcome = await run_program([
+    ...['bench', '--url', server.base, '--streams', '1', '--duration', '200ms', '--json'],
+  ]);
+  assert.equal(outcome.code, 0, outcome.stderr);
+  const { completed, chunks } = JSON.parse(outcome.stdout);
+  assert.ok(completed > 0 && chunks / completed < 64, outcome.stdout);
+});
 
 const kRun = path.join(root, 'scripts/run');
 
