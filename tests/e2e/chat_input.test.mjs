@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { clean_environment, program, run_program, start_server } from './lib/server.mjs';
 import { Terminal } from './lib/terminal.mjs';
@@ -109,4 +112,49 @@ test('chat says that an answer was cut off, on standard error', async (t) => {
   }
   const whole = await ask('Count from 1 to 3.');
   assert.equal(whole.stderr, '');
+});
+
+test('on a terminal: a pasted block is one question, wide characters are edited whole', async (t) => {
+  const { asked, url } = await listener(t);
+  const home = mkdtempSync(path.join(tmpdir(), 'sluice-e2e-home-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const env = { XDG_STATE_HOME: home };
+  const terminal = new Terminal(t, [program, 'chat', '--url', url], { env });
+  // Each question is typed when the prompt for it has appeared.
+  const ask = async (keys) => {
+    const from = terminal.seen.length;
+    terminal.type(keys);
+    await terminal.until((text) => /sluice: no\r\n[^]*> $/.test(text), 'it is refused', { from });
+    return asked.at(-1);
+  };
+  await terminal.until((text) => text.endsWith('> '), 'it prompts');
+  assert.match(terminal.seen, /\x1b\[\?2004h/);
+  const pasted = (text) => `\x1b[200~${text}\x1b[201~`;
+  assert.equal(await ask(`${pasted('one\rtwo\nthree\r')} four\r`), 'one\ntwo\nthree four');
+  assert.equal(await ask(`${pasted('/* a\n */')}\r`), '/* a\n */');
+  assert.equal(await ask(`a${pasted('\x1b[2J\x07b\tc')}d\r`), 'a[2Jb\tcd');
+  const left = '\x1b[D';
+  const backspace = '\x7f';
+  assert.equal(await ask(`日本語${left}${backspace}x${left}${left}い\r`), 'い日x語');
+  assert.equal(await ask(`a😀b${left}${backspace}c\r`), 'acb');
+  // The history has the pasted lines as one entry.
+  const up = '\x1b[A';
+  assert.equal(await ask(`${up.repeat(5)}\r`), 'one\ntwo\nthree four');
+  terminal.type('\x04');
+  assert.equal(await terminal.exit_code(), 0);
+});
+
+test('on a terminal: the lines of an answer break between words', async (t) => {
+  const whole = await run_program(['chat', '--quiet', 'Hello']);
+  const terminal = new Terminal(t, [
+    ...['sh', '-c', 'stty cols 30; "$0" chat --quiet Hello; echo over', program],
+  ]);
+  const seen = await terminal.until((text) => text.includes('over'), 'it ended');
+  const lines = seen
+    .split('\r\n')
+    // A word that did not fit was removed from the end of its line.
+    .map((line) => line.replace(/^(.*)\x1b\[(\d+)G\x1b\[K$/, (_, text, at) => text.slice(0, at - 1)));
+  const answer = lines.slice(0, lines.indexOf('over')).map((line) => line.trimEnd());
+  assert.ok(answer.length > 2 && answer.every((line) => line.length <= 30), seen);
+  assert.equal(answer.join(' '), whole.stdout.trim());
 });
