@@ -1,7 +1,10 @@
 #include "cli/program.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <string>
+#include <unistd.h>
 
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
@@ -12,27 +15,48 @@
 namespace sluice {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kExamples =
     "Examples:\n"
-    "  sluice chat --model model.gguf             # talk to a model, no server needed\n"
-    "  sluice serve --model model.gguf            # serve it on http://127.0.0.1:8080\n"
+    "  sluice chat --model model.gguf   # talk to a model, no server needed\n"
+    "  sluice serve --model model.gguf  # serve it on http://127.0.0.1:8080\n"
     "  sluice chat --url http://127.0.0.1:8080 \"Tell me a story\"\n"
-    "  sluice doctor                              # what is wrong, and how to fix it\n"
+    "  sluice doctor                    # what is wrong, and how to fix it\n"
     "\n"
-    "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 the server cannot be\n"
-    "reached; 130 interrupted. Colours are used on terminals only, and not if NO_COLOR is set.\n";
+    "`sluice COMMAND --help` explains a command. Colours are used on terminals only, and not if "
+    "NO_COLOR is set.\n"
+    "\n";
+
+std::string footer() {
+  std::string codes;
+  for (const ExitCode& one : kExitCodes) {
+    codes.append(codes.empty() ? "Exit codes: " : "; ");
+    codes.append(std::to_string(one.code)).append(" ").append(one.meaning);
+  }
+  return kExamples + codes + ".\n";
+}
+
+/// The width of the help.
+std::size_t help_width() {
+  constexpr std::size_t kUsual = 80;
+  constexpr std::size_t kLeast = 40;
+  const std::size_t columns = terminal_width(STDOUT_FILENO);
+  return columns == 0 ? kUsual : std::max(columns, kLeast);
+}
 
 int parse_and_run(int argc, const char* const* argv) {
   CommandLine program(
       {.name = "sluice",
-       .description = "Streams a language model's tokens over HTTP, SSE, WebSocket and MCP.",
+       .description = "Streams a language model's tokens over HTTP, SSE, WebSocket and MCP",
        .version = "sluice " + std::string(kVersion),
-       .footer = kFooter});
+       .footer = footer(),
+       .width = help_width()});
   add_serve_command(program);
   add_chat_command(program);
   add_doctor_command(program);
   add_bench_command(program);
   add_version_command(program);
+  add_completion_command(program);
+  add_man_command(program);
   return program.run(argc, argv);
 }
 

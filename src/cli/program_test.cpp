@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/options/exit_code.hpp"
@@ -39,8 +40,9 @@ Outcome run(std::vector<const char*> arguments) {
 TEST(Program, HelpHasExamplesAndExitCodes) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.code, kExitOk);
-  EXPECT_THAT(help.out, HasSubstr("Exit codes: 0 done; 1 failed; 2 wrong usage"));
-  for (const char* command : {"serve", "chat", "doctor", "bench", "version"}) {
+  EXPECT_THAT(help.out,
+              HasSubstr("Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3"));
+  for (const char* command : {"serve", "chat", "doctor", "bench", "version", "completion", "man"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = run({command, "--help"});
     EXPECT_EQ(own.code, kExitOk) << command;
@@ -70,6 +72,43 @@ TEST(Program, WrongUsageIsTwo) {
     EXPECT_EQ(outcome.code, kExitUsage) << ::testing::PrintToString(arguments);
     EXPECT_NE(outcome.err, "") << ::testing::PrintToString(arguments);
   }
+}
+
+TEST(Program, AMistakeIsExplainedOnOneLine) {
+  for (const auto& [arguments, message] :
+       std::vector<std::pair<std::vector<const char*>, const char*>>{
+           {{}, "give a command: serve, chat, "},
+           {{"srve"}, "there is no command srve; did you mean serve?"},
+           {{"fly"}, "there is no command fly; see sluice --help"},
+           {{"--hlep"}, "there is no option --hlep; did you mean --help?"},
+           {{"serve", "--prot", "80"}, "serve has no option --prot; did you mean --port?"},
+           {{"serve", "--max-conn=1"}, "no option --max-conn; did you mean --max-connections?"},
+           {{"doctor", "--wings"}, "doctor has no option --wings; see sluice doctor --help"},
+           {{"doctor", "--prot", "80"}, "doctor has no option --prot; did you mean --port?"},
+           {{"version", "doctor"}, "version takes no argument doctor; see sluice version --help"},
+           {{"chat", "--top-k"}, "--top-k needs a value; see sluice chat --help"},
+           {{"chat", "--top-k", "many"}, "--top-k = many; see sluice chat --help"},
+           {{"serve", "--api-kye=alice=secret"}, "no option --api-kye; did you mean --api-key?"}}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, kExitUsage);
+    EXPECT_THAT(outcome.err, ::testing::StartsWith("sluice: "));
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+    EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("secret")));
+  }
+}
+
+TEST(Program, TheHelpFitsInAPipe) {
+  for (const char* command : {"serve", "chat", "doctor", "bench", "version", "completion", "man"}) {
+    std::istringstream help(run({command, "--help"}).out);
+    for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(Program, TheHelpOfDoctorRefersToThatOfServe) {
+  const std::string help = run({"doctor", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("`sluice serve --help` lists"));
+  EXPECT_THAT(help, ::testing::Not(HasSubstr("--max-body")));
 }
 
 TEST(Program, ABadSettingIsWrongUsageToo) {
@@ -108,6 +147,18 @@ TEST(Program, TellsItsVersion) {
   ASSERT_TRUE(version);
   EXPECT_EQ(version->at("version"), json::value(kVersion));
   EXPECT_THAT(run({"version"}).out, HasSubstr("2026-07-28"));
+}
+
+TEST(Program, TheExitCodesAreDocumented) {
+  std::ifstream file(std::filesystem::path(SLUICE_SOURCE_DIR) / "docs/command-line.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string table = "| code | meaning |\n|---|---|\n";
+  for (const ExitCode& one : kExitCodes) {
+    table.append("| ").append(std::to_string(one.code)).append(" | ");
+    table.append(one.meaning).append(" |\n");
+  }
+  EXPECT_THAT(text.str(), HasSubstr(table + "\n"));
 }
 
 TEST(Program, TheVersionIsTheBuilds) {

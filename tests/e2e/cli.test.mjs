@@ -11,7 +11,15 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { model_file } from './lib/model.mjs';
 import { HttpClient } from './lib/rpc.mjs';
-import { program, root, run_program, start_server, until } from './lib/server.mjs';
+import {
+  clean_environment,
+  program,
+  root,
+  run_program,
+  start_everything,
+  start_server,
+  until,
+} from './lib/server.mjs';
 import { Terminal } from './lib/terminal.mjs';
 import * as wire from './lib/wire.mjs';
 
@@ -100,6 +108,20 @@ test('help: every command has one with examples, wrong usage is exit code 2', as
   assert.match(version.stdout, /^sluice \d+\.\d+\.\d+/);
 });
 
+test('help is as wide as the terminal', async (t) => {
+  for (const columns of [50, 120]) {
+    const terminal = new Terminal(t, [
+      'sh',
+      '-c',
+      `stty cols ${columns}; "$0" serve --help; echo over`,
+      program,
+    ]);
+    const text = await terminal.until((seen) => seen.includes('over'), 'it ended');
+    const longest = Math.max(...text.split('\r\n').map((line) => line.length));
+    assert.ok(longest <= columns && longest > columns - 20, `${columns}: ${longest}`);
+  }
+});
+
 test('every setting of serve is in its help', async () => {
   const { stdout } = await run_program(['serve', '--help']);
   for (const flag of Object.values(wire.flag)) assert.ok(stdout.includes(flag), flag);
@@ -173,6 +195,31 @@ for (const mode of ['poll', 'sse', 'ws', 'call']) {
     );
   });
 }
+
+test('bench refuses what the server cannot do, before it begins', async (t) => {
+  const model = await start_server(t, ['--engine', 'llama', ...model_flags(model_file(t))]);
+  const server = { call: model, sse: await start_everything(t) };
+  const message = {
+    call: /^sluice: the server refuses --mode call: Unknown tool: echo; .*synthetic.*\n$/,
+    sse: /^sluice: the server refuses --mode sse: .*\n$/,
+  };
+  for (const mode of ['call', 'sse']) {
+    const outcome = await run_program(['bench', '--url', server[mode].base, '--mode', mode]);
+    assert.equal(outcome.code, 2, outcome.stderr);
+    assert.match(outcome.stderr, message[mode]);
+    assert.equal(outcome.stdout, '');
+  }
+});
+
+test('the default prompt of bench ends', async (t) => {
+  const server = await start_server(t, ['--engine', 'llama']);
+  const outcome = await run_program([
+    ...['bench', '--url', server.base, '--streams', '1', '--duration', '200ms', '--json'],
+  ]);
+  assert.equal(outcome.code, 0, outcome.stderr);
+  const { completed, chunks } = JSON.parse(outcome.stdout);
+  assert.ok(completed > 0 && chunks / completed < 64, outcome.stdout);
+});
 
 const kRun = path.join(root, 'scripts/run');
 
@@ -288,6 +335,26 @@ test('chat starts a server of its own wherever the settings would have it listen
     assert.equal(outcome.code, 0, outcome.stderr);
     assert.match(outcome.stdout, /"n":0/);
   }
+});
+
+test('serve --listen HOST:PORT', async (t) => {
+  const child = spawn(program, ['serve', '--engine', 'synthetic', '--listen', '127.0.0.1:0'], {
+    env: clean_environment(),
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const [text] = await once(child.stdout.setEncoding('utf8'), 'data');
+  const [url] = /http:\/\/127\.0\.0\.1:[1-9]\d*/.exec(text);
+  const outcome = await run_program(['chat', '--quiet', '--url', url, 'Hello']);
+  assert.equal(outcome.code, 0, outcome.stderr);
+});
+
+test('a terminal sees how far loading the model is, and then no more', async (t) => {
+  const chat = [program, 'chat', ...model_flags(model_file(t)), 'Hello'];
+  const seen = await new Terminal(t, chat, { env: home(t) }).until(
+    (text) => text.includes('tokens/s'),
+    'it answers',
+  );
+  assert.match(seen, /loading the model, \d+ %\r\r\x1b\[K/);
 });
 
 test('the number of a standard stream that is closed goes to nothing else', async (t) => {

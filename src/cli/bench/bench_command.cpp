@@ -1,12 +1,12 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
 
 #include "cli/bench/bench_load.hpp"
+#include "cli/bench/bench_probe.hpp"
 #include "cli/bench/bench_results.hpp"
 #include "cli/bench/bench_transport.hpp"
 #include "cli/options/client_options.hpp"
@@ -31,8 +31,8 @@ struct BenchArguments {
   std::string duration = "10s";
   std::int64_t count = 100;
   std::int64_t interval_us = 0;
-  std::string prompt = "Count from one to ten.";
-  std::optional<std::int64_t> max_tokens;
+  std::string prompt = "Count from 1 to 10.";  // the built-in model ends its answer to this
+  std::int64_t max_tokens = 256;
   bool as_json = false;
   bool quiet = false;
 };
@@ -80,8 +80,8 @@ Result<BenchRequest> make_request(const BenchArguments& arguments) {
   request.via = *via;
   request.params = {{"prompt", arguments.prompt},
                     {"count", arguments.count},
-                    {"interval_us", arguments.interval_us}};
-  if (arguments.max_tokens) request.params["max_tokens"] = *arguments.max_tokens;
+                    {"interval_us", arguments.interval_us},
+                    {"max_tokens", arguments.max_tokens}};
   return request;
 }
 
@@ -199,6 +199,12 @@ int run_bench(const BenchArguments& arguments) {
     complain("the limit of open files is too low for --connections; see sluice doctor");
     return kExitFailure;
   }
+  if (const auto can = probe(setup->address, setup->request); !can) {
+    const std::string hint =
+        arguments.mode == "call" ? "; a server with --engine synthetic has the tool echo" : "";
+    complain("the server refuses --mode " + arguments.mode + ": " + can.error().message + hint);
+    return can.error().code;
+  }
   BenchRun run(*setup, is_terminal(STDERR_FILENO) && !arguments.quiet);
   const BenchResults& results = run.run();
   const std::string report = arguments.as_json ? json_report(setup->subject, results)
@@ -225,8 +231,8 @@ void add_bench_command(CommandLine& program) {
         name, target,
         {.text = text, .operand = operand, .group = "Load", .shows_default = shows_default});
   };
-  add("--mode", &arguments->mode, "MODE",
-      "poll, sse or ws for streams; call for calls of the tool echo");
+  add("--mode", &arguments->mode, "poll|sse|ws|call",
+      "How streams are read; call makes calls of the tool echo instead");
   add("--streams", &arguments->streams, "N", "How many streams or calls run at the same time");
   add("--connections", &arguments->connections, "N",
       "Connections that the streams share, in mode ws; by default one each", false);
@@ -238,8 +244,7 @@ void add_bench_command(CommandLine& program) {
       "Microseconds between chunks; 0: none; -1: none, but each chunk is sent separately");
   add("--prompt", &arguments->prompt, "TEXT",
       "The prompt for the model, or the text for the echo call");
-  add("--max-tokens", &arguments->max_tokens, "N", "The most tokens that a model may answer with",
-      false);
+  add("--max-tokens", &arguments->max_tokens, "N", "The most tokens that a model may answer with");
   add_client_options(command, arguments->client);
   command.add_flag("--json", arguments->as_json, {.text = "Print the results as JSON"});
   command.add_flag("-q,--quiet", arguments->quiet, {.text = "Do not show progress"});

@@ -58,7 +58,6 @@ std::string AnswerStats::summary() const {
                : formatted(", first after %.1f s", to_seconds(*first));
   }
   if (end_.outcome == AnswerEnd::Outcome::cancelled) return out + ", stopped";
-  if (end_.finish_reason == "length") out += ", cut off at the length limit";
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/terminal/interrupts.hpp"
 #include "cli/terminal/line_editor.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "cli/terminal/word_wrap.hpp"
 
 namespace sluice {
 namespace {
@@ -23,7 +24,8 @@ constexpr const char* kHelp =
     "  /help        show this\n"
     "  /quit        leave (also Ctrl-D, or Ctrl-C on an empty line)\n"
     "  Ctrl-C       stop the answer; press it again to leave\n"
-    "  \\            at the end of a line: continue the question on the next line\n";
+    "  \\            at the end of a line: continue the question on the next line\n"
+    "  A pasted block is one question, with all of its lines.\n";
 
 /// How long to wait for a stopped answer to end.
 constexpr auto kStopPatience = std::chrono::seconds(5);
@@ -52,13 +54,25 @@ std::string explain(const AnswerEnd& end) {
   return message;
 }
 
+/// Says so if the model did not finish its answer. This is no statistic: --quiet keeps it.
+void warn_if_cut_off(const AnswerEnd& end, const json::object& params) {
+  if (end.outcome != AnswerEnd::Outcome::complete || end.finish_reason != "length") return;
+  const auto limit = params.find("max_tokens");
+  const bool by_limit =
+      limit != params.end() && (!end.completion_tokens || limit->value() == *end.completion_tokens);
+  complain(by_limit ? "the answer was cut off at the limit of --max-tokens"
+                    : "the answer was cut off: the conversation has filled the model's context");
+}
+
 }  // namespace
 
 /// Shows an answer as it arrives.
 class Chat::View {
  public:
   enum class Mode : std::uint8_t { terminal, plain, silent };
-  explicit View(Mode mode) : mode_(mode), style_(Style::of(STDOUT_FILENO)) {}
+  explicit View(Mode mode) : mode_(mode), style_(Style::of(STDOUT_FILENO)) {
+    if (mode == Mode::terminal) use_utf8();
+  }
 
   void show(AnswerDelta::Kind kind, const std::string& text) {
     if (mode_ == Mode::silent) return;
@@ -67,14 +81,12 @@ class Chat::View {
       if (kind == AnswerDelta::Kind::text) put(text);
       return;
     }
-    if (kind != kind_ && !line_start_) put("\n");
+    if (kind != kind_) end_line();
     kind_ = kind;
-    std::string out;
-    if (kind == AnswerDelta::Kind::text) {
-      out = printable(text);
-    } else {
-      out.append(style_.dim()).append(printable(text)).append(style_.reset());
-    }
+    const std::size_t width = is_dumb_terminal() ? 0 : terminal_width(STDOUT_FILENO);
+    std::string out = wrap_.wrap(printable(text), width);
+    if (kind != AnswerDelta::Kind::text)
+      out = std::string(style_.dim()) + out + std::string(style_.reset());
     put(out);
     if (!text.empty()) line_start_ = text.back() == '\n';
   }
@@ -84,6 +96,7 @@ class Chat::View {
     if (mode_ == Mode::silent || line_start_) return;
     put("\n");
     line_start_ = true;
+    wrap_.begin_line();
   }
 
   [[nodiscard]] bool reader_gone() const { return gone_; }
@@ -96,6 +109,7 @@ class Chat::View {
 
   Mode mode_;
   Style style_;
+  WordWrap wrap_;
   AnswerDelta::Kind kind_ = AnswerDelta::Kind::text;
   bool line_start_ = true;
   bool gone_ = false;
@@ -163,8 +177,9 @@ int Chat::once(const std::string& question) {
   View view(options_.as_json ? Mode::silent
                              : (is_terminal(STDOUT_FILENO) ? Mode::terminal : Mode::plain));
   const Answer answer = ask(question, view);
-  if (options_.as_json) return finish_json(answer);
   view.end_line();
+  warn_if_cut_off(answer.end, conversation_.params());
+  if (options_.as_json) return finish_json(answer);
   const bool failed = answer.end.outcome == AnswerEnd::Outcome::failed ||
                       answer.end.outcome == AnswerEnd::Outcome::unreachable;
   if (failed) complain(explain(answer.end));
@@ -236,7 +251,8 @@ int Chat::interact() {
   write_all(STDOUT_FILENO, std::string(style.dim()) + "/help for help, Ctrl-D to leave" +
                                std::string(style.reset()) + "\n");
   while (const auto question = read_question(editor)) {
-    if (question->starts_with('/')) {
+    // A pasted block that begins with a slash is rather a question.
+    if (question->starts_with('/') && !question->contains('\n')) {
       if (!command(*question)) return kExitOk;
       continue;
     }
@@ -245,6 +261,7 @@ int Chat::interact() {
     view.end_line();
     if (answer.gave_up) return kExitInterrupted;
     if (view.reader_gone()) return kExitFailure;
+    warn_if_cut_off(answer.end, conversation_.params());
     if (answer.end.outcome == AnswerEnd::Outcome::failed ||
         answer.end.outcome == AnswerEnd::Outcome::unreachable) {
       complain(explain(answer.end));

@@ -1,13 +1,12 @@
-#include <cerrno>
 #include <memory>
 #include <optional>
-#include <poll.h>
 #include <string>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "cli/chat/chat.hpp"
+#include "cli/chat/question.hpp"
 #include "cli/options/client_options.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/command_line.hpp"
@@ -18,6 +17,7 @@
 #include "cli/serve/engine_factory.hpp"
 #include "cli/serve/serve.hpp"
 #include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/log.hpp"
 
@@ -54,16 +54,16 @@ constexpr const char* kChatExamples =
     "  sluice chat --model model.gguf                   # start a model here and talk to it\n"
     "  sluice chat --url http://127.0.0.1:8080          # talk to a running server\n"
     "  sluice chat --via ws \"Why is the sky blue?\"      # one answer over WebSocket\n"
-    "  git diff | sluice chat --system \"Write a commit message\" > message\n"
+    "  git diff | sluice chat \"Write a commit message\" > message\n"
     "  sluice chat --json --temperature 0 \"2+2?\" | jq -r .text\n"
     "\n"
     "On a terminal, Ctrl-C stops the answer and a second Ctrl-C leaves. The history is kept in\n"
-    "$XDG_STATE_HOME/sluice. Without a terminal, the prompt comes from the arguments or from\n"
-    "standard input; a prompt of - waits for standard input as long as it takes. The answer\n"
-    "goes to standard output, statistics to standard error.\n";
+    "$XDG_STATE_HOME/sluice. If standard input is not a terminal, it is read to its end, at most\n"
+    "4 MiB, and is joined to the prompt. The answer goes to standard output, everything else to\n"
+    "standard error.\n";
 
+/// Asked if there is neither a prompt nor an input that could have one (/dev/null).
 constexpr const char* kDefaultPrompt = "Introduce yourself in one sentence.";
-constexpr std::size_t kMaxPrompt = std::size_t{4} << 20U;
 
 Result<std::string> read_file(const std::string& path) {
   constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
@@ -117,42 +117,34 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-/// Waits up to `milliseconds`. Returns whether standard input is readable or has ended.
-bool input_comes(int milliseconds) {
-  pollfd wait{STDIN_FILENO, POLLIN, 0};
-  return ::poll(&wait, 1, milliseconds) > 0;
-}
+constexpr const char* kNoQuestion =
+    "there is no question: give it as an argument (sluice chat \"Why is the sky blue?\") or on "
+    "standard input";
 
-Result<std::string> read_standard_input() {
-  std::string text;
-  std::string piece(std::size_t{64} << 10U, '\0');
-  for (;;) {
-    const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) return fail(kExitInterrupted, "interrupted");
-    if (got <= 0) break;
-    text.append(piece, 0, static_cast<std::size_t>(got));
-    if (text.size() > kMaxPrompt) return fail(kExitUsage, "the prompt is larger than 4 MiB");
-  }
-  while (text.ends_with('\n')) text.pop_back();
-  return text;
+/// The text of standard input, unless the user's terminal is there.
+Result<std::string> piped_text(const ChatArguments& arguments, bool from_terminal) {
+  if (from_terminal || is_null_device(STDIN_FILENO)) return std::string();
+  return read_input(STDIN_FILENO, kMaxInput, [&] {
+    if (arguments.quiet) return;
+    complain("waiting for the end of standard input; without it, add </dev/null");
+  });
 }
 
 /// The question to ask if there is only one; nothing for a conversation on a terminal.
 Result<std::optional<std::string>> single_question(const ChatArguments& arguments) {
-  const std::string words = joined(arguments.prompt);
-  if (!words.empty() && words != "-") return words;
   const bool typed = is_terminal(STDIN_FILENO);
-  if (words.empty() && typed) {
-    if (is_terminal(STDOUT_FILENO) && !arguments.as_json) return std::nullopt;
-    return kDefaultPrompt;
+  if (arguments.prompt.empty() && typed && is_terminal(STDOUT_FILENO) && !arguments.as_json) {
+    return std::nullopt;
   }
-  // A script must not hang on an inherited pipe that nobody writes to.
-  constexpr int kPatienceMs = 1000;
-  if (words.empty() && !input_comes(kPatienceMs)) return kDefaultPrompt;
-  auto text = read_standard_input();
-  if (!text) return std::unexpected(text.error());
-  if (text->empty()) return kDefaultPrompt;
-  return *std::move(text);
+  if (arguments.prompt.empty() && is_null_device(STDIN_FILENO)) return kDefaultPrompt;
+  std::string words = joined(arguments.prompt);
+  const bool reads_terminal = words == "-";
+  if (reads_terminal) words.clear();
+  const auto input = piped_text(arguments, typed && !reads_terminal);
+  if (!input) return std::unexpected(input.error());
+  std::string question = join_question(words, *input);
+  if (question.empty()) return fail(kExitUsage, kNoQuestion);
+  return question;
 }
 
 /// Starts a server for this program alone, on a free port of this machine.
@@ -169,18 +161,19 @@ Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arg
   config.tls_certificate.clear();
   config.tls_key.clear();
   config.access = {};
+  // A question of the largest size, with all of its characters escaped.
+  config.http.max_body = 8 * kMaxInput;
+  config.http.max_total_buffers = 4 * config.http.max_body;
   config.shutdown_deadline = std::chrono::milliseconds(100);
-  const bool built_in = runs_built_in_model(config);
-  if (!arguments.quiet && (built_in || is_terminal(STDERR_FILENO))) {
+  if (!arguments.quiet && runs_built_in_model(config)) {
     const Style style = Style::of(STDERR_FILENO);
-    write_all(
-        STDERR_FILENO,
-        std::string(style.dim()) +
-            (built_in ? "Using the tiny built-in model; run a real one with --model FILE.gguf."
-                      : "Loading the model...") +
-            std::string(style.reset()) + "\n");
+    write_all(STDERR_FILENO,
+              std::string(style.dim()) +
+                  "Using the tiny built-in model; run a real one with --model FILE.gguf." +
+                  std::string(style.reset()) + "\n");
   }
-  return LocalServer::start(config);
+  ProgressLine progress(STDERR_FILENO, !arguments.quiet);
+  return LocalServer::start(config, [&](const std::string& doing) { progress.show(doing); });
 }
 
 int complain_and_return(const Error& error) {
@@ -263,12 +256,14 @@ void add_chat_command(CommandLine& program) {
   Subcommand command = program.add_subcommand(
       "chat", "Talk to a model on a server, or to one started by this command", kChatExamples,
       [arguments] { return run_chat(*arguments); });
-  command.add_option("prompt", &arguments->prompt,
-                     {.text = "Ask this one question and exit; - reads it from standard input",
-                      .operand = "PROMPT"});
+  command.add_option(
+      "prompt", &arguments->prompt,
+      {.text = "Ask this one question, together with what is piped in, and exit; - stands for "
+               "standard input",
+       .operand = "PROMPT"});
   command.add_option("--via", &arguments->via,
-                     {.text = "How the answer is transferred: poll, sse, ws or mcp",
-                      .operand = "WAY",
+                     {.text = "How the answer is transferred",
+                      .operand = "poll|sse|ws|mcp",
                       .group = "Connection",
                       .shows_default = true});
   add_client_options(command, arguments->client);
@@ -280,7 +275,7 @@ void add_chat_command(CommandLine& program) {
   command.add_option("--config", &arguments->config_file,
                      {.text = "Settings file for the model, in the format of sluice serve",
                       .operand = "FILE",
-                      .group = "Engine"});
+                      .group = "Model"});
 }
 
 }  // namespace sluice

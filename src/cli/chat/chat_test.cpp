@@ -56,8 +56,7 @@ TEST(AnswerStats, CountsByTheServersClock) {
   end.completion_tokens = 11;
   end.decode_ms = 500;
   stats.on_end(asked + 1s, end);
-  EXPECT_EQ(stats.summary(),
-            "11 tokens, 20.0 tokens/s, first after 210 ms, cut off at the length limit");
+  EXPECT_EQ(stats.summary(), "11 tokens, 20.0 tokens/s, first after 210 ms");
   EXPECT_EQ(stats.to_object(), (json::object{{"finish_reason", "length"},
                                              {"usage", {{"completion_tokens", 11}}},
                                              {"timings", {{"decode_ms", 500.0}}},

@@ -30,7 +30,10 @@ constexpr const char* kDoctorExamples =
     "  sluice doctor                          # check what `sluice serve` would use\n"
     "  sluice doctor --model model.gguf --port 80\n"
     "  sluice doctor --json | jq '.checks[] | select(.status != \"ok\")'\n"
-    "\nThe exit code is 1 if a check fails; warnings do not count.\n";
+    "\n"
+    "All options of `sluice serve` are accepted as well; `sluice serve --help` lists them.\n"
+    "\n"
+    "The exit code is 1 if a check fails; warnings do not count.\n";
 
 /// The checks, in the order in which a starting server would run into the problems.
 Checks examine(const DoctorArguments& arguments) {
@@ -81,7 +84,7 @@ void add_doctor_command(CommandLine& program) {
   command.add_option("--config", &arguments->file,
                      {.text = "Settings file. SLUICE_CONFIG, default ./sluice.toml if it exists",
                       .operand = "FILE"});
-  add_serve_options(command, arguments->flags);
+  add_unlisted_serve_options(command, arguments->flags);
 }
 
 }  // namespace sluice

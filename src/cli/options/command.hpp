@@ -10,5 +10,9 @@ void add_chat_command(CommandLine& program);
 void add_doctor_command(CommandLine& program);
 void add_bench_command(CommandLine& program);
 void add_version_command(CommandLine& program);
+// These read the outline of `program`, which must outlive its run.
+void add_completion_command(CommandLine& program);
+/// Call it last: it offers a page of every command that was added before.
+void add_man_command(CommandLine& program);
 
 }  // namespace sluice

@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/options/exit_code.hpp"
+#include "cli/options/help_text.hpp"
+#include "cli/options/suggestion.hpp"
 
 namespace sluice {
 namespace {
@@ -14,7 +16,49 @@ namespace {
 void describe(CLI::Option& option, const OptionHelp& help) {
   if (!help.operand.empty()) option.type_name(help.operand);
   if (!help.group.empty()) option.group(help.group);
+  if (!help.is_listed) option.group("");
   if (help.shows_default) option.capture_default_str();
+}
+
+OptionOutline outline_of(const CLI::Option& option) {
+  OptionOutline out;
+  out.is_argument = option.get_positional();
+  out.takes_many = option.get_items_expected_max() > 1;
+  if (out.is_argument) {
+    out.operand = option.get_type_name();
+    out.names.push_back(out.operand);
+  } else {
+    for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
+    // A flag takes a value after "=" only.
+    if (option.get_items_expected_min() > 0) out.operand = option.get_type_name();
+  }
+  out.text = option.get_description();
+  if (const std::string value = option.get_default_str(); !value.empty()) {
+    out.text.append(". Default ").append(value);
+  }
+  out.group = option.get_group();
+  return out;
+}
+
+CommandOutline outline_of(const CLI::App& app) {
+  CommandOutline out{.name = app.get_name(),
+                     .description = app.get_description(),
+                     .footer = app.get_footer(),
+                     .options = {},
+                     .commands = {}};
+  for (const CLI::Option* option : app.get_options()) out.options.push_back(outline_of(*option));
+  const auto all = [](const CLI::App*) { return true; };
+  for (const CLI::App* command : app.get_subcommands(all)) {
+    out.commands.push_back(outline_of(*command));
+  }
+  return out;
+}
+
+std::string question(std::string_view word, const std::vector<std::string>& candidates,
+                     const std::string& otherwise) {
+  const std::string_view meant = suggestion(word, candidates);
+  return meant.empty() ? "; " + otherwise : "; did you mean " + std::string(meant) + "?";
 }
 
 }  // namespace
@@ -47,8 +91,15 @@ void Subcommand::add_repeatable(const std::string& names, Keep keep,
 
 CommandLine::CommandLine(const ProgramHelp& help)
     : app_(std::make_unique<CLI::App>(help.description, help.name)) {
-  app_->set_version_flag("--version", help.version);
+  app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->set_version_flag("--version", help.version, "Print the version and exit");
   app_->footer(help.footer);
+  app_->formatter_fn([this, width = help.width](const CLI::App* app, const std::string&,
+                                                CLI::AppFormatMode) {
+    const CommandOutline program = outline();
+    const CommandOutline* command = app == app_.get() ? &program : program.find(app->get_name());
+    return help_text(program, *command, width);
+  });
 }
 
 CommandLine::~CommandLine() = default;
@@ -65,16 +116,67 @@ int CommandLine::run(int argc, const char* const* argv) {
   app_->require_subcommand(1);  // not earlier, because the subcommands would inherit it
   try {
     app_->parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (app_->exit(error) != 0) return kExitUsage;
+  } catch (const CLI::Success& asked) {
+    app_->exit(asked);
     return std::cout.flush() ? kExitOk : kExitFailure;
+  } catch (const CLI::ParseError& error) {
+    std::cerr << app_->get_name() << ": " << explain(error) << "\n";
+    return kExitUsage;
   } catch (const std::invalid_argument&) {
     // CLI11 throws this for `--flag=value` and does not handle it itself.
-    std::cerr << "A flag takes no value other than true or false\n"
-                 "Run with --help for more information.\n";
+    std::cerr << app_->get_name() << ": a flag takes no value other than true or false\n";
     return kExitUsage;
   }
   return chosen_();
+}
+
+CommandOutline CommandLine::outline() const {
+  return outline_of(*app_);
+}
+
+/// The subcommand that the arguments name, or the program itself.
+const CLI::App& CommandLine::chosen_app() const {
+  const auto given = app_->get_subcommands();
+  return given.empty() ? *app_ : *given.front();
+}
+
+/// What is wrong with the arguments, and what to do.
+std::string CommandLine::explain(const CLI::ParseError& error) const {
+  const CLI::App& chosen = chosen_app();
+  const bool is_program = &chosen == app_.get();
+  const std::string command =
+      is_program ? app_->get_name() : app_->get_name() + " " + chosen.get_name();
+  const std::string help = "see " + command + " --help";
+  const CommandOutline known = outline_of(chosen);
+  std::vector<std::string> commands;
+  for (const CommandOutline& one : known.commands) commands.push_back(one.name);
+
+  if (const auto unknown = app_->remaining(true); !unknown.empty()) {
+    const std::string& word = unknown.front();
+    if (word.starts_with('-')) {
+      std::vector<std::string> options;
+      for (const OptionOutline& option : known.options) {
+        if (!option.is_argument)
+          options.insert(options.end(), option.names.begin(), option.names.end());
+      }
+      // The value may be a secret.
+      const std::string name = word.substr(0, word.find('='));
+      return (is_program ? "there is" : chosen.get_name() + " has") + " no option " + name +
+             question(name, options, help);
+    }
+    if (is_program) return "there is no command " + word + question(word, commands, help);
+    return chosen.get_name() + " takes no argument " + word + "; " + help;
+  }
+  if (is_program && error.get_name() == "RequiredError") {
+    std::string names;
+    for (const std::string& name : commands) names.append(names.empty() ? "" : ", ").append(name);
+    return "give a command: " + names + "; " + help;
+  }
+  std::string message = error.what();
+  // "--top-k: 1 required N missing"
+  if (message.ends_with(" missing"))
+    message = message.substr(0, message.find(':')) + " needs a value";
+  return message + "; " + help;
 }
 
 }  // namespace sluice

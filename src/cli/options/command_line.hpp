@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,9 +9,12 @@
 #include <variant>
 #include <vector>
 
+#include "cli/options/outline.hpp"
+
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 // The command line of a program with subcommands. It is built on CLI11, which only command_line.cpp
 // includes because its headers take seconds to compile. Programming errors, such as two options
@@ -24,9 +28,10 @@ using Command = std::function<int()>;
 /// How the help shows an option or a flag.
 struct OptionHelp {
   std::string text;            // what the option does
-  std::string operand = {};    // the placeholder for the value; a flag has none
+  std::string operand = {};    // the placeholder for the value, or "a|b|c"; a flag has none
   std::string group = {};      // the heading to list it under; empty: "Options"
   bool shows_default = false;  // show the value that the target has before parsing
+  bool is_listed = true;       // if not, the option is accepted, but the help does not list it
 };
 
 /// Where the value of an option is stored. A vector takes all words up to the next option.
@@ -67,8 +72,9 @@ class Subcommand {
 struct ProgramHelp {
   std::string name;
   std::string description;
-  std::string version;  // the line that --version prints
-  std::string footer;
+  std::string version;     // the line that --version prints
+  std::string footer;      // as in CommandOutline
+  std::size_t width = 80;  // the most characters of a line of help
 };
 
 /// The command line of the whole program: exactly one of its subcommands, or --help or --version.
@@ -84,10 +90,16 @@ class CommandLine {
                             const std::string& footer, Command command);
 
   /// Parses the arguments and runs the subcommand. Returns its exit code, kExitUsage after printing
-  /// what is wrong, or kExitOk after printing the help or the version.
+  /// what is wrong on one line, or kExitOk after printing the help or the version.
   int run(int argc, const char* const* argv);
 
+  /// What has been added so far.
+  [[nodiscard]] CommandOutline outline() const;
+
  private:
+  [[nodiscard]] const CLI::App& chosen_app() const;
+  [[nodiscard]] std::string explain(const CLI::ParseError& error) const;
+
   std::unique_ptr<CLI::App> app_;
   Command chosen_;
 };

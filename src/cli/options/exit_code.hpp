@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <string_view>
+
 namespace sluice {
 
 /// The program's exit codes, which `sluice --help` documents. Errors inside cli/ carry one of them
@@ -9,5 +12,17 @@ inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;        // a flag, a variable or the configuration file is wrong
 inline constexpr int kExitUnreachable = 3;  // no connection to the server
 inline constexpr int kExitInterrupted = 130;
+
+/// What the exit codes mean: in the help, the manual pages and docs/command-line.md.
+struct ExitCode {
+  int code;
+  std::string_view meaning;
+};
+inline constexpr std::array<ExitCode, 5> kExitCodes = {
+    {{kExitOk, "done"},
+     {kExitFailure, "failed"},
+     {kExitUsage, "wrong usage or configuration"},
+     {kExitUnreachable, "the server cannot be reached"},
+     {kExitInterrupted, "interrupted"}}};
 
 }  // namespace sluice

@@ -1,7 +1,7 @@
 #include "cli/options/serve_config.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -122,6 +122,14 @@ Result<void> load_source(LoadedConfig& loaded, Load load) {
   std::map<std::string, std::string, std::less<>> before = std::exchange(loaded.origins, {});
   Result<void> done = load();
   const auto sets = [&](std::string_view key) { return loaded.origins.contains(key); };
+  if (const auto listen = loaded.origins.find("listen"); done && listen != loaded.origins.end()) {
+    const std::string origin = listen->second;
+    if (sets("host") || sets("port")) {
+      return fail(kExitUsage, origin + ": this is host and port in one; give either it or them");
+    }
+    loaded.origins.erase(listen);
+    loaded.origins.insert({{"host", origin}, {"port", origin}});
+  }
   if (sets("host") || sets("port")) {
     loaded.config.tcp = true;
   } else if (sets("unix") || sets("stdio")) {
@@ -211,6 +219,7 @@ std::string by_section(Each&& each) {
   std::string out;
   std::string_view section;
   for (const Setting& setting : serve_settings()) {
+    if (setting.is_short) continue;
     if (const std::string_view own = section_of(setting); own != section) {
       section = own;
       out.append("\n[").append(section).append("]\n");
@@ -220,11 +229,21 @@ std::string by_section(Each&& each) {
   return out;
 }
 
+/// The heading of a section's options in the help.
 std::string group_name(std::string_view section) {
-  if (section.empty()) return "Server";
-  std::string name(section);
-  name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
-  return name;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kNames = {
+      {{"", "Server"},
+       {"engine", "Model"},
+       {"streams", "Streams"},
+       {"calls", "Calls of tools"},
+       {"sessions", "Sessions"},
+       {"tasks", "Tasks"},
+       {"http", "Connections"},
+       {"access", "Access"},
+       {"log", "Log"}}};
+  const auto* const found =
+      std::ranges::find(kNames, section, [](const auto& name) { return name.first; });
+  return std::string(found == kNames.end() ? section : found->second);
 }
 
 std::string default_text(const Setting& setting) {
@@ -235,13 +254,14 @@ std::string default_text(const Setting& setting) {
   return out;
 }
 
-void add_options(Subcommand& command, SettingValues& flags,
-                 std::optional<std::string_view> section) {
+void add_options(Subcommand& command, SettingValues& flags, std::optional<std::string_view> section,
+                 bool is_listed) {
   for (const Setting& setting : serve_settings()) {
     if (section && section_of(setting) != *section) continue;
     OptionHelp help{.text = std::string(setting.help),
-                    .operand = std::string(setting.operand),
-                    .group = group_name(section_of(setting))};
+                    .operand = setting.operand,
+                    .group = group_name(section_of(setting)),
+                    .is_listed = is_listed};
     help.text.append(". ").append(environment_name(setting));
     if (const std::string value = default_text(setting); !value.empty()) {
       help.text.append(", default ").append(value);
@@ -279,11 +299,15 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
 }
 
 void add_serve_options(Subcommand& command, SettingValues& flags) {
-  add_options(command, flags, std::nullopt);
+  add_options(command, flags, std::nullopt, true);
+}
+
+void add_unlisted_serve_options(Subcommand& command, SettingValues& flags) {
+  add_options(command, flags, std::nullopt, false);
 }
 
 void add_engine_options(Subcommand& command, SettingValues& flags) {
-  add_options(command, flags, "engine");
+  add_options(command, flags, "engine", true);
 }
 
 std::string print_config(const LoadedConfig& loaded) {

@@ -150,6 +150,8 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources);
 /// `flags` unchecked: the loader checks them, so that an error reads the same from every source.
 /// Both must outlive the parsing.
 void add_serve_options(Subcommand& command, SettingValues& flags);
+/// Like add_serve_options(), but the help does not list the options.
+void add_unlisted_serve_options(Subcommand& command, SettingValues& flags);
 /// Like add_serve_options(), but only the settings of the model.
 void add_engine_options(Subcommand& command, SettingValues& flags);
 

@@ -84,6 +84,22 @@ TEST(ConfigValue, ReadsSizes) {
   }
 }
 
+TEST(ConfigValue, ReadsEndpoints) {
+  const auto read = [](std::string_view text) {
+    const auto endpoint = parse_endpoint(text);
+    return endpoint ? endpoint->host + " " + std::to_string(endpoint->port) : "nothing";
+  };
+  EXPECT_EQ(read("127.0.0.1:8080"), "127.0.0.1 8080");
+  EXPECT_EQ(read("localhost:0"), "localhost 0");
+  EXPECT_EQ(read("[::1]:8080"), "::1 8080");
+  EXPECT_EQ(read("[::]:65535"), ":: 65535");
+  for (const auto* bad :
+       {"", ":", ":80", "host", "host:", "host:x", "host:65536", "host:-1", "::1:80", "::1",
+        "[::1]", "[::1]80", "[host]:80", "[]:80", "[[::1]]:80", "a b:80"}) {
+    EXPECT_EQ(read(bad), "nothing") << bad;
+  }
+}
+
 TEST(ConfigValue, WritesWhatItReads) {
   for (const auto* text : {"0", "1ms", "1m30s", "168h", "1s1us"}) {
     EXPECT_EQ(format_duration(*parse_duration(text)), text);
@@ -281,6 +297,33 @@ TEST(ServeConfig, APortIsOpenedBesideStdioAndASocketOnlyIfItIsAskedFor) {
   EXPECT_FALSE(opens(sources({}, {}, socket_in_file.path())));
   EXPECT_TRUE(opens(sources({{"port", {"0"}}}, {}, socket_in_file.path())));
   EXPECT_TRUE(opens(sources({{"stdio", {"false"}}}, {}, "")));
+}
+
+TEST(ServeConfig, ListenIsHostAndPortInOne) {
+  const auto loaded = load_serve_config(
+      sources({{"listen", {"[::1]:9000"}}, {"stdio", {"true"}}}, {{"SLUICE_PORT", "1"}}, ""));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->config.host, "::1");
+  EXPECT_EQ(loaded->config.port, 9000);
+  EXPECT_TRUE(loaded->config.tcp);
+  EXPECT_THAT(print_config(*loaded),
+              HasSubstr("host = \"::1\"  # --listen\nport = 9000  # --listen\n"));
+  // A source that wins can change one of the two.
+  const auto mixed =
+      load_serve_config(sources({{"port", {"2"}}}, {{"SLUICE_LISTEN", "localhost:1"}}, ""));
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  EXPECT_EQ(mixed->config.host, "localhost");
+  EXPECT_EQ(mixed->config.port, 2);
+}
+
+TEST(ServeConfig, ListenIsGivenOnceAndAlone) {
+  EXPECT_THAT(
+      error_of(sources({{"listen", {"a:1", "b:2"}}}, {}, "")),
+      HasSubstr("--listen: \"a:1\", \"b:2\" is not allowed here; give one HOST:PORT, such as "
+                "127.0.0.1:8080 or [::1]:8080; the server cannot listen in several places"));
+  EXPECT_THAT(error_of(sources({{"listen", {"::1:80"}}}, {}, "")), HasSubstr("[::1]:8080"));
+  EXPECT_EQ(error_of(sources({{"listen", {"a:1"}}, {"port", {"2"}}}, {}, "")),
+            "--listen: this is host and port in one; give either it or them");
 }
 
 TEST(ServeConfig, ReadsTheModeOfASocket) {

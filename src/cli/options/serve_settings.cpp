@@ -21,11 +21,12 @@ Setting base(std::string_view key, std::string_view flag, std::string_view opera
              std::string_view help, std::string allowed, Setting::Kind kind) {
   return {.key = key,
           .flag = flag,
-          .operand = operand,
+          .operand = std::string(operand),
           .help = help,
           .allowed = std::move(allowed),
           .kind = kind,
           .secret = false,
+          .is_short = false,
           .store = {},
           .show = {}};
 }
@@ -137,13 +138,14 @@ Setting mode(std::string_view key, std::string_view flag, std::string_view help,
 }
 
 template <class Enum, std::size_t N, class At>
-Setting choice(std::string_view key, std::string_view flag, std::string_view operand,
-               std::string_view help, const std::array<std::pair<std::string_view, Enum>, N>& names,
-               At at) {
+Setting choice(std::string_view key, std::string_view flag, std::string_view help,
+               const std::array<std::pair<std::string_view, Enum>, N>& names, At at) {
   std::string allowed;
+  std::string operand;
   for (std::size_t i = 0; i < N; ++i) {
     if (i > 0) allowed.append(i + 1 == N ? " or " : ", ");
     allowed.append(names[i].first);
+    operand.append(i > 0 ? "|" : "").append(names[i].first);
   }
   Setting setting = base(key, flag, operand, help, std::move(allowed), Setting::Kind::text);
   setting.store = [=](ServeConfig& config, const Values& values) {
@@ -210,6 +212,26 @@ Setting api_keys() {
   return setting;
 }
 
+/// Host and port in one. It is a list so that a second place is refused, not silently ignored.
+Setting listen() {
+  Setting setting = base("listen", "--listen", "HOST:PORT",
+                         "Address and port to listen on, instead of --host and --port; an IPv6 "
+                         "address is in brackets: [::1]:8080",
+                         "one HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080; the server cannot "
+                         "listen in several places",
+                         Setting::Kind::list);
+  setting.is_short = true;
+  setting.store = [](ServeConfig& config, const Values& values) {
+    const auto endpoint = values.size() == 1 ? parse_endpoint(values.front()) : std::nullopt;
+    if (!endpoint) return false;
+    config.host = endpoint->host;
+    config.port = endpoint->port;
+    return true;
+  };
+  setting.show = [](const ServeConfig&) { return Values(); };
+  return setting;
+}
+
 constexpr std::array<std::pair<std::string_view, EngineKind>, 2> kEngines = {
     {{"llama", EngineKind::llama}, {"synthetic", EngineKind::synthetic}}};
 constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels = {
@@ -233,13 +255,15 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(host)));
   add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free port",
              SLUICE_AT(port)));
+  add(listen());
   add(yes_or_no(
       "stdio", "--stdio",
       "Serve the program that started this one, over standard input and output; no port is "
-      "opened unless --host or --port is given too",
+      "opened unless --host, --port or --listen is given too",
       SLUICE_AT(stdio)));
   add(text("unix", "--unix", "PATH",
-           "Listen on a Unix domain socket; no port is opened unless --host or --port is given too",
+           "Listen on a Unix domain socket; no port is opened unless --host, --port or --listen is "
+           "given too",
            "a path of at most 107 bytes", SLUICE_AT(unix_path)));
   add(mode("unix_mode", "--unix-mode", "Permissions of the socket, as for chmod",
            SLUICE_AT(unix_mode)));
@@ -257,7 +281,7 @@ std::vector<Setting> make_settings() {
            SLUICE_AT(compression_threshold)));
 
   add(choice(
-      "engine.kind", "--engine", "NAME",
+      "engine.kind", "--engine",
       "What generates answers: llama runs a GGUF model, synthetic emits numbered chunks for load "
       "tests",
       kEngines, SLUICE_AT(engine.kind)));
@@ -394,15 +418,15 @@ std::vector<Setting> make_settings() {
       "Addresses of proxies that are trusted to name the client they forward for, or prefixes "
       "such as 10.0.0.0/8. Without API keys, each client of such a proxy then counts separately",
       "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
-  add(choice("access.forwarded_field", "--forwarded-field", "FIELD",
+  add(choice("access.forwarded_field", "--forwarded-field",
              "Header field in which trusted proxies name the client", kForwardedFields,
              SLUICE_AT(access.forwarded_field)));
 
-  add(choice("log.level", "--log-level", "LEVEL",
+  add(choice("log.level", "--log-level",
              "The least severe messages that are logged to standard error", kLevels,
              SLUICE_AT(log.level)));
-  add(choice("log.format", "--log-format", "FORMAT",
-             "Log format: text for people, JSON for programs", kFormats, SLUICE_AT(log.format)));
+  add(choice("log.format", "--log-format", "Log format: text for people, JSON for programs",
+             kFormats, SLUICE_AT(log.format)));
   return all;
 }
 

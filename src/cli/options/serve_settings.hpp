@@ -14,13 +14,14 @@ namespace sluice {
 struct Setting {
   enum class Kind : std::uint8_t { number, text, list, flag };
 
-  std::string_view key;      // in the file: "section.name", or "name" before all sections
-  std::string_view flag;     // "--name"; the environment variable is SLUICE_NAME
-  std::string_view operand;  // the placeholder for the value in the help; a flag has none
-  std::string_view help;     // without the full stop at the end
-  std::string allowed;       // what is allowed; completes "give ..." in errors
-  Kind kind = Kind::text;    // how the value is written in the file
-  bool secret = false;       // the value is never shown
+  std::string_view key;    // in the file: "section.name", or "name" before all sections
+  std::string_view flag;   // "--name"; the environment variable is SLUICE_NAME
+  std::string operand;     // the placeholder for the value in the help; a flag has none
+  std::string_view help;   // without the full stop at the end
+  std::string allowed;     // what is allowed; completes "give ..." in errors
+  Kind kind = Kind::text;  // how the value is written in the file
+  bool secret = false;     // the value is never shown
+  bool is_short = false;   // stands for other settings, which printouts show instead
   /// Stores `values`, which holds one value unless `kind` is list. Returns false if they are not
   /// allowed.
   std::function<bool(ServeConfig&, const std::vector<std::string>& values)> store;

@@ -231,7 +231,7 @@ class AnswerClientTest : public ::testing::TestWithParam<AnswerVia> {
     config_.port = 0;
     config_.threads = 2;
     config_.shutdown_deadline = std::chrono::milliseconds(1);
-    auto started = LocalServer::start(config_);
+    auto started = LocalServer::start(config_, [](const std::string&) {});
     ASSERT_TRUE(started) << started.error().message;
     server_ = *std::move(started);
   }

@@ -13,6 +13,7 @@
 #include "auth/api_keys.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/serve/engine_factory.hpp"
+#include "cli/terminal/progress_line.hpp"
 #include "core/log.hpp"
 #include "core/version.hpp"
 #include "engine/engine_methods.hpp"
@@ -184,11 +185,15 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<LocalServer>> LocalServer::start(const ServeConfig& config) {
+Result<std::unique_ptr<LocalServer>> LocalServer::start(
+    const ServeConfig& config, const std::function<void(const std::string&)>& on_wait) {
   Result<std::unique_ptr<RunningServer>> server = RunningServer::start(config);
   if (!server) return std::unexpected(std::move(server.error()));
   Result<bool> ready = false;
-  while (ready && !*ready) ready = (*server)->wait_ready(kReadyCheck);
+  while (ready && !*ready) {
+    on_wait((*server)->not_ready());
+    ready = (*server)->wait_ready(kReadyCheck);
+  }
   if (!ready) return std::unexpected(std::move(ready.error()));
   return std::unique_ptr<LocalServer>(std::move(*server));
 }
@@ -214,12 +219,15 @@ int serve(const ServeConfig& config) {
   RunningServer& server = **started;
   print_places(server, config);
   // The server already listens while the model loads, so that /readyz can report the progress.
+  ProgressLine progress(STDERR_FILENO, config.log.format == LogFormat::text);
   for (bool is_ready = false; !is_ready;) {
+    progress.show(server.not_ready());
     if (signals.take_signal()) {
       log_info("stopped before the model was loaded");
       return kExitOk;
     }
     const Result<bool> ready = server.wait_ready(kReadyCheck);
+    progress.clear();
     if (!ready) {
       log_error(ready.error().message);
       return kExitFailure;

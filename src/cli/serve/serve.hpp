@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,9 +19,11 @@ class LocalServer {
  public:
   virtual ~LocalServer() = default;
 
-  /// Starts serving; port 0 takes any free port. Returns when the engine can answer. Errors carry
-  /// an exit code of the program.
-  static Result<std::unique_ptr<LocalServer>> start(const ServeConfig& config);
+  /// Starts serving; port 0 takes any free port. Returns when the engine can answer. Until then
+  /// `on_wait` is called several times a second with what the engine is doing. Errors carry an exit
+  /// code of the program.
+  static Result<std::unique_ptr<LocalServer>> start(
+      const ServeConfig& config, const std::function<void(const std::string&)>& on_wait);
 
   /// Such as "http://127.0.0.1:43127", without a slash at the end.
   [[nodiscard]] virtual std::string url() const = 0;

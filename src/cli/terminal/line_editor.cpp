@@ -2,24 +2,31 @@
 
 #include <array>
 #include <cerrno>
-#include <clocale>
 #include <cstdio>
-#include <cstring>
 #include <cwchar>
 #include <filesystem>
 #include <histedit.h>
-#include <langinfo.h>
 #include <poll.h>
+#include <string_view>
 #include <system_error>
 #include <unistd.h>
 
 #include "cli/options/process_environment.hpp"
 #include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "core/text/utf8.hpp"
 
 namespace sluice {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+/// What a terminal sends around a pasted block, and how it is told to.
+constexpr const char* kPasteBegin = "\x1b[200~";
+constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
+constexpr std::string_view kMarkPastes = "\x1b[?2004h";
+constexpr std::string_view kMarkNoPastes = "\x1b[?2004l";
+/// The most characters of a pasted block; the rest is dropped.
+constexpr std::size_t kMaxPaste = std::size_t{1} << 20U;
 /// Encloses the parts of a prompt that take no space on the screen.
 constexpr char kInvisible = '\1';
 
@@ -32,6 +39,7 @@ struct LineEditor::State {
   EditLine* editor = nullptr;
   History* history = nullptr;
   bool interrupted = false;
+  bool marks_pastes = !is_dumb_terminal();
 
   static State& of(EditLine* editor) {
     void* data = nullptr;
@@ -53,6 +61,7 @@ struct LineEditor::State {
         if (Interrupts::take_continued()) {
           // The process was stopped and continued. In the meantime the shell had the terminal.
           el_set(editor, EL_PREP_TERM, 1);
+          if (self.marks_pastes) write_all(STDOUT_FILENO, kMarkPastes);
           el_set(editor, EL_REFRESH);
         }
         waits[0].revents = 0;
@@ -76,12 +85,38 @@ struct LineEditor::State {
       partial = {};  // skips bytes that are not UTF-8
     }
   }
+
+  /// Inserts a pasted block, which may have several lines.
+  static unsigned char paste(EditLine* editor, wint_t /*key*/) {
+    std::wstring text;
+    while (!text.ends_with(kPasteEnd)) {
+      wchar_t next = 0;
+      if (next_character(editor, &next) <= 0) return CC_EOF;
+      if (text.size() == kMaxPaste) text.erase(text.size() - kPasteEnd.size(), 1);
+      text.push_back(next);
+    }
+    text.resize(text.size() - kPasteEnd.size());
+    insert(editor, text);
+    return CC_REFRESH;
+  }
+
+  static void insert(EditLine* editor, std::wstring_view pasted) {
+    std::wstring text;
+    for (const wchar_t c : pasted) {
+      if (c == L'\r') {
+        text.push_back(L'\n');  // terminals send line breaks as the key Enter
+      } else if (c == L'\n' || c == L'\t' || !is_control(static_cast<char32_t>(c))) {
+        text.push_back(c);
+      }
+    }
+    while (text.ends_with(L'\n')) text.pop_back();
+    if (!text.empty()) el_winsertstr(editor, text.c_str());
+  }
 };
 
 LineEditor::LineEditor(Interrupts& interrupts, std::string history_file)
     : state_(std::make_unique<State>()) {
-  std::setlocale(LC_CTYPE, "");
-  if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
+  use_utf8();
   state_->interrupts = &interrupts;
   state_->history_file = std::move(history_file);
   state_->editor = el_init("sluice", stdin, stdout, stderr);
@@ -102,10 +137,14 @@ LineEditor::LineEditor(Interrupts& interrupts, std::string history_file)
   el_set(editor, EL_HIST, history, state_->history);
   el_set(editor, EL_GETCFN, &State::next_character);
   el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  el_set(editor, EL_ADDFN, "sluice-paste", "Insert a pasted block", &State::paste);
+  el_set(editor, EL_BIND, kPasteBegin, "sluice-paste", nullptr);
   el_source(editor, nullptr);
+  if (state_->marks_pastes) write_all(STDOUT_FILENO, kMarkPastes);
 }
 
 LineEditor::~LineEditor() {
+  if (state_->marks_pastes) write_all(STDOUT_FILENO, kMarkNoPastes);
   el_end(state_->editor);
   history_end(state_->history);
 }

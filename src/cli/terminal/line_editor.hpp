@@ -19,8 +19,9 @@ class LineEditor {
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
 
-  /// Shows `prompt` and reads a line, without its line break. `colour` is a terminal sequence or
-  /// empty. If the user interrupts, `line` holds what was typed so far.
+  /// Shows `prompt` and reads a line, without its line break. A block that the user pastes is a
+  /// part of the line, with its line breaks. `colour` is a terminal sequence or empty. If the user
+  /// interrupts, `line` holds what was typed so far.
   Result read(const std::string& prompt, const std::string& colour, std::string& line);
   /// Adds a line to the history and saves the history.
   void remember(const std::string& line);

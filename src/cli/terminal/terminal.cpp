@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <cstdlib>
+#include <cstring>
+#include <langinfo.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/text/utf8.hpp"
@@ -11,14 +15,27 @@ namespace sluice {
 
 Style Style::of(int fd) {
   const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  const bool refused = (no_color != nullptr && *no_color != '\0') ||
-                       (term != nullptr && std::string_view(term) == "dumb");
+  const bool refused = (no_color != nullptr && *no_color != '\0') || is_dumb_terminal();
   return Style(!refused && is_terminal(fd));
+}
+
+bool is_dumb_terminal() {
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) == "dumb";
 }
 
 bool is_terminal(int fd) {
   return ::isatty(fd) == 1;
+}
+
+std::size_t terminal_width(int fd) {
+  winsize size{};
+  return is_terminal(fd) && ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void use_utf8() {
+  std::setlocale(LC_CTYPE, "");
+  if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
 bool write_all(int fd, std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,16 @@ class Style {
 };
 
 bool is_terminal(int fd);
+
+/// Whether the terminal does not know the sequences that move its cursor (TERM is "dumb").
+bool is_dumb_terminal();
+
+/// The number of columns of the terminal at `fd`; 0 if `fd` is no terminal or does not know.
+std::size_t terminal_width(int fd);
+
+/// Makes the C library take text for UTF-8, whatever the locale, so that it knows how wide
+/// characters are.
+void use_utf8();
 
 /// Writes all of `text` to `fd` without buffering. Returns false if the reader is gone or the disk
 /// is full.
