@@ -184,12 +184,12 @@ struct Codec<T> : detail::TableCodec<T, detail::kStructType<T>> {
   }
 };
 
-/// The JSON Schema (2020-12) of `T`. Throws std::logic_error if a header name (`x-mcp-header`) is
-/// not unique, or if it is not reached by `properties` alone (2026-07-28, Streamable HTTP, Schema
-/// Extension).
+/// The JSON Schema (2020-12) of `T`, by default of what decode() takes. Throws std::logic_error if
+/// a header name (`x-mcp-header`) is not unique, or if it is not reached by `properties` alone
+/// (2026-07-28, Streamable HTTP, Schema Extension).
 template <class T>
-json::value schema_of() {
-  return detail::schema_of(*detail::type_of<T>());
+json::value schema_of(SchemaUse use = SchemaUse::decoding) {
+  return detail::schema_of(*detail::type_of<T>(), use);
 }
 
 /// Reads a `T` from `value`. The error says what does not fit, and where: its path begins with

@@ -55,15 +55,21 @@ struct SchemaBuilder::Definitions {
   };
 
   const void* root;
+  SchemaUse use;
   std::vector<Definition> all = {};  // those being built, and those that are in $defs
   std::vector<std::size_t> at_work = {};
   std::size_t headers = 0;
 };
 
-SchemaBuilder::SchemaBuilder(const void* root) : definitions_(new Definitions{.root = root}) {}
+SchemaBuilder::SchemaBuilder(const void* root, SchemaUse use)
+    : definitions_(new Definitions{.root = root, .use = use}) {}
 
 SchemaBuilder::~SchemaBuilder() {
   delete definitions_;
+}
+
+SchemaUse SchemaBuilder::use() const {
+  return definitions_->use;
 }
 
 void SchemaBuilder::count_header() {

@@ -302,6 +302,14 @@ TEST(StructSchema, RequiresMembersWithoutInitialiser) {
   EXPECT_EQ(error_of<Initialized>("{}"), "arguments: missing required property \"loud\"");
 }
 
+TEST(StructSchema, WhatIsEncodedHasAllMembers) {
+  EXPECT_EQ(schema_of<Required>(SchemaUse::encoding),
+            parsed(R"({"type":"object","properties":{"offset":{"type":"integer"},
+    "limit":{"type":"integer"},"unit":{"type":"string"}},
+    "required":["offset","unit"],"additionalProperties":false})"));
+  EXPECT_EQ(encode(Required{}), parsed(R"({"offset":0,"unit":""})"));
+}
+
 TEST(StructSchema, RequiresWhatTheDescriptionSays) {
   EXPECT_EQ(schema_of<Required>(),
             parsed(R"({"type":"object","properties":{"offset":{"type":"integer"},

@@ -249,7 +249,10 @@ json::value make_struct_schema(const StructType& type, SchemaBuilder& builder) {
     for (const StructLayout::Slot& slot : layout_of(type, initial).slots) {
       const void* const member = static_cast<const std::byte*>(initial) + slot.offset;
       const MemberDescription* const described = description.find(slot.name);
-      const Presence presence = presence_of(*slot.type, described, member, slot.offset, written);
+      Presence presence = presence_of(*slot.type, described, member, slot.offset, written);
+      if (builder.use() == SchemaUse::encoding) {
+        presence = {.optional = slot.type->kind == Type::Kind::nullable};
+      }
       if (!presence.optional) required.emplace_back(slot.name);
       properties[slot.name] =
           property_schema(*slot.type, described, presence.has_default ? member : nullptr, builder);
@@ -303,8 +306,8 @@ bool decode_fresh(const Type& type, const json::value& value, void* out, Decoder
                                decoder);
 }
 
-json::value schema_of(const Type& type) {
-  SchemaBuilder builder(&type);
+json::value schema_of(const Type& type, SchemaUse use) {
+  SchemaBuilder builder(&type, use);
   json::value schema = type.schema(type, builder);
   return builder.finish(std::move(schema));
 }

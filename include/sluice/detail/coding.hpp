@@ -24,11 +24,15 @@ struct DecodeError {
   std::string describe() const;
 };
 
+/// What a schema describes: values that are decoded, or values that have been encoded. The latter
+/// have all members of a struct, except for empty std::optionals.
+enum class SchemaUse : bool { decoding, encoding };
+
 /// Builds one schema document. Types that contain themselves become `$defs`.
 class SchemaBuilder {
  public:
   /// `root` identifies the type of the whole document.
-  explicit SchemaBuilder(const void* root);
+  explicit SchemaBuilder(const void* root, SchemaUse use = SchemaUse::decoding);
   ~SchemaBuilder();
   SchemaBuilder(const SchemaBuilder&) = delete;
   SchemaBuilder& operator=(const SchemaBuilder&) = delete;
@@ -39,6 +43,8 @@ class SchemaBuilder {
     if (const json::value* const reference = begin(key, name)) return *reference;
     return end(build());
   }
+
+  SchemaUse use() const;
 
   /// Counts a property with an `x-mcp-header`.
   void count_header();

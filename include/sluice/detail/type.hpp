@@ -124,7 +124,7 @@ json::value encode_struct(const Type& type, const void* value, Encoder& encoder)
 
 // The functions of sluice/schema.hpp for the type of a table.
 
-json::value schema_of(const Type& type);
+json::value schema_of(const Type& type, SchemaUse use = SchemaUse::decoding);
 /// Reads into `out`, which must be a new `T{}`. On failure returns false and sets `error`.
 bool decode(const Type& type, const json::value& value, void* out, std::string_view root,
             UnknownMembers unknown, DecodeError& error);

@@ -30,7 +30,9 @@ class MemoryConnection final : public Connection {
   /// The peer goes: it neither sends nor takes any more.
   void vanish();
   /// The memory of what is on its way between the two ends.
-  [[nodiscard]] std::size_t in_flight() const { return from_peer_.capacity() + to_peer_.capacity(); }
+  [[nodiscard]] std::size_t in_flight() const {
+    return from_peer_.capacity() + to_peer_.capacity();
+  }
 
  private:
   IoResult read_some(std::span<char> buffer) override;

@@ -406,7 +406,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
   } else if (said.input_schema.is_null()) {
     said.input_schema = {{"type", "object"}};
   }
-  if (output != nullptr) said.output_schema = detail::schema_of(*output);
+  if (output != nullptr) said.output_schema = detail::schema_of(*output, SchemaUse::encoding);
   Tool tool{.name = std::string(name),
             .description = std::string(description),
             .input_schema = to_json(said.input_schema),

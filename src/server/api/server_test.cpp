@@ -141,7 +141,7 @@ TEST_F(PublicServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
   serve();
   const Tool& tool = *bench.definition.find_tool("add");
   EXPECT_EQ(parse_json(tool.input_schema).value(), schema_of<Add>());
-  EXPECT_EQ(parse_json(tool.output_schema).value(), schema_of<Total>());
+  EXPECT_EQ(parse_json(tool.output_schema).value(), schema_of<Total>(SchemaUse::encoding));
   EXPECT_EQ(tool.metadata.title, "Sum");
   const json::value answer = call("add", R"({"a":2,"b":3})");
   EXPECT_EQ(answer.at_pointer("/result/structuredContent/sum").as_int64(), 5);
