@@ -64,6 +64,7 @@ test('chat without a question says what to do: exit code 2', async () => {
     [['  '], ''],
     [['-'], ''],
     [[''], undefined],
+    [[], undefined], // </dev/null
   ]) {
     const outcome = await run_program(['chat', ...args], { input });
     assert.equal(outcome.code, 2, JSON.stringify([args, input]));

@@ -62,9 +62,6 @@ constexpr const char* kChatExamples =
     "4 MiB, and is joined to the prompt. The answer goes to standard output, everything else to\n"
     "standard error.\n";
 
-/// Asked if there is neither a prompt nor an input that could have one (/dev/null).
-constexpr const char* kDefaultPrompt = "Introduce yourself in one sentence.";
-
 Result<std::string> read_file(const std::string& path) {
   constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
   return read_small_file(path, kMaxFile);
@@ -123,7 +120,7 @@ constexpr const char* kNoQuestion =
 
 /// The text of standard input, unless the user's terminal is there.
 Result<std::string> piped_text(const ChatArguments& arguments, bool from_terminal) {
-  if (from_terminal || is_null_device(STDIN_FILENO)) return std::string();
+  if (from_terminal) return std::string();
   return read_input(STDIN_FILENO, kMaxInput, [&] {
     if (arguments.quiet) return;
     complain("waiting for the end of standard input; without it, add </dev/null");
@@ -136,7 +133,6 @@ Result<std::optional<std::string>> single_question(const ChatArguments& argument
   if (arguments.prompt.empty() && typed && is_terminal(STDOUT_FILENO) && !arguments.as_json) {
     return std::nullopt;
   }
-  if (arguments.prompt.empty() && is_null_device(STDIN_FILENO)) return kDefaultPrompt;
   std::string words = joined(arguments.prompt);
   const bool reads_terminal = words == "-";
   if (reads_terminal) words.clear();

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <poll.h>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -62,13 +61,6 @@ std::string join_question(std::string_view prompt, std::string_view input) {
   std::string question(prompt);
   if (has_input) question.append("\n\n").append(input);
   return question;
-}
-
-bool is_null_device(int fd) {
-  struct stat given{};
-  struct stat null{};
-  return ::fstat(fd, &given) == 0 && ::stat("/dev/null", &null) == 0 && S_ISCHR(given.st_mode) &&
-         given.st_rdev == null.st_rdev;
 }
 
 }  // namespace sluice

@@ -21,7 +21,4 @@ Result<std::string> read_input(int fd, std::size_t limit, const std::function<vo
 /// Either may be missing. Returns an empty text if both have nothing but white space.
 std::string join_question(std::string_view prompt, std::string_view input);
 
-/// Whether `fd` is /dev/null, which has nothing to say and never will.
-bool is_null_device(int fd);
-
 }  // namespace sluice

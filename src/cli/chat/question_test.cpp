@@ -64,14 +64,5 @@ TEST(Question, JoinsThePromptAndTheInput) {
   EXPECT_EQ(join_question(" ", " \t\r\n"), "");
 }
 
-TEST(Question, KnowsTheNullDevice) {
-  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const int zero = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
-  EXPECT_TRUE(is_null_device(null));
-  EXPECT_FALSE(is_null_device(zero));
-  ::close(null);
-  ::close(zero);
-}
-
 }  // namespace
 }  // namespace sluice

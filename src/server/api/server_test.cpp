@@ -174,7 +174,7 @@ TEST_F(PublicServerTest, ArraysAndScalarsAreStructuredWhereTheRevisionHasThem) {
   serve();
   EXPECT_EQ(bench.definition.find_tool("number")->output_schema, R"({"type":"integer"})");
   EXPECT_EQ(parse_json(bench.definition.find_tool("sums")->output_schema).value(),
-            schema_of<std::vector<Total>>());
+            schema_of<std::vector<Total>>(SchemaUse::encoding));
   EXPECT_EQ(call("number", "{}").at_pointer("/result/structuredContent").as_int64(), 7);
   const json::value sums = call("sums", "{}");
   EXPECT_EQ(sums.at_pointer("/result/structuredContent/1/sum").as_int64(), 2);
