@@ -54,4 +54,22 @@ if(SLUICE_BUILD_FUZZERS)
 endif()
 # Each function can then be placed, or left out, separately.
 add_compile_options(-ffunction-sections)
+
+# What runs under load is known to the compiler, which puts it together and the rest out of the way.
+# scripts/bench --profile writes the profile. A function that has changed since is compiled as without
+# one. The copy has a name of its own for each profile, so that everything is compiled anew with it.
+set(SLUICE_PROFILE use CACHE STRING "Profile of the program under load: use, write or none")
+set(profile "${CMAKE_CURRENT_LIST_DIR}/load.profdata")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${profile}")
+if(SLUICE_PROFILE STREQUAL "write")
+  add_compile_options(-fprofile-instr-generate)
+  add_link_options(-fprofile-instr-generate)
+elseif(SLUICE_PROFILE STREQUAL "use" AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT SLUICE_SANITIZE
+       AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 19)
+  file(MD5 "${profile}" hash)
+  set(copy "${CMAKE_BINARY_DIR}/load-${hash}.profdata")
+  configure_file("${profile}" "${copy}" COPYONLY)
+  add_compile_options("-fprofile-instr-use=${copy}" -Wno-profile-instr-out-of-date
+    -Wno-profile-instr-unprofiled)
+endif()
 add_link_options(-fuse-ld=lld)

@@ -1,0 +1,47 @@
+"""How often each part of sluice runs under load, as a profile for the compiler (Clang, PGO)."""
+
+import glob
+import os
+import subprocess
+
+from . import against, processes, servers
+from .measure import Bench
+
+# The micro-benchmarks, for what the loads do not vary: texts, schemas, sizes of streams.
+MICRO_SECONDS = "0.05"
+
+
+def _built(root: str, prefix: str) -> str:
+    """The folder of a build that counts what it runs."""
+    build = os.path.join(root, "build/profile")
+    configure = ["cmake", "--preset", "release", "-B", build, "-DSLUICE_PROFILE=write",
+                 "-DSLUICE_BUILD_TESTS=OFF", "-DSLUICE_BUILD_EXAMPLES=OFF",
+                 f"-DSLUICE_LLAMA_PREFIX={prefix}"]  # fmt: skip
+    subprocess.run(configure, cwd=root, check=True, stdout=subprocess.DEVNULL)
+    targets = ["--target", "sluice", "sluice_micro"]
+    subprocess.run(["cmake", "--build", build, *targets], check=True, stdout=subprocess.DEVNULL)
+    return build
+
+
+def write(bench: Bench, root: str, path: str) -> None:
+    prefix = subprocess.run([os.path.join(root, "scripts/llama-cpp"), "prefix"],
+                            check=True, capture_output=True, text=True).stdout.strip()  # fmt: skip
+    bench.say("  building")
+    build = _built(root, prefix)
+    counts = os.path.join(bench.paths.scratch, "counts")
+    os.environ["LLVM_PROFILE_FILE"] = os.path.join(counts, "%p.profraw")
+    program = os.path.join(build, "bin/sluice")
+    for label, load in against.LOADS.items():
+        bench.say(f"  {label}")
+        server = servers.sluice(bench.paths)
+        log = os.path.join(bench.paths.scratch, "server.log")
+        with processes.running(bench.cores.server, [program, *server.command[1:]], server.port, log):
+            arguments = ["--seconds", str(bench.seconds), "--warmup", "0", "--port", str(server.port)]
+            report = processes.load(bench.paths, bench.cores, [*load, *arguments])
+        if report["errors"]:
+            raise processes.BenchError(f"{report['errors']} errors: {report['first_error']}")
+    bench.say("  micro-benchmarks")
+    micro = [os.path.join(build, "bin/sluice_micro"), f"--benchmark_min_time={MICRO_SECONDS}"]
+    subprocess.run(micro, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    merge = ["llvm-profdata-19", "merge", "--sparse", "-o", path]
+    subprocess.run([*merge, *glob.glob(os.path.join(counts, "*.profraw"))], check=True)
