@@ -46,7 +46,7 @@ std::string_view short_text(const OptionOutline& option) {
 }
 
 /// `text` as a word of a shell. fish and zsh read it as sh does.
-std::string quoted(std::string_view text) {
+std::string single_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -69,7 +69,7 @@ std::string bash_cases(const CommandOutline& command) {
       files.push_back(names);
     } else if (const auto values = option.values(); !values.empty()) {
       out.append("        ").append(names).append(") words=");
-      out.append(quoted(joined(values, " "))).append(" ;;\n");
+      out.append(single_quoted(joined(values, " "))).append(" ;;\n");
     } else {
       others.push_back(names);
     }
@@ -100,14 +100,16 @@ std::string bash_completion(const CommandOutline& program) {
       "  COMPREPLY=()\n"
       "  if ((COMP_CWORD == 1)); then\n"
       "    words=" +
-      quoted(joined(command_names(program), " ") + " " + joined(words_of(program), " ")) +
+      single_quoted(joined(command_names(program), " ") + " " + joined(words_of(program), " ")) +
       "\n"
       "  else\n"
       "    case ${COMP_WORDS[1]} in\n";
   for (const CommandOutline& command : program.commands) {
     out.append("    ").append(command.name).append(")\n      case $previous in\n");
     out.append(bash_cases(command));
-    out.append("        *) words=").append(quoted(joined(words_of(command), " "))).append(" ;;\n");
+    out.append("        *) words=")
+        .append(single_quoted(joined(words_of(command), " ")))
+        .append(" ;;\n");
     out.append("      esac\n      ;;\n");
   }
   return out +
@@ -147,7 +149,7 @@ std::string zsh_arguments(const CommandOutline& command, std::string_view indent
   std::string out(indent);
   out.append("_arguments -S");
   const auto add = [&](std::string_view spec) {
-    out.append(" \\\n").append(indent).append("  ").append(quoted(spec));
+    out.append(" \\\n").append(indent).append("  ").append(single_quoted(spec));
   };
   for (const OptionOutline& option : command.options) {
     if (option.is_argument) {
@@ -174,7 +176,8 @@ std::string zsh_completion(const CommandOutline& program) {
                     "    local -a commands=(\n";
   for (const CommandOutline& command : program.commands) {
     out.append("      ");
-    out.append(quoted(command.name + ":" + zsh_escaped(command.description))).push_back('\n');
+    out.append(single_quoted(command.name + ":" + zsh_escaped(command.description)))
+        .push_back('\n');
   }
   out.append(
       "    )\n"
@@ -211,13 +214,15 @@ std::string fish_option(const OptionOutline& option) {
     out.append(is_long ? " -l " : " -s ").append(name.substr(is_long ? 2 : 1));
   }
   if (const auto values = option.values(); !values.empty()) {
-    out.append(option.is_argument ? "" : " -x").append(" -a ").append(quoted(joined(values, " ")));
+    out.append(option.is_argument ? "" : " -x")
+        .append(" -a ")
+        .append(single_quoted(joined(values, " ")));
   } else if (takes_file(option)) {
     out.append(" -r -F");
   } else if (!option.operand.empty()) {
     out.append(" -x");
   }
-  return out + " -d " + quoted(short_text(option)) + "\n";
+  return out + " -d " + single_quoted(short_text(option)) + "\n";
 }
 
 std::string fish_completion(const CommandOutline& program) {
@@ -225,11 +230,11 @@ std::string fish_completion(const CommandOutline& program) {
   std::string out = "# Completion of " + program.name + " for fish, written by `" + program.name +
                     " completion fish`.\n" + start + " -f\n";
   const auto add = [&](std::string_view condition, std::string_view rest) {
-    out.append(start).append(" -n ").append(quoted(condition)).append(rest);
+    out.append(start).append(" -n ").append(single_quoted(condition)).append(rest);
   };
   for (const CommandOutline& command : program.commands) {
     add("__fish_use_subcommand",
-        " -a " + command.name + " -d " + quoted(command.description) + "\n");
+        " -a " + command.name + " -d " + single_quoted(command.description) + "\n");
   }
   for (const OptionOutline& option : program.options) {
     add("__fish_use_subcommand", fish_option(option));
