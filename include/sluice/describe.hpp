@@ -227,8 +227,9 @@ class Field : public detail::FieldBase {
     set_examples(values);
     return std::move(*this);
   }
-  /// Allows the member to be missing. It then keeps the value of its initialiser. Only a string or
-  /// a container with an empty initialiser needs this (sluice/schema.hpp).
+  /// Allows the member to be missing. It then keeps the value that it has in `T{}`. An initialiser
+  /// alone allows that too, unless it is the empty one of a string or a container
+  /// (sluice/schema.hpp).
   Field optional() && {
     set_optional(true);
     return std::move(*this);

@@ -55,13 +55,11 @@ JsonSchemaViolation ViolationDraft::finish() && {
 
 void append_mismatch(std::string& list, std::string_view reason) {
   constexpr std::size_t kMaxListed = 400;
-  constexpr std::string_view kMore = "; ...";
-  if (list.size() + reason.size() > kMaxListed) {
-    if (!list.ends_with(kMore)) list += kMore;
-    return;
-  }
+  constexpr std::string_view kMore = "...";
+  const bool fits = list.size() + reason.size() <= kMaxListed;
+  if (!fits && list.ends_with(kMore)) return;
   if (!list.empty()) list += "; ";
-  list += reason;
+  list += fits ? reason : kMore;
 }
 
 std::string describe_mismatches(std::size_t count, std::string_view list) {

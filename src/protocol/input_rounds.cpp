@@ -16,14 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kNotOfTheRequest = {"_meta", "inputResponses",
                                                               "requestState"};
 
-void append_canonical(std::string& out, const json::value& value);
+using Members = std::vector<const json::key_value_pair*>;
 
-void append_canonical(std::string& out, const json::key_value_pair& member) {
-  append_json_string(out, member.key());
-  out.push_back(':');
-  append_canonical(out, member.value());
-  out.push_back(',');
-}
+void append_members(std::string& out, Members members);
 
 /// Appends `value` as text that does not depend on the order of members.
 void append_canonical(std::string& out, const json::value& value) {
@@ -35,16 +30,25 @@ void append_canonical(std::string& out, const json::value& value) {
     }
     out.push_back(']');
   } else if (const json::object* object = value.if_object()) {
-    std::vector<const json::key_value_pair*> members;
+    Members members;
     members.reserve(object->size());
     for (const auto& member : *object) members.push_back(&member);
-    std::ranges::sort(members, {}, [](const auto* member) { return member->key(); });
-    out.push_back('{');
-    for (const auto* member : members) append_canonical(out, *member);
-    out.push_back('}');
+    append_members(out, std::move(members));
   } else {
     out.append(to_json(value));
   }
+}
+
+void append_members(std::string& out, Members members) {
+  std::ranges::sort(members, {}, [](const auto* member) { return member->key(); });
+  out.push_back('{');
+  for (const auto* member : members) {
+    append_json_string(out, member->key());
+    out.push_back(':');
+    append_canonical(out, member->value());
+    out.push_back(',');
+  }
+  out.push_back('}');
 }
 
 std::string digest(std::string_view text) {
@@ -78,17 +82,16 @@ std::unexpected<Error> bad_state() {
 }  // namespace
 
 std::string digest_of(const Message& message) {
-  std::vector<const json::key_value_pair*> members;
+  Members members;
   for (const auto& member : params_of(message)) {
     const std::string_view name = member.key();
     if (std::ranges::find(kNotOfTheRequest, name) == kNotOfTheRequest.end()) {
       members.push_back(&member);
     }
   }
-  std::ranges::sort(members, {}, [](const auto* member) { return member->key(); });
   std::string request(message.method);
   request.push_back('\n');
-  for (const auto* member : members) append_canonical(request, *member);
+  append_members(request, std::move(members));
   return digest(request);
 }
 

@@ -42,9 +42,8 @@ class InputRounds {
   using Time = std::chrono::system_clock::time_point;
 
   /// Reads `inputResponses` and `requestState` of `message`, whose `digest` is computed if it is
-  /// empty. Error: -32602 for values of the wrong
-  /// type, and for a state that this server did not seal, that belongs to another principal or
-  /// request, or that has expired.
+  /// empty. Error: -32602 for values of the wrong type, and for a state that this server did not
+  /// seal, that belongs to another principal or request, or that has expired.
   static Result<InputRounds> read(const Message& message, const std::string& principal,
                                   const Sealer& sealer, Time now);
 

@@ -34,7 +34,7 @@ struct Message {
   const json::object* params = nullptr;  // null if absent
   const json::object* body = nullptr;    // the whole message
   std::string_view text;                 // the JSON text it was parsed from
-  std::string digest = {};               // of the params, if computed before; used by InputRounds
+  std::string digest = {};               // of what it asks for; only workers compute it here
 };
 
 /// The message's params; an empty object if they are absent.

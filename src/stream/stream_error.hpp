@@ -1,10 +1,5 @@
 #pragma once
 
-#include <expected>
-#include <string>
-
-#include "core/error.hpp"
-
 namespace sluice {
 
 // The error codes of the stream methods (docs/streaming.md), the same in every era. Clients of
@@ -18,7 +13,5 @@ inline constexpr int kStreamExpired = -32005;
 /// The stream's state does not allow the request: a position below the kept chunks (a gap) or ahead
 /// of the stream, or a reader that stalled.
 inline constexpr int kStreamInvalidState = -32006;
-/// Makes an error for a limit and also logs it, though not each time.
-std::unexpected<Error> over_limit(std::string message, int code = kLimitReached);
 
 }  // namespace sluice

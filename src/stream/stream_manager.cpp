@@ -5,6 +5,7 @@
 
 #include "core/client.hpp"
 #include "core/crypto/random.hpp"
+#include "core/over_limit.hpp"
 #include "stream/stream_error.hpp"
 
 namespace sluice {

@@ -21,6 +21,9 @@ namespace {
 /// in it, but work that keeps posting itself must not delay the output.
 constexpr int kTaskRounds = 2;
 
+/// Whether this thread runs a loop, which must not be blocked.
+thread_local bool is_loop_thread = false;
+
 int checked(int result, const char* what) {
   if (result < 0) throw std::system_error(errno, std::generic_category(), what);
   return result;
@@ -57,6 +60,7 @@ void EventLoop::discard_tasks() {
 
 void EventLoop::run() {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  is_loop_thread = true;
   while (!stopped_.load()) run_turn(true);
 }
 
@@ -85,11 +89,16 @@ void EventLoop::post(Task task) {
     local_.push_back(std::move(task));
     return;
   }
-  retry_allocation([&] {
+  const auto add = [&] {
     const std::lock_guard lock(remote_mutex_);
     remote_.push_back(std::move(task));  // if it throws, `task` is as before
     has_remote_.store(true);
-  });
+  };
+  if (is_loop_thread) {
+    add();
+  } else {
+    retry_allocation(add);
+  }
   // No wake-up is lost: the loop sets asleep_ and then looks for tasks; a poster adds a task and
   // then looks at asleep_.
   if (asleep_.exchange(false)) wake();

@@ -65,7 +65,7 @@ class EventLoop final : public Executor {
   bool run_turn(bool may_wait);
   bool wait_and_dispatch(bool may_wait);
   int wait(bool may_wait);
-  /// Logs what the task throws, so that the loop goes on.
+  /// Does `work`, and logs what it throws, so that the loop goes on.
   template <class Work>
   static void guarded(Work&& work) noexcept;
   void run_timers();

@@ -432,15 +432,22 @@ TEST_F(HttpServerTest, DoesNotLingerForEver) {
   EXPECT_EQ(server->stats().connections, 0U);
 }
 
-TEST_F(HttpServerTest, TurnsAwayWhoComesBeyondTheLimit) {
+class ConnectionLimitTest : public HttpServerTest {
+ protected:
+  static void expect_turned_away(Peer& peer) {
+    peer.send(get("/"));
+    ASSERT_TRUE(peer.expect("try it again.\n"));
+    EXPECT_THAT(peer.taken, StartsWith("HTTP/1.1 503"));
+    EXPECT_TRUE(peer.expect_end());
+  }
+};
+
+TEST_F(ConnectionLimitTest, TurnsAwayWhoComesBeyondTheLimit) {
   options.max_connections = 2;
   Peer first = connect();
   Peer second = connect();
   Peer third = connect();
-  third.send(get("/"));
-  ASSERT_TRUE(third.expect("try it again.\n"));
-  EXPECT_THAT(third.taken, StartsWith("HTTP/1.1 503"));
-  EXPECT_TRUE(third.expect_end());
+  expect_turned_away(third);
   third.close();
   EXPECT_TRUE(until([&] { return server->stats().connections == 2; }));
   EXPECT_EQ(server->stats().connections_rejected, 1U);
@@ -451,16 +458,13 @@ TEST_F(HttpServerTest, TurnsAwayWhoComesBeyondTheLimit) {
   EXPECT_TRUE(fourth.expect("said: ."));
 }
 
-TEST_F(HttpServerTest, OneAddressHasAShareOfTheConnections) {
+TEST_F(ConnectionLimitTest, OneAddressHasAShareOfTheConnections) {
   options.max_connections = 8;
   options.counts_loopback = true;
   Peer first = connect();
   Peer second = connect();
   Peer third = connect();
-  third.send(get("/"));
-  ASSERT_TRUE(third.expect("try it again.\n"));
-  EXPECT_THAT(third.taken, StartsWith("HTTP/1.1 503"));
-  EXPECT_TRUE(third.expect_end());
+  expect_turned_away(third);
   third.close();
   first.close();
   ASSERT_TRUE(until([&] { return server->stats().connections == 1; }));
@@ -469,16 +473,14 @@ TEST_F(HttpServerTest, OneAddressHasAShareOfTheConnections) {
   EXPECT_TRUE(fourth.expect("said: ."));
 }
 
-TEST_F(HttpServerTest, OneAddressLeavesAsManyConnectionsAsItHas) {
+TEST_F(ConnectionLimitTest, OneAddressLeavesAsManyConnectionsAsItHas) {
   options.max_connections = 5;
   options.max_connections_per_client = 5;
   options.counts_loopback = true;
   std::vector<Peer> peers;
   for (int i = 0; i < 3; ++i) peers.push_back(connect());
   Peer fourth = connect();
-  fourth.send(get("/"));
-  ASSERT_TRUE(fourth.expect("try it again.\n"));
-  EXPECT_THAT(fourth.taken, StartsWith("HTTP/1.1 503"));
+  expect_turned_away(fourth);
 }
 
 TEST_F(HttpServerTest, SaysWhyItCannotListen) {

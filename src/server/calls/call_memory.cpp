@@ -1,6 +1,6 @@
 #include "server/calls/call_memory.hpp"
 
-#include "stream/stream_error.hpp"
+#include "core/over_limit.hpp"
 
 namespace sluice {
 

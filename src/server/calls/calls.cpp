@@ -3,10 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "core/over_limit.hpp"
 #include "server/calls/inline_outlet.hpp"
 #include "server/calls/resumable_outlet.hpp"
 #include "server/calls/task_outlet.hpp"
-#include "stream/stream_error.hpp"
 
 namespace sluice {
 

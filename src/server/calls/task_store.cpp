@@ -4,8 +4,8 @@
 
 #include "core/client.hpp"
 #include "core/crypto/random.hpp"
+#include "core/over_limit.hpp"
 #include "rpc/error_codes.hpp"
-#include "stream/stream_error.hpp"
 
 namespace sluice {
 namespace {

@@ -32,12 +32,13 @@ class CoroutineRun::LoopMailbox final : public detail::Mailbox,
   explicit LoopMailbox(CoroutineRun& run) : run_(&run), loop_(run.loop_) {}
 
   void post(detail::Job job) override {
+    // What a worker has made must not get lost, and a task of one pointer needs no memory. The
+    // letter is made without the lock, for which close() would wait.
+    const auto make = [this] { return std::make_unique<Letter>(shared_from_this()); };
+    std::unique_ptr<Letter> letter = on_loop() ? make() : retry_allocation(make);
+    letter->job = std::move(job);
     const std::lock_guard lock(mutex_);
     if (loop_ == nullptr) return;
-    // What a worker has made must not get lost, and a task of one pointer needs no memory.
-    const auto make = [this] { return std::make_unique<Letter>(shared_from_this()); };
-    std::unique_ptr<Letter> letter = loop_->on_loop_thread() ? make() : retry_allocation(make);
-    letter->job = std::move(job);
     loop_->post([letter = std::move(letter)] {
       if (letter->box->run_ != nullptr) letter->box->run_->enter(letter->job);
     });
@@ -55,6 +56,11 @@ class CoroutineRun::LoopMailbox final : public detail::Mailbox,
     const std::shared_ptr<LoopMailbox> box;
     detail::Job job;
   };
+
+  bool on_loop() {
+    const std::lock_guard lock(mutex_);
+    return loop_ != nullptr && loop_->on_loop_thread();
+  }
 
   CoroutineRun* run_;  // used on the loop only; null once closed
   std::mutex mutex_;

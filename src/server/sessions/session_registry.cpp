@@ -6,7 +6,7 @@
 #include "core/crypto/random.hpp"
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
-#include "stream/stream_error.hpp"
+#include "core/over_limit.hpp"
 
 namespace sluice {
 

@@ -13,8 +13,6 @@
 #include "sluice/error.hpp"
 
 namespace sluice {
-namespace {}  // namespace
-
 struct LongMessage::Work {
   using Parsed = std::expected<Message, MessageError>;
 
@@ -51,7 +49,7 @@ struct LongMessage::Work {
     batch = std::unexpected(std::move(batch_refusal));
     try {
       message.error().id = request_id_of(unparsed);
-    } catch (const std::bad_alloc&) {
+    } catch (...) {
       // Then the error has no id.
     }
   }

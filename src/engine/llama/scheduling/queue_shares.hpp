@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/over_limit.hpp"
 #include "engine/engine.hpp"
-#include "stream/stream_error.hpp"
 
 namespace sluice {
 

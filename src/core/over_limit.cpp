@@ -1,4 +1,4 @@
-#include "stream/stream_error.hpp"
+#include "core/over_limit.hpp"
 
 #include <string_view>
 #include <utility>
