@@ -260,7 +260,7 @@ int run_completion(const CommandLine& program, const std::string& shell) {
     complain("completion: give the shell: bash, zsh or fish");
     return kExitUsage;
   }
-  return write_all(STDOUT_FILENO, script) ? kExitOk : kExitFailure;
+  return print(script);
 }
 
 constexpr const char* kCompletionExamples =

@@ -143,7 +143,7 @@ int run_man(const CommandLine& line, const ManArguments& arguments) {
     complain("man: there is no command " + arguments.command + "; see sluice --help");
     return kExitUsage;
   }
-  return write_all(STDOUT_FILENO, out) ? kExitOk : kExitFailure;
+  return print(out);
 }
 
 }  // namespace

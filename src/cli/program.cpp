@@ -49,7 +49,8 @@ int parse_and_run(int argc, const char* const* argv) {
        .description = "Streams a language model's tokens over HTTP, SSE, WebSocket and MCP",
        .version = "sluice " + std::string(kVersion),
        .footer = footer(),
-       .width = help_width()});
+       .width = help_width(),
+       .print = print});
   add_serve_command(program);
   add_chat_command(program);
   add_doctor_command(program);

@@ -1,12 +1,14 @@
 #include "cli/program.hpp"
 
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -29,12 +31,42 @@ struct Outcome {
   std::string err;
 };
 
-Outcome run(std::vector<const char*> arguments) {
+int run_arguments(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "sluice");
+  return run_program(static_cast<int>(arguments.size()), arguments.data());
+}
+
+Outcome run(const std::vector<const char*>& arguments) {
   CaptureStdout();
   CaptureStderr();
-  const int code = run_program(static_cast<int>(arguments.size()), arguments.data());
+  const int code = run_arguments(arguments);
   return {code, GetCapturedStdout(), GetCapturedStderr()};
+}
+
+TEST(Program, SaysWhyItCannotPrint) {
+  for (const std::vector<const char*>& arguments :
+       {std::vector<const char*>{"--help"},
+        {"serve", "--help"},
+        {"--version"},
+        {"version"},
+        {"man"},
+        {"completion", "bash"},
+        {"doctor", "--engine", "synthetic", "--port", "0"},
+        {"doctor", "--json", "--engine", "synthetic", "--port", "0"},
+        {"serve", "--print-config"},
+        {"serve", "--example-config"}}) {
+    const int kept = ::dup(STDOUT_FILENO);
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    ::dup2(full, STDOUT_FILENO);
+    CaptureStderr();
+    const int code = run_arguments(arguments);
+    EXPECT_EQ(GetCapturedStderr(), "sluice: cannot write: No space left on device\n")
+        << ::testing::PrintToString(arguments);
+    EXPECT_EQ(code, kExitFailure);
+    ::dup2(kept, STDOUT_FILENO);
+    ::close(full);
+    ::close(kept);
+  }
 }
 
 TEST(Program, HelpHasExamplesAndExitCodes) {

@@ -25,7 +25,7 @@ int run_version(bool as_json) {
     for (const Revision& revision : revisions()) out.append(" ").append(revision.name);
   }
   out.push_back('\n');
-  return write_all(STDOUT_FILENO, out) ? kExitOk : kExitFailure;
+  return print(out);
 }
 
 }  // namespace

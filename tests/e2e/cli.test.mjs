@@ -373,15 +373,6 @@ test('the number of a standard stream that is closed goes to nothing else', asyn
   }
 });
 
-test('help that cannot be written has failed', async () => {
-  for (const args of ['--version', 'serve --help']) {
-    const outcome = await run_program(['-c', `"$0" ${args} >/dev/full`, program], {
-      command: '/bin/sh',
-    });
-    assert.equal(outcome.code, 1);
-  }
-});
-
 test('a message of the server is one line', async (t) => {
   const server = createServer((request, response) => {
     const error = { code: -1, message: 'no\nsluice: all is well' };

@@ -209,7 +209,7 @@ int run_bench(const BenchArguments& arguments) {
   const BenchResults& results = run.run();
   const std::string report = arguments.as_json ? json_report(setup->subject, results)
                                                : text_report(setup->subject, results);
-  if (!write_all(STDOUT_FILENO, report)) return kExitFailure;
+  if (const int printed = print(report); printed != kExitOk) return printed;
   if (run.interrupted()) return kExitInterrupted;
   if (results.completed == 0 && results.unreachable > 0) {
     complain("cannot reach the server at " + setup->subject.url);

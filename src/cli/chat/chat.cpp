@@ -64,6 +64,12 @@ void warn_if_cut_off(const AnswerEnd& end, const json::object& params) {
                     : "the answer was cut off: the conversation has filled the model's context");
 }
 
+/// Ends because of `error`. Returns the program's exit code.
+int leave(const Error& error) {
+  complain(error.message);
+  return error.code;
+}
+
 }  // namespace
 
 /// Shows an answer as it arrives.
@@ -99,12 +105,14 @@ class Chat::View {
     wrap_.begin_line();
   }
 
-  [[nodiscard]] bool reader_gone() const { return gone_; }
+  /// Why the answer is no longer shown, as of write_all().
+  [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
 
  private:
   void put(std::string_view text) {
     if (mode_ == Mode::plain && !text.empty()) line_start_ = text.back() == '\n';
-    if (!gone_ && !write_all(STDOUT_FILENO, text)) gone_ = true;
+    if (failure_) return;
+    if (const auto written = write_all(STDOUT_FILENO, text); !written) failure_ = written.error();
   }
 
   Mode mode_;
@@ -112,7 +120,7 @@ class Chat::View {
   WordWrap wrap_;
   AnswerDelta::Kind kind_ = AnswerDelta::Kind::text;
   bool line_start_ = true;
-  bool gone_ = false;
+  std::optional<Error> failure_;
 };
 
 Chat::Chat(AnswerClient& client, Interrupts& interrupts, Conversation conversation,
@@ -139,10 +147,10 @@ Chat::Answer Chat::ask(const std::string& question, View& view) {
     stop_by = std::chrono::steady_clock::now() + kStopPatience;
   };
   for (bool ended = false; !ended;) {
-    std::array<pollfd, 2> waits{{{queue.fd(), POLLIN, 0}, {interrupts_->fd(), POLLIN, 0}}};
+    std::array<pollfd, 2> waits{{{queue.fd(), POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
     constexpr int kTickMs = 200;
     if (::poll(waits.data(), waits.size(), stop_by ? kTickMs : -1) < 0 && errno != EINTR) break;
-    if (interrupts_->take() || (view.reader_gone() && !stop_by)) {
+    if (interrupts_->take() || (view.failure() && !stop_by)) {
       if (stop_by || Interrupts::terminating()) {
         answer.gave_up = true;
         break;
@@ -178,6 +186,7 @@ int Chat::once(const std::string& question) {
                              : (is_terminal(STDOUT_FILENO) ? Mode::terminal : Mode::plain));
   const Answer answer = ask(question, view);
   view.end_line();
+  if (view.failure()) return leave(*view.failure());
   warn_if_cut_off(answer.end, conversation_.params());
   if (options_.as_json) return finish_json(answer);
   const bool failed = answer.end.outcome == AnswerEnd::Outcome::failed ||
@@ -190,7 +199,6 @@ int Chat::once(const std::string& question) {
     line.push_back('\n');
     write_all(STDERR_FILENO, line);
   }
-  if (view.reader_gone()) return kExitFailure;
   return exit_code_of(answer.end);
 }
 
@@ -202,7 +210,8 @@ int Chat::finish_json(const Answer& answer) {
   if (code == kExitFailure || code == kExitUnreachable) {
     out["error"] = {{"code", answer.end.error.code}, {"message", answer.end.error.message}};
   }
-  return write_all(STDOUT_FILENO, to_json(out) + "\n") ? code : kExitFailure;
+  const int printed = print(to_json(out) + "\n");
+  return printed == kExitOk ? code : printed;
 }
 
 std::optional<std::string> Chat::read_question(LineEditor& editor) {
@@ -260,7 +269,7 @@ int Chat::interact() {
     const Answer answer = ask(*question, view);
     view.end_line();
     if (answer.gave_up) return kExitInterrupted;
-    if (view.reader_gone()) return kExitFailure;
+    if (view.failure()) return leave(*view.failure());
     warn_if_cut_off(answer.end, conversation_.params());
     if (answer.end.outcome == AnswerEnd::Outcome::failed ||
         answer.end.outcome == AnswerEnd::Outcome::unreachable) {

@@ -69,8 +69,8 @@ int run_doctor(const DoctorArguments& arguments) {
   const Checks checks = examine(arguments);
   const std::string report =
       arguments.as_json ? json_report(checks) : text_report(checks, Style::of(STDOUT_FILENO));
-  const bool written = write_all(STDOUT_FILENO, report);
-  return written && !any_failed(checks) ? kExitOk : kExitFailure;
+  if (const int printed = print(report); printed != kExitOk) return printed;
+  return any_failed(checks) ? kExitFailure : kExitOk;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/options/command_line.hpp"
 
 #include <iostream>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -90,7 +91,7 @@ void Subcommand::add_repeatable(const std::string& names, Keep keep,
 }
 
 CommandLine::CommandLine(const ProgramHelp& help)
-    : app_(std::make_unique<CLI::App>(help.description, help.name)) {
+    : app_(std::make_unique<CLI::App>(help.description, help.name)), print_(help.print) {
   app_->set_help_flag("-h,--help", "Print this help and exit");
   app_->set_version_flag("--version", help.version, "Print the version and exit");
   app_->footer(help.footer);
@@ -117,8 +118,9 @@ int CommandLine::run(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& asked) {
-    app_->exit(asked);
-    return std::cout.flush() ? kExitOk : kExitFailure;
+    std::ostringstream text;
+    app_->exit(asked, text);
+    return print_(text.str());
   } catch (const CLI::ParseError& error) {
     std::cerr << app_->get_name() << ": " << explain(error) << "\n";
     return kExitUsage;

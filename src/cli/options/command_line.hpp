@@ -75,6 +75,8 @@ struct ProgramHelp {
   std::string version;     // the line that --version prints
   std::string footer;      // as in CommandOutline
   std::size_t width = 80;  // the most characters of a line of help
+  /// Prints a text on standard output. Returns the program's exit code.
+  std::function<int(const std::string& text)> print;
 };
 
 /// The command line of the whole program: exactly one of its subcommands, or --help or --version.
@@ -90,7 +92,7 @@ class CommandLine {
                             const std::string& footer, Command command);
 
   /// Parses the arguments and runs the subcommand. Returns its exit code, kExitUsage after printing
-  /// what is wrong on one line, or kExitOk after printing the help or the version.
+  /// what is wrong on one line, or what printing the help or the version returned.
   int run(int argc, const char* const* argv);
 
   /// What has been added so far.
@@ -101,6 +103,7 @@ class CommandLine {
   [[nodiscard]] std::string explain(const CLI::ParseError& error) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::function<int(const std::string& text)> print_;
   Command chosen_;
 };
 

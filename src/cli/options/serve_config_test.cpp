@@ -51,7 +51,8 @@ std::string error_of(const ConfigSources& from) {
 /// The settings that `serve` reads from these flags.
 SettingValues flags_of(std::vector<const char*> arguments) {
   SettingValues flags;
-  CommandLine program({.name = "sluice", .description = "", .version = "", .footer = ""});
+  CommandLine program(
+      {.name = "sluice", .description = "", .version = "", .footer = "", .print = {}});
   Subcommand command = program.add_subcommand("serve", "", "", [] { return kExitOk; });
   add_serve_options(command, flags);
   arguments.insert(arguments.begin(), {"sluice", "serve"});

@@ -38,17 +38,13 @@ constexpr const char* kServeExamples =
     "  sluice serve --example-config > sluice.toml\n";
 
 int run_serve(const ServeArguments& arguments) {
-  if (arguments.example_config) {
-    return write_all(STDOUT_FILENO, example_config()) ? kExitOk : kExitFailure;
-  }
+  if (arguments.example_config) return print(example_config());
   auto loaded = load_serve_config(process_sources(arguments.flags, arguments.file));
   if (!loaded) {
     complain(loaded.error().message);
     return loaded.error().code;
   }
-  if (arguments.print_config) {
-    return write_all(STDOUT_FILENO, print_config(*loaded)) ? kExitOk : kExitFailure;
-  }
+  if (arguments.print_config) return print(print_config(*loaded));
   const ServeConfig& config = loaded->config;
   set_logging(config.log.level, config.log.format, Style::of(STDERR_FILENO).coloured());
   const std::uint64_t files = files_for_connections(config.http.max_connections);

@@ -39,9 +39,9 @@ struct sigaction install(int signal, void (*handler)(int)) {
 
 }  // namespace
 
-Interrupts::Interrupts() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  wake_fd = fd_;
+Interrupts::Interrupts() {
+  wake_fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (wake_fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   term_seen = false;
   old_int_ = install(SIGINT, on_interrupt);
   old_term_ = install(SIGTERM, on_interrupt);
@@ -54,13 +54,16 @@ Interrupts::~Interrupts() {
   ::sigaction(SIGTERM, &old_term_, nullptr);
   ::sigaction(SIGWINCH, &old_winch_, nullptr);
   ::sigaction(SIGCONT, &old_cont_, nullptr);
-  wake_fd = -1;
-  ::close(fd_);
+  ::close(wake_fd.exchange(-1));
+}
+
+int Interrupts::fd() {
+  return wake_fd;
 }
 
 bool Interrupts::take() {
   std::uint64_t count = 0;
-  return ::read(fd_, &count, sizeof count) == sizeof count;
+  return term_seen || ::read(wake_fd, &count, sizeof count) == sizeof count;
 }
 
 bool Interrupts::take_continued() {

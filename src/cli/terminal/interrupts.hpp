@@ -13,9 +13,10 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  /// A descriptor that is readable while there is an interrupt to take.
-  [[nodiscard]] int fd() const { return fd_; }
-  /// Takes all interrupts so far. Returns false if there was none.
+  /// A descriptor that is readable while there is an interrupt to take; -1 while no object lives.
+  [[nodiscard]] static int fd();
+  /// Takes all interrupts so far. Returns false if there was none. After SIGTERM there always is
+  /// one, so that nothing waits any more.
   bool take();
   /// Whether the process was asked to end (SIGTERM). It then ends without waiting for a second
   /// signal.
@@ -24,7 +25,6 @@ class Interrupts {
   static bool take_continued();
 
  private:
-  int fd_;
   struct sigaction old_int_{};
   struct sigaction old_term_{};
   struct sigaction old_winch_{};

@@ -54,7 +54,7 @@ struct LineEditor::State {
     State& self = of(editor);
     std::mbstate_t partial{};
     for (;;) {
-      std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {self.interrupts->fd(), POLLIN, 0}}};
+      std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
       if (::poll(waits.data(), waits.size(), -1) < 0) {
         if (errno != EINTR) return -1;
         el_resize(editor);

@@ -1,17 +1,37 @@
 #include "cli/terminal/terminal.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <clocale>
 #include <cstdlib>
 #include <cstring>
 #include <langinfo.h>
+#include <poll.h>
 #include <sys/ioctl.h>
+#include <system_error>
 #include <unistd.h>
 
+#include "cli/options/exit_code.hpp"
+#include "cli/terminal/interrupts.hpp"
 #include "core/text/utf8.hpp"
 
 namespace sluice {
+namespace {
+
+/// Waits until `fd` takes bytes or has failed. Returns false if there is an interrupt to take
+/// first.
+bool wait_for_room(int fd) {
+  for (;;) {
+    std::array<pollfd, 2> waits{{{fd, POLLOUT, 0}, {Interrupts::fd(), POLLIN, 0}}};
+    if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal came
+    if (waits[0].revents != 0) return true;
+    if (waits[1].revents != 0) return false;
+  }
+}
+
+}  // namespace
 
 Style Style::of(int fd) {
   const char* no_color = std::getenv("NO_COLOR");
@@ -38,19 +58,31 @@ void use_utf8() {
   if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-bool write_all(int fd, std::string_view text) {
+Result<void> write_all(int fd, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return false;
+    if (!wait_for_room(fd)) return fail(kExitInterrupted, "");
+    // No more than a pipe that has room takes at once: a longer write would wait for the reader.
+    const ssize_t written = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EPIPE) {
+      return fail(kExitFailure, "");
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return fail(kExitFailure, "cannot write: " + std::generic_category().message(errno));
     }
-    text.remove_prefix(static_cast<std::size_t>(written));
   }
-  return true;
+  return {};
+}
+
+int print(std::string_view text) {
+  const Result<void> written = write_all(STDOUT_FILENO, text);
+  if (written) return kExitOk;
+  complain(written.error().message);
+  return written.error().code;
 }
 
 void complain(std::string_view message) {
+  if (message.empty()) return;
   std::string line = "sluice: " + printable(message);
   // A message from a server must not look like several lines of this program.
   std::ranges::replace(line, '\n', ' ');

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
+
 namespace sluice {
 
 /// Colour sequences for one output stream. They are empty when the stream is not a terminal, TERM
@@ -42,12 +44,18 @@ std::size_t terminal_width(int fd);
 /// characters are.
 void use_utf8();
 
-/// Writes all of `text` to `fd` without buffering. Returns false if the reader is gone or the disk
-/// is full.
-bool write_all(int fd, std::string_view text);
+/// Writes all of `text` to `fd` without buffering. If the reader is slow, waits for it, also in
+/// non-blocking mode, until there is an interrupt to take (Interrupts). Fails with kExitInterrupted
+/// then, and with kExitFailure if `fd` takes no more. The message is empty if the user needs no
+/// explanation: they interrupted, or the reader has gone.
+Result<void> write_all(int fd, std::string_view text);
 
-/// Writes "sluice: <message>" to standard error, on one line.
+/// Writes "sluice: <message>" to standard error, on one line; nothing if `message` is empty.
 void complain(std::string_view message);
+
+/// Prints the output of a command on standard output. Returns the program's exit code: kExitOk, or
+/// the error of write_all() after complaining about it.
+int print(std::string_view text);
 
 /// `text` from a peer, made safe to show. Control characters (is_control()) other than line feed
 /// and tab are removed, so that the text cannot move the cursor, change the terminal or appear out

@@ -1,0 +1,95 @@
+#include "cli/terminal/terminal.hpp"
+
+#include <array>
+#include <csignal>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+#include "cli/options/exit_code.hpp"
+#include "cli/terminal/interrupts.hpp"
+#include "net/loop/descriptor.hpp"
+
+namespace sluice {
+namespace {
+
+/// More than a pipe holds.
+constexpr std::size_t kMuch = std::size_t{1} << 20U;
+
+struct Pipe {
+  explicit Pipe(int flags = 0) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC | flags), 0);
+    read_end = Descriptor(ends[0]);
+    write_end = Descriptor(ends[1]);
+  }
+  Descriptor read_end;
+  Descriptor write_end;
+};
+
+TEST(WriteAll, WaitsForRoomInAPipeThatDoesNotBlock) {
+  Pipe pipe(O_NONBLOCK);
+  const std::string text(kMuch, 'x');
+  Result<void> written;
+  std::thread writer([&] {
+    written = write_all(pipe.write_end.get(), text);
+    pipe.write_end.close();
+  });
+  ASSERT_EQ(::fcntl(pipe.read_end.get(), F_SETFL, 0), 0);
+  std::string seen;
+  std::array<char, 4096> piece{};
+  for (ssize_t got = 0; (got = ::read(pipe.read_end.get(), piece.data(), piece.size())) > 0;) {
+    seen.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  writer.join();
+  EXPECT_TRUE(written);
+  EXPECT_EQ(seen, text);
+}
+
+TEST(WriteAll, AnInterruptEndsTheWaitForAReader) {
+  for (const int flags : {0, O_NONBLOCK}) {
+    Pipe pipe(flags);
+    Interrupts interrupts;
+    ASSERT_EQ(std::raise(SIGINT), 0);
+    EXPECT_TRUE(write_all(pipe.write_end.get(), "there is room for this"));
+    const Result<void> written = write_all(pipe.write_end.get(), std::string(kMuch, 'x'));
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, kExitInterrupted);
+    EXPECT_TRUE(interrupts.take());
+    EXPECT_FALSE(interrupts.take());
+  }
+}
+
+TEST(WriteAll, AfterSigtermNothingWaitsForAReader) {
+  Pipe pipe;
+  Interrupts interrupts;
+  ASSERT_EQ(std::raise(SIGTERM), 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(write_all(pipe.write_end.get(), std::string(kMuch, 'x')));
+    EXPECT_TRUE(interrupts.take());
+  }
+}
+
+TEST(WriteAll, SaysWhyThereIsNoRoom) {
+  const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const Result<void> written = write_all(full.get(), "x");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, kExitFailure);
+  EXPECT_EQ(written.error().message, "cannot write: No space left on device");
+}
+
+TEST(WriteAll, NeedsNoWordsIfTheReaderHasGone) {
+  Pipe pipe;
+  pipe.read_end.close();
+  auto* const before = std::signal(SIGPIPE, SIG_IGN);
+  const Result<void> written = write_all(pipe.write_end.get(), "x");
+  std::signal(SIGPIPE, before);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, kExitFailure);
+  EXPECT_EQ(written.error().message, "");
+}
+
+}  // namespace
+}  // namespace sluice
