@@ -28,7 +28,8 @@ struct Error : std::exception {
   /// A sentence that says what is wrong and how to fix it. It may be sent to a peer, so it must not
   /// reveal internals. Cut after kMaxText bytes.
   std::string message = {};
-  /// JSON text for the error's `data`, or empty. Text that is not JSON is sent as a JSON string.
+  /// JSON text for the error's `data`, or empty. Text that is not JSON, or is nested in more than
+  /// 120 levels, is sent as a JSON string.
   /// Data of more than kMaxText bytes is not sent, which is logged.
   std::string data = {};
 };

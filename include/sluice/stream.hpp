@@ -40,13 +40,16 @@ struct LogChunk {
 template <class Room>
 class Yield {
  public:
-  explicit Yield(std::optional<Room> room) : room_(std::move(room)) {}
-  bool await_ready() const noexcept { return !room_ || room_->await_ready(); }
-  void await_suspend(AwaiterHandle awaiter) noexcept { room_->await_suspend(awaiter); }
+  explicit Yield(std::optional<Room> room) : room_(std::move(room)) {
+    if (room_) wait_.emplace(*room_);
+  }
+  bool await_ready() const noexcept { return !wait_ || wait_->await_ready(); }
+  void await_suspend(AwaiterHandle awaiter) { wait_->await_suspend(awaiter); }
   void await_resume() const noexcept {}
 
  private:
   std::optional<Room> room_;
+  std::optional<typename Room::Wait> wait_;
 };
 
 }  // namespace detail

@@ -23,7 +23,8 @@ class Executor {
   /// Thread-safe. After the loop has stopped, tasks are destroyed without being run.
   virtual void post(Task task) = 0;
 
-  /// Runs `task` on the loop's thread at `when` or soon after it. Call only on the loop's thread.
+  /// Runs `task` on the loop's thread at `when` or soon after it, but not in the turn of the timer
+  /// that schedules it. Call only on the loop's thread.
   virtual TimerId schedule_at(TimePoint when, Task task) = 0;
 
   /// Cancels a scheduled task. Ignores ids that are unknown or have already run. Call only on the

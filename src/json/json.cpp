@@ -89,8 +89,11 @@ void put_on_one_line(std::string& text) {
 }
 
 Result<std::string> one_line_json(std::string_view text) {
-  if (Result<json::value> value = parse_json(text); !value) {
-    return std::unexpected(std::move(value.error()));
+  Result<json::value> value = parse_json(text);
+  if (!value) return std::unexpected(std::move(value.error()));
+  if (is_deeper_than(*value, kMaxNestedDepth)) {
+    return fail(kParseError,
+                "the value is nested in more than " + std::to_string(kMaxNestedDepth) + " levels");
   }
   std::string line(text);
   put_on_one_line(line);

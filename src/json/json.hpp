@@ -30,11 +30,12 @@ std::string to_json(const json::value& value);
 
 /// Puts JSON text on one line, as line-based transports and SSE events need it.
 void put_on_one_line(std::string& text);
-/// Validates JSON text from user code and puts it on one line. Errors are those of parse_json().
+/// Validates JSON text from user code and puts it on one line. Errors are those of parse_json(),
+/// and the same code for a value that is nested in more than kMaxNestedDepth levels.
 Result<std::string> one_line_json(std::string_view text);
 
-/// Appends {"code":...,"message":...,"data":...}. Leaves "data" out if there is none. Data that is
-/// not JSON becomes a JSON string.
+/// Appends {"code":...,"message":...,"data":...}. Leaves "data" out if there is none. Data that
+/// one_line_json() refuses becomes a JSON string.
 void append_json_error(std::string& out, const Error& error);
 
 /// Whether the JSON text of `value` is certainly longer than `bytes`, so that an oversized value

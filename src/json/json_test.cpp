@@ -77,6 +77,12 @@ TEST(JsonError, IsJsonWhateverItsDataAre) {
   EXPECT_EQ(text("{\"a\":\r\n12345678901234567890123}"),
             "{\"code\":-1,\"message\":\"m\uFFFD\",\"data\":{\"a\":  12345678901234567890123}}");
   EXPECT_EQ(text("not\njson"), "{\"code\":-1,\"message\":\"m\uFFFD\",\"data\":\"not\\njson\"}");
+  for (const std::size_t levels : {kMaxNestedDepth, kMaxNestedDepth + 1}) {
+    const Result<json::value> whole =
+        parse_json(text(std::string(levels, '[') + std::string(levels, ']')));
+    ASSERT_TRUE(whole);
+    EXPECT_EQ(whole->at("data").is_string(), levels > kMaxNestedDepth);
+  }
   EXPECT_EQ(text("1,\"x\":2"), "{\"code\":-1,\"message\":\"m\uFFFD\",\"data\":\"1,\\\"x\\\":2\"}");
 }
 

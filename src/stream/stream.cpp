@@ -48,6 +48,19 @@ ChunkStream::~ChunkStream() {
 
 bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   if (ended()) return false;
+  if (keep(kind, text)) return !paused_;
+  const std::shared_ptr<ChunkStream> alive = shared_from_this();
+  abandon({kLimitReached,
+           "Your streams hold as much memory as they may; read or abort some, or "
+           "raise streams.max_total_bytes"});
+  return false;
+}
+
+bool ChunkStream::offer(ChunkKind kind, std::string_view text) {
+  return !ended() && !paused_ && keep(kind, text);
+}
+
+bool ChunkStream::keep(ChunkKind kind, std::string_view text) {
   if (state_ == StreamState::initializing) state_ = StreamState::active;
   std::string_view escaped = text;
   if (kind != ChunkKind::message) {
@@ -58,13 +71,7 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
   if (!log_.append(kind, escaped)) {
     log_.release_below(hold());
     manager_->reclaim(ChunkLog::memory_for(escaped.size()), log_.share());
-    if (!log_.append(kind, escaped)) {
-      const std::shared_ptr<ChunkStream> keep = shared_from_this();
-      abandon({kLimitReached,
-               "Your streams hold as much memory as they may; read or abort some, or "
-               "raise streams.max_total_bytes"});
-      return false;
-    }
+    if (!log_.append(kind, escaped)) return false;
   }
   manager_->count_chunk();
   mark_dirty();
@@ -72,7 +79,7 @@ bool ChunkStream::append(ChunkKind kind, std::string_view text) {
     make_room();
     if (full() || log_.share().is_short()) pause();
   }
-  return !paused_;
+  return true;
 }
 
 void ChunkStream::flush() {
@@ -390,9 +397,8 @@ void ChunkStream::on_stall() {
   const Error error{kStreamInvalidState,
                     "The reader stalled: it held up a full stream for longer than stall-limit; "
                     "read faster or raise stall-limit"};
-  // A stream without readers waits for one until it expires.
   bool dropped = false;
-  while (cursors_ != nullptr || poller_ != Poller::none) {
+  while (is_read()) {
     const Seq lowest = hold();
     // A reader that has passed everything is not to blame: the stream waits for memory that others
     // hold.
@@ -404,8 +410,9 @@ void ChunkStream::on_stall() {
     make_room();
     if (roomy()) break;
   }
-  if (dropped && cursors_ == nullptr && poller_ == Poller::none) {
-    // No reader is left. The kept chunks stay readable, and the producer stops.
+  // Without readers, a stream waits for one until it expires. But if the last one has stalled, the
+  // producer stops. The kept chunks stay readable.
+  if (dropped && producer_ != nullptr && !is_read()) {
     abandon(error);
     return;
   }

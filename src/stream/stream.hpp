@@ -105,6 +105,9 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// stays alive until append() and flush() return, even if its last other reference is dropped
   /// meanwhile.
   bool append(ChunkKind kind, std::string_view text);
+  /// The same for a chunk that may be left out: it is, and false is returned, if the stream has
+  /// ended, is paused, or has no memory for it.
+  bool offer(ChunkKind kind, std::string_view text);
   /// Passes everything appended so far to the readers now. Otherwise this happens at the end of the
   /// loop's turn.
   void flush();
@@ -195,6 +198,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   void end(StreamState state, std::string trailer, Error error = {});
   /// Calls fail() and tells the producer to stop.
   void abandon(const Error& error);
+  /// append() without the end of the stream: returns false if there is no memory for the chunk.
+  bool keep(ChunkKind kind, std::string_view text);
   void mark_dirty();
   void notify_cursors();
   /// The lowest chunk that some reader still needs.
@@ -206,6 +211,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   [[nodiscard]] bool full() const;
   [[nodiscard]] bool roomy() const;
   void pause();
+  /// Whether there is a reader that has come, rather than one that is expected.
+  [[nodiscard]] bool is_read() const { return cursors_ != nullptr || poller_ == Poller::active; }
   void arm_stall_timer();
   void on_stall();
   /// Drops the readers that are at `lowest` and have not moved. Returns their number.

@@ -488,6 +488,8 @@ TEST(StreamMemory, FailsOnlyTheStreamForWhichThereIsNone) {
   producer.drive(second);
   while (first->append(ChunkKind::text, std::string(500, 'x'))) {
   }
+  EXPECT_FALSE(second->offer(ChunkKind::text, std::string(4000, 'y')));
+  EXPECT_FALSE(second->ended());
   EXPECT_FALSE(second->append(ChunkKind::text, std::string(4000, 'y')));
   EXPECT_EQ(second->state(), StreamState::failed);
   EXPECT_EQ(second->error().code, kLimitReached);

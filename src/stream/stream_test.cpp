@@ -540,23 +540,54 @@ TEST(StreamStall, ASlowPollerMakesWayForACursor) {
 }
 
 TEST(StreamStall, TheLastReaderToStallEndsTheStream) {
-  for (const bool polled : {false, true}) {
-    StreamBench bench(small(8));
-    const auto stream = bench.start();
-    CountingProducer producer;
-    producer.drive(stream);
-    if (polled) stream->poll_from(0);
-    fill(*stream);
-    bench.executor.run();
-    bench.executor.advance(seconds(30));
-    EXPECT_EQ(stream->state(), StreamState::failed);
-    EXPECT_EQ(producer.cancels, 1);
-    EXPECT_EQ(stream->error().code, kStreamInvalidState);
-    // The kept chunks stay readable, and the last chunk says what happened.
-    EXPECT_EQ(kept_text(*stream, 0), "xxxxxxxx");
-    EXPECT_NE(stream->trailer().find("stalled"), std::string::npos);
-    EXPECT_TRUE(stream->check_position(0));
-  }
+  StreamBench bench(small(8));
+  const auto stream = bench.start();
+  CountingProducer producer;
+  producer.drive(stream);
+  stream->poll_from(0);
+  fill(*stream);
+  bench.executor.run();
+  bench.executor.advance(seconds(30));
+  EXPECT_EQ(stream->state(), StreamState::failed);
+  EXPECT_EQ(producer.cancels, 1);
+  EXPECT_EQ(stream->error().code, kStreamInvalidState);
+  // The kept chunks stay readable, and the last chunk says what happened.
+  EXPECT_EQ(kept_text(*stream, 0), "xxxxxxxx");
+  EXPECT_NE(stream->trailer().find("stalled"), std::string::npos);
+  EXPECT_TRUE(stream->check_position(0));
+}
+
+TEST(StreamStall, AStreamWithoutAProducerOutlivesItsReaders) {
+  StreamBench bench(small(8));
+  const auto stream = bench.start_pushed();
+  ReadingCursor slow(stream, 0);
+  slow.slow = true;
+  fill(*stream);
+  bench.executor.run();
+  bench.executor.advance(seconds(30));
+  EXPECT_TRUE(slow.dropped);
+  EXPECT_FALSE(stream->ended());
+  EXPECT_FALSE(stream->offer(ChunkKind::text, "left out"));
+  ReadingCursor again(stream, 0);
+  again.read_all();
+  bench.executor.run();
+  EXPECT_TRUE(stream->offer(ChunkKind::text, "new"));
+  bench.executor.run();
+  EXPECT_EQ(again.text, "xxxxxxxxnew");
+}
+
+TEST(StreamStall, AReaderThatHasNotComeIsNotBlamed) {
+  StreamBench bench(small(8));
+  const auto stream = bench.start();
+  CountingProducer producer;
+  producer.drive(stream);
+  fill(*stream);
+  bench.executor.advance(seconds(200));
+  EXPECT_FALSE(stream->ended());
+  stream->poll_from(0);
+  stream->poll_from(8);
+  bench.executor.run();
+  EXPECT_EQ(producer.writable_calls, 1);
 }
 
 TEST(StreamStall, AReaderThatMovesKeepsTheStream) {
@@ -577,6 +608,9 @@ TEST(StreamStall, AReaderThatMovesKeepsTheStream) {
 TEST(StreamStall, AskingForTheSameAgainIsNotMoving) {
   StreamBench bench(small(8));
   const auto stream = bench.start();
+  CountingProducer producer;
+  producer.drive(stream);
+  stream->poll_from(0);
   fill(*stream);
   for (int i = 0; i < 4; ++i) {
     bench.executor.advance(seconds(10));
@@ -631,6 +665,8 @@ TEST(StreamStall, AReaderThatStopsAcknowledgingIsDropped) {
 TEST(StreamStall, ADroppedReaderMayDestroyTheOthers) {
   StreamBench bench(small(8));
   const auto stream = bench.start_pushed();
+  CountingProducer producer;
+  producer.drive(stream);
   std::vector<std::unique_ptr<ReadingCursor>> readers;
   int drops = 0;
   for (int i = 0; i < 4; ++i) {

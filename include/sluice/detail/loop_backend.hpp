@@ -27,6 +27,8 @@ struct Unit {};
 std::exception_ptr dropped_resolver() noexcept;
 /// What it gets in the place of a failure that is null.
 std::exception_ptr null_failure() noexcept;
+/// Throws std::logic_error: two coroutines wait for the same value.
+[[noreturn]] void refuse_second_wait();
 
 /// Runs jobs on the event loop of a coroutine while the coroutine exists. Thread-safe.
 class Mailbox {
@@ -64,9 +66,11 @@ class LoopBackend {
 
 }  // namespace detail
 
-/// What a coroutine awaits: a value or an exception that arrives later. Await it once. Destroying
-/// it gives up the wait, and does nothing if the request has ended. Not thread-safe: use it only on
-/// the event loop of the request.
+/// What a coroutine awaits: a value or an exception that arrives later. It gives its value once. If
+/// the coroutine that awaits it is given up before that (with_timeout()), another one can await it.
+/// Awaiting it while another coroutine does throws std::logic_error. Destroying it gives up the
+/// value, and does nothing if the request has ended. Not thread-safe: use it only on the event loop
+/// of the request.
 template <class T>
 class [[nodiscard]] Awaiting {
   using Value = std::conditional_t<std::is_void_v<T>, detail::Unit, T>;
@@ -102,7 +106,7 @@ class [[nodiscard]] Awaiting {
       withdraw_ = {};
       if (awaiter_) loop_->resume(std::exchange(awaiter_, nullptr), branch_);
     }
-    void forget() {
+    void give_up() {
       awaiter_ = nullptr;
       if (auto withdraw = std::exchange(withdraw_, {})) withdraw();
     }
@@ -115,6 +119,34 @@ class [[nodiscard]] Awaiting {
     std::exception_ptr failure_;
   };
 
+  /// The wait of one coroutine, which owns it. Ends with that coroutine.
+  class Wait {
+   public:
+    explicit Wait(const Awaiting& awaited) : arrival_(awaited.arrival_) {}
+    ~Wait() {
+      if (suspended_) arrival_->awaiter_ = nullptr;
+    }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    bool await_ready() const noexcept { return arrival_->value_ || arrival_->failure_; }
+    void await_suspend(detail::AwaiterHandle awaiter) {
+      if (arrival_->awaiter_) detail::refuse_second_wait();
+      arrival_->awaiter_ = awaiter;
+      arrival_->branch_ = detail::running_branch();
+      suspended_ = true;
+    }
+    T await_resume() {
+      suspended_ = false;
+      if (arrival_->failure_) std::rethrow_exception(arrival_->failure_);
+      if constexpr (!std::is_void_v<T>) return std::move(*arrival_->value_);
+    }
+
+   private:
+    std::shared_ptr<Arrival> arrival_;
+    bool suspended_ = false;
+  };
+
   explicit Awaiting(std::shared_ptr<Arrival> arrival) : arrival_(std::move(arrival)) {}
   Awaiting(Awaiting&&) noexcept = default;
   Awaiting& operator=(Awaiting&& other) noexcept {
@@ -122,18 +154,10 @@ class [[nodiscard]] Awaiting {
     return *this;
   }
   ~Awaiting() {
-    if (arrival_ != nullptr) arrival_->forget();
+    if (arrival_ != nullptr) arrival_->give_up();
   }
 
-  bool await_ready() const noexcept { return arrival_->value_ || arrival_->failure_; }
-  void await_suspend(detail::AwaiterHandle awaiter) noexcept {
-    arrival_->awaiter_ = awaiter;
-    arrival_->branch_ = detail::running_branch();
-  }
-  T await_resume() {
-    if (arrival_->failure_) std::rethrow_exception(arrival_->failure_);
-    if constexpr (!std::is_void_v<T>) return std::move(*arrival_->value_);
-  }
+  Wait operator co_await() const { return Wait(*this); }
 
  private:
   std::shared_ptr<Arrival> arrival_;

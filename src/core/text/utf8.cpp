@@ -92,6 +92,12 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  append_utf8(out, text);
+  return out;
+}
+
 void append_utf8(std::string& out, std::string_view text) {
   while (!text.empty()) {
     const Utf8Part part = first_utf8_part(text);

@@ -36,6 +36,8 @@ bool is_control(char32_t character);
 
 /// Appends `text`, with a replacement character for each malformed part.
 void append_utf8(std::string& out, std::string_view text);
+/// The same as a new text.
+std::string valid_utf8(std::string_view text);
 
 /// The length of the longest prefix of `text` that does not end inside a character. The rest, at
 /// most 3 bytes, may become a character when more bytes arrive. Bytes that can never become a

@@ -185,6 +185,7 @@ void EventLoop::guarded(Work&& work) noexcept {
 
 void EventLoop::run_timers() {
   const TimePoint now = clock_.now();
+  not_before_ = now + Duration(1);
   for (Task task; timers_.take_due(now, task);) guarded(task);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -41,7 +42,7 @@ class EventLoop final : public Executor {
   /// A burst of posts from other threads wakes the loop once.
   void post(Task task) override;
   TimerId schedule_at(TimePoint when, Task task) override {
-    return timers_.add(when, std::move(task));
+    return timers_.add(std::max(when, not_before_), std::move(task));
   }
   void cancel(TimerId id) override { timers_.remove(id); }
   [[nodiscard]] const Clock& clock() const override { return clock_; }
@@ -97,6 +98,8 @@ class EventLoop final : public Executor {
   std::atomic<bool> asleep_ = false;  // a post must wake the loop
 
   TimerHeap timers_;
+  /// A timer that a timer schedules runs in a later turn, whatever its time.
+  TimePoint not_before_ = TimePoint::min();
 };
 
 /// Event loops, one per thread. The threads start with start() and end with stop() or the

@@ -211,6 +211,21 @@ TEST_F(EventLoopTest, RunsTimersInOrderOfTheirTimes) {
   EXPECT_THAT(log, ElementsAre("late", "1", "1 too", "3"));
 }
 
+TEST_F(EventLoopTest, ATimerThatSchedulesADueTimerLetsOthersRunBetween) {
+  const TimePoint now = loop.clock().now();
+  int left = 5;
+  std::function<void()> again = [&] {
+    log.push_back("timer");
+    loop.post(note("other"));
+    if (--left > 0) loop.schedule_at(now - 1s, again);
+  };
+  loop.schedule_at(now, again);
+  while (log.size() < 10) loop.poll();
+  for (std::size_t i = 0; i < log.size(); ++i) {
+    EXPECT_EQ(log[i], i % 2 == 0 ? "timer" : "other") << i;
+  }
+}
+
 TEST_F(EventLoopTest, ATimerMayScheduleAndCancelTimers) {
   loop.poll();
   const TimePoint now = loop.clock().now();

@@ -412,7 +412,11 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
   Result<TaskPlan> plan = tasks_.plan(*tool, *message.params, context, caller.principal().id);
   if (!plan) return error(message.id, plan.error(), &revision, out);
   const auto valid = compiled.input.validate(given, kStepsAtOnce);
-  if (!valid && valid.error().is_unfinished) {
+  // The arguments of a task outlive its message; long ones are parsed again rather than copied
+  // here.
+  const bool is_long_task =
+      plan->when == TaskPlan::When::now && LongMessages::is_long(message.text);
+  if (valid ? is_long_task : valid.error().is_unfinished) {
     TaskService::Run run = [checks = checks_, tool, &input = compiled.input,
                             text = std::string(message.text)](const auto& call) {
       run_tool_checked(*checks, *tool, input, text, call);

@@ -496,6 +496,7 @@ void RequestChain::stop() {
   const std::shared_ptr<RequestChain> self = shared_from_this();
   dispatcher_ = nullptr;
   kept_ = nullptr;
+  permit_.leave();
   const auto stages = stages_;
   for (auto weak = stages.rbegin(); weak != stages.rend(); ++weak) {
     if (const auto stage = weak->lock()) stage->stop();

@@ -126,6 +126,8 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
     }
     ++asked_;
     if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
+    // The answer comes by the key as it was sent.
+    question.key = valid_utf8(question.key);
   }
   expect_distinct_keys(questions);
   const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(backend_->loop());

@@ -382,6 +382,41 @@ TEST_F(ConcurrencyTest, AnAnswerThatComesTooLateIsHarmless) {
   EXPECT_EQ(answer(), "went on");
 }
 
+TEST_F(ConcurrencyTest, WhatATaskWaitedForCanBeWaitedForAgain) {
+  const auto wait = [](Awaiting<int>& value) -> Task<int> { co_return co_await value; };
+  run([&wait](Call& call) -> Task<std::string> {
+    std::optional<Resolver<int>> resolver;
+    Awaiting<int> value = call.callback<int>([&](Resolver<int> it) { resolver = std::move(it); });
+    bool is_late = false;
+    try {
+      co_await with_timeout(1s, wait(value));
+    } catch (const Error& error) {
+      is_late = error.code == kTimedOut;
+    }
+    EXPECT_TRUE(is_late);
+    resolver->succeed(5);
+    co_await call.sleep(1s);  // nobody waits for the value when it comes
+    co_return std::to_string(co_await value);
+  });
+  pass(1s);
+  pass(1s);
+  EXPECT_EQ(answer(), "5");
+}
+
+TEST_F(ConcurrencyTest, TwoCannotWaitForTheSame) {
+  const auto wait = [](Awaiting<void>& value) -> Task<> { co_await value; };
+  run([&wait](Call& call) -> Task<std::string> {
+    Awaiting<void> timer = call.sleep(1s);
+    try {
+      co_await when_all(wait(timer), wait(timer));
+    } catch (const std::logic_error& error) {
+      co_return error.what();
+    }
+    co_return "both came";
+  });
+  EXPECT_THAT(answer(), HasSubstr("two coroutines wait for the same value"));
+}
+
 TEST_F(ConcurrencyTest, AQuestionWhoseTimeIsOverIsTakenBack) {
   run_in_session([this](Call& call) -> Task<std::string> {
     try {

@@ -17,6 +17,9 @@ std::exception_ptr detail::null_failure() noexcept {
   return std::make_exception_ptr(
       std::logic_error("what a handler waits for was failed with a null exception_ptr"));
 }
+void detail::refuse_second_wait() {
+  throw std::logic_error("two coroutines wait for the same value; await it in one of them");
+}
 
 Awaiting<void> RequestLoop::sleep(std::chrono::nanoseconds duration) {
   const auto arrival = std::make_shared<Awaiting<void>::Arrival>(*loop_);

@@ -66,15 +66,6 @@ bool wants(const Session& session, const Change& change) {
   }
 }
 
-namespace {
-
-/// Appends `message`, unless the stream is paused because nobody reads it.
-void append(ChunkStream& stream, const std::string& message) {
-  if (!stream.paused()) stream.append(ChunkKind::message, message);
-}
-
-}  // namespace
-
 /// Thread-safe.
 class ChangeNotifier::Loop {
  public:
@@ -167,7 +158,7 @@ class ChangeNotifier::Loop {
     const std::string message = message_of(change);
     for (const std::shared_ptr<Session>& session : all_->sessions_->sessions()) {
       if (all_->loop_of(*session) != this || !wants(*session, change)) continue;
-      if (const auto stream = stream_of(*session)) append(*stream, message);
+      if (const auto stream = stream_of(*session)) stream->offer(ChunkKind::message, message);
     }
     return true;
   }
@@ -213,7 +204,8 @@ void ChangeNotifier::send(const std::shared_ptr<Session>& session, const std::st
   if (session->send(state_of, message)) return;
   Loop* const loop = loop_of(*session);
   if (loop == nullptr) return;
-  loop->with_stream_of(session, [message](ChunkStream& stream) { append(stream, *message); });
+  loop->with_stream_of(
+      session, [message](ChunkStream& stream) { stream.offer(ChunkKind::message, *message); });
 }
 
 void ChangeNotifier::close() {

@@ -227,6 +227,50 @@ TEST(TestingClientOfAnyRevision, AWorkerThatNeverEndsMeetsItsTimeout) {
   EXPECT_EQ(client.call("grind").error.value().code, kTimedOut);
 }
 
+TEST(TestingClientOfAnyRevision, AHandlerThatOnlyYieldsMeetsThePatience) {
+  Server server("tested", "1", {.call_timeout = 24h});
+  for (const auto& [name, time] : {std::pair("zero", 0s), std::pair("past", -1s)}) {
+    server.tool(name, "", [time](Call& call) -> Task<std::string> {
+      for (;;) co_await call.sleep(time);
+    });
+  }
+  for (const bool is_virtual : {true, false}) {
+    for (const char* const name : {"zero", "past"}) {
+      Client client(server, {.virtual_time = is_virtual, .patience = is_virtual ? 24h : 100ms});
+      EXPECT_THROW(client.call(name), std::runtime_error) << name << is_virtual;
+    }
+  }
+}
+
+TEST(TestingClientOfAnyRevision, AQuestionMayHaveAnyKey) {
+  Server server("tested", "1");
+  server.tool("ask", "", [](Call& call) -> Task<std::string> {
+    const auto given = co_await call.elicit<Name>("Who are you?", "name of caf\xE9");
+    co_return given.content->name;
+  });
+  for (const bool tasks : {false, true}) {
+    int asked = 0;
+    Client client(server, {.on_elicitation =
+                               [&](const json::object&) {
+                                 EXPECT_LT(++asked, 2);
+                                 return accept({{"name", "Ada"}});
+                               },
+                           .tasks = tasks});
+    EXPECT_EQ(client.call("ask").text(), "Ada");
+  }
+}
+
+TEST(TestingClientOfAnyRevision, MiddlewareMayWaitWhenTheClientGoes) {
+  Server server("tested", "1");
+  server.tool("quick", "", [] { return std::string("ok"); });
+  server.use([](Request& request) -> Task<> {
+    co_await request.next();
+    co_await request.sleep(1h);
+  });
+  Client client(server);
+  EXPECT_EQ(client.call("quick").text(), "ok");
+}
+
 TEST(TestingClientOfAnyRevision, ACallThatItsUserCancelsHasNoNextRound) {
   Server server("tested", "1");
   PendingReply* asked = nullptr;

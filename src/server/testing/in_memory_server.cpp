@@ -47,6 +47,8 @@ InMemoryServer::~InMemoryServer() {
   streams_.end_all(gone);
   tasks_.end_all_stopped(gone);
   loop_.run();
+  service_.reset();
+  loop_.run();  // destroys the coroutines that still waited
 }
 
 bool InMemoryServer::has_workers_busy() const {
