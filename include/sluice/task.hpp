@@ -1,10 +1,5 @@
 #pragma once
 
-// g++ 12 silently destroys temporaries in co_await expressions twice.
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
-#error "g++ before 13 miscompiles coroutines: use clang 19, or g++ 13 or later"
-#endif
-
 // Task, the coroutine type of handlers and middleware.
 //
 //   Task<Total> add_up(Numbers in, Call& call) {
@@ -23,6 +18,8 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+
+#include "sluice/detail/compiler.hpp"
 
 namespace sluice {
 

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/detail/compiler.hpp"
+
 namespace sluice::detail {
 
 inline constexpr std::size_t kMaxMembers = 32;
