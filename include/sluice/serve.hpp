@@ -22,8 +22,10 @@ class Serving;
 
 /// An API key.
 struct ClientKey {
-  std::string name;  // the caller's principal is "key:" and this name
-  std::string key;   // the secret that the client sends as `Authorization: Bearer KEY`
+  std::string name;  // the caller's principal is "key:" and this name; not empty
+  /// The secret that the client sends as `Authorization: Bearer KEY`: 16 to 256 visible ASCII
+  /// characters without commas.
+  std::string key;
 };
 
 // The places where a server can listen: http, unix_socket and stdio. Give each at most once.
@@ -128,9 +130,10 @@ class Serving {
 };
 
 /// Starts serving and returns. The arguments are http, unix_socket, stdio and ServeOptions, in any
-/// order; each may be in a std::optional. The error's message says what is wrong: a port or path
-/// that is in use, a TLS file that cannot be read, a trusted proxy that is not an address or a
-/// network, keys together with an authenticator, or a definition that cannot be served.
+/// order; each may be in a std::optional. The error's message says what is wrong: no place, a port
+/// or path that is in use, a TLS file that cannot be read, a trusted proxy that is not an address
+/// or a network, a key that is too short, keys together with an authenticator, or a definition that
+/// cannot be served.
 template <class... Where>
 std::expected<Serving, Error> start(const Server& server, const Where&... where) {
   return detail::start_at(server, {detail::place(where)...});

@@ -35,6 +35,7 @@
 #include "sluice/caching.hpp"
 #include "sluice/call.hpp"
 #include "sluice/content.hpp"
+#include "sluice/detail/adapters.hpp"
 #include "sluice/detail/duration.hpp"
 #include "sluice/detail/handler.hpp"
 #include "sluice/detail/type.hpp"
@@ -145,195 +146,6 @@ struct ServerOptions {
 
 namespace detail {
 
-template <class Out>
-concept ContentOutput = std::same_as<Out, ToolResult> || std::same_as<Out, Content> ||
-                        std::same_as<Out, std::vector<Content>>;
-template <class Out>
-concept JsonOutput = std::is_class_v<Out> && std::convertible_to<const Out&, json::value>;
-/// Types whose values become structured content with a schema: all but text, content and raw JSON.
-template <class Out>
-concept StructuredOutput = !std::is_void_v<Out> && !ContentOutput<Out> &&
-                           !std::convertible_to<const Out&, std::string> && !JsonOutput<Out>;
-
-// Both read into `out`, which must be a `T{}`. They throw Error -32602 with the path of the value
-// that does not fit.
-
-void decode_arguments(const Type& type, const json::object& arguments, void* out);
-void decode_variables(const Type& type, const Variables& variables, void* out);
-
-ToolResult structured_result(json::value value);
-ToolResult structured_result(const Type& type, const void* value);
-ToolResult content_result(Content&& content);
-
-/// Decodes what tools take and encodes what they return.
-struct ToolAdapter {
-  using Request = json::object;
-  using Result = ToolResult;
-
-  template <class In>
-  static In decode(const json::object& arguments) {
-    if constexpr (std::same_as<In, Nothing>) {
-      return {};
-    } else if constexpr (std::same_as<In, json::object>) {
-      return arguments;
-    } else {
-      In in{};
-      decode_arguments(*readable_type_of<In>(), arguments, std::addressof(in));
-      return in;
-    }
-  }
-
-  static ToolResult encode() { return {}; }
-  static ToolResult encode(ToolResult&& result) { return std::move(result); }
-  static ToolResult encode(json::value&& value) { return structured_result(std::move(value)); }
-  static ToolResult encode(std::string&& text) { return {.text = std::move(text)}; }
-  static ToolResult encode(Content&& content) { return content_result(std::move(content)); }
-  static ToolResult encode(std::vector<Content>&& content) {
-    return {.content = std::move(content)};
-  }
-  template <class Out>
-  static ToolResult encode(const Out& out) {
-    if constexpr (std::same_as<Out, ToolResult>) {
-      return out;
-    } else if constexpr (std::same_as<Out, Content>) {
-      return content_result(Content(out));
-    } else if constexpr (std::same_as<Out, std::vector<Content>>) {
-      return {.content = out};
-    } else if constexpr (std::convertible_to<const Out&, std::string>) {
-      return {.text = out};
-    } else if constexpr (JsonOutput<Out>) {
-      return structured_result(out);
-    } else {
-      return structured_result(*type_of<Out>(), std::addressof(out));
-    }
-  }
-};
-
-using Contents = std::vector<ResourceContents>;
-
-/// Encodes what resources return. The server fills in a missing URI or MIME type.
-struct ResourceEncoder {
-  using Result = Contents;
-
-  static Contents encode(Contents contents) { return contents; }
-  static Contents encode(ResourceContents contents);
-  static Contents encode(std::string text);
-};
-
-/// Decodes what a resource at a fixed URI takes.
-struct ResourceAdapter : ResourceEncoder {
-  using Request = std::string;
-
-  template <class In>
-  static In decode(const std::string& uri) {
-    if constexpr (std::same_as<In, Nothing>) {
-      return {};
-    } else {
-      return uri;
-    }
-  }
-};
-
-/// Makes what a handler takes from named texts.
-template <class In>
-In variables_as(const Variables& variables) {
-  if constexpr (std::same_as<In, Nothing>) {
-    return {};
-  } else if constexpr (std::same_as<In, Variables>) {
-    return variables;
-  } else {
-    In in{};
-    decode_variables(*readable_type_of<In>(), variables, std::addressof(in));
-    return in;
-  }
-}
-
-/// Decodes what a resource template takes.
-struct TemplateAdapter : ResourceEncoder {
-  using Request = ResourceMatch;
-
-  template <class In>
-  static In decode(const ResourceMatch& match) {
-    if constexpr (std::same_as<In, ResourceMatch>) {
-      return match;
-    } else {
-      return variables_as<In>(match.variables);
-    }
-  }
-};
-
-/// Decodes what prompts take and encodes what they return.
-struct PromptAdapter {
-  using Request = Variables;
-  using Result = PromptResult;
-
-  template <class In>
-  static In decode(const Variables& variables) {
-    return variables_as<In>(variables);
-  }
-  static PromptResult encode(PromptResult result) { return result; }
-  static PromptResult encode(std::vector<PromptMessage> messages);
-  static PromptResult encode(const std::string& text);
-};
-
-/// Decodes what completions take and encodes what they return.
-struct CompletionAdapter {
-  using Request = TypedArgument;
-  using Result = ArgumentCompletion;
-
-  template <class In>
-  static In decode(const TypedArgument& typed) {
-    if constexpr (std::same_as<In, TypedArgument>) {
-      return typed;
-    } else if constexpr (std::same_as<In, Nothing>) {
-      return {};
-    } else {
-      static_assert(std::constructible_from<In, const std::string&>,
-                    "a completion takes a TypedArgument, or what is typed as a std::string");
-      return In(typed.value);
-    }
-  }
-  static ArgumentCompletion encode(ArgumentCompletion completion) { return completion; }
-  static ArgumentCompletion encode(std::vector<std::string> values);
-};
-
-using ToolTable = HandlerTable<json::object, ToolResult>;
-using ResourceTable = HandlerTable<std::string, Contents>;
-using TemplateTable = HandlerTable<ResourceMatch, Contents>;
-using PromptTable = HandlerTable<Variables, PromptResult>;
-using CompletionTable = HandlerTable<TypedArgument, ArgumentCompletion>;
-
-/// The type that makes a tool's input schema. Null: the schema is in the options.
-template <class F>
-constexpr const Type* tool_input() {
-  using In = InOf<F>;
-  if constexpr (Struct<In>) {
-    return type_of<In>();
-  } else {
-    static_assert(std::same_as<In, json::object>, "a tool takes a struct, or json::object");
-    return nullptr;
-  }
-}
-/// The type that makes a tool's output schema. Null: the schema, if any, is in the options.
-template <class F>
-constexpr const Type* tool_output() {
-  if constexpr (StructuredOutput<OutOf<F>>) {
-    return type_of<OutOf<F>>();
-  } else {
-    return nullptr;
-  }
-}
-/// The type whose members are a prompt's arguments. Null: the arguments are in the options.
-template <class F>
-constexpr const Type* prompt_input() {
-  using In = InOf<F>;
-  if constexpr (std::same_as<In, Nothing> || std::same_as<In, Variables>) {
-    return nullptr;
-  } else {
-    return type_of<In>();
-  }
-}
-
 class ServerState;
 
 }  // namespace detail
@@ -355,15 +167,17 @@ class Server {
   Server& operator=(Server&& other) noexcept;
   ~Server();
 
-  // Each of these replaces an entry of the same name or URI. start() refuses a definition that
-  // cannot be served; while the server is being served, these functions throw std::invalid_argument
-  // for it and change nothing.
+  // Each of these replaces an entry of the same name or URI; a warning is logged, unless the server
+  // is being served. They throw std::invalid_argument, and change nothing, for a name that is empty
+  // or has control characters. start() refuses a definition that cannot be served; while the server
+  // is being served, these functions throw std::invalid_argument for it and change nothing.
 
   /// Adds a tool. Its handler takes a struct (sluice/schema.hpp), json::object with the schema in
   /// `options`, or nothing. It returns structured output as a struct or another type with a JSON
   /// form, or as json::value with the schema in `options`; or text, Content, a std::vector of
   /// Content, a ToolResult, or nothing. Throws std::logic_error if the struct's description breaks
-  /// MCP's rules for `x-mcp-header`.
+  /// MCP's rules for `x-mcp-header`. Logs a warning about a name that clients may refuse: it should
+  /// have at most 128 of A-Z, a-z, 0-9, '_', '-' and '.' (2026-07-28, Tools, Tool Names).
   template <class F>
   Server& tool(std::string_view name, std::string_view description, F handler) {
     return add(name, description, detail::tool_input<F>(), detail::tool_output<F>(),
@@ -379,7 +193,8 @@ class Server {
   }
 
   /// Adds a resource. Its handler takes the URI as a std::string, or nothing. It returns text,
-  /// ResourceContents, or a std::vector of ResourceContents.
+  /// ResourceContents, or a std::vector of ResourceContents. Throws std::invalid_argument if `uri`
+  /// is not a URI with a scheme (RFC 3986).
   template <class F>
   Server& resource(std::string_view uri, std::string_view name, F handler) {
     return add(uri, name, detail::kHandlerTable<detail::ResourceAdapter, F>,
@@ -395,33 +210,36 @@ class Server {
   /// Adds the resources at all URIs that match a URI template (RFC 6570). Its handler takes a
   /// ResourceMatch, Variables, a struct of texts with the names of the variables, or nothing. It
   /// returns what the handler of a resource returns. Throws std::invalid_argument if `uri_template`
-  /// is not a valid template.
+  /// is not a valid template, if a member of the struct is not text, if a variable has no member,
+  /// or if a member that is required is no variable.
   template <class F>
   Server& resource_template(std::string_view uri_template, std::string_view name, F handler) {
-    return add(uri_template, name, detail::kHandlerTable<detail::TemplateAdapter, F>,
+    return add(uri_template, name, detail::variables_input<F>(),
+               detail::kHandlerTable<detail::TemplateAdapter, F>,
                detail::new_handler(std::move(handler)), nullptr);
   }
   template <class F>
   Server& resource_template(std::string_view uri_template, std::string_view name, F handler,
                             ResourceOptions options) {
-    return add(uri_template, name, detail::kHandlerTable<detail::TemplateAdapter, F>,
+    return add(uri_template, name, detail::variables_input<F>(),
+               detail::kHandlerTable<detail::TemplateAdapter, F>,
                detail::new_handler(std::move(handler)), &options);
   }
 
   /// Adds a prompt. Its handler takes a struct of texts (arguments that may be missing are
   /// std::optional), Variables with the arguments declared in `options`, or nothing. It returns
   /// text, a std::vector of PromptMessage, or a PromptResult. Throws std::invalid_argument if a
-  /// member of the struct is not text.
+  /// member of the struct is not text, or if two arguments have the same name.
   template <class F>
   Server& prompt(std::string_view name, std::string_view description, F handler) {
-    return add(name, description, detail::prompt_input<F>(),
+    return add(name, description, detail::variables_input<F>(),
                detail::kHandlerTable<detail::PromptAdapter, F>,
                detail::new_handler(std::move(handler)), nullptr);
   }
   template <class F>
   Server& prompt(std::string_view name, std::string_view description, F handler,
                  PromptOptions options) {
-    return add(name, description, detail::prompt_input<F>(),
+    return add(name, description, detail::variables_input<F>(),
                detail::kHandlerTable<detail::PromptAdapter, F>,
                detail::new_handler(std::move(handler)), &options);
   }
@@ -480,7 +298,7 @@ class Server {
               ToolOptions* options);
   Server& add(std::string_view uri, std::string_view name, const detail::ResourceTable& table,
               void* handler, ResourceOptions* options);
-  Server& add(std::string_view uri_template, std::string_view name,
+  Server& add(std::string_view uri_template, std::string_view name, const detail::Type* input,
               const detail::TemplateTable& table, void* handler, ResourceOptions* options);
   Server& add(std::string_view name, std::string_view description, const detail::Type* input,
               const detail::PromptTable& table, void* handler, PromptOptions* options);

@@ -56,11 +56,7 @@ Result<UriTemplate> UriTemplate::parse(std::string_view text) {
     }
     rest.remove_prefix(close + 1);
   }
-  std::vector<std::string_view> names(made.query_.begin(), made.query_.end());
-  for (const Part& part : made.parts_) {
-    if (part.kind != Kind::literal) names.push_back(part.text);
-  }
-  if (!made.fragment_.empty()) names.push_back(made.fragment_);
+  std::vector<std::string_view> names = made.variables();
   if (names.size() > kMaxVariables) {
     return bad_template(text, "more than " + std::to_string(kMaxVariables) + " variables");
   }
@@ -209,6 +205,16 @@ std::optional<UriTemplate::Variables> UriTemplate::match_query(std::string_view 
     if (!found.emplace(name, std::move(*value)).second) return std::nullopt;
   }
   return found;
+}
+
+std::vector<std::string_view> UriTemplate::variables() const {
+  std::vector<std::string_view> names;
+  for (const Part& part : parts_) {
+    if (part.kind != Kind::literal) names.push_back(part.text);
+  }
+  names.insert(names.end(), query_.begin(), query_.end());
+  if (!fragment_.empty()) names.push_back(fragment_);
+  return names;
 }
 
 bool UriTemplate::has_variable(std::string_view name) const {

@@ -30,6 +30,8 @@ class UriTemplate {
   /// The variables with which the template gives `uri`, or nothing. A URI of more than kMaxUri
   /// bytes never matches.
   [[nodiscard]] std::optional<Variables> match(std::string_view uri) const;
+  /// The names of the variables, as views into this object.
+  [[nodiscard]] std::vector<std::string_view> variables() const;
   [[nodiscard]] bool has_variable(std::string_view name) const;
 
   static constexpr std::size_t kMaxVariables = 32;

@@ -12,6 +12,11 @@ void ServerState::forget(DefinitionHost& host) {
   std::erase(hosts_, &host);
 }
 
+bool ServerState::is_served() const {
+  const std::lock_guard lock(mutex_);
+  return !hosts_.empty();
+}
+
 ServerDefinition ServerState::definition() const {
   const std::lock_guard lock(mutex_);
   return definition_;

@@ -35,6 +35,7 @@ class ServerState {
     return host;
   }
   void forget(DefinitionHost& host);
+  [[nodiscard]] bool is_served() const;
 
   /// Applies `change` to the definition, also where it is being served. If `change` returns true,
   /// clients there are told of `kind`. Returns what `change` returns. While the definition is being

@@ -1,0 +1,212 @@
+#pragma once
+
+// What handlers of tools, resources, prompts and completions take and return, as what the server
+// passes to them and gets from them.
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sluice/content.hpp"
+#include "sluice/detail/handler.hpp"
+#include "sluice/detail/type.hpp"
+#include "sluice/json.hpp"
+#include "sluice/schema.hpp"
+
+namespace sluice::detail {
+
+template <class Out>
+concept ContentOutput = std::same_as<Out, ToolResult> || std::same_as<Out, Content> ||
+                        std::same_as<Out, std::vector<Content>>;
+template <class Out>
+concept JsonOutput = std::is_class_v<Out> && std::convertible_to<const Out&, json::value>;
+/// Types whose values become structured content with a schema: all but text, content and raw JSON.
+template <class Out>
+concept StructuredOutput = !std::is_void_v<Out> && !ContentOutput<Out> &&
+                           !std::convertible_to<const Out&, std::string> && !JsonOutput<Out>;
+
+// Both read into `out`, which must be a `T{}`. They throw Error -32602 with the path of the value
+// that does not fit.
+
+void decode_arguments(const Type& type, const json::object& arguments, void* out);
+void decode_variables(const Type& type, const Variables& variables, void* out);
+
+ToolResult structured_result(json::value value);
+ToolResult structured_result(const Type& type, const void* value);
+ToolResult content_result(Content&& content);
+
+/// Decodes what tools take and encodes what they return.
+struct ToolAdapter {
+  using Request = json::object;
+  using Result = ToolResult;
+
+  template <class In>
+  static In decode(const json::object& arguments) {
+    if constexpr (std::same_as<In, Nothing>) {
+      return {};
+    } else if constexpr (std::same_as<In, json::object>) {
+      return arguments;
+    } else {
+      In in{};
+      decode_arguments(*readable_type_of<In>(), arguments, std::addressof(in));
+      return in;
+    }
+  }
+
+  static ToolResult encode() { return {}; }
+  static ToolResult encode(ToolResult&& result) { return std::move(result); }
+  static ToolResult encode(json::value&& value) { return structured_result(std::move(value)); }
+  static ToolResult encode(std::string&& text) { return {.text = std::move(text)}; }
+  static ToolResult encode(Content&& content) { return content_result(std::move(content)); }
+  static ToolResult encode(std::vector<Content>&& content) {
+    return {.content = std::move(content)};
+  }
+  template <class Out>
+  static ToolResult encode(const Out& out) {
+    if constexpr (std::same_as<Out, ToolResult>) {
+      return out;
+    } else if constexpr (std::same_as<Out, Content>) {
+      return content_result(Content(out));
+    } else if constexpr (std::same_as<Out, std::vector<Content>>) {
+      return {.content = out};
+    } else if constexpr (std::convertible_to<const Out&, std::string>) {
+      return {.text = out};
+    } else if constexpr (JsonOutput<Out>) {
+      return structured_result(out);
+    } else {
+      return structured_result(*type_of<Out>(), std::addressof(out));
+    }
+  }
+};
+
+using Contents = std::vector<ResourceContents>;
+
+/// Encodes what resources return. The server fills in a missing URI or MIME type.
+struct ResourceEncoder {
+  using Result = Contents;
+
+  static Contents encode(Contents contents) { return contents; }
+  static Contents encode(ResourceContents contents);
+  static Contents encode(std::string text);
+};
+
+/// Decodes what a resource at a fixed URI takes.
+struct ResourceAdapter : ResourceEncoder {
+  using Request = std::string;
+
+  template <class In>
+  static In decode(const std::string& uri) {
+    if constexpr (std::same_as<In, Nothing>) {
+      return {};
+    } else {
+      return uri;
+    }
+  }
+};
+
+/// Makes what a handler takes from named texts.
+template <class In>
+In variables_as(const Variables& variables) {
+  if constexpr (std::same_as<In, Nothing>) {
+    return {};
+  } else if constexpr (std::same_as<In, Variables>) {
+    return variables;
+  } else {
+    In in{};
+    decode_variables(*readable_type_of<In>(), variables, std::addressof(in));
+    return in;
+  }
+}
+
+/// Decodes what a resource template takes.
+struct TemplateAdapter : ResourceEncoder {
+  using Request = ResourceMatch;
+
+  template <class In>
+  static In decode(const ResourceMatch& match) {
+    if constexpr (std::same_as<In, ResourceMatch>) {
+      return match;
+    } else {
+      return variables_as<In>(match.variables);
+    }
+  }
+};
+
+/// Decodes what prompts take and encodes what they return.
+struct PromptAdapter {
+  using Request = Variables;
+  using Result = PromptResult;
+
+  template <class In>
+  static In decode(const Variables& variables) {
+    return variables_as<In>(variables);
+  }
+  static PromptResult encode(PromptResult result) { return result; }
+  static PromptResult encode(std::vector<PromptMessage> messages);
+  static PromptResult encode(const std::string& text);
+};
+
+/// Decodes what completions take and encodes what they return.
+struct CompletionAdapter {
+  using Request = TypedArgument;
+  using Result = ArgumentCompletion;
+
+  template <class In>
+  static In decode(const TypedArgument& typed) {
+    if constexpr (std::same_as<In, TypedArgument>) {
+      return typed;
+    } else if constexpr (std::same_as<In, Nothing>) {
+      return {};
+    } else {
+      static_assert(std::constructible_from<In, const std::string&>,
+                    "a completion takes a TypedArgument, or what is typed as a std::string");
+      return In(typed.value);
+    }
+  }
+  static ArgumentCompletion encode(ArgumentCompletion completion) { return completion; }
+  static ArgumentCompletion encode(std::vector<std::string> values);
+};
+
+using ToolTable = HandlerTable<json::object, ToolResult>;
+using ResourceTable = HandlerTable<std::string, Contents>;
+using TemplateTable = HandlerTable<ResourceMatch, Contents>;
+using PromptTable = HandlerTable<Variables, PromptResult>;
+using CompletionTable = HandlerTable<TypedArgument, ArgumentCompletion>;
+
+/// The type that makes a tool's input schema. Null: the schema is in the options.
+template <class F>
+constexpr const Type* tool_input() {
+  using In = InOf<F>;
+  if constexpr (Struct<In>) {
+    return type_of<In>();
+  } else {
+    static_assert(std::same_as<In, json::object>, "a tool takes a struct, or json::object");
+    return nullptr;
+  }
+}
+/// The type that makes a tool's output schema. Null: the schema, if any, is in the options.
+template <class F>
+constexpr const Type* tool_output() {
+  if constexpr (StructuredOutput<OutOf<F>>) {
+    return type_of<OutOf<F>>();
+  } else {
+    return nullptr;
+  }
+}
+/// The type whose members are a prompt's arguments, or the variables of a resource template. Null:
+/// the handler takes them by name, or not at all.
+template <class F>
+constexpr const Type* variables_input() {
+  using In = InOf<F>;
+  if constexpr (std::same_as<In, Nothing> || std::same_as<In, Variables> ||
+                std::same_as<In, ResourceMatch>) {
+    return nullptr;
+  } else {
+    return type_of<In>();
+  }
+}
+
+}  // namespace sluice::detail
