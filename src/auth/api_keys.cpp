@@ -1,5 +1,6 @@
 #include "auth/api_keys.hpp"
 
+#include <algorithm>
 #include <array>
 #include <openssl/evp.h>
 #include <stdexcept>
@@ -20,6 +21,11 @@ std::string sha256(std::string_view text) {
 }
 
 }  // namespace
+
+bool ApiKeys::is_key(std::string_view key) {
+  const auto allowed = [](char c) { return c > ' ' && c < '\x7f' && c != ','; };
+  return key.size() >= 16 && key.size() <= 256 && std::ranges::all_of(key, allowed);
+}
 
 ApiKeys::ApiKeys(const std::vector<std::pair<std::string, std::string>>& keys) {
   entries_.reserve(keys.size());

@@ -14,6 +14,12 @@ namespace sluice {
 /// look-up compares with all of them, in constant time. Immutable, therefore thread-safe.
 class ApiKeys final : public Authenticator {
  public:
+  /// Keys have 16 to 256 visible ASCII characters and no comma, so that they can be sent in a
+  /// header field, and cannot be guessed.
+  static constexpr std::string_view kKeyRule =
+      "a key has 16 to 256 visible ASCII characters without commas";
+  static bool is_key(std::string_view key);
+
   /// `keys` are pairs of name and key.
   explicit ApiKeys(const std::vector<std::pair<std::string, std::string>>& keys);
 

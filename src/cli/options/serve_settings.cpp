@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "auth/api_keys.hpp"
 #include "cli/options/config_value.hpp"
 #include "json/json.hpp"
 
@@ -469,10 +470,7 @@ std::optional<ApiKey> parse_api_key(std::string_view text) {
       name.find_first_not_of(kNameCharacters) != std::string_view::npos) {
     return std::nullopt;
   }
-  const auto visible = [](char c) { return c > ' ' && c < '\x7f' && c != ','; };
-  if (key.size() < 16 || key.size() > 256 || !std::ranges::all_of(key, visible)) {
-    return std::nullopt;
-  }
+  if (!ApiKeys::is_key(key)) return std::nullopt;
   return ApiKey{.name = std::string(name), .key = std::string(key)};
 }
 

@@ -55,6 +55,9 @@ Places together(std::initializer_list<detail::Place> places) {
 }
 
 Result<ServerHostOptions> host_options(const Places& places) {
+  if (!places.over_http && !places.over_unix && !places.over_stdio) {
+    return fail(1, "There is nowhere to serve: pass http{}, unix_socket{.path = ...} or stdio{}");
+  }
   ServerHostOptions out;
   out.threads = places.options.threads;
   out.max_message = places.options.max_message;
@@ -79,7 +82,13 @@ Result<ServerHostOptions> host_options(const Places& places) {
     out.access.authenticator = where.authenticator;
     if (!where.keys.empty()) {
       std::vector<std::pair<std::string, std::string>> keys;
-      for (const ClientKey& key : where.keys) keys.emplace_back(key.name, key.key);
+      for (const ClientKey& key : where.keys) {
+        if (key.name.empty() || !ApiKeys::is_key(key.key)) {
+          return fail(1, "API key '" + key.name + "': it needs a name, and " +
+                             std::string(ApiKeys::kKeyRule));
+        }
+        keys.emplace_back(key.name, key.key);
+      }
       out.access.authenticator = std::make_shared<ApiKeys>(keys);
     }
     out.access.allowed_origins = where.allowed_origins;

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <pthread.h>
 #include <stdexcept>
 #include <string>
@@ -57,11 +58,37 @@ class Nobody final : public Authenticator {
   }
 };
 
+const std::string kKey = "0123456789abcdef";
+
+TEST(Serve, AKeyThatCanBeGuessedOrNotBeSentIsRefused) {
+  const auto serving = [](const std::string& name, const std::string& key) {
+    return start(Server("test", "1"), http{.port = 0, .keys = {{name, key}}},
+                 ServeOptions{.threads = 1});
+  };
+  for (const std::string& key : {std::string("short"), kKey + " ", std::string(257, 'x')}) {
+    const auto refused = serving("ann", key);
+    ASSERT_FALSE(refused) << key;
+    EXPECT_EQ(refused.error().message,
+              "API key 'ann': it needs a name, and a key has 16 to 256 visible ASCII characters "
+              "without commas");
+  }
+  EXPECT_FALSE(serving("", kKey));
+  EXPECT_TRUE(serving("ann", kKey));
+}
+
+TEST(Serve, AServerNeedsAPlace) {
+  const Server server("test", "1");
+  const auto nowhere = start(server, ServeOptions{.threads = 1}, std::optional<http>());
+  ASSERT_FALSE(nowhere);
+  EXPECT_THAT(nowhere.error().message, HasSubstr("nowhere to serve: pass http{}"));
+  EXPECT_EQ(serve(server), 1);
+}
+
 TEST(Serve, KeysAndAnAuthenticatorAreOneTooMany) {
   const Server server("test", "1");
   const auto nobody = std::make_shared<Nobody>();
   const auto both =
-      start(server, http{.port = 0, .keys = {{"ann", "secret"}}, .authenticator = nobody});
+      start(server, http{.port = 0, .keys = {{"ann", kKey}}, .authenticator = nobody});
   ASSERT_FALSE(both);
   EXPECT_EQ(both.error().message, "Give the server keys or an authenticator, not both");
   EXPECT_TRUE(start(server, http{.port = 0, .authenticator = nobody}, ServeOptions{.threads = 1}));
