@@ -81,6 +81,9 @@ class ManualExecutor final : public Executor {
     if (clock_.now() < until) clock_.advance(until - clock_.now());
   }
 
+  /// Moves the clock forward by `by` and runs nothing, as a task that blocks the loop does.
+  void stall(Duration by) { clock_.advance(by); }
+
   /// Blocks until another thread has posted a task, but at most for `time` of the real clock.
   void wait(Duration time) {
     std::unique_lock lock(mutex_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/turn_watch.hpp"
 #include "server/calls/pending_request.hpp"
 #include "server/catalog/catalog.hpp"
 #include "server/channel/reply_channel.hpp"
@@ -22,7 +23,7 @@ class Calls {
   /// `quota` is shared by all loops. `checkers` check and write long results; if null, that happens
   /// on the loop. Both must outlive the calls.
   Calls(StreamService& streams, ClientQuota& quota, WorkerPool* checkers = nullptr)
-      : streams_(&streams), quota_(&quota), checkers_(checkers) {}
+      : streams_(&streams), quota_(&quota), checkers_(checkers), watch_(streams.executor()) {}
   /// Ends the calls that are under way, with kBusy.
   ~Calls();
   Calls(const Calls&) = delete;
@@ -57,6 +58,8 @@ class Calls {
 
   [[nodiscard]] StreamService& streams() const { return *streams_; }
   [[nodiscard]] WorkerPool* checkers() const { return checkers_; }
+  /// Is told of all user code that runs on the loop.
+  [[nodiscard]] TurnWatch& watch() { return watch_; }
 
  private:
   friend class PendingRequest;
@@ -68,6 +71,7 @@ class Calls {
   StreamService* streams_;
   ClientQuota* quota_;
   WorkerPool* checkers_;
+  TurnWatch watch_;
   std::vector<PendingRequest*> under_way_;
   std::vector<std::shared_ptr<void>> left_;
 };

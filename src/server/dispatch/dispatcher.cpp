@@ -30,6 +30,12 @@ const Revision* revision_to_initialize(const Message& message) {
   return &negotiate_initialize(requested->get_string());
 }
 
+/// The text of a member, for the log; empty if there is none.
+std::string_view text_at(const json::object& params, std::string_view key) {
+  const json::value* const text = params.if_contains(key);
+  return text == nullptr || !text->is_string() ? std::string_view() : text->get_string();
+}
+
 std::unexpected<Error> no_skills() {
   return fail(kMethodNotFound, "Method not found: this server offers no skills");
 }
@@ -205,7 +211,7 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
     if (method.name != message.method) continue;
     if (method.era && *method.era != revision.era) break;
     Result<FeatureAnswer> answer =
-        (this->*method.handler)(params_of(message), {revision, session.get()});
+        (this->*method.handler)(params_of(message), {revision, session.get(), calls_.watch()});
     if (!answer) return error(message.id, answer.error(), &revision, out);
     if (auto* const later = std::get_if<2>(&*answer)) {
       return defer(message, nullptr, std::move(context), std::move(session), caller, out, *later);
@@ -259,15 +265,17 @@ Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& 
 }
 
 Result<FeatureAnswer> Dispatcher::read(const json::object& params, const Scope& scope) const {
+  scope.watch.begin({"resource", text_at(params, "uri")});
   return read_resource(definition(), params, scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::get(const json::object& params, const Scope& scope) const {
+  scope.watch.begin({"prompt", text_at(params, "name")});
   return get_prompt(definition(), params, scope.revision);
 }
 
-Result<FeatureAnswer> Dispatcher::complete(const json::object& params,
-                                           const Scope& /*scope*/) const {
+Result<FeatureAnswer> Dispatcher::complete(const json::object& params, const Scope& scope) const {
+  scope.watch.begin({"completion", {}});
   return complete_argument(definition(), params);
 }
 
@@ -453,6 +461,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                       TaskService::run_of(*tool, *arguments), out);
   }
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
+    calls_.watch().begin({"tool", tool->name});
     Result<ToolResult> result = (*immediate)(*arguments);
     if (!result) return error(message.id, result.error(), &revision, out);
     if (LongResult::is_long(*result)) {

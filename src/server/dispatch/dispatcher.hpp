@@ -69,6 +69,7 @@ class Dispatcher {
   struct Scope {
     const Revision& revision;
     Session* session;  // or null
+    TurnWatch& watch;  // is told of the handler that answers
   };
   struct Method {
     std::string_view name;

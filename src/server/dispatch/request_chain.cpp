@@ -263,6 +263,9 @@ class RequestChain::Stage final : public CoroutineRun, private detail::RequestBa
 
   // CoroutineRun
   [[nodiscard]] std::string_view principal() const override { return chain_->info_.principal.id; }
+  [[nodiscard]] TurnWatch::Work what() const override {
+    return {"middleware", chain_->info_.method};
+  }
   std::shared_ptr<void> on_release() override { return nullptr; }
   void on_wait() override {
     if (!chain_->may_wait()) stop();

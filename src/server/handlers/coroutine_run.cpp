@@ -103,6 +103,7 @@ template <class UserCode>
 void CoroutineRun::enter(UserCode&& user_code) {
   const std::shared_ptr<CoroutineRun> keep = shared_from_this();
   const bool was_running = std::exchange(running_, true);
+  calls_->watch().begin(what());
   try {
     user_code();
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/executor.hpp"
+#include "core/turn_watch.hpp"
 #include "server/handlers/branch.hpp"
 #include "server/workers/worker_pool.hpp"
 #include "sluice/detail/loop_backend.hpp"
@@ -75,6 +76,8 @@ class CoroutineRun : public detail::LoopBackend, public std::enable_shared_from_
 
   /// The principal of the request. Its client has a share of the worker threads.
   [[nodiscard]] virtual std::string_view principal() const = 0;
+  /// What user code the coroutine is.
+  [[nodiscard]] virtual TurnWatch::Work what() const = 0;
 
   /// Called when the run is over. The coroutine has been destroyed, unless a worker thread still
   /// uses it. Releases the request, and returns what must exist until the end of the turn.

@@ -183,6 +183,7 @@ Error error_of(const std::exception_ptr& exception, FailureLog& log) {
 
 HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& options)
     : CoroutineRun(request->executor(), *request->calls(), options.workers),
+      failures_(options.failures),
       request_(std::move(request)),
       call_(*this) {
   facts_.principal = request_->principal();
@@ -198,8 +199,8 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
                    .roots = client.roots};
   if (options.timeout <= Duration::zero()) return;
   facts_.deadline = executor().clock().now() + at_most_forever(options.timeout);
-  after(options.timeout, [this, failures = options.failures] {
-    if (failures != nullptr) failures->write("it took longer than call_timeout");
+  after(options.timeout, [this] {
+    if (failures_ != nullptr) failures_->write("it took longer than call_timeout");
     request_->fail({kTimedOut, "The call took longer than it may", {}});
     on_cancel();
   });

@@ -24,9 +24,10 @@ namespace sluice {
 /// Thread-safe.
 class FailureLog {
  public:
-  /// `kind` is the kind of handler, such as "tool". It must outlive this object.
+  /// `kind` is the kind of handler, such as "tool". It must be a literal.
   FailureLog(std::string_view kind, std::string name) : kind_(kind), name_(std::move(name)) {}
   void write(std::string_view what);
+  [[nodiscard]] TurnWatch::Work handler() const { return {kind_, name_}; }
 
  private:
   std::string_view kind_;
@@ -45,7 +46,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   struct Options {
     Duration timeout{};  // zero: none
     std::shared_ptr<WorkerPool> workers;
-    std::shared_ptr<FailureLog> failures = {};  // for calls that time out; or null
+    std::shared_ptr<FailureLog> failures = {};  // the handler's name, for the log; or null
   };
 
   /// Runs the task that `begin` returns. Passes its result to `then`, or its exception to
@@ -99,9 +100,13 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   void on_cancel() override;
   // CoroutineRun
   [[nodiscard]] std::string_view principal() const override { return facts_.principal.id; }
+  [[nodiscard]] TurnWatch::Work what() const override {
+    return failures_ == nullptr ? TurnWatch::Work() : failures_->handler();
+  }
   std::shared_ptr<void> on_release() override;
 
-  std::string key_;  // once it has been asked for, or a task has begun
+  std::shared_ptr<FailureLog> failures_;  // or null
+  std::string key_;                       // once it has been asked for, or a task has begun
   std::shared_ptr<PendingRequest> request_;
   detail::CallFacts facts_;
   Call call_;

@@ -5,6 +5,7 @@
 
 #include "core/client.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/calls/calls.hpp"
 
 namespace sluice {
 namespace {
@@ -79,6 +80,7 @@ const json::value& arguments_of(const Message& message) {
 void run_tool(const Tool& tool, const json::object& arguments,
               const std::shared_ptr<PendingRequest>& call) {
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool.handler)) {
+    if (Calls* const calls = call->calls()) calls->watch().begin({"tool", tool.name});
     Result<ToolResult> result = (*immediate)(arguments);
     if (result) {
       call->complete(*std::move(result));

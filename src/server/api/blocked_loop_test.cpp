@@ -1,0 +1,87 @@
+// Handlers that block their event loop are named in the log.
+
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "server/api/server_state.hpp"
+#include "server/dispatch/server_test_support.hpp"
+#include "sluice/server.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class BlockedLoopTest : public ::testing::Test {
+ protected:
+  /// What is logged while the server answers.
+  std::string logged(const std::string& method, const std::string& params) {
+    const ServerDefinition made = server.state()->definition();
+    bench.definition.tools = made.tools;
+    bench.definition.resources = made.resources;
+    bench.definition.prompts = made.prompts;
+    bench.definition.middleware = made.middleware;
+    bench.serve();
+    ::testing::internal::CaptureStderr();
+    bench.request(method,
+                  R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                  R"("io.modelcontextprotocol/clientCapabilities":{}},)" +
+                      params,
+                  caller);
+    bench.run_all();
+    bench.executors[0].advance(1s);
+    return ::testing::internal::GetCapturedStderr();
+  }
+  std::string called(const std::string& tool) {
+    return logged("tools/call", R"("name":")" + tool + R"(","arguments":{})");
+  }
+  std::string block() {
+    bench.executors[0].stall(TurnWatch::kLong);
+    return "done";
+  }
+
+  Server server{"test", "1"};
+  ServerBench bench;
+  RecordingCaller caller;
+};
+
+TEST_F(BlockedLoopTest, AToolThatBlocksIsNamed) {
+  server.tool("slow", "", [this] { return block(); });
+  EXPECT_THAT(called("slow"), HasSubstr("a handler blocks its event loop: wrap it in blocking(), "
+                                        "or await in_background() tool=slow ms=100"));
+}
+
+TEST_F(BlockedLoopTest, ACoroutineThatWaitsBlocksNothing) {
+  server.tool("patient", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(900ms);
+    co_return "done";
+  });
+  EXPECT_THAT(called("patient"), IsEmpty());
+}
+
+TEST_F(BlockedLoopTest, ACoroutineThatBlocksLaterIsNamed) {
+  server.tool("later", "", [this](Call& call) -> Task<std::string> {
+    co_await call.sleep(500ms);
+    co_return block();
+  });
+  EXPECT_THAT(called("later"), HasSubstr("tool=later ms=100"));
+}
+
+TEST_F(BlockedLoopTest, SoAreResourcesPromptsAndMiddleware) {
+  server.resource("note://a", "a", [this] { return block(); });
+  server.prompt("tell", "", [this] { return block(); });
+  EXPECT_THAT(logged("resources/read", R"("uri":"note://a")"), HasSubstr("resource=note://a"));
+  EXPECT_THAT(logged("prompts/get", R"("name":"tell")"), HasSubstr("prompt=tell"));
+  server.use([this](Request& request) -> Task<> {
+    block();
+    co_await request.next();
+  });
+  EXPECT_THAT(logged("tools/list", R"("cursor":null)"), HasSubstr("middleware=tools/list"));
+}
+
+}  // namespace
+}  // namespace sluice
