@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text/utf8.hpp"
 #include "json/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/revision.hpp"
