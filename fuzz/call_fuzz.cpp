@@ -147,7 +147,7 @@ class Client final : public Caller {
   }
   Result<std::shared_ptr<Session>> session() override { return session_; }
   Result<void> begin_session(const Revision& /*revision*/,
-                             const ClientCapabilities& /*capabilities*/) override {
+                             const ClientDescription& /*client*/) override {
     return fail(-32600, "there is one");
   }
   RetainedCaller keep() override {

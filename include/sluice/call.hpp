@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/client_info.hpp"
 #include "sluice/content.hpp"
 #include "sluice/detail/call_backend.hpp"
 #include "sluice/detail/duration.hpp"
@@ -37,6 +38,10 @@ template <class T>
 inline constexpr bool kFormField<std::optional<T>> = kFormField<T>;
 template <class T>
 inline constexpr bool kFormField<std::vector<T>> = std::is_enum_v<T>;
+
+/// Its address stands for the type.
+template <class T>
+inline char kTypeTag = 0;
 
 /// Whether a form can ask for a `T`. Forms are flat: their fields do not nest.
 template <class T>
@@ -123,6 +128,29 @@ class Call : public RequestLoop {
   std::string_view revision() const;
   /// What the client can be asked for.
   const ClientFeatures& client() const;
+  /// What the client says about itself: in the request from 2026-07-28 on, in the `initialize` of
+  /// its session before. Empty if it says nothing.
+  std::optional<ClientInfo> client_info() const;
+  /// The `_meta` of the request; empty if it has none. Valid while the handler runs.
+  const json::object& meta() const { return backend_->meta(); }
+  /// The value of an HTTP header field that ServerOptions::request_headers names; std::logic_error
+  /// if it does not. The field is that of the request, or of the request that opened the WebSocket
+  /// or the event stream of `/sse`. Empty if it is absent or repeated, and without HTTP. Valid
+  /// while the handler runs.
+  std::optional<std::string_view> header(std::string_view name) const;
+  /// The `T` that handlers keep for the client's session. It is made by `T()` when it is first
+  /// asked for, and destroyed after the end of the session. Each type has one. Several requests of
+  /// a session may run at the same time, on several threads, so `T` must be thread-safe.
+  ///
+  /// On stdio, Unix sockets, WebSocket and `/sse`, the session is the connection, in every
+  /// revision. Over HTTP at `/mcp` it is the one of `Mcp-Session-Id`. Null for requests without it,
+  /// such as all that use 2026-07-28, which has no sessions: give the client an id of what you
+  /// keep, and let it be an argument of later calls.
+  template <class T>
+  std::shared_ptr<T> session_state() {
+    return std::static_pointer_cast<T>(session_value(
+        &detail::kTypeTag<T>, []() -> std::shared_ptr<void> { return std::make_shared<T>(); }));
+  }
   /// The place of the request in a distributed trace. Null if the client sent none. Valid while the
   /// handler runs.
   const TraceContext* trace() const;
@@ -233,6 +261,9 @@ class Call : public RequestLoop {
   detail::CallBackend& backend() { return *backend_; }
 
  private:
+  /// The value of the session for a type; null without a session.
+  std::shared_ptr<void> session_value(const void* type, std::shared_ptr<void> (*make)());
+
   /// Throws the Error for an answer that does not fit its question.
   [[noreturn]] static void throw_unfit(const std::string& why);
 

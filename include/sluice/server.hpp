@@ -136,6 +136,9 @@ struct ServerOptions {
   /// lists, but by default no cache may share them, because only the program knows who may see
   /// them.
   Caching list_caching = {.fresh_for = std::chrono::minutes(1)};
+  /// Names of the HTTP header fields that handlers may read with Call::header(), such as
+  /// "X-Tenant". No other field is kept.
+  std::vector<std::string> request_headers = {};
   /// Whether clients may subscribe to changes, such as those of tools_changed().
   bool announces_changes = true;
   /// Keys of 32 bytes each. They seal the state that a client carries from one round of a request
@@ -159,7 +162,8 @@ class ServerState;
 class Server {
  public:
   Server(std::string_view name, std::string_view version);
-  /// Throws std::invalid_argument if a state key does not have 32 bytes.
+  /// Throws std::invalid_argument if a state key does not have 32 bytes, or if a name of
+  /// `request_headers` cannot be that of a header field.
   Server(std::string_view name, std::string_view version, ServerOptions options);
   Server(const Server& other);
   Server(Server&& other) noexcept;

@@ -16,12 +16,14 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sluice/client_info.hpp"
 #include "sluice/detail/duration.hpp"
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
@@ -50,6 +52,9 @@ json::object dismiss();
 struct ClientOptions {
   std::string revision = "2026-07-28";
   Principal principal{.id = "test"};  // who the caller is
+  ClientInfo client_info{.name = "test", .version = "1"};
+  /// The HTTP header fields that handlers can read with Call::header().
+  std::map<std::string, std::string> headers = {};
 
   // The client declares that it can be asked what has an Answer here.
 

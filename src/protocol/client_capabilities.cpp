@@ -1,5 +1,6 @@
 #include "protocol/client_capabilities.hpp"
 
+#include "core/text/utf8.hpp"
 #include "protocol/task.hpp"
 
 namespace sluice {
@@ -8,6 +9,17 @@ namespace {
 const json::object* object_member(const json::object& object, std::string_view name) {
   const json::value* const member = object.if_contains(name);
   return member == nullptr ? nullptr : member->if_object();
+}
+
+/// The most bytes that are kept of each text in a ClientInfo.
+constexpr std::size_t kMaxInfo = 256;
+
+std::string info_text(const json::object& said, std::string_view name) {
+  const json::value* const member = said.if_contains(name);
+  if (member == nullptr || !member->is_string()) return {};
+  std::string_view text = member->get_string();
+  if (text.size() > kMaxInfo) text = text.substr(0, complete_utf8_prefix(text.substr(0, kMaxInfo)));
+  return std::string(text);
 }
 
 }  // namespace
@@ -29,6 +41,12 @@ ClientCapabilities decode_client_capabilities(const json::object& declared) {
     found.tasks = object_member(*extensions, kTasksExtension) != nullptr;
   }
   return found;
+}
+
+ClientInfo decode_client_info(const json::object& said) {
+  return {.name = info_text(said, "name"),
+          .version = info_text(said, "version"),
+          .title = info_text(said, "title")};
 }
 
 std::string missing_capabilities(const ClientCapabilities& declared, std::string_view method,

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "json/json.hpp"
+#include "sluice/client_info.hpp"
 
 namespace sluice {
 
@@ -25,6 +27,15 @@ struct ClientCapabilities {
 
 /// Ignores members that are unknown or have the wrong type.
 ClientCapabilities decode_client_capabilities(const json::object& declared);
+
+/// What an Implementation says. Members that are missing or have the wrong type are empty.
+ClientInfo decode_client_info(const json::object& said);
+
+/// What a client says when it begins a session.
+struct ClientDescription {
+  ClientCapabilities capabilities = {};
+  std::shared_ptr<const ClientInfo> info = {};  // null: nothing
+};
 
 /// The capabilities that a request of `method` with `params` needs and that `declared` lacks, as
 /// the JSON text of a ClientCapabilities object; empty if none is missing.

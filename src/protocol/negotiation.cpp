@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
 constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
-constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view kLoggingLevelKey = "io.modelcontextprotocol/logLevel";
 /// The revision of HTTP requests that name none (2025-11-25, Protocol Version Header).
 constexpr std::string_view kAssumedRevision = "2025-03-26";
@@ -90,7 +89,8 @@ RequestContext copy_of(const RequestContext& context) {
           .capabilities = context.capabilities,
           .logging_level = context.logging_level,
           .trace = context.trace == nullptr ? nullptr
-                                            : std::make_unique<const TraceContext>(*context.trace)};
+                                            : std::make_unique<const TraceContext>(*context.trace),
+          .sender = context.sender};
 }
 
 bool is_self_contained(const Message& message) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "protocol/client_capabilities.hpp"
@@ -12,8 +13,28 @@
 #include "protocol/revision.hpp"
 #include "protocol/syntax/trace_context.hpp"
 #include "rpc/message.hpp"
+#include "sluice/client_info.hpp"
 
 namespace sluice {
+
+class SessionStorage;
+
+/// An HTTP header field that handlers may read.
+struct RequestField {
+  std::string name;
+  std::optional<std::string>
+      value;  // nothing if the request does not have it, or has it repeatedly
+};
+
+/// What handlers may ask about who sent a request, besides the principal.
+struct RequestSender {
+  std::shared_ptr<const ClientInfo> info = {};   // from its session's initialize, or null
+  std::shared_ptr<SessionStorage> storage = {};  // null without a session
+  std::vector<RequestField> fields = {};         // those that the server's options name
+};
+
+/// The member of `_meta` in which a client says what it is (2026-07-28, Base Protocol, `_meta`).
+inline constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 
 /// What a request says about itself, in any era.
 struct RequestContext {
@@ -27,6 +48,7 @@ struct RequestContext {
   std::optional<LoggingLevel> logging_level;
   /// The request's place in a distributed trace; null if it names none.
   std::unique_ptr<const TraceContext> trace;
+  RequestSender sender = {};  // filled in for requests that are answered later
 };
 
 /// Copies `context` for a second request that continues the first.

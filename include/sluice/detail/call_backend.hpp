@@ -52,6 +52,7 @@ class CallBackend {
   virtual ~CallBackend() = default;
   virtual LoopBackend& loop() = 0;
   virtual const CallFacts& facts() const = 0;
+  virtual const json::object& meta() = 0;
 
   // These return false under backpressure: the caller should send no more until when_room() runs
   // its job.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
 #include "json_schema/formats/format.hpp"
 
@@ -52,6 +53,11 @@ void check_tool_name(std::string_view name) {
   log_warning(
       "clients may refuse the name of a tool: use at most 128 of A-Z, a-z, 0-9, '_', '-' and '.'",
       {{"tool", name}});
+}
+
+void check_header_name(std::string_view name) {
+  if (!name.empty() && std::ranges::all_of(name, is_token_char)) return;
+  refuse("header field", is_valid_utf8(name) ? name : "", {"this is not a name (RFC 9110)"});
 }
 
 void check_uri(std::string_view uri) {

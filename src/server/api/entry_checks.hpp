@@ -18,6 +18,8 @@ void check_name(std::string_view kind, std::string_view name);
 /// The same for a tool. Logs a warning about a name that clients may refuse (2026-07-28, Tools,
 /// Tool Names).
 void check_tool_name(std::string_view name);
+/// The name of a header field is a token (RFC 9110, section 5.1).
+void check_header_name(std::string_view name);
 /// The URI of a resource has a scheme (RFC 3986).
 void check_uri(std::string_view uri);
 /// The same for the URIs of a template (RFC 6570), which is returned.

@@ -116,6 +116,8 @@ Server::Server(std::string_view name, std::string_view version, ServerOptions op
   definition.list_caching = options.list_caching;
   definition.announces_changes = options.announces_changes;
   definition.logs = true;
+  for (const std::string& field : options.request_headers) check_header_name(field);
+  definition.request_headers = std::move(options.request_headers);
   for (const std::string& key : options.state_keys) definition.state_keys.push_back(key_of(key));
   HandlerRun::Options runs{
       .timeout = options.call_timeout,

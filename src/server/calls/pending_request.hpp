@@ -61,6 +61,23 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
 
+  /// Lets handlers that begin during its lifetime read the parameters of the request, which may be
+  /// null.
+  class Parameters {
+   public:
+    Parameters(PendingRequest& request, const json::object* params) : request_(&request) {
+      request.params_ = params;
+    }
+    ~Parameters() { request_->params_ = nullptr; }
+    Parameters(const Parameters&) = delete;
+    Parameters& operator=(const Parameters&) = delete;
+
+   private:
+    PendingRequest* request_;
+  };
+  /// The parameters of the request; null if there are none, or if they exist no more.
+  [[nodiscard]] const json::object* params() const { return params_; }
+
   /// Sets the object that is told how the request ends. May be null.
   void set_watch(std::unique_ptr<RequestWatch> watch) {
     if (watch == nullptr) return;
@@ -234,6 +251,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   Executor* executor_;
   RefPtr<LoopCatalog> catalog_;  // the catalog that it was made for
   StreamProducer* producer_ = nullptr;
+  const json::object* params_ = nullptr;
   std::shared_ptr<CallOutlet> outlet_;  // null once it is over
   std::shared_ptr<Session> session_;    // or null
   std::unique_ptr<Rare> rare_;          // null if none of it is needed

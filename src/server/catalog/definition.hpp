@@ -185,6 +185,8 @@ struct ServerDefinition {
   std::size_t page_size = 1000;
   /// Applies to the list methods and to server/discover.
   Caching list_caching = {.fresh_for = std::chrono::minutes(1)};
+  /// Names of the HTTP header fields that handlers may read (Call::header()).
+  std::vector<std::string> request_headers = {};
   /// Keys for the state that clients carry from one round of a request to the next: the first key
   /// seals, each of them opens. Empty: a random key, so that all rounds must come to this process.
   /// Servers that share their clients need the same keys.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -84,8 +85,15 @@ class Caller {
   [[nodiscard]] virtual bool has_capacity() const { return true; }
   /// Begins a session for a caller that sent `initialize` with `revision`. Errors: kLimitReached if
   /// there are too many sessions, -32600 if this caller cannot begin one.
-  virtual Result<void> begin_session(const Revision& revision,
-                                     const ClientCapabilities& capabilities) = 0;
+  virtual Result<void> begin_session(const Revision& revision, const ClientDescription& client) = 0;
+  /// What handlers keep for the connection, if it is one for many messages; null otherwise.
+  virtual std::shared_ptr<SessionStorage> storage() { return nullptr; }
+  /// The value of a header field of the request, or of the one that has opened its connection.
+  /// Nothing if it is absent or repeated, and on transports without header fields. A connection for
+  /// many messages has only the fields that ServerDefinition::request_headers names.
+  [[nodiscard]] virtual std::optional<std::string> field(std::string_view /*name*/) const {
+    return {};
+  }
   /// Handles a message that has a special meaning for this kind of caller, such as `subscribe` on a
   /// WebSocket. Answers through `out` or a channel. Returns false if the message has no special
   /// meaning here. `asker`, which opens the channels, is this caller or a wrapper of it.

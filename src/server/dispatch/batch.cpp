@@ -40,9 +40,13 @@ class BatchCaller final : public Caller {
   }
   Result<std::shared_ptr<Session>> session() override { return session_; }
   Result<void> begin_session(const Revision& /*revision*/,
-                             const ClientCapabilities& /*capabilities*/) override {
+                             const ClientDescription& /*client*/) override {
     // The client may send no other request before initialize is answered (2025-03-26, Lifecycle).
     return fail(kInvalidRequest, "Invalid Request: initialize must not be part of a batch");
+  }
+  std::shared_ptr<SessionStorage> storage() override { return caller_->storage(); }
+  [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
+    return caller_->field(name);
   }
   bool serve(const Message& message, Caller& asker, std::string& out) override {
     return message.kind == MessageKind::notification && caller_->serve(message, asker, out);

@@ -119,10 +119,10 @@ TEST_F(BatchTest, ExistsInOneRevisionOnly) {
   }
   // With a session, its revision decides.
   caller.agreed =
-      std::make_shared<Session>("", "alice", *find_revision("2025-06-18"), ClientCapabilities());
+      std::make_shared<Session>("", "alice", *find_revision("2025-06-18"), ClientDescription());
   EXPECT_EQ(error_code(send(array({ping("1")}), {})), -32600);
   caller.agreed =
-      std::make_shared<Session>("", "alice", *find_revision("2025-03-26"), ClientCapabilities());
+      std::make_shared<Session>("", "alice", *find_revision("2025-03-26"), ClientDescription());
   EXPECT_EQ(send(array({ping("1")}), {}), array({std::string(kPong)}));
 }
 
@@ -221,7 +221,7 @@ TEST_F(BatchTest, OrAllInOneArrayBehindWhatGoesBefore) {
 
 TEST_F(BatchTest, ARequestIsCancelledByItsIdAndAllByTheirCallersGoing) {
   caller.agreed =
-      std::make_shared<Session>("s", "alice", *find_revision("2025-03-26"), ClientCapabilities());
+      std::make_shared<Session>("s", "alice", *find_revision("2025-03-26"), ClientDescription());
   send(array({call_later("1"), call_later("2")}), {});
   caller.agreed->cancel_call("1");
   bench.run_all();

@@ -372,9 +372,15 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   if (streams_->draining()) {
     begun = std::unexpected(StreamService::shutting_down());
   } else {
-    begun = caller.begin_session(
-        *revision, declared == nullptr ? ClientCapabilities()
-                                       : decode_client_capabilities(declared->get_object()));
+    ClientDescription client;
+    if (declared != nullptr) {
+      client.capabilities = decode_client_capabilities(declared->get_object());
+    }
+    const json::value* const info = message.params->if_contains("clientInfo");
+    if (info != nullptr && info->is_object()) {
+      client.info = std::make_shared<const ClientInfo>(decode_client_info(info->get_object()));
+    }
+    begun = caller.begin_session(*revision, client);
   }
   if (!begun) {
     static constexpr int kServiceUnavailable = 503;
@@ -406,7 +412,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
                  &revision, out);
   }
-  const json::value& given = arguments_of(message);
+  const json::value& given = arguments_of(params_of(message));
   if (!given.is_object()) {
     return error(message.id, {kInvalidParams, "Invalid params: arguments must be an object", {}},
                  &revision, out);
@@ -458,7 +464,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
   const json::object* const arguments = &given.get_object();
   if (plan->when == TaskPlan::When::now) {
     return begin_task(message, *tool, std::move(context), std::move(session), caller, *plan,
-                      TaskService::run_of(*tool, *arguments), out);
+                      TaskService::run_of(*tool, *message.params), out);
   }
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool->handler)) {
     calls_.watch().begin({"tool", tool->name});
@@ -489,10 +495,12 @@ Outcome Dispatcher::defer(
     std::shared_ptr<Session> session, Caller& caller, std::string& out,
     const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later) {
   const Revision& revision = *context.revision;
+  describe_sender(context, session, caller);
   const Result<std::shared_ptr<PendingRequest>> opened =
       open_call(message, tool, std::move(context), std::move(session), caller);
   if (!opened) return error(message.id, opened.error(), &revision, out);
   if ((*opened)->over()) return {.kind = Outcome::Kind::pending};
+  const PendingRequest::Parameters parameters(**opened, message.params);
   if (Result<void> started = later(*opened); !started) (*opened)->fail(started.error());
   return {.kind = Outcome::Kind::pending};
 }
@@ -501,7 +509,8 @@ Outcome Dispatcher::begin_task(const Message& message, const Tool& tool, Request
                                std::shared_ptr<Session> session, Caller& caller,
                                const TaskPlan& plan, TaskService::Run run, std::string& out) {
   const Revision& revision = *context.revision;
-  Result<MemoryHold> memory = memory_for(message, caller);
+  describe_sender(context, session, caller);
+  Result<MemoryHold> memory = memory_for(message, context, caller);
   if (!memory) return error(message.id, memory.error(), &revision, out);
   const Result<std::shared_ptr<TaskRecord>> task =
       tasks_.begin({.context = std::move(context),
@@ -561,7 +570,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
     if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));
   }
-  Result<MemoryHold> memory = memory_for(message, caller);
+  Result<MemoryHold> memory = memory_for(message, context, caller);
   if (!memory) return std::unexpected(std::move(memory.error()));
   return calls_.open({.id = message.id,
                       .context = std::move(context),
@@ -582,10 +591,28 @@ std::shared_ptr<PendingRequest> Dispatcher::open_for_long(const Message& message
   return open_call(message, tool, std::move(context), nullptr, caller).value_or(nullptr);
 }
 
-/// Reserves memory for the parameters that a call keeps: as much as the message's text, whatever
-/// the handler does with them.
-Result<MemoryHold> Dispatcher::memory_for(const Message& message, const Caller& caller) const {
-  return hold_for_call(streams_->streams(), caller.principal().id, message.text.size(),
+void Dispatcher::describe_sender(RequestContext& context, const std::shared_ptr<Session>& session,
+                                 Caller& caller) const {
+  RequestSender& sender = context.sender;
+  sender.storage = caller.storage();
+  if (session != nullptr) {
+    sender.info = session->client_info();
+    if (sender.storage == nullptr) sender.storage = {session, &session->storage()};
+  }
+  for (const std::string& name : definition().request_headers) {
+    sender.fields.push_back({name, caller.field(name)});
+  }
+}
+
+/// Reserves memory for what a call keeps of its request: as much as the message's text, whatever
+/// the handler does with the parameters, and the header fields.
+Result<MemoryHold> Dispatcher::memory_for(const Message& message, const RequestContext& context,
+                                          const Caller& caller) const {
+  std::size_t bytes = message.text.size();
+  for (const RequestField& field : context.sender.fields) {
+    bytes += field.name.size() + field.value.value_or("").size();
+  }
+  return hold_for_call(streams_->streams(), caller.principal().id, bytes,
                        "the parameters of this call");
 }
 

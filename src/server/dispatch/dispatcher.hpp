@@ -128,7 +128,11 @@ class Dispatcher {
   /// The same for a long result that is there already. Null: answer now.
   std::shared_ptr<PendingRequest> open_for_long(const Message& message, const CompiledTool* tool,
                                                 RequestContext context, Caller& caller);
-  [[nodiscard]] Result<MemoryHold> memory_for(const Message& message, const Caller& caller) const;
+  /// Fills in what handlers may ask about who sent the request.
+  void describe_sender(RequestContext& context, const std::shared_ptr<Session>& session,
+                       Caller& caller) const;
+  [[nodiscard]] Result<MemoryHold> memory_for(const Message& message, const RequestContext& context,
+                                              const Caller& caller) const;
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);
   Outcome error(const RequestId& id, const Error& failure, const Revision* revision,
                 std::string& out);

@@ -469,7 +469,7 @@ TEST_F(MiddlewareTest, ItHearsOfTheErrorOfATasksResult) {
   bench.definition.tools[1].task_support = TaskSupport::optional;
   bench.serve();
   caller.agreed =
-      std::make_shared<Session>("", "alice", *find_revision("2025-11-25"), ClientCapabilities());
+      std::make_shared<Session>("", "alice", *find_revision("2025-11-25"), ClientDescription());
   const std::string created = bench.request("tools/call", R"("name":"later","task":{})", caller);
   const std::string id(parse_json(created).value().at_pointer("/result/task/taskId").as_string());
   bench.run_all();

@@ -194,9 +194,12 @@ class RequestChain::ThroughCaller final : public Caller {
   }
   Result<std::shared_ptr<Session>> session() override { return caller_->session(); }
   [[nodiscard]] bool has_capacity() const override { return caller_->has_capacity(); }
-  Result<void> begin_session(const Revision& revision,
-                             const ClientCapabilities& capabilities) override {
-    return caller_->begin_session(revision, capabilities);
+  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
+    return caller_->begin_session(revision, client);
+  }
+  std::shared_ptr<SessionStorage> storage() override { return caller_->storage(); }
+  [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
+    return caller_->field(name);
   }
   bool serve(const Message& message, Caller& asker, std::string& out) override {
     return caller_->serve(message, asker, out);

@@ -113,9 +113,8 @@ class RecordingCaller final : public Caller {
     return channels.back();
   }
   Result<std::shared_ptr<Session>> session() override { return agreed; }
-  Result<void> begin_session(const Revision& revision,
-                             const ClientCapabilities& capabilities) override {
-    agreed = std::make_shared<Session>(session_id, principal_.id, revision, capabilities);
+  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
+    agreed = std::make_shared<Session>(session_id, principal_.id, revision, client);
     return {};
   }
   RetainedCaller keep() override {

@@ -71,6 +71,7 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
 
   LoopBackend& loop() override { return *this; }
   const detail::CallFacts& facts() const override { return facts_; }
+  const json::object& meta() override { return *facts_.meta; }
 
   bool text(std::string_view text) override {
     return send([text = std::string(text)](CallBackend& call) { return call.text(text); });
@@ -185,8 +186,10 @@ HandlerRun::HandlerRun(std::shared_ptr<PendingRequest> request, const Options& o
     : CoroutineRun(request->executor(), *request->calls(), options.workers),
       failures_(options.failures),
       request_(std::move(request)),
+      params_(request_->params()),
       call_(*this) {
   facts_.principal = request_->principal();
+  facts_.sender = request_->context().sender;
   facts_.revision = request_->context().revision;
   if (const auto& trace = request_->context().trace) {
     facts_.trace = std::make_shared<const TraceContext>(*trace);
@@ -302,8 +305,24 @@ detail::Job HandlerRun::ask(std::vector<Question> questions, Answer answer) {
   };
 }
 
+const json::object& HandlerRun::meta() {
+  keep_meta();
+  return *facts_.meta;
+}
+
+void HandlerRun::keep_meta() {
+  static const auto kNone = std::make_shared<const json::object>();
+  const json::object* const params = std::exchange(params_, nullptr);
+  if (facts_.meta != nullptr) return;
+  const json::value* const meta = params == nullptr ? nullptr : params->if_contains("_meta");
+  facts_.meta = meta == nullptr || !meta->is_object()
+                    ? kNone
+                    : std::make_shared<const json::object>(meta->get_object(), json::storage_ptr());
+}
+
 std::shared_ptr<detail::CallBackend> HandlerRun::for_worker() {
   if (workers() == nullptr) return nullptr;  // there is no worker thread to use it
+  keep_meta();
   return std::make_shared<WorkerCall>(*this, *workers(), mailbox());
 }
 
@@ -318,6 +337,7 @@ std::shared_ptr<void> HandlerRun::on_release() {
   when_room_.clear();
   if (has_coroutine()) idempotency_key();
   request_->set_producer(nullptr);
+  params_ = nullptr;
   return std::move(request_);
 }
 

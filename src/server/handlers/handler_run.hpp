@@ -68,6 +68,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
 
   LoopBackend& loop() override { return *this; }
   const detail::CallFacts& facts() const override { return facts_; }
+  const json::object& meta() override;
   bool text(std::string_view text) override;
   bool progress(double progress, std::optional<double> total, std::string_view message) override;
   bool log(LoggingLevel level, std::string_view logger, const json::value& data) override;
@@ -103,11 +104,18 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   [[nodiscard]] TurnWatch::Work what() const override {
     return failures_ == nullptr ? TurnWatch::Work() : failures_->handler();
   }
+  void on_wait() override {
+    if (params_ != nullptr) keep_meta();
+  }
   std::shared_ptr<void> on_release() override;
+
+  /// Copies `_meta`, because the parameters do not exist once the coroutine waits.
+  void keep_meta();
 
   std::shared_ptr<FailureLog> failures_;  // or null
   std::string key_;                       // once it has been asked for, or a task has begun
   std::shared_ptr<PendingRequest> request_;
+  const json::object* params_;  // of the request; null when they are not needed or exist no more
   detail::CallFacts facts_;
   Call call_;
   std::vector<detail::Job> when_room_;

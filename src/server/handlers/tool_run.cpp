@@ -27,7 +27,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
         },
         call_->principal().id,
         [input, violation = violation_](const Message& message) {
-          const auto valid = input.validate(arguments_of(message));
+          const auto valid = input.validate(arguments_of(params_of(message)));
           if (!valid) *violation = valid.error();
         });
   }
@@ -48,7 +48,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
     } else if (*violation_) {
       refuse("Invalid params: " + (*violation_)->describe("arguments"));
     } else {
-      run_tool(*tool_, arguments_of(*message->message()).get_object(), call_);
+      run_tool(*tool_, params_of(*message->message()), call_);
     }
   }
 
@@ -71,14 +71,16 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
 
 }  // namespace
 
-const json::value& arguments_of(const Message& message) {
+const json::value& arguments_of(const json::object& params) {
   static const json::value kNoArguments(json::object_kind);
-  const json::value* const given = params_of(message).if_contains("arguments");
+  const json::value* const given = params.if_contains("arguments");
   return given == nullptr ? kNoArguments : *given;
 }
 
-void run_tool(const Tool& tool, const json::object& arguments,
+void run_tool(const Tool& tool, const json::object& params,
               const std::shared_ptr<PendingRequest>& call) {
+  const json::object& arguments = arguments_of(params).get_object();
+  const PendingRequest::Parameters parameters(*call, &params);
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool.handler)) {
     if (Calls* const calls = call->calls()) calls->watch().begin({"tool", tool.name});
     Result<ToolResult> result = (*immediate)(arguments);

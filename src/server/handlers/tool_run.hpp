@@ -13,11 +13,12 @@
 namespace sluice {
 
 /// The arguments of a `tools/call`: an object, empty if there are none.
-const json::value& arguments_of(const Message& message);
+const json::value& arguments_of(const json::object& params);
 
-/// Runs `tool` to answer `call`, which keeps the catalog of the tool. `arguments` must follow the
-/// input schema of the tool. They need to exist only during this function.
-void run_tool(const Tool& tool, const json::object& arguments,
+/// Runs `tool` to answer `call`, which keeps the catalog of the tool. `params` are those of the
+/// `tools/call`, whose arguments must follow the input schema of the tool. They need to exist only
+/// during this function.
+void run_tool(const Tool& tool, const json::object& params,
               const std::shared_ptr<PendingRequest>& call);
 
 /// The same for the `tools/call` in `text`. Before that, `checks` parses it on a worker thread and

@@ -93,7 +93,7 @@ TEST_F(ChangesTest, WhatChangedBeforeTheEndIsToldBeforeIt) {
 
 TEST_F(ChangesTest, ABurstIsOneMessageOnTheStandaloneStreamOfASession) {
   const auto session =
-      bench.sessions.create("alice", newest_revision(Era::legacy), ClientCapabilities()).value();
+      bench.sessions.create("alice", newest_revision(Era::legacy), ClientDescription()).value();
   const auto stream =
       bench.managers[0]->start_private(session->stream_principal(), {}, session->principal());
   session->offer_standalone_stream(stream, bench.executors[0]);

@@ -48,11 +48,11 @@ Error no_memory_for_subscriptions() {
 }
 
 Session::Session(std::string id, std::string principal, const Revision& revision,
-                 const ClientCapabilities& capabilities, Duration resume_window)
+                 ClientDescription client, Duration resume_window)
     : id_(std::move(id)),
       principal_(std::move(principal)),
       revision_(&revision),
-      capabilities_(capabilities),
+      client_(std::move(client)),
       resume_window_(resume_window) {}
 
 Result<void> Session::subscribe(const std::string& uri, std::shared_ptr<MemoryShare> memory) {

@@ -22,6 +22,7 @@
 #include "protocol/logging_level.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/message.hpp"
+#include "server/sessions/session_storage.hpp"
 #include "stream/stream.hpp"
 
 namespace sluice {
@@ -42,15 +43,21 @@ class Session {
  public:
   /// `id` identifies the session to its client. It is empty on transports where the connection is
   /// the session. `resume_window` is how long a call continues after its caller has gone.
-  Session(std::string id, std::string principal, const Revision& revision,
-          const ClientCapabilities& capabilities, Duration resume_window = {});
+  Session(std::string id, std::string principal, const Revision& revision, ClientDescription client,
+          Duration resume_window = {});
 
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] const std::string& principal() const { return principal_; }
   /// The principal that owns the session's own streams, so that nobody finds them by the caller's.
   [[nodiscard]] std::string stream_principal() const { return "session:" + id_; }
   [[nodiscard]] const Revision& revision() const { return *revision_; }
-  [[nodiscard]] const ClientCapabilities& capabilities() const { return capabilities_; }
+  [[nodiscard]] const ClientCapabilities& capabilities() const { return client_.capabilities; }
+  /// What the client says about itself; null: nothing.
+  [[nodiscard]] const std::shared_ptr<const ClientInfo>& client_info() const {
+    return client_.info;
+  }
+  /// What handlers keep for it, unless its connection keeps it.
+  [[nodiscard]] SessionStorage& storage() { return storage_; }
   [[nodiscard]] Duration resume_window() const { return resume_window_; }
 
   // --- what the client set -------------------------------------------------------------------
@@ -203,10 +210,12 @@ class Session {
   const std::string id_;
   const std::string principal_;
   const Revision* const revision_;
-  const ClientCapabilities capabilities_;
+  const ClientDescription client_;
   const Duration resume_window_;
   std::atomic<LoggingLevel> level_ = LoggingLevel::debug;
   std::atomic<TimePoint::rep> used_ = 0;
+
+  SessionStorage storage_;
 
   mutable std::mutex mutex_;
   bool ended_ = false;

@@ -125,8 +125,8 @@ void SessionRegistry::give_back(Reservation& reservation) {
 
 Result<std::shared_ptr<Session>> SessionRegistry::create(const std::string& principal,
                                                          const Revision& revision,
-                                                         const ClientCapabilities& capabilities) {
-  auto session = std::make_shared<Session>(random_id(kIdLength), principal, revision, capabilities,
+                                                         const ClientDescription& client) {
+  auto session = std::make_shared<Session>(random_id(kIdLength), principal, revision, client,
                                            limits_.resume_window);
   session->touch(clock_->now());
   std::uint64_t number = ++last_number_;

@@ -70,7 +70,7 @@ class SessionRegistry {
 
   /// A new session with an id from the CSPRNG. kLimitReached at a limit.
   Result<std::shared_ptr<Session>> create(const std::string& principal, const Revision& revision,
-                                          const ClientCapabilities& capabilities);
+                                          const ClientDescription& client);
   /// The session of this id, which counts as used now. Null if there is none, or it is another
   /// principal's.
   std::shared_ptr<Session> find(std::string_view id, std::string_view principal);

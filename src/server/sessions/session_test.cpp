@@ -32,7 +32,7 @@ class SessionTest : public ::testing::Test {
 
   ManualExecutor loop;
   std::shared_ptr<Session> session =
-      std::make_shared<Session>("s1", "alice", newest_revision(Era::legacy), ClientCapabilities());
+      std::make_shared<Session>("s1", "alice", newest_revision(Era::legacy), ClientDescription());
 };
 
 TEST_F(SessionTest, CancelsTheCallOfThatIdOnItsLoop) {

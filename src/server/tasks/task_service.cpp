@@ -81,9 +81,9 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
               "Method not found: " + tool.name + " runs only as a task; call it with `task`");
 }
 
-TaskService::Run TaskService::run_of(const Tool& tool, const json::object& arguments) {
-  // Copied, because the memory of the arguments belongs to their parser.
-  return [&tool, copy = json::object(arguments, json::storage_ptr())](
+TaskService::Run TaskService::run_of(const Tool& tool, const json::object& params) {
+  // Copied, because the memory of the parameters belongs to their parser.
+  return [&tool, copy = json::object(params, json::storage_ptr())](
              const std::shared_ptr<PendingRequest>& call) { run_tool(tool, copy, call); };
 }
 

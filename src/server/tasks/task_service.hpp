@@ -54,8 +54,8 @@ class TaskService {
 
   /// What a task does, on this loop.
   using Run = std::move_only_function<void(const std::shared_ptr<PendingRequest>& call)>;
-  /// The task that calls `tool`, which the request it runs for keeps alive. Copies the arguments.
-  static Run run_of(const Tool& tool, const json::object& arguments);
+  /// The task that calls `tool`, which the request it runs for keeps alive. Copies the parameters.
+  static Run run_of(const Tool& tool, const json::object& params);
 
   /// The request that becomes a task.
   struct Origin {

@@ -4,7 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "json/json.hpp"
+#include "protocol/negotiation.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/api/server_state.hpp"
@@ -118,8 +120,8 @@ struct Client::State final : MessageOutput {
     Result<std::unique_ptr<InMemoryServer>> started = definition->start<InMemoryServer>();
     if (!started) throw std::invalid_argument(started.error().message);
     host = std::move(*started);
-    connection =
-        std::make_shared<MessageConnection>(host->service(), options.principal, line_encoder());
+    connection = std::make_shared<MessageConnection>(host->service(), options.principal,
+                                                     line_encoder(), fields_sent());
     connection->attach(*this);
   }
   ~State() override {
@@ -155,6 +157,24 @@ struct Client::State final : MessageOutput {
     return *found;
   }
 
+  /// The header fields that handlers may read.
+  [[nodiscard]] std::vector<RequestField> fields_sent() const {
+    std::vector<RequestField> out;
+    for (const std::string& name : definition->definition().request_headers) {
+      RequestField& field = out.emplace_back(name);
+      for (const auto& [sent, value] : options.headers) {
+        if (to_lower(sent) == to_lower(name)) field.value = value;
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] json::object client_info() const {
+    json::object out{{"name", options.client_info.name}, {"version", options.client_info.version}};
+    if (!options.client_info.title.empty()) out["title"] = options.client_info.title;
+    return out;
+  }
+
   [[nodiscard]] json::object capabilities() const {
     json::object out;
     if (options.on_elicitation) {
@@ -186,7 +206,7 @@ struct Client::State final : MessageOutput {
       if (!meta.is_object()) meta.emplace_object();
       json::object& members = meta.get_object();
       members["io.modelcontextprotocol/protocolVersion"] = revision.name;
-      members["io.modelcontextprotocol/clientInfo"] = {{"name", "test"}, {"version", "1"}};
+      members[kClientInfoKey] = client_info();
       members["io.modelcontextprotocol/clientCapabilities"] = capabilities();
       members["io.modelcontextprotocol/logLevel"] = "debug";
     }
@@ -390,7 +410,7 @@ Client::Client(const Server& server, ClientOptions options)
   }
   Reply agreed = request("initialize", {{"protocolVersion", state_->revision.name},
                                         {"capabilities", state_->capabilities()},
-                                        {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
+                                        {"clientInfo", state_->client_info()}});
   if (agreed.error) throw std::invalid_argument(agreed.error->message);
   state_->about = std::move(agreed.result);
   notify("notifications/initialized");

@@ -23,9 +23,9 @@ constexpr std::string_view kText = "text/plain; charset=utf-8";
 Result<std::shared_ptr<Session>> begin_session_of(const Service& service,
                                                   const std::string& principal,
                                                   const Revision& revision,
-                                                  const ClientCapabilities& capabilities) {
+                                                  const ClientDescription& client) {
   if (!service.sessions->enabled()) return nullptr;
-  return service.sessions->create(principal, revision, capabilities);
+  return service.sessions->create(principal, revision, client);
 }
 
 /// The caller of one POST, for after on_request() has returned.
@@ -45,13 +45,15 @@ class RetainedHttpCaller final : public Caller,
     return channel_;
   }
   Result<std::shared_ptr<Session>> session() override { return nullptr; }
-  Result<void> begin_session(const Revision& revision,
-                             const ClientCapabilities& capabilities) override {
+  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
     const Result<std::shared_ptr<Session>> begun =
-        begin_session_of(*service_, principal_.id, revision, capabilities);
+        begin_session_of(*service_, principal_.id, revision, client);
     if (!begun) return std::unexpected(begun.error());
     if (*begun != nullptr) channel_->set_session_id((*begun)->id());
     return {};
+  }
+  [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
+    return single_field(head_.get(), name);
   }
   RetainedCaller keep() override { return {shared_from_this(), &headers_}; }
 
@@ -99,13 +101,16 @@ class HttpCaller final : public Caller {
     return session_;
   }
 
-  Result<void> begin_session(const Revision& revision,
-                             const ClientCapabilities& capabilities) override {
+  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override {
     Result<std::shared_ptr<Session>> begun =
-        begin_session_of(*service_, principal().id, revision, capabilities);
+        begin_session_of(*service_, principal().id, revision, client);
     if (!begun) return std::unexpected(std::move(begun.error()));
     begun_ = std::move(*begun);
     return {};
+  }
+
+  [[nodiscard]] std::optional<std::string> field(std::string_view name) const override {
+    return single_field(*request_, name);
   }
 
   RetainedCaller keep() override {
@@ -255,7 +260,8 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
         refuse(*exchange, 503, refused.code, refused.message);
         return;
       }
-      websocket_.open(request, *exchange, options_.websocket, principal);
+      websocket_.open(request, *exchange, options_.websocket, principal,
+                      single_fields(request, service_->first->definition().request_headers));
       return;
     case HttpRoute::stream:
       sse_.open(request, std::move(exchange), request.path.substr(HttpAdmission::kStreams.size()),

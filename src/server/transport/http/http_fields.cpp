@@ -28,6 +28,19 @@ MirroredHeaders mirrored_headers(const HttpRequest& request, const RequestFields
   return headers;
 }
 
+std::optional<std::string> single_field(const HttpRequest& request, std::string_view name) {
+  const HeaderSource::Field found = RequestFields(request).find(name);
+  if (found.count != 1) return {};
+  return std::string(found.value);
+}
+
+std::vector<RequestField> single_fields(const HttpRequest& request,
+                                        const std::vector<std::string>& names) {
+  std::vector<RequestField> fields;
+  for (const std::string& name : names) fields.push_back({name, single_field(request, name)});
+  return fields;
+}
+
 RequestHeadCopy::RequestHeadCopy(const HttpRequest& request) {
   std::size_t size = 0;
   for (const HeaderField& field : request.headers) size += field.name.size() + field.value.size();

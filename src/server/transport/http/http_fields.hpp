@@ -22,6 +22,12 @@ class RequestFields final : public HeaderSource {
 /// The header fields of `request` that mirror its body. `all` has all of its fields.
 MirroredHeaders mirrored_headers(const HttpRequest& request, const RequestFields& all);
 
+/// The value of a field as handlers may read it; nothing if it is absent or repeated.
+std::optional<std::string> single_field(const HttpRequest& request, std::string_view name);
+/// These fields of `request`.
+std::vector<RequestField> single_fields(const HttpRequest& request,
+                                        const std::vector<std::string>& names);
+
 /// A copy of a request's header fields that may outlive the request. It holds nothing else of it.
 class RequestHeadCopy {
  public:

@@ -140,7 +140,7 @@ Result<std::shared_ptr<Session>> MessageBody::session() {
 }
 
 Result<void> MessageBody::begin_session(const Revision& /*revision*/,
-                                        const ClientCapabilities& /*capabilities*/) {
+                                        const ClientDescription& /*client*/) {
   return fail(
       kInvalidRequest,
       "Invalid Request: send initialize in a POST of its own, whose reply names the session");

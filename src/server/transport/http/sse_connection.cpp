@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/transport/http/event_sink.hpp"
+#include "server/transport/http/http_fields.hpp"
 
 namespace sluice {
 namespace {
@@ -14,10 +15,12 @@ const PushedChunkEncoder& event_encoder() {
 
 }  // namespace
 
-SseConnection::SseConnection(Service& service, HttpExchangePtr exchange, Principal principal)
+SseConnection::SseConnection(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
+                             Principal principal)
     : exchange_(std::move(exchange)),
-      connection_(
-          std::make_shared<MessageConnection>(service, std::move(principal), event_encoder())) {
+      connection_(std::make_shared<MessageConnection>(
+          service, std::move(principal), event_encoder(),
+          single_fields(request, service.first->definition().request_headers))) {
   connection_->attach(*this);
 }
 

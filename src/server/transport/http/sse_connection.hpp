@@ -18,8 +18,9 @@ class SseConnection final : public MessageOutput,
                             public ChangeListener,
                             public std::enable_shared_from_this<SseConnection> {
  public:
-  /// `service` outlives the connection.
-  SseConnection(Service& service, HttpExchangePtr exchange, Principal principal);
+  /// `request` opens the connection. `service` outlives the connection.
+  SseConnection(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
+                Principal principal);
 
   /// Starts the reply with the event that tells where to post messages.
   void open(std::unique_ptr<SseSessions::Entry> entry);

@@ -75,7 +75,7 @@ void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchan
     refuse(*exchange, 503, refused.code, refused.message);
     return;
   }
-  const auto connection = std::make_shared<SseConnection>(*service_, exchange, principal);
+  const auto connection = std::make_shared<SseConnection>(*service_, request, exchange, principal);
   Result<std::unique_ptr<SseSessions::Entry>> entry =
       sessions_->add(principal.id, {&exchange->executor(), connection});
   if (!entry) {

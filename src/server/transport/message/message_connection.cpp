@@ -167,9 +167,8 @@ class MessageConnection::StreamSink final : public BlockSink {
 class MessageConnection::Agreement final : public ChangeListener {
  public:
   Agreement(std::weak_ptr<MessageConnection> connection, const std::string& principal,
-            const Revision& revision, const ClientCapabilities& capabilities)
-      : session(std::string(), principal, revision, capabilities),
-        connection_(std::move(connection)) {}
+            const Revision& revision, const ClientDescription& client)
+      : session(std::string(), principal, revision, client), connection_(std::move(connection)) {}
 
   [[nodiscard]] bool wants(const Change& change) const override {
     return sluice::wants(session, change);
@@ -226,8 +225,12 @@ class MessageConnection::TakingTurns {
 };
 
 MessageConnection::MessageConnection(Service& service, Principal principal,
-                                     const PushedChunkEncoder& encoder)
-    : service_(&service), principal_(std::move(principal)), encoder_(&encoder) {}
+                                     const PushedChunkEncoder& encoder,
+                                     std::vector<RequestField> fields)
+    : service_(&service),
+      principal_(std::move(principal)),
+      encoder_(&encoder),
+      fields_(std::move(fields)) {}
 
 MessageConnection::~MessageConnection() = default;
 
@@ -451,7 +454,7 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
 }
 
 Result<void> MessageConnection::begin_session(const Revision& revision,
-                                              const ClientCapabilities& capabilities) {
+                                              const ClientDescription& client) {
   // Calls and tasks that are under way hold the session and may send requests in it. Responses are
   // matched by ids that belong to this session, so it cannot be replaced yet.
   if (agreed_.use_count() > 1) {
@@ -460,7 +463,7 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
                 "for them, or initialize on another connection");
   }
   const auto agreement =
-      std::make_shared<Agreement>(weak_from_this(), principal_.id, revision, capabilities);
+      std::make_shared<Agreement>(weak_from_this(), principal_.id, revision, client);
   service_->changes->add(service_->streams.executor(), agreement);
   agreement->session.set_outlet(
       service_->streams.executor(),
@@ -470,6 +473,17 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
   agreed_ = std::shared_ptr<Session>(agreement, &agreement->session);
   agreement_ = agreement;
   return {};
+}
+
+std::shared_ptr<SessionStorage> MessageConnection::storage() {
+  if (storage_ == nullptr) storage_ = std::make_shared<SessionStorage>();
+  return storage_;
+}
+
+std::optional<std::string> MessageConnection::field(std::string_view name) const {
+  const auto found = std::ranges::find(fields_, name, &RequestField::name);
+  if (found == fields_.end()) return {};
+  return found->value;
 }
 
 void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {

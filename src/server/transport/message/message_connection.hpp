@@ -54,7 +54,9 @@ class MessageConnection final : public Caller,
                                 public std::enable_shared_from_this<MessageConnection> {
  public:
   /// `service` and `encoder` outlive the connection.
-  MessageConnection(Service& service, Principal principal, const PushedChunkEncoder& encoder);
+  /// `fields` are the header fields that handlers may read of the request that has opened it.
+  MessageConnection(Service& service, Principal principal, const PushedChunkEncoder& encoder,
+                    std::vector<RequestField> fields = {});
   ~MessageConnection() override;
 
   /// Sets the output. Call it before the first message; the output must exist until on_close().
@@ -84,8 +86,9 @@ class MessageConnection final : public Caller,
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
   Result<std::shared_ptr<Session>> session() override { return agreed_; }
   [[nodiscard]] bool has_capacity() const override { return !blocked_; }
-  Result<void> begin_session(const Revision& revision,
-                             const ClientCapabilities& capabilities) override;
+  Result<void> begin_session(const Revision& revision, const ClientDescription& client) override;
+  std::shared_ptr<SessionStorage> storage() override;
+  [[nodiscard]] std::optional<std::string> field(std::string_view name) const override;
   bool serve(const Message& message, Caller& asker, std::string& out) override;
   void add_listener(std::weak_ptr<ChangeListener> listener) override;
   RetainedCaller keep() override { return {shared_from_this(), nullptr}; }
@@ -169,7 +172,9 @@ class MessageConnection final : public Caller,
   Service* service_;
   Principal principal_;
   const PushedChunkEncoder* encoder_;
-  MessageOutput* output_ = nullptr;  // null once the peer has gone
+  std::vector<RequestField> fields_;
+  std::shared_ptr<SessionStorage> storage_;  // null before the first use
+  MessageOutput* output_ = nullptr;          // null once the peer has gone
   std::map<StreamId, Subscribed> subscriptions_;
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/transport/message/message_connection.hpp"
 
@@ -60,9 +61,10 @@ class WebSocketMessages final : public WebSocketHandler, public MessageOutput {
 }  // namespace
 
 void WebSocketEndpoint::open(const HttpRequest& request, HttpExchange& exchange,
-                             const WebSocketOptions& options, const Principal& principal) {
-  auto handler = std::make_unique<WebSocketMessages>(
-      std::make_shared<MessageConnection>(*service_, principal, frame_encoder()));
+                             const WebSocketOptions& options, const Principal& principal,
+                             std::vector<RequestField> fields) {
+  auto handler = std::make_unique<WebSocketMessages>(std::make_shared<MessageConnection>(
+      *service_, principal, frame_encoder(), std::move(fields)));
   WebSocketMessages* const opened = handler.get();
   WebSocketOptions chosen = options;
   // Clients that offer subprotocols refuse a server that takes none of them.

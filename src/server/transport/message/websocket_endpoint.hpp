@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "net/http/http_exchange.hpp"
 #include "server/dispatch/service.hpp"
@@ -14,8 +15,9 @@ class WebSocketEndpoint {
  public:
   explicit WebSocketEndpoint(Service& service) : service_(&service) {}
 
+  /// `fields` are those of the request that handlers may read.
   void open(const HttpRequest& request, HttpExchange& exchange, const WebSocketOptions& options,
-            const Principal& principal);
+            const Principal& principal, std::vector<RequestField> fields);
 
  private:
   Service* service_;

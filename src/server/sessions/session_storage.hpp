@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+/// What handlers keep for a session: one value of each type. So their number is limited by the
+/// number of types in the program. Thread-safe.
+class SessionStorage {
+ public:
+  using Make = std::shared_ptr<void> (*)();
+
+  /// The value of the type that `type` stands for. `make` makes it the first time, and must not use
+  /// this object.
+  std::shared_ptr<void> value(const void* type, Make make) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(values_, type, &Value::first);
+    if (found != values_.end()) return found->second;
+    return values_.emplace_back(type, make()).second;
+  }
+
+ private:
+  using Value = std::pair<const void*, std::shared_ptr<void>>;
+  std::mutex mutex_;
+  std::vector<Value> values_;
+};
+
+}  // namespace sluice
