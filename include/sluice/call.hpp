@@ -205,14 +205,24 @@ class Call : public RequestLoop {
   // waits. From 2026-07-28 on, the client gets the question as the result of its call, and calls
   // again with the answer; the handler then runs again from its start. So, before its last
   // question, a handler must not do anything that must not happen twice, and it must use the same
-  // key for a question in each run. The default key is the number of the question.
+  // key and the same words for a question in each run. The default key is the number of the
+  // question.
+  //
+  // Each question of a handler has a key of its own, in all revisions. These functions throw
+  // std::logic_error for a key that an earlier question has, unless that one was given up before it
+  // was answered (with_timeout()).
   //
   // All of them throw Error:
   //   -32021         the client has not declared that it can be asked this
   //   -32600         the client cannot be asked at all
   //   -32602         the answer does not fit the question
   //   -32603         the client answered with an error: `data` has its `code` and `message`
-  //   kLimitReached  the client's share of memory has no room for a long question
+  //   kLimitReached  the client's share of memory has no room for a long question, the handler has
+  //                  asked kMaxQuestions, or it has got no further in 10 runs in a row: each time
+  //                  its question had another key or other words, or the client did not answer
+  //
+  /// The most questions of one handler.
+  static constexpr int kMaxQuestions = 10'000;
 
   /// Asks the user to fill in a form (form mode). `T` is a flat struct of texts, numbers, bools,
   /// enums and std::vectors of enums, or std::optionals of them. Members of the answer that `T`
@@ -242,8 +252,7 @@ class Call : public RequestLoop {
   /// Asks for the client's roots.
   Task<std::vector<Root>> list_roots(std::string key = {});
   /// Asks several questions at once. Returns the raw results in the order of the questions. Throws
-  /// std::logic_error if two of them have the same key, or if parameters are nested in more than
-  /// 120 levels.
+  /// std::logic_error if parameters are nested in more than 120 levels.
   Awaiting<std::vector<json::value>> ask(std::vector<Question> questions);
 
   // These make questions for ask().
@@ -272,6 +281,7 @@ class Call : public RequestLoop {
 
   detail::CallBackend* backend_;
   int asked_ = 0;  // number of questions so far, for the default keys
+  std::vector<std::string> keys_;  // of the questions that have not been given up
 };
 
 }  // namespace sluice

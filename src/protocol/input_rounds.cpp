@@ -128,6 +128,8 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
     const Result<json::value> parsed = parse_json(*opened);
     if (!parsed || parsed->at("until").as_int64() < seconds(now)) return bad_state();
     rounds.key_ = parsed->at("key").as_string();
+    rounds.found_before_ = parsed->at("found").as_int64();
+    rounds.fruitless_before_ = parsed->at("fruitless").as_int64();
     rounds.answers_ = parsed->at("answers").as_object();
     asked = parsed->at("asked").as_object();
   } else {
@@ -152,11 +154,13 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
   return rounds;
 }
 
-const json::value* InputRounds::find(const InputRequest& request) const {
+const json::value* InputRounds::find(const InputRequest& request) {
   const json::value* const answered = answers_.if_contains(request.key);
   if (answered == nullptr) return nullptr;
   const json::object& entry = answered->get_object();
-  return entry.at("q").get_string() == digest_of(request) ? &entry.at("a") : nullptr;
+  if (entry.at("q").get_string() != digest_of(request)) return nullptr;
+  ++found_;
+  return &entry.at("a");
 }
 
 std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, const Sealer& sealer,
@@ -167,6 +171,8 @@ std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, co
   json::object state;
   state["until"] = seconds(now + kLifetime);
   state["key"] = key_;
+  state["found"] = std::max(found_, found_before_);
+  state["fruitless"] = fruitless();
   state["answers"] = answers_;
   json::object& asked = state["asked"].emplace_object();
   for (const InputRequest* request : missing) asked[request->key] = digest_of(*request);

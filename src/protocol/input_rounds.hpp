@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,8 +49,11 @@ class InputRounds {
   static Result<InputRounds> read(const Message& message, const std::string& principal,
                                   const Sealer& sealer, Time now);
 
-  /// The answer to `request`, or null.
-  [[nodiscard]] const json::value* find(const InputRequest& request) const;
+  /// The answer to `request`, or null. The rounds get further if more answers are found than in
+  /// the rounds before.
+  [[nodiscard]] const json::value* find(const InputRequest& request);
+  /// Whether this and the kMaxFruitless - 1 rounds before it got no further.
+  [[nodiscard]] bool is_stuck() const { return fruitless() >= kMaxFruitless; }
 
   /// Identifies all rounds of one request, including replayed ones, and nothing else.
   [[nodiscard]] const std::string& key() const { return key_; }
@@ -60,11 +65,20 @@ class InputRounds {
   static constexpr std::size_t kKeyLength = 24;  // length of key(), in characters
   /// How long a client may take to answer a round.
   static constexpr std::chrono::minutes kLifetime{30};
+  static constexpr std::int64_t kMaxFruitless = 10;
 
  private:
+  /// The number of rounds in a row, up to this one, that got no further.
+  [[nodiscard]] std::int64_t fruitless() const {
+    return found_ > found_before_ ? 0 : fruitless_before_ + 1;
+  }
+
   std::string purpose_;  // the principal and the request that the state is sealed for
   std::string key_;
   json::object answers_;  // question's key -> {"q": the question's digest, "a": the answer}
+  std::int64_t found_ = 0;          // answers found in this round
+  std::int64_t found_before_ = -1;  // the most in a round before; -1 if there was none
+  std::int64_t fruitless_before_ = 0;
 };
 
 }  // namespace sluice

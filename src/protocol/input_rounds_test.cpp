@@ -48,14 +48,14 @@ class InputRoundsTest : public ::testing::Test {
 constexpr const char* kRequest = R"("name":"ask","arguments":{"a":1,"b":[2,{"c":3,"d":4}]})";
 
 TEST_F(InputRoundsTest, AnswersOfEarlierRoundsTravelWithTheClient) {
-  const auto first = read(kRequest);
+  auto first = read(kRequest);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->find(question("name")), nullptr);
   const std::string name = R"(,"inputResponses":{"name":{"action":"accept"},"more":{}})";
-  const auto second = read(kRequest + name + "," + state_after(*first, "name"));
+  auto second = read(kRequest + name + "," + state_after(*first, "name"));
   ASSERT_TRUE(second);
   EXPECT_EQ(to_json(*second->find(question("name"))), R"({"action":"accept"})");
-  const auto third = read(std::string(kRequest) + R"(,"inputResponses":{"age":{"n":7}},)" +
+  auto third = read(std::string(kRequest) + R"(,"inputResponses":{"age":{"n":7}},)" +
                           state_after(*second, "age"));
   ASSERT_TRUE(third);
   EXPECT_EQ(to_json(*third->find(question("name"))), R"({"action":"accept"})");
@@ -63,7 +63,7 @@ TEST_F(InputRoundsTest, AnswersOfEarlierRoundsTravelWithTheClient) {
 }
 
 TEST_F(InputRoundsTest, TheStateIsOfOneRequestOfOnePrincipal) {
-  const auto first = read(kRequest);
+  auto first = read(kRequest);
   ASSERT_TRUE(first);
   const std::string state = "," + state_after(*first, "name");
   EXPECT_TRUE(read(kRequest + state));
@@ -76,28 +76,28 @@ TEST_F(InputRoundsTest, TheStateIsOfOneRequestOfOnePrincipal) {
   EXPECT_FALSE(read(kRequest + state, "alice", "prompts/get"));
   std::string tampered = state;
   tampered[tampered.size() / 2] = tampered[tampered.size() / 2] == 'A' ? 'B' : 'A';
-  const auto refused = read(kRequest + tampered);
+  auto refused = read(kRequest + tampered);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, kInvalidParams);
   EXPECT_THAT(refused.error().message, HasSubstr("begin again"));
 }
 
 TEST_F(InputRoundsTest, AnAnswerIsThatToItsQuestionAlone) {
-  const auto first = read(kRequest);
+  auto first = read(kRequest);
   ASSERT_TRUE(first);
   const std::string answer = R"(,"inputResponses":{"sure":{"action":"accept"}})";
-  const auto unasked = read(kRequest + answer);
+  auto unasked = read(kRequest + answer);
   ASSERT_TRUE(unasked);
   EXPECT_EQ(unasked->find(question("sure")), nullptr);
-  const auto asked = read(kRequest + answer + "," + state_after(*first, "other"));
+  auto asked = read(kRequest + answer + "," + state_after(*first, "other"));
   ASSERT_TRUE(asked);
   EXPECT_EQ(asked->find(question("sure")), nullptr);
-  const auto second = read(kRequest + answer + "," + state_after(*first, "sure"));
+  auto second = read(kRequest + answer + "," + state_after(*first, "sure"));
   ASSERT_TRUE(second);
   EXPECT_NE(second->find(question("sure")), nullptr);
   EXPECT_EQ(second->find(question("sure", "Delete 3000?")), nullptr);
   // Nor in later rounds.
-  const auto third = read(std::string(kRequest) + "," + state_after(*second, "more"));
+  auto third = read(std::string(kRequest) + "," + state_after(*second, "more"));
   ASSERT_TRUE(third);
   EXPECT_NE(third->find(question("sure")), nullptr);
   EXPECT_EQ(third->find(question("sure", "Delete 3000?")), nullptr);
@@ -105,8 +105,30 @@ TEST_F(InputRoundsTest, AnAnswerIsThatToItsQuestionAlone) {
   EXPECT_NE(unasked->key(), first->key());
 }
 
+TEST_F(InputRoundsTest, RoundsThatGetNoFurtherHaveAnEnd) {
+  auto rounds = read(kRequest);
+  ASSERT_TRUE(rounds);
+  const auto again = [&](const std::string& key) {
+    ASSERT_FALSE(rounds->is_stuck());
+    rounds = read(std::string(kRequest) + "," + state_after(*rounds, key) + R"(,"inputResponses":{")" +
+                  key + R"(":{}})");
+    ASSERT_TRUE(rounds);
+  };
+  for (int i = 1; i < InputRounds::kMaxFruitless; ++i) again("name");
+  again("name");
+  EXPECT_TRUE(rounds->is_stuck());
+  // An answer to a question that is asked again.
+  EXPECT_NE(rounds->find(question("name")), nullptr);
+  EXPECT_FALSE(rounds->is_stuck());
+  for (int i = 0; i < InputRounds::kMaxFruitless; ++i) {
+    again("age");
+    EXPECT_NE(rounds->find(question("name")), nullptr);
+  }
+  EXPECT_TRUE(rounds->is_stuck());
+}
+
 TEST_F(InputRoundsTest, TheStateExpires) {
-  const auto first = read(kRequest);
+  auto first = read(kRequest);
   ASSERT_TRUE(first);
   const std::string state = "," + state_after(*first, "name");
   now += InputRounds::kLifetime;
@@ -116,9 +138,9 @@ TEST_F(InputRoundsTest, TheStateExpires) {
 }
 
 TEST_F(InputRoundsTest, TheStateHidesTheAnswers) {
-  const auto first = read({});
+  auto first = read({});
   ASSERT_TRUE(first);
-  const auto rounds =
+  auto rounds =
       read(R"("inputResponses":{"name":{"secret":"Ada Lovelace"}},)" + state_after(*first, "name"));
   ASSERT_TRUE(rounds);
   ASSERT_NE(rounds->find(question("name")), nullptr);
@@ -135,7 +157,7 @@ TEST_F(InputRoundsTest, WhatIsIllTypedIsNamed) {
     EXPECT_THAT(rounds.error().message, HasSubstr(why));
   }
   const std::string state = "," + state_after(*read(kRequest), "a");
-  const auto rounds = read(kRequest + std::string(R"(,"inputResponses":{"a":1})") + state);
+  auto rounds = read(kRequest + std::string(R"(,"inputResponses":{"a":1})") + state);
   ASSERT_FALSE(rounds);
   EXPECT_EQ(rounds.error().code, kInvalidParams);
   EXPECT_THAT(rounds.error().message, HasSubstr(R"(inputResponses["a"] must be an object)"));
@@ -143,7 +165,7 @@ TEST_F(InputRoundsTest, WhatIsIllTypedIsNamed) {
 
 TEST_F(InputRoundsTest, WhatWasNotAskedIsIgnoredWhateverItIs) {
   const std::string state = "," + state_after(*read(kRequest), "a");
-  const auto rounds =
+  auto rounds =
       read(kRequest + std::string(R"(,"inputResponses":{"b":1,"c":null,"a":{"n":1}})") + state);
   ASSERT_TRUE(rounds);
   EXPECT_NE(rounds->find(question("a")), nullptr);

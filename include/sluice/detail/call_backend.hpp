@@ -2,6 +2,7 @@
 
 // The interface behind sluice::Call, and the types of its questions.
 
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -63,7 +64,10 @@ class CallBackend {
   virtual void begin_task() = 0;
   virtual const std::string& idempotency_key() = 0;
 
-  virtual void when_room(Job job) = 0;
+  /// Runs `job` when there is room, which may be now. Returns the wait for forget_room(), which
+  /// ignores one that is over.
+  virtual std::uint64_t when_room(Job job) = 0;
+  virtual void forget_room(std::uint64_t wait) = 0;
   /// Returns a job that withdraws the questions, or an empty one.
   virtual Job ask(std::vector<Question> questions, Answer answer) = 0;
 

@@ -83,7 +83,9 @@ class [[nodiscard]] Awaiting {
 
     /// `withdraw` runs if the wait is given up before anything has arrived, maybe after the end of
     /// its call.
-    void set_withdraw(detail::Job withdraw) { withdraw_ = std::move(withdraw); }
+    void set_withdraw(detail::Job withdraw) {
+      if (!has_arrived()) withdraw_ = std::move(withdraw);
+    }
 
     /// If moving `value` throws, that is what has arrived.
     void succeed(Value&& value) {
@@ -102,6 +104,7 @@ class [[nodiscard]] Awaiting {
    private:
     friend class Awaiting;
 
+    bool has_arrived() const noexcept { return value_ || failure_; }
     void wake() {
       withdraw_ = {};
       if (awaiter_) loop_->resume(std::exchange(awaiter_, nullptr), branch_);
@@ -129,7 +132,7 @@ class [[nodiscard]] Awaiting {
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
-    bool await_ready() const noexcept { return arrival_->value_ || arrival_->failure_; }
+    bool await_ready() const noexcept { return arrival_->has_arrived(); }
     void await_suspend(detail::AwaiterHandle awaiter) {
       if (arrival_->awaiter_) detail::refuse_second_wait();
       arrival_->awaiter_ = awaiter;

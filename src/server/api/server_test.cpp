@@ -641,7 +641,7 @@ TEST_F(PublicServerTest, QuestionsThatAreAskedTogetherHaveKeysOfTheirOwn) {
   call("ask", "{}", R"({"roots":{}})");
   for (const std::string key : {"input-3", "twice"}) {
     EXPECT_THAT(caller.channel().written,
-                HasSubstr("two questions of one ask() have the key " + key));
+                HasSubstr("two questions of a handler have the key " + key));
   }
 }
 

@@ -244,6 +244,19 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
     answer(asked.release());
     return;
   }
+  if (rounds()->is_stuck()) {
+    static LogLimit limit;
+    const std::string why = "In each of " + std::to_string(InputRounds::kMaxFruitless) +
+                            " rounds, the handler has asked without getting further: it must ask "
+                            "with the same keys and the same words in each run";
+    if (const auto left_out = limit.take()) {
+      log_error(why, {{"tool", tool_ == nullptr ? std::string_view() : std::string_view(tool_->name)},
+                      {"key", std::string_view(asked.missing().front()->key)},
+                      {"left_out", *left_out}});
+    }
+    answer(std::unexpected(Error{kLimitReached, why, {}}));
+    return;
+  }
   std::string message;
   catalog_->results().append_input_required(message, id(), *context().revision, *rounds(),
                                             asked.missing());

@@ -6,6 +6,7 @@
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -648,6 +649,34 @@ TEST_F(ConcurrencyTest, ASlowPeerIsWaitedForByEachThatSpeaks) {
     bench.run_all();
   }
   EXPECT_EQ(answer(), "40000");
+}
+
+TEST_F(ConcurrencyTest, WaitsForRoomDoNotPileUp) {
+  constexpr int kWaits = 10'000;
+  std::size_t growth = 0;
+  run([&growth](Call& call) -> Task<std::string> {
+    co_await call.sleep(1ms);  // until the peer is slow
+    while (call.text("a line of some length that fills the buffer")) {
+    }
+    co_await call.sleep(1ms);
+    const std::size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < kWaits; ++i) {
+      try {
+        co_await with_timeout(1ms, call.room());
+      } catch (const Error&) {
+      }
+    }
+    growth = mallinfo2().uordblks - before;
+    co_await call.room();
+    co_return "went on";
+  });
+  caller.channel().writable = false;
+  pass(kWaits * 1ms + 2ms);
+  // With a sanitizer's allocator this shows nothing.
+  EXPECT_LT(growth, std::size_t{kWaits} * 10);
+  caller.channel().drain();
+  bench.run_all();
+  EXPECT_EQ(answer(), "went on");
 }
 
 TEST_F(ConcurrencyTest, AQuestionMayBeAnsweredTooLate) {

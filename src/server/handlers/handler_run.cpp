@@ -96,7 +96,8 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
   const std::string& idempotency_key() override { return key_; }
 
   void begin_task() override { refuse(); }
-  void when_room(detail::Job /*job*/) override { refuse(); }
+  std::uint64_t when_room(detail::Job /*job*/) override { refuse(); }
+  void forget_room(std::uint64_t /*wait*/) override { refuse(); }
   detail::Job ask(std::vector<Question> /*questions*/, Answer /*answer*/) override { refuse(); }
   std::shared_ptr<CallBackend> for_worker() override { refuse(); }
 
@@ -260,18 +261,20 @@ void HandlerRun::begin_task() {
   mailbox()->post([this] { on_writable(); });
 }
 
-void HandlerRun::when_room(detail::Job job) {
+std::uint64_t HandlerRun::when_room(detail::Job job) {
+  ++last_wait_;
   if (full_) {
-    when_room_.push_back(std::move(job));
+    when_room_.emplace(last_wait_, std::move(job));
   } else {
     job();
   }
+  return last_wait_;
 }
 
 void HandlerRun::on_writable() {
   full_ = false;
   const std::shared_ptr<CoroutineRun> keep = shared_from_this();
-  for (detail::Job& job : std::exchange(when_room_, {})) {
+  for (auto& [wait, job] : std::exchange(when_room_, {})) {
     if (!over_) job();
   }
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <exception>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -75,7 +77,8 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   void disconnect(std::chrono::milliseconds retry) override;
   void begin_task() override;
   const std::string& idempotency_key() override;
-  void when_room(detail::Job job) override;
+  std::uint64_t when_room(detail::Job job) override;
+  void forget_room(std::uint64_t wait) override { when_room_.erase(wait); }
   detail::Job ask(std::vector<Question> questions, Answer answer) override;
   std::shared_ptr<detail::CallBackend> for_worker() override;
 
@@ -118,7 +121,8 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   const json::object* params_;  // of the request; null when they are not needed or exist no more
   detail::CallFacts facts_;
   Call call_;
-  std::vector<detail::Job> when_room_;
+  std::map<std::uint64_t, detail::Job> when_room_;  // in the order of the waits
+  std::uint64_t last_wait_ = 0;
   bool full_ = false;
 };
 

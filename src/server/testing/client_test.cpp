@@ -123,6 +123,68 @@ TEST_P(TestingClient, AnswersQuestions) {
   EXPECT_TRUE(mute.call("greet").failed());
 }
 
+TEST_P(TestingClient, AKeyIsOfOneQuestion) {
+  if (std::string_view(GetParam()) < "2025-06-18") return;  // has no elicitation
+  server.tool("same", "", [](Call& call) -> Task<> {
+    while (co_await call.elicit<Name>("Go on?", "confirm")) {
+    }
+  });
+  server.tool("other", "", [](Call& call) -> Task<> {
+    for (const std::string file : {"a", "b", "c"}) {
+      co_await call.elicit<Name>("Delete " + file + "?", "confirm");
+    }
+  });
+  server.tool("at once", "", [](Call& call) -> Task<> {
+    co_await when_all(call.elicit<Name>("a", "confirm"), call.elicit<Name>("b", "confirm"));
+  });
+  server.tool("number", "", [](Call& call) -> Task<> {
+    co_await call.elicit<Name>("a", "input-2");
+    co_await call.elicit<Name>("b");
+  });
+  for (const bool tasks : {false, true}) {
+    int asked = 0;
+    ClientOptions can = options();
+    can.tasks = tasks;
+    can.on_elicitation = [&](const json::object&) {
+      ++asked;
+      return accept({{"name", "Ada"}});
+    };
+    Client client(server, std::move(can));
+    for (const char* const name : {"same", "other", "at once", "number"}) {
+      asked = 0;
+      EXPECT_EQ(client.call(name).error.value().message, "Internal error") << name;
+      EXPECT_LE(asked, 1) << name;
+    }
+  }
+}
+
+TEST_P(TestingClient, AQuestionThatIsGivenUpLeavesItsKey) {
+  const std::string_view revision = GetParam();
+  // In other revisions there is no elicitation, or nothing to give up.
+  if (revision != "2025-06-18" && revision != "2025-11-25") return;
+  server.tool("ask", "", [](Call& call) -> Task<std::string> {
+    { const auto given_up = call.ask({Call::elicitation<Name>("Who are you?", "name")}); }
+    const auto asked = co_await call.elicit<Name>("Who are you?", "name");
+    co_return asked.content->name;
+  });
+  ClientOptions can = options();
+  can.on_elicitation = [](const json::object&) { return accept({{"name", "Ada"}}); };
+  Client client(server, std::move(can));
+  EXPECT_EQ(client.call("ask").text(), "Ada");
+}
+
+TEST_P(TestingClient, QuestionsAreCounted) {
+  if (std::string_view(GetParam()) < "2025-06-18") return;  // has no elicitation
+  server.tool("ask", "", [](Call& call) -> Task<> {
+    for (int i = 0; i < Call::kMaxQuestions; ++i) {
+      const auto given_up = call.ask({{.method = "roots/list"}});
+    }
+    co_await call.ask({{.method = "roots/list"}});
+  });
+  Client client(server, options());
+  EXPECT_EQ(client.call("ask").error.value().message, "A handler may ask at most 10000 questions");
+}
+
 TEST_P(TestingClient, CancelsCalls) {
   struct Watch {
     bool* gone;
@@ -203,7 +265,7 @@ TEST(TestingClientOfAnyRevision, TimeGoesStepByStep) {
     for (int i = 0; i < 3; ++i) {
       co_await call.in_background([] { std::this_thread::sleep_for(2ms); });
       co_await call.sleep(10s);
-      const auto asked = co_await call.elicit<Name>("Go on?", "key");
+      const auto asked = co_await call.elicit<Name>("Go on?");
       call.text(asked ? asked.content->name : "nobody");
     }
     co_return "done";
@@ -258,6 +320,24 @@ TEST(TestingClientOfAnyRevision, AQuestionMayHaveAnyKey) {
                            .tasks = tasks});
     EXPECT_EQ(client.call("ask").text(), "Ada");
   }
+}
+
+TEST(TestingClientOfAnyRevision, QuestionsThatDifferInEachRunHaveAnEnd) {
+  Server server("tested", "1");
+  server.tool("ask", "", [runs = 0](Call& call) mutable -> Task<> {
+    ++runs;
+    co_await call.elicit<Name>("Do you know this?");
+    co_await call.elicit<Name>("It is " + std::to_string(runs) + ". Go on?");
+  });
+  int asked = 0;
+  Client client(server, {.on_elicitation = [&](const json::object&) {
+    ++asked;
+    return accept({{"name", "Ada"}});
+  }});
+  const Error error = client.call("ask").error.value();
+  EXPECT_EQ(error.code, kLimitReached);
+  EXPECT_THAT(error.message, HasSubstr("the same keys and the same words in each run"));
+  EXPECT_EQ(asked, 11);
 }
 
 TEST(TestingClientOfAnyRevision, MiddlewareMayWaitWhenTheClientGoes) {
