@@ -67,7 +67,6 @@ consteval bool readable_item() {
   }
 }
 
-bool decode_long_double(const json::value& value, long double& out, Decoder& decoder);
 json::value literal_schema(std::string_view text);
 bool decode_literal(const json::value& value, std::string_view text, Decoder& decoder);
 
@@ -137,15 +136,7 @@ template <>
 struct Codec<double> : detail::TableCodec<double, detail::kDoubleType> {};
 
 template <>
-struct Codec<long double> {
-  static json::value schema(SchemaBuilder& builder) { return Codec<double>::schema(builder); }
-  static bool decode(const json::value& value, long double& out, Decoder& decoder) {
-    return detail::decode_long_double(value, out, decoder);
-  }
-  static json::value encode(long double value, Encoder&) {
-    return Encoder::number(static_cast<double>(value));
-  }
-};
+struct Codec<long double> : detail::TableCodec<long double, detail::kLongDoubleType> {};
 
 template <>
 struct Codec<std::string> : detail::TableCodec<std::string, detail::kStringType> {};
@@ -211,7 +202,8 @@ inline constinit const EnumType kEnumType = {
      .encode = encode_enum,
      .size = sizeof(T),
      .kind = Type::Kind::enumeration,
-     .is_signed = std::is_signed_v<std::underlying_type_t<T>>},
+     .is_signed = std::is_signed_v<std::underlying_type_t<T>>,
+     .is_leaf = true},
     kEnumNames<T>.data(),
     kEnumValues<T>.data(),
     kEnumNames<T>.size(),
@@ -249,6 +241,11 @@ json::value codec_encode_initial(Encoder& encoder) {
 }
 
 template <class T>
+inline constexpr bool kIsLiteral = false;
+template <FixedText kText>
+inline constexpr bool kIsLiteral<Literal<kText>> = true;
+
+template <class T>
 concept CodecReads = requires(const json::value& value, T& out, Decoder& decoder) {
   Codec<T>::decode(value, out, decoder);
 };
@@ -260,7 +257,8 @@ constexpr Type make_codec_type() {
            .encode = codec_encode<T>,
            .size = sizeof(T),
            .kind = std::is_enum_v<T> ? Type::Kind::enumeration : Type::Kind::plain,
-           .has_initial = std::is_default_constructible_v<T>};
+           .has_initial = std::is_default_constructible_v<T>,
+           .is_leaf = kIsLiteral<T>};
   if constexpr (CodecReads<T>) out.decode = codec_decode<T>;
   if constexpr (std::is_default_constructible_v<T> && !std::is_enum_v<T>) {
     out.encode_initial = codec_encode_initial<T>;

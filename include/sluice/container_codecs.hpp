@@ -183,6 +183,21 @@ struct IsTuple<std::pair<A, B>> : std::true_type {};
 /// Throws std::bad_variant_access.
 [[noreturn]] void fail_valueless();
 
+/// The most keys in one bucket of a hash table. Random keys come nowhere near it. Keys that were
+/// chosen to collide would make filling the table take quadratic time.
+inline constexpr std::size_t kMaxBucket = 64;
+
+/// Fails if too many keys collide with one that was added to `container`, if that is a hash table.
+template <class T>
+bool check_bucket(const T& container, const typename T::key_type& key, Decoder& decoder) {
+  if constexpr (requires { container.bucket_size(container.bucket(key)); }) {
+    if (container.bucket_size(container.bucket(key)) > kMaxBucket) {
+      return decoder.fail("too many keys have the same hash");
+    }
+  }
+  return true;
+}
+
 template <class T>
 bool decode_item(const json::array& array, std::size_t index, T& out, Decoder& decoder) {
   return Codec<T>::decode(array[index], out, decoder) || decoder.fail_at(index);
@@ -218,17 +233,19 @@ struct Codec<T> {
     requires(detail::readable_item<Item>())
   {
     if (!value.is_array()) return decoder.fail_type("array", value);
-    if (!decoder.enter()) return false;
-    out.clear();
     const json::array& array = value.get_array();
+    if (!decoder.enter(array.size())) return false;
+    out.clear();
     for (std::size_t i = 0; i < array.size(); ++i) {
       Item item{};
       if (!detail::decode_item(array, i, item, decoder)) return false;
       if constexpr (detail::IsSet<T>::value) {
-        if (!out.insert(std::move(item)).second) {
+        const auto [added, is_new] = out.insert(std::move(item));
+        if (!is_new) {
           decoder.fail("is equal to an item before it");
           return decoder.fail_at(i);
         }
+        if (!detail::check_bucket(out, *added, decoder)) return false;
       } else {
         out.push_back(std::move(item));
       }
@@ -260,7 +277,7 @@ struct Codec<std::array<T, kSize>> {
     if (!value.is_array()) return decoder.fail_type("array", value);
     const json::array& array = value.get_array();
     if (array.size() != kSize) return decoder.fail_size(kSize, array.size());
-    if (!decoder.enter()) return false;
+    if (!decoder.enter(kSize)) return false;
     for (std::size_t i = 0; i < kSize; ++i) {
       if (!detail::decode_item(array, i, out[i], decoder)) return false;
     }
@@ -287,10 +304,9 @@ struct Codec<T> {
   static json::value schema(SchemaBuilder& builder) {
     json::array items;
     each([&]<std::size_t kIndex>() { items.push_back(Item<kIndex>::schema(builder)); });
-    return {{"type", "array"},
-            {"prefixItems", std::move(items)},
-            {"items", false},
-            {"minItems", kSize}};
+    json::object out{{"type", "array"}, {"items", false}, {"minItems", kSize}};
+    if (kSize > 0) out["prefixItems"] = std::move(items);
+    return out;
   }
   static bool decode(const json::value& value, T& out, Decoder& decoder)
     requires(kReadable)
@@ -342,14 +358,15 @@ struct Codec<T> {
     requires(detail::readable_item<Value>())
   {
     if (!value.is_object()) return decoder.fail_type("object", value);
-    if (!decoder.enter()) return false;
+    if (!decoder.enter(value.get_object().size())) return false;
     out.clear();
     for (const auto& [name, member] : value.get_object()) {
       Value item{};
       if (!Codec<Value>::decode(member, item, decoder)) {
         return decoder.fail_at(std::string_view(name));
       }
-      out.emplace(name, std::move(item));
+      const auto added = out.emplace(name, std::move(item)).first;
+      if (!detail::check_bucket(out, added->first, decoder)) return false;
     }
     decoder.leave();
     return true;

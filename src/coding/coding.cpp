@@ -31,6 +31,11 @@ void collect_headers(const json::value& schema, std::multiset<std::string>& name
   for (const auto& [name, property] : properties->as_object()) collect_headers(property, names);
 }
 
+/// How much work may be for alternatives that fail: a tenth of a second, or, in a large value, so
+/// many times the work for the others.
+constexpr std::size_t kMaxWaste = 100'000;
+constexpr std::size_t kMaxWastePerWork = 16;
+
 /// A step of a path in the form it has when it is not the first.
 template <class Step>
 std::string path_step(Step step) {
@@ -191,7 +196,9 @@ bool Decoder::fail_at(std::string_view name) {
   return false;
 }
 
-bool Decoder::enter() {
+bool Decoder::enter(std::size_t items) {
+  count(1 + items);
+  if (is_exhausted()) return false;
   if (depth_ >= kMaxJsonDepth) {
     return fail("is more than " + std::to_string(kMaxJsonDepth) + " levels deep");
   }
@@ -200,28 +207,39 @@ bool Decoder::enter() {
 }
 
 Decoder Decoder::alternative() const {
-  Decoder other(unknown_);
-  other.depth_ = depth_;
-  return other;
+  return {unknown_, depth_, *effort_};
+}
+
+bool Decoder::is_exhausted() const {
+  // What is not wasted is at most about the size of the value.
+  return effort_->wasted > kMaxWaste + kMaxWastePerWork * (effort_->work - effort_->wasted);
+}
+
+void Decoder::waste() {
+  // A part of it may have been wasted already.
+  effort_->wasted = before_.wasted + (effort_->work - before_.work);
 }
 
 DecodeError Decoder::error(std::string_view root) const {
+  if (is_exhausted()) {
+    return {.path = std::string(root),
+            .message = "cannot be read: too many alternatives fit a part of it, but not the rest"};
+  }
   std::string_view steps = path_;
   if (root.empty() && steps.starts_with('.')) steps.remove_prefix(1);
   return {.path = std::string(root).append(steps), .message = message_};
 }
 
 void Decoder::Alternatives::add(Decoder&& failed) {
+  failed.waste();
   // An alternative that fails at its type or its name was not the one intended. One that fails
   // further inside probably was.
   const bool other_type = !failed.type_.empty() && failed.steps_ == 0;
   const bool other_name = failed.named_ && failed.steps_ <= 1;
   const std::size_t closeness = other_type || other_name ? 0 : 1 + failed.steps_;
   only_types_ = only_types_ && other_type;
-  if (!failed.type_.empty()) {
-    if (!types_.empty()) types_ += " or ";
-    types_ += failed.type_;
-  }
+  const std::string type = failed.type_ + " or ";
+  if (!failed.type_.empty() && !(" or " + types_).contains(" or " + type)) types_ += type;
   append_mismatch(mismatches_, failed.steps_ == 0 ? failed.message_ : failed.error("").describe());
   ++count_;
   if (rivals_ != 0 && closeness < closeness_) return;
@@ -238,7 +256,9 @@ bool Decoder::Alternatives::fail(Decoder& decoder, const json::value& value) {
     decoder.steps_ = steps_;
     return decoder.fail(std::move(message_));
   }
-  if (only_types_) return decoder.fail_type(types_, value);
+  if (only_types_) {
+    return decoder.fail_type(types_.substr(0, types_.rfind(" or ")), value);
+  }
   return decoder.fail(describe_mismatches(count_, mismatches_));
 }
 

@@ -89,7 +89,8 @@ constexpr Type integer_type() {
           .decode = decode_integer<T>,
           .encode = encode_integer<T>,
           .size = sizeof(T),
-          .is_signed = std::is_signed_v<T>};
+          .is_signed = std::is_signed_v<T>,
+          .is_leaf = true};
 }
 
 json::value bool_schema(const Type& /*type*/, SchemaBuilder& /*builder*/) {
@@ -127,12 +128,17 @@ json::value encode_floating(const Type& /*type*/, const void* value, Encoder& /*
   return Encoder::number(static_cast<double>(*static_cast<const T*>(value)));
 }
 
+/// How many bytes of text are copied in the time of reading a number.
+constexpr std::size_t kBytesPerWork = 64;
+
 json::value string_schema(const Type& /*type*/, SchemaBuilder& /*builder*/) {
   return {{"type", "string"}};
 }
 bool decode_string(const Type& /*type*/, const json::value& value, void* out, Decoder& decoder) {
   if (!value.is_string()) return decoder.fail_type("string", value);
-  static_cast<std::string*>(out)->assign(value.get_string().data(), value.get_string().size());
+  const std::string_view text = value.get_string();
+  decoder.count(text.size() / kBytesPerWork);
+  static_cast<std::string*>(out)->assign(text);
   return true;
 }
 json::value encode_string(const Type& /*type*/, const void* value, Encoder& /*encoder*/) {
@@ -153,6 +159,7 @@ json::value encode_initial_json(Encoder& /*encoder*/) {
 
 /// A number that is too large has become infinite, and would go on as null.
 bool check_numbers(const json::value& value, Decoder& decoder) {
+  decoder.count(1);
   if (const double* const number = value.if_double()) {
     return std::isfinite(*number) || fail_too_large(decoder);
   }
@@ -207,21 +214,32 @@ constinit const Type kIntegerTypes[8] = {
     integer_type<std::int64_t>(),  integer_type<std::uint8_t>(),  integer_type<std::uint16_t>(),
     integer_type<std::uint32_t>(), integer_type<std::uint64_t>(),
 };
-constinit const Type kBoolType = {
-    .schema = bool_schema, .decode = decode_bool, .encode = encode_bool, .size = sizeof(bool)};
+constinit const Type kBoolType = {.schema = bool_schema,
+                                  .decode = decode_bool,
+                                  .encode = encode_bool,
+                                  .size = sizeof(bool),
+                                  .is_leaf = true};
 constinit const Type kFloatType = {.schema = number_schema,
                                    .decode = decode_floating<float>,
                                    .encode = encode_floating<float>,
-                                   .size = sizeof(float)};
+                                   .size = sizeof(float),
+                                   .is_leaf = true};
 constinit const Type kDoubleType = {.schema = number_schema,
                                     .decode = decode_floating<double>,
                                     .encode = encode_floating<double>,
-                                    .size = sizeof(double)};
+                                    .size = sizeof(double),
+                                    .is_leaf = true};
+constinit const Type kLongDoubleType = {.schema = number_schema,
+                                        .decode = decode_floating<long double>,
+                                        .encode = encode_floating<long double>,
+                                        .size = sizeof(long double),
+                                        .is_leaf = true};
 constinit const Type kStringType = {.schema = string_schema,
                                     .decode = decode_string,
                                     .encode = encode_string,
                                     .encode_initial = encode_empty_string,
-                                    .size = sizeof(std::string)};
+                                    .size = sizeof(std::string),
+                                    .is_leaf = true};
 constinit const Type kJsonValueType = {.schema = json_value_schema,
                                        .decode = decode_json_value,
                                        .encode = encode_json<json::value>,
@@ -237,10 +255,6 @@ constinit const Type kJsonArrayType = {.schema = json_array_schema,
                                        .encode = encode_json<json::array>,
                                        .encode_initial = encode_initial_json<json::array>,
                                        .size = sizeof(json::array)};
-
-bool decode_long_double(const json::value& value, long double& out, Decoder& decoder) {
-  return decode_number(value, out, decoder);
-}
 
 json::value literal_schema(std::string_view text) {
   return {{"type", "string"}, {"const", text}};

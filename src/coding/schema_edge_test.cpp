@@ -9,11 +9,14 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "json/json.hpp"
+#include "json_schema/json_schema.hpp"
 #include "sluice/schema.hpp"
 
 namespace edge {
@@ -41,6 +44,32 @@ class Id {
 };
 
 enum class Http : int { ok = 200, missing = 404 };
+
+/// An expression, whose kind stands behind what is nested in it.
+struct Expression;
+struct Negation {
+  std::unique_ptr<Expression> of;
+  sluice::Literal<"neg"> kind;
+};
+struct Root {
+  std::unique_ptr<Expression> of;
+  sluice::Literal<"sqrt"> kind;
+};
+struct Expression {
+  std::variant<Negation, Root, double> value;
+};
+
+/// Alternatives that only what is nested in them tells apart.
+struct Either;
+struct One {
+  std::unique_ptr<Either> of;
+};
+struct Other {
+  std::unique_ptr<Either> of;
+};
+struct Either {
+  std::variant<One, Other, double> value;
+};
 
 }  // namespace edge
 
@@ -135,6 +164,73 @@ struct Named {
     return sluice::describe(said);
   }
 };
+
+/// `depth` times `before`, then `inmost`, then as many times `after`.
+json::value nested(std::size_t depth, std::string_view before, std::string_view inmost,
+                   std::string_view after) {
+  std::string text;
+  for (std::size_t i = 0; i < depth; ++i) text += before;
+  text += inmost;
+  for (std::size_t i = 0; i < depth; ++i) text += after;
+  return parse_json(text).value();
+}
+
+TEST(StructSchemaEdge, TellsNestedAlternativesApartAtOnce) {
+  constexpr std::size_t kDepth = 60;
+  const json::value value =
+      nested(kDepth, R"({"value":{"of":)", R"({"value":1.5})", R"(,"kind":"sqrt"}})");
+  const auto decoded = decode<edge::Expression>(value);
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(encode(*decoded), value);
+  for (const SchemaUse use : {SchemaUse::decoding, SchemaUse::encoding}) {
+    const auto schema = JsonSchema::compile(schema_of<edge::Expression>(use));
+    ASSERT_TRUE(schema);
+    EXPECT_TRUE(schema->validate(value, 10'000));
+  }
+}
+
+TEST(StructSchemaEdge, WastesLittleOnAlternativesThatFail) {
+  const auto decoded =
+      decode<edge::Either>(nested(60, R"({"value":{"of":)", R"({"value":"one"})", "}}"));
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().message,
+            "cannot be read: too many alternatives fit a part of it, but not the rest");
+  EXPECT_EQ((decode<std::variant<edge::A, edge::B, double>>("x").error().message),
+            "expected object or number, got string");
+  // In a large value, as much may fail as in many small ones.
+  const std::string_view item = R"({"b":"x"},)";
+  std::string items;
+  for (int i = 0; i < 20'000; ++i) items += item;
+  items.pop_back();
+  using Items = std::vector<std::variant<int, bool, std::string, edge::A, edge::B>>;
+  EXPECT_TRUE(decode<Items>(parse_json("[" + items + "]").value()));
+}
+
+TEST(StructSchemaEdge, RefusesKeysThatCollide) {
+  struct Constant {
+    std::size_t operator()(const std::string& /*key*/) const { return 7; }
+  };
+  const auto fill = [](int keys) {
+    json::object map;
+    json::array set;
+    for (int i = 0; i < keys; ++i) {
+      map[std::to_string(i)] = i;
+      set.emplace_back(std::to_string(i));
+    }
+    return std::pair(json::value(map), json::value(set));
+  };
+  using Map = std::unordered_map<std::string, int, Constant>;
+  using Set = std::unordered_set<std::string, Constant>;
+  const auto [map, set] = fill(65);
+  EXPECT_EQ(decode<Map>(map).error().message, "too many keys have the same hash");
+  EXPECT_EQ(decode<Set>(set).error().message, "too many keys have the same hash");
+  const auto [small_map, small_set] = fill(64);
+  EXPECT_TRUE(decode<Map>(small_map));
+  EXPECT_TRUE(decode<Set>(small_set));
+  const auto [large_map, large_set] = fill(10'000);
+  EXPECT_TRUE((decode<std::unordered_map<std::string, int>>(large_map)));
+  EXPECT_TRUE(decode<std::unordered_set<std::string>>(large_set));
+}
 
 TEST(StructSchemaEdge, LetsAFieldHaveAName) {
   EXPECT_EQ(schema_of<Named>().at("properties").at("a").at("minimum"), 1);

@@ -98,6 +98,7 @@ struct Initialized {
   std::int16_t negative = static_cast<std::int16_t>(0xAAAA);
   int offset = 0;
   double ratio = 0;
+  long double weight = 0;
   Color color = Color::red;
   Bounds bounds = {};
 

@@ -30,6 +30,7 @@ struct StructLayout {
     std::string_view name;
     std::size_t offset = 0;
     const Type* type = nullptr;
+    bool is_leaf = false;
   };
 
   std::vector<Slot> slots;
@@ -64,7 +65,7 @@ json::value encode_initial(const Type& type, Encoder& encoder) {
                   [&](const void* object) { out = type.encode(type, object, encoder); });
     return out;
   }
-  constexpr std::uint64_t kZero = 0;
+  constexpr long double kZero = 0;  // as large as the largest number
   return type.encode(type, &kZero, encoder);
 }
 
@@ -158,6 +159,11 @@ const T& known_or_made(std::atomic<const T*>& known, const Make& make) {
   return *found;
 }
 
+bool is_leaf(const Type& type) {
+  return type.kind == Type::Kind::nullable ? is_leaf(*static_cast<const NullableType&>(type).inside)
+                                           : type.is_leaf;
+}
+
 /// The layout of a struct. `object` may be any object of that type.
 const StructLayout& layout_of(const StructType& type, const void* object) {
   return known_or_made(*type.layout, [&] {
@@ -171,7 +177,8 @@ const StructLayout& layout_of(const StructType& type, const void* object) {
           {.name = name,
            .offset = static_cast<std::size_t>(static_cast<const std::byte*>(members[i]) -
                                               static_cast<const std::byte*>(object)),
-           .type = member.type});
+           .type = member.type,
+           .is_leaf = is_leaf(*member.type)});
     }
     return out;
   });
@@ -201,6 +208,12 @@ bool decode_struct_members(const StructType& type, const json::object& object, v
   if (type.reset == nullptr) fail_unreadable();
   const StructLayout& layout = layout_of(type, out);
   const StructOptions& options = options_of(type, layout);
+  const auto decode_member = [&](const StructLayout::Slot& slot, const json::value& value) {
+    void* const member = static_cast<std::byte*>(out) + slot.offset;
+    return slot.type->decode(*slot.type, value, member, decoder) || decoder.fail_at(slot.name);
+  };
+  // An alternative of a variant that is not the right one should fail before it has read what is
+  // nested in it.
   std::size_t found = 0;
   for (std::size_t i = 0; i < layout.slots.size(); ++i) {
     const StructLayout::Slot& slot = layout.slots[i];
@@ -210,13 +223,15 @@ bool decode_struct_members(const StructType& type, const json::object& object, v
       continue;
     }
     ++found;
-    void* const member = static_cast<std::byte*>(out) + slot.offset;
-    if (!slot.type->decode(*slot.type, *value, member, decoder)) {
-      return decoder.fail_at(slot.name);
-    }
+    if (slot.is_leaf && !decode_member(slot, *value)) return false;
   }
   if (found != object.size() && !options.open && !decoder.ignores_unknown_members()) {
     return decoder.fail_unknown(object, layout.names);
+  }
+  for (const StructLayout::Slot& slot : layout.slots) {
+    if (slot.is_leaf) continue;
+    const json::value* const value = object.if_contains(slot.name);
+    if (value != nullptr && !decode_member(slot, *value)) return false;
   }
   decoder.leave();
   return true;
@@ -315,7 +330,7 @@ json::value schema_of(const Type& type, SchemaUse use) {
 bool decode(const Type& type, const json::value& value, void* out, std::string_view root,
             UnknownMembers unknown, DecodeError& error) {
   Decoder decoder(unknown);
-  if (decode_fresh(type, value, out, decoder)) return true;
+  if (decode_fresh(type, value, out, decoder) && !decoder.is_exhausted()) return true;
   error = decoder.error(root);
   return false;
 }
@@ -326,7 +341,8 @@ bool decode(const Type& type, const json::object& object, void* out, std::string
     return decode(type, json::value(object), out, root, unknown, error);
   }
   Decoder decoder(unknown);
-  if (decode_struct_members(static_cast<const StructType&>(type), object, out, decoder)) {
+  if (decode_struct_members(static_cast<const StructType&>(type), object, out, decoder) &&
+      !decoder.is_exhausted()) {
     return true;
   }
   error = decoder.error(root);

@@ -67,6 +67,7 @@ class Compiler {
     for (DynamicReference& reference : program_.dynamic_references) {
       reference.candidates = documents_.dynamic_anchors(reference.anchor);
     }
+    program_.find_distinguishing();
     return std::move(program_);
   }
 

@@ -256,6 +256,18 @@ TEST(JsonSchema, GivesUpOnExponentialAlternatives) {
             "arguments: cannot be checked: it takes more than 4000000 steps");
 }
 
+TEST(JsonSchema, TellsNestedAlternativesApartAtOnce) {
+  const JsonSchema schema = compile(R"({"$defs":{
+      "neg":{"type":"object","properties":{"of":{"$ref":"#"},"kind":{"const":"neg"}}},
+      "sqrt":{"type":"object","properties":{"of":{"$ref":"#"},"kind":{"enum":["sqrt"]}}}},
+      "anyOf":[{"$ref":"#/$defs/neg"},{"$ref":"#/$defs/sqrt"},{"type":"number"}]})");
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += R"({"of":)";
+  text += "1";
+  for (int i = 0; i < 40; ++i) text += R"(,"kind":"sqrt"})";
+  EXPECT_EQ(violation(schema, parse_json(text).value()), "");
+}
+
 TEST(JsonSchema, SaysLessWhereSayingMoreTakesTooLong) {
   const JsonSchema schema =
       compile(R"({"anyOf":[{"const":1},{"const":2},{"const":3},{"const":4}]})",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -106,7 +107,11 @@ struct ObjectRules {
   std::uint64_t min_properties = 0;
   std::uint64_t max_properties = kNoLimit;
   std::vector<PropertyRule> properties;  // sorted by precedes_in_rules()
-  std::size_t required = 0;              // how many of the properties are required
+  /// Properties (indices) whose values are from a list, if there are others to descend into. They
+  /// tell alternatives apart, so they are checked first: nested alternatives that are only told
+  /// apart behind what is nested in them would take exponential time.
+  std::vector<std::size_t> distinguishing;
+  std::size_t required = 0;  // how many of the properties are required
   std::vector<PatternRule> patterns;
   std::vector<DependencyRule> dependencies;
   SchemaIndex additional = kNoSchema;
@@ -154,6 +159,9 @@ struct JsonSchemaProgram {
   std::vector<DynamicReference> dynamic_references;
   JsonSchemaLimits limits;
   bool null_for_optional = false;
+
+  /// Sets ObjectRules::distinguishing, when everything else is there.
+  void find_distinguishing();
 };
 
 }  // namespace sluice

@@ -287,6 +287,10 @@ class Validator {
                      "properties")) {
       return false;
     }
+    for (const std::size_t i : rules.distinguishing) {
+      const auto* const member = object.find(rules.properties[i].name);
+      if (member != object.end() && !check_named(rules.properties[i], *member)) return false;
+    }
     std::size_t required = 0;
     std::size_t index = 0;
     for (const auto& member : object) {
@@ -302,6 +306,11 @@ class Validator {
     return true;
   }
 
+  bool check_named(const PropertyRule& rule, const json::key_value_pair& member) {
+    const bool left_out = program_.null_for_optional && !rule.required && member.value().is_null();
+    return left_out || check_member(rule.node, member);
+  }
+
   bool check_property(const ObjectRules& rules, const json::key_value_pair& member,
                       std::size_t index, std::size_t& required, EvaluatedMembers* seen) {
     if (!work_.spend()) return false;
@@ -310,9 +319,7 @@ class Validator {
     if (const PropertyRule* const rule = find_property(rules, name)) {
       required += rule->required ? 1 : 0;
       known = rule->node != kNoSchema;
-      const bool left_out =
-          program_.null_for_optional && !rule->required && member.value().is_null();
-      if (known && !left_out && !check_member(rule->node, member)) return false;
+      if (known && !check_named(*rule, member)) return false;
     }
     for (const PatternRule& rule : rules.patterns) {
       const JsonPattern& pattern = program_.patterns[rule.pattern];

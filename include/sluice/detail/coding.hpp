@@ -64,9 +64,14 @@ class SchemaBuilder {
 
 /// Decodes one value. Each fail function notes the failure and returns false, so that a codec can
 /// write `return decoder.fail(...)`.
+///
+/// The alternatives of nested variants could be tried without end. So only a limited part of the
+/// work may be for alternatives that fail; when it is used up, the whole value fails.
 class Decoder {
  public:
   explicit Decoder(UnknownMembers unknown) : unknown_(unknown) {}
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
 
   bool ignores_unknown_members() const { return unknown_ == UnknownMembers::ignore; }
 
@@ -89,9 +94,11 @@ class Decoder {
   bool fail_at(std::size_t index);
   bool fail_at(std::string_view name);
 
-  /// Goes one level deeper. Fails if that is too deep.
-  bool enter();
+  /// Goes one level deeper, into a container with `items`. Fails if that is too deep.
+  bool enter(std::size_t items = 0);
   void leave() { --depth_; }
+  /// Counts as much work as reading so many numbers.
+  void count(std::size_t work) { effort_->work += work; }
 
   /// A decoder for one alternative of a variant, which may fail while another one succeeds.
   Decoder alternative() const;
@@ -105,7 +112,7 @@ class Decoder {
    private:
     std::string message_;
     std::string path_;
-    std::string types_;  // such as `integer or string`, while all have failed by their type
+    std::string types_;  // such as `integer or string or `, while all have failed by their type
     bool only_types_ = true;
     std::string mismatches_;  // what is wrong with each
     std::size_t steps_ = 0;
@@ -114,10 +121,25 @@ class Decoder {
     std::size_t count_ = 0;
   };
 
+  /// Whether too much of the work was for alternatives that failed. Then the value has failed, even
+  /// if one of its codecs has not noticed it.
+  bool is_exhausted() const;
   /// The failure; call it only if there is one. The path begins with `root`.
   DecodeError error(std::string_view root) const;
 
  private:
+  struct Effort {
+    std::size_t work = 0;
+    std::size_t wasted = 0;  // for alternatives that have failed
+  };
+
+  Decoder(UnknownMembers unknown, std::size_t depth, Effort& effort)
+      : unknown_(unknown), depth_(depth), effort_(&effort), before_(effort) {
+    ++effort.work;
+  }
+  /// The whole work since this decoder was made is wasted.
+  void waste();
+
   UnknownMembers unknown_;
   std::size_t depth_ = 0;
   std::string message_;
@@ -125,6 +147,9 @@ class Decoder {
   bool named_ = false;     // the value is not the expected name or literal
   std::string path_;       // `.items[2].to`
   std::size_t steps_ = 0;  // of the path
+  Effort own_ = {};
+  Effort* effort_ = &own_;  // of the whole value
+  Effort before_ = {};
 };
 
 /// Encodes one value. It throws for a value that JSON cannot express, because that is a mistake in

@@ -33,6 +33,7 @@ struct Type {
   Kind kind = Kind::plain;
   bool is_signed = false;   // for integers and enums
   bool has_initial = true;  // `T{}` can be made
+  bool is_leaf = false;     // nothing can be nested in a value
 };
 
 /// A std::optional or a smart pointer.
@@ -93,6 +94,7 @@ extern const Type kIntegerTypes[8];
 extern const Type kBoolType;
 extern const Type kFloatType;
 extern const Type kDoubleType;
+extern const Type kLongDoubleType;
 extern const Type kStringType;
 extern const Type kJsonValueType;
 extern const Type kJsonObjectType;
