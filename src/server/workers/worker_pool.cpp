@@ -35,23 +35,19 @@ void WorkerPool::run(JobId id, std::string_view client, Job job, Job refuse) {
   Waiting refused;
   {
     const std::lock_guard lock(mutex_);
-    auto place = clients_.find(client);
-    const std::size_t has = place == clients_.end() ? 0 : place->second.waiting.size();
-    if (waiting_ >= max_waiting_ && !make_room(has, refused)) {
-      refused = {.job = std::move(job), .refuse = std::move(refuse)};
-    } else {
-      place = clients_.try_emplace(std::string(client)).first;
-      place->second.waiting.emplace(id,
-                                    Waiting{.job = std::move(job), .refuse = std::move(refuse)});
-      ranking_.set(place->second, has + 1);
-      ++waiting_;
-      if (waiting_ > idle_ && threads_.size() < most_threads_) start_thread();
-      if (threads_.empty()) {
-        refused = take(place->second, place->second.waiting.find(id));
-        forget_unused(place);
-      }
-      wake_.notify_one();
+    const auto place = clients_.try_emplace(std::string(client)).first;
+    Client& own = place->second;
+    const auto added =
+        own.waiting.emplace(id, Waiting{.job = std::move(job), .refuse = std::move(refuse)}).first;
+    ranking_.set(own, own.waiting.size());
+    ++waiting_;
+    if (waiting_ > idle_ && threads_.size() < most_threads_) start_thread();
+    const bool fits = !threads_.empty() && waiting_ - about_to_start() <= max_waiting_;
+    if (!fits && !make_room(own, refused)) {
+      refused = take(own, added);
+      forget_unused(place);
     }
+    wake_.notify_one();
   }
   if (refused.refuse) refused.refuse();
 }
@@ -60,6 +56,7 @@ void WorkerPool::run(JobId id, std::string_view client, Job job, Job refuse) {
 void WorkerPool::start_thread() {
   try {
     threads_.emplace_back([this] { work(); });
+    ++idle_;
   } catch (const std::exception& failure) {
     log_error(
         "a worker thread cannot be started",
@@ -103,7 +100,6 @@ void WorkerPool::work() {
   pool_of_this_thread = this;
   std::unique_lock lock(mutex_);
   while (true) {
-    ++idle_;
     wake_.wait(lock, [this] { return stopped_ || next() != clients_.end(); });
     --idle_;
     if (stopped_) return;
@@ -122,6 +118,7 @@ void WorkerPool::work() {
     lock.lock();
     --client->second.running;
     forget_unused(client);
+    ++idle_;
   }
 }
 
@@ -143,9 +140,18 @@ void WorkerPool::forget_unused(Clients::iterator client) {
   if (client->second.waiting.empty() && client->second.running == 0) clients_.erase(client);
 }
 
-bool WorkerPool::make_room(std::size_t has, Waiting& refused) {
+std::size_t WorkerPool::about_to_start() const {
+  std::size_t jobs = 0;
+  for (const auto& [name, client] : clients_) {
+    if (jobs >= idle_) break;
+    jobs += std::min(client.waiting.size(), most_of_one_ - client.running);
+  }
+  return std::min(jobs, idle_);
+}
+
+bool WorkerPool::make_room(const Client& client, Waiting& refused) {
   Client* const most = ranking_.most();
-  if (most == nullptr || most->waiting.size() < has + 2) return false;
+  if (most == nullptr || most->waiting.size() <= client.waiting.size()) return false;
   // The client has other waiting jobs, so its entry stays.
   refused = take(*most, std::prev(most->waiting.end()));
   return true;

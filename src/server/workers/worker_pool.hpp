@@ -26,7 +26,8 @@ class WorkerPool {
   using Job = std::move_only_function<void()>;
   using JobId = std::uint64_t;
 
-  /// At most `max_waiting` jobs wait for one of `threads` threads.
+  /// At most `max_waiting` jobs wait for one of `threads` threads, besides those that an idle
+  /// thread is about to take.
   WorkerPool(std::size_t threads, std::size_t max_waiting);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -68,9 +69,11 @@ class WorkerPool {
   [[nodiscard]] Clients::iterator next();
   Waiting take(Client& client, std::map<JobId, Waiting>::iterator job);
   void forget_unused(Clients::iterator client);
-  /// Makes room for a job of a client that has `has` waiting jobs: moves the job to drop into
-  /// `refused`. Returns false if no client has at least two more.
-  bool make_room(std::size_t has, Waiting& refused);
+  /// How many of the waiting jobs idle threads are about to take.
+  [[nodiscard]] std::size_t about_to_start() const;
+  /// Makes room for the newest job of `client`: moves the job to drop into `refused`. Returns false
+  /// if no other client has more waiting jobs.
+  bool make_room(const Client& client, Waiting& refused);
 
   const std::size_t most_threads_;
   const std::size_t most_of_one_;  // threads that may run jobs of the same client
@@ -83,7 +86,7 @@ class WorkerPool {
   std::size_t waiting_ = 0;
   std::string last_;  // the client whose turn was last
   std::vector<std::thread> threads_;
-  std::size_t idle_ = 0;
+  std::size_t idle_ = 0;  // threads that run no job
   bool stopped_ = false;
 };
 

@@ -93,6 +93,21 @@ TEST_F(WorkerPoolTest, WhoHasMostWaitingMakesRoom) {
   finish(pool, "c");
 }
 
+TEST_F(WorkerPoolTest, AJobForAnIdleThreadDoesNotWait) {
+  WorkerPool pool(3, 0);
+  // Of the third thread, client a has no share.
+  hold(pool, "a");
+  hold(pool, "a");
+  say(pool, "a", "1");
+  EXPECT_EQ(refused, "1");
+  hold(pool, "b");
+  say(pool, "b", "2");
+  say(pool, "c", "3");
+  EXPECT_EQ(refused, "123");
+  EXPECT_EQ(said, "");
+  go_on.count_down();
+}
+
 TEST_F(WorkerPoolTest, WhatIsDroppedLeavesItsPlace) {
   WorkerPool pool(1, 1);
   hold(pool, "a");
