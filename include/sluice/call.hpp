@@ -2,6 +2,7 @@
 
 // The request that a handler answers.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -112,8 +113,10 @@ struct Root {
   std::string name;
 };
 
-/// The request that a handler answers. Valid while the handler runs. Not thread-safe: use it only
-/// on the event loop of the request or, in a blocking() handler, on the handler's worker thread.
+/// The request that a handler answers. A blocking() handler may use what tells about the request,
+/// and text(), progress(), log() and disconnect(); the rest throws std::logic_error there. Valid
+/// while the handler runs. Not thread-safe: use it only on the event loop of the request or, in a
+/// blocking() handler, on the handler's worker thread.
 class Call : public RequestLoop {
  public:
   explicit Call(detail::CallBackend& backend) : RequestLoop(backend.loop()), backend_(&backend) {}
@@ -173,7 +176,8 @@ class Call : public RequestLoop {
   /// The most bytes of what is sent beside text.
   static constexpr std::size_t kMaxMessage = std::size_t{64} << 10U;
 
-  /// Sends partial output, as the `message` of a progress notification.
+  /// Sends partial output, as the `message` of a progress notification. A character (UTF-8) may be
+  /// split between two calls.
   bool text(std::string_view text) { return backend_->text(text); }
   /// Sends a progress notification. `progress` must rise from one to the next. `message` is cut
   /// after kMaxMessage bytes.
@@ -185,6 +189,10 @@ class Call : public RequestLoop {
   /// levels, a text is sent that says so.
   bool log(LoggingLevel level, const json::value& data, std::string_view logger = {}) {
     return backend_->log(level, logger, data);
+  }
+  template <std::same_as<std::string> Text>
+  bool log(LoggingLevel level, const Text& text, std::string_view logger = {}) {
+    return log(level, json::value(std::string_view(text)), logger);
   }
   /// Closes the client's connection and asks the client to reconnect after `retry`; the client
   /// misses nothing (SEP-1699). Does nothing if that is not possible.
@@ -217,6 +225,7 @@ class Call : public RequestLoop {
   //   -32600         the client cannot be asked at all
   //   -32602         the answer does not fit the question
   //   -32603         the client answered with an error: `data` has its `code` and `message`
+  //   kTimedOut      up to 2025-11-25, except in a task: no answer for 10 minutes
   //   kLimitReached  the client's share of memory has no room for a long question, the handler has
   //                  asked kMaxQuestions, or it has got no further in 10 runs in a row: each time
   //                  its question had another key or other words, or the client did not answer
@@ -280,7 +289,7 @@ class Call : public RequestLoop {
   static void decode_content(const detail::Type& type, const json::object& content, void* out);
 
   detail::CallBackend* backend_;
-  int asked_ = 0;  // number of questions so far, for the default keys
+  int asked_ = 0;                  // number of questions so far, for the default keys
   std::vector<std::string> keys_;  // of the questions that have not been given up
 };
 

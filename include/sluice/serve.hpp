@@ -130,10 +130,11 @@ class Serving {
 };
 
 /// Starts serving and returns. The arguments are http, unix_socket, stdio and ServeOptions, in any
-/// order; each may be in a std::optional. The error's message says what is wrong: no place, a port
-/// or path that is in use, a TLS file that cannot be read, a trusted proxy that is not an address
-/// or a network, a key that is too short, keys together with an authenticator, or a definition that
-/// cannot be served.
+/// order; each may be in a std::optional. The error's message says what is wrong: no place, an
+/// empty path, a port or path that is in use, a TLS file that is missing or cannot be read, a
+/// trusted proxy that is not an address or a network, a key that is too short or that two clients
+/// share, keys together with an authenticator, a definition that cannot be served, or threads or
+/// descriptors that the system refuses.
 template <class... Where>
 std::expected<Serving, Error> start(const Server& server, const Where&... where) {
   return detail::start_at(server, {detail::place(where)...});

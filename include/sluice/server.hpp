@@ -171,10 +171,11 @@ class Server {
   Server& operator=(Server&& other) noexcept;
   ~Server();
 
-  // Each of these replaces an entry of the same name or URI; a warning is logged, unless the server
-  // is being served. They throw std::invalid_argument, and change nothing, for a name that is empty
-  // or has control characters. start() refuses a definition that cannot be served; while the server
-  // is being served, these functions throw std::invalid_argument for it and change nothing.
+  // Each of these replaces an entry of the same name or URI, with its completions; a warning is
+  // logged, unless the server is being served. They throw std::invalid_argument, and change
+  // nothing, for a name that is empty or has control characters. start() refuses a definition that
+  // cannot be served; while the server is being served, these functions throw std::invalid_argument
+  // for it and change nothing.
 
   /// Adds a tool. Its handler takes a struct (sluice/schema.hpp), json::object with the schema in
   /// `options`, or nothing. It returns structured output as a struct or another type with a JSON

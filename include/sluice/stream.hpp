@@ -7,9 +7,11 @@
 //     co_return Total{in.to};
 //   }
 
+#include <concepts>
 #include <coroutine>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sluice/call.hpp"
@@ -66,6 +68,11 @@ inline detail::ProgressChunk progress(double progress, std::optional<double> tot
 /// A log message for co_yield, as Call::log().
 inline detail::LogChunk log(LoggingLevel level, json::value data, std::string logger = {}) {
   return {level, std::move(data), std::move(logger)};
+}
+
+template <std::same_as<std::string> Text>
+detail::LogChunk log(LoggingLevel level, const Text& text, std::string logger = {}) {
+  return log(level, json::value(std::string_view(text)), std::move(logger));
 }
 
 /// A coroutine that yields text(), progress() and log(), and returns a `T`. Under backpressure a

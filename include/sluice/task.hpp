@@ -110,7 +110,7 @@ class PromiseBase : public OwnedPromise {
 template <class T>
 class ValuePromise : public PromiseBase {
  public:
-  template <class U>
+  template <class U = T>
     requires std::convertible_to<U&&, T>
   void return_value(U&& value) {
     value_.emplace(std::forward<U>(value));

@@ -75,8 +75,8 @@ class InputRounds {
 
   std::string purpose_;  // the principal and the request that the state is sealed for
   std::string key_;
-  json::object answers_;  // question's key -> {"q": the question's digest, "a": the answer}
-  std::int64_t found_ = 0;          // answers found in this round
+  json::object answers_;    // question's key -> {"q": the question's digest, "a": the answer}
+  std::int64_t found_ = 0;  // answers found in this round
   std::int64_t found_before_ = -1;  // the most in a round before; -1 if there was none
   std::int64_t fruitless_before_ = 0;
 };

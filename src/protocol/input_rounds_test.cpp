@@ -56,7 +56,7 @@ TEST_F(InputRoundsTest, AnswersOfEarlierRoundsTravelWithTheClient) {
   ASSERT_TRUE(second);
   EXPECT_EQ(to_json(*second->find(question("name"))), R"({"action":"accept"})");
   auto third = read(std::string(kRequest) + R"(,"inputResponses":{"age":{"n":7}},)" +
-                          state_after(*second, "age"));
+                    state_after(*second, "age"));
   ASSERT_TRUE(third);
   EXPECT_EQ(to_json(*third->find(question("name"))), R"({"action":"accept"})");
   EXPECT_EQ(to_json(*third->find(question("age"))), R"({"n":7})");
@@ -110,8 +110,8 @@ TEST_F(InputRoundsTest, RoundsThatGetNoFurtherHaveAnEnd) {
   ASSERT_TRUE(rounds);
   const auto again = [&](const std::string& key) {
     ASSERT_FALSE(rounds->is_stuck());
-    rounds = read(std::string(kRequest) + "," + state_after(*rounds, key) + R"(,"inputResponses":{")" +
-                  key + R"(":{}})");
+    rounds = read(std::string(kRequest) + "," + state_after(*rounds, key) +
+                  R"(,"inputResponses":{")" + key + R"(":{}})");
     ASSERT_TRUE(rounds);
   };
   for (int i = 1; i < InputRounds::kMaxFruitless; ++i) again("name");

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,9 @@ Result<ServerHostOptions> host_options(const Places& places) {
     const http& where = *places.over_http;
     out.host = where.host;
     out.port = where.port;
+    if (where.tls_certificate.empty() && !where.tls_key.empty()) {
+      return fail(1, "tls_key needs a tls_certificate: without it there is no TLS");
+    }
     if (!where.tls_certificate.empty()) {
       Result<std::shared_ptr<TlsContext>> tls =
           TlsContext::server(where.tls_certificate, where.tls_key);
@@ -87,6 +91,11 @@ Result<ServerHostOptions> host_options(const Places& places) {
           return fail(1, "API key '" + key.name + "': it needs a name, and " +
                              std::string(ApiKeys::kKeyRule));
         }
+        for (const auto& [name, secret] : keys) {
+          if (secret != key.key) continue;
+          return fail(1, "API keys '" + name + "' and '" + key.name +
+                             "' are the same: nobody could tell who is calling");
+        }
         keys.emplace_back(key.name, key.key);
       }
       out.access.authenticator = std::make_shared<ApiKeys>(keys);
@@ -99,10 +108,22 @@ Result<ServerHostOptions> host_options(const Places& places) {
     out.access.proxies = *std::move(proxies);
   }
   if (places.over_unix) {
+    if (places.over_unix->path.empty()) return fail(1, "unix_socket needs a path");
     out.unix_path = places.over_unix->path;
     out.unix_mode = static_cast<mode_t>(places.over_unix->mode);
   }
   return out;
+}
+
+/// The host, or the Error for what the system has refused, such as another thread or descriptor.
+Result<std::unique_ptr<ServerHost>> started(detail::ServerState& server,
+                                            ServerHostOptions options) {
+  try {
+    return server.start<ServerHost>(std::move(options));
+  } catch (const std::system_error& failure) {
+    return fail(
+        1, "The event loops cannot start (ServeOptions::threads): " + std::string(failure.what()));
+  }
 }
 
 }  // namespace
@@ -177,7 +198,7 @@ std::expected<Serving, Error> Serving::State::start(const Server& server, Places
     if (!taken) return std::unexpected(std::move(taken.error()));
     streams = std::move(*taken);
   }
-  Result<std::unique_ptr<ServerHost>> host = state->server->start<ServerHost>(std::move(*options));
+  Result<std::unique_ptr<ServerHost>> host = started(*state->server, std::move(*options));
   if (!host) return std::unexpected(std::move(host.error()));
   state->host = std::move(*host);
   state->port = state->host->port();

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
 
 #include "core/clock.hpp"
@@ -82,6 +83,32 @@ TEST(Serve, AServerNeedsAPlace) {
   ASSERT_FALSE(nowhere);
   EXPECT_THAT(nowhere.error().message, HasSubstr("nowhere to serve: pass http{}"));
   EXPECT_EQ(serve(server), 1);
+}
+
+TEST(Serve, HalfAPlaceIsRefused) {
+  const Server server("test", "1");
+  const auto without_path = start(server, unix_socket{});
+  ASSERT_FALSE(without_path);
+  EXPECT_EQ(without_path.error().message, "unix_socket needs a path");
+  const auto without_certificate = start(server, http{.port = 0, .tls_key = "key.pem"});
+  ASSERT_FALSE(without_certificate);
+  EXPECT_THAT(without_certificate.error().message, HasSubstr("tls_key needs a tls_certificate"));
+  const auto same = start(server, http{.port = 0, .keys = {{"ann", kKey}, {"bob", kKey}}});
+  ASSERT_FALSE(same);
+  EXPECT_THAT(same.error().message, HasSubstr("API keys 'ann' and 'bob' are the same"));
+}
+
+TEST(Serve, WhatTheSystemRefusesIsAnError) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = 32, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Server server("test", "1");
+  const auto refused = start(server, http{.port = 0}, ServeOptions{.threads = 50});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("The event loops cannot start"));
+  EXPECT_TRUE(start(server, http{.port = 0}, ServeOptions{.threads = 2}));
 }
 
 TEST(Serve, KeysAndAnAuthenticatorAreOneTooMany) {

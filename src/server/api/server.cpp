@@ -227,8 +227,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
 
 Server& Server::add(const PromptRef& prompt, std::string_view argument,
                     const detail::CompletionTable& table, void* handler) {
-  OwnedHandler<TypedArgument, ArgumentCompletion> owner =
-      owned(table, handler, "completion", argument);
+  auto completer = feature(owned(table, handler, "completion", argument), *state_);
   const std::string name(argument);
   state_->change({}, [&](ServerDefinition& definition) {
     const auto found = std::ranges::find(definition.prompts, prompt.name, &Prompt::name);
@@ -239,7 +238,7 @@ Server& Server::add(const PromptRef& prompt, std::string_view argument,
         found->arguments.end()) {
       throw std::invalid_argument("the prompt " + prompt.name + " has no argument " + name);
     }
-    found->completers.insert_or_assign(name, feature(std::move(owner), *state_));
+    std::swap(found->completers[name], completer);
     return true;
   });
   return *this;
@@ -247,8 +246,7 @@ Server& Server::add(const PromptRef& prompt, std::string_view argument,
 
 Server& Server::add(const TemplateRef& resources, std::string_view argument,
                     const detail::CompletionTable& table, void* handler) {
-  OwnedHandler<TypedArgument, ArgumentCompletion> owner =
-      owned(table, handler, "completion", argument);
+  auto completer = feature(owned(table, handler, "completion", argument), *state_);
   const std::string name(argument);
   state_->change({}, [&](ServerDefinition& definition) {
     const auto found = std::ranges::find(definition.resource_templates, resources.uri_template,
@@ -259,7 +257,7 @@ Server& Server::add(const TemplateRef& resources, std::string_view argument,
     if (!found->uri.has_variable(name)) {
       throw std::invalid_argument(resources.uri_template + " has no variable " + name);
     }
-    found->completers.insert_or_assign(name, feature(std::move(owner), *state_));
+    std::swap(found->completers[name], completer);
     return true;
   });
   return *this;

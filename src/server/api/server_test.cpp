@@ -474,6 +474,55 @@ TEST_F(PublicServerTest, CancellationDestroysTheCoroutineWhereItWaits) {
   EXPECT_EQ(bench.executors[0].timers(), 0U);
 }
 
+TEST_F(PublicServerTest, ACharacterMayBeSplitBetweenTwoTexts) {
+  server.tool("it", "", [](Call& call) {
+    for (const char* const part : {"1\xe2\x82", "\xac", "2\xe2", "\x82",
+                                   "\xac"
+                                   "3\xe2"})
+      call.text(part);
+    return 1;
+  });
+  serve();
+  call("it", "{}");
+  std::string heard;
+  const std::string& written = caller.channel().written;
+  static constexpr std::string_view kMessage = R"("message":")";
+  for (std::size_t at = 0; (at = written.find(kMessage, at)) != std::string::npos;) {
+    at += kMessage.size();
+    heard += written.substr(at, written.find('"', at) - at);
+  }
+  EXPECT_EQ(heard, "1\u20ac2\u20ac3\ufffd");
+}
+
+TEST_F(PublicServerTest, TheShortestWaysToLogAndToReturn) {
+  const std::string name = "Ada";
+  server.tool("it", "", [&name](Call& call) -> Task<Total> {
+    call.log(LoggingLevel::error, "read " + name);
+    call.log(LoggingLevel::error, "as a literal");
+    call.log(LoggingLevel::error, {{"read", name}}, "reader");
+    co_return {5};
+  });
+  server.tool("yields", "", [&name](Call& /*call*/) -> Stream<Total> {
+    co_yield log(LoggingLevel::error, "yielded " + name);
+    co_return {6};
+  });
+  serve();
+  for (const std::string tool : {"it", "yields"}) {
+    bench.request("tools/call",
+                  R"("name":")" + tool +
+                      R"(","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                      R"("io.modelcontextprotocol/clientCapabilities":{},)"
+                      R"("io.modelcontextprotocol/logLevel":"error"})",
+                  caller);
+    bench.run_all();
+    for (const char* const each :
+         {tool == "it" ? R"("data":"read Ada")" : R"("data":"yielded Ada")",
+          tool == "it" ? R"({"read":"Ada"})" : R"("sum":6)"}) {
+      EXPECT_THAT(caller.channel().written, HasSubstr(each));
+    }
+  }
+}
+
 /// Uses everything of its call when it is destroyed.
 struct LastWords {
   explicit LastWords(Call& of) : call(&of) {}

@@ -250,9 +250,10 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
                             " rounds, the handler has asked without getting further: it must ask "
                             "with the same keys and the same words in each run";
     if (const auto left_out = limit.take()) {
-      log_error(why, {{"tool", tool_ == nullptr ? std::string_view() : std::string_view(tool_->name)},
-                      {"key", std::string_view(asked.missing().front()->key)},
-                      {"left_out", *left_out}});
+      log_error(why,
+                {{"tool", tool_ == nullptr ? std::string_view() : std::string_view(tool_->name)},
+                 {"key", std::string_view(asked.missing().front()->key)},
+                 {"left_out", *left_out}});
     }
     answer(std::unexpected(Error{kLimitReached, why, {}}));
     return;

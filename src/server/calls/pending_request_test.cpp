@@ -177,7 +177,7 @@ TEST_F(PendingRequestTest, AClientThatDoesNotAnswerIsGivenUp) {
   const std::string id = asked_id("roots/list");
   bench.executors[0].advance(SessionQuestions::kAnswerTime);
   bench.run_all();
-  EXPECT_THAT(heard, HasSubstr("-32603"));
+  EXPECT_THAT(heard, HasSubstr("-31001"));
   EXPECT_THAT(channel().written,
               HasSubstr(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
 }

@@ -119,7 +119,7 @@ void SessionQuestions::withdraw() {
 }
 
 void SessionQuestions::on_timeout() {
-  finish(fail(kInternalError, "The client did not answer in time"));
+  finish(fail(kTimedOut, "The client did not answer in time"));
 }
 
 }  // namespace sluice

@@ -131,7 +131,8 @@ class WorkerCall final : public detail::CallBackend, private detail::LoopBackend
   };
 
   [[noreturn]] static void refuse() {
-    throw std::logic_error("a blocking() handler cannot co_await: make it a coroutine");
+    throw std::logic_error(
+        "a blocking() handler can neither wait nor begin a task: make it a coroutine");
   }
 
   template <class Send>
@@ -223,8 +224,19 @@ void HandlerRun::begin(Root root) {
 // may be gone.
 
 bool HandlerRun::text(std::string_view text) {
-  if (over_ || !request_->emit(text)) full_ = true;
+  std::string joined;
+  if (!split_.empty()) {
+    joined = std::exchange(split_, {}).append(text);
+    text = joined;
+  }
+  const std::size_t whole = complete_utf8_prefix(text);
+  split_ = text.substr(whole);
+  if (over_ || (whole > 0 && !request_->emit(text.substr(0, whole)))) full_ = true;
   return !full_;
+}
+
+void HandlerRun::end_text() {
+  if (!split_.empty()) request_->emit(std::exchange(split_, {}));
 }
 
 bool HandlerRun::progress(double progress, std::optional<double> total, std::string_view message) {

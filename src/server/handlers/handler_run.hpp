@@ -1,7 +1,7 @@
 #pragma once
 
-#include <exception>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -90,6 +90,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
     std::exception_ptr exception;
     try {
       Result result = co_await begin(run.call_);
+      if (!run.over_) run.end_text();
       if (!run.over_) then(*run.request_, std::move(result));
     } catch (...) {
       exception = std::current_exception();
@@ -99,6 +100,8 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   }
 
   void begin(Root root);
+  /// Sends the beginning of a character that has no end.
+  void end_text();
   // StreamProducer
   void on_writable() override;
   void on_cancel() override;
@@ -121,6 +124,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   const json::object* params_;  // of the request; null when they are not needed or exist no more
   detail::CallFacts facts_;
   Call call_;
+  std::string split_;  // the beginning of a character, whose end is in the next text
   std::map<std::uint64_t, detail::Job> when_room_;  // in the order of the waits
   std::uint64_t last_wait_ = 0;
   bool full_ = false;

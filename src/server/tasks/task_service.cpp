@@ -154,7 +154,7 @@ void TaskService::let_begin(PendingRequest& call) {
 bool TaskService::serves(std::string_view method, const Revision& revision,
                          const Caller& caller) const {
   const auto* const found = std::ranges::find(kTaskMethods, method, &TaskMethod::name);
-  if (found == kTaskMethods.end() || !catalog_->has_tasks()) return false;
+  if (found == kTaskMethods.end() || !(catalog_->has_tasks() || had_tasks_)) return false;
   if (method == "tasks/list" && !caller.principal().isolated) return false;
   return (revision.tasks == TaskModel::requested && found->requested) ||
          (revision.tasks == TaskModel::extension && found->extension);

@@ -42,7 +42,10 @@ class TaskService {
   TaskService(RefPtr<LoopCatalog> catalog, Calls& calls, TaskStore& tasks);
 
   /// Calls that arrive from now on use `catalog`.
-  void take(RefPtr<LoopCatalog> catalog) { catalog_ = std::move(catalog); }
+  void take(RefPtr<LoopCatalog> catalog) {
+    had_tasks_ = had_tasks_ || catalog_->has_tasks();
+    catalog_ = std::move(catalog);
+  }
 
   /// Decides whether a call of `tool` with `params` becomes a task. A call that can do without a
   /// task is no task while `principal` has as many as it may. Errors: -32601 for a tool that must
@@ -108,6 +111,7 @@ class TaskService {
                                              const std::shared_ptr<TaskRecord>& task);
 
   RefPtr<LoopCatalog> catalog_;
+  bool had_tasks_ = false;  // whether an earlier catalog had tasks, which may still be there
   Calls* calls_;
   StreamService* streams_;
   TaskStore* tasks_;

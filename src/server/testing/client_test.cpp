@@ -163,7 +163,9 @@ TEST_P(TestingClient, AQuestionThatIsGivenUpLeavesItsKey) {
   // In other revisions there is no elicitation, or nothing to give up.
   if (revision != "2025-06-18" && revision != "2025-11-25") return;
   server.tool("ask", "", [](Call& call) -> Task<std::string> {
-    { const auto given_up = call.ask({Call::elicitation<Name>("Who are you?", "name")}); }
+    {
+      const auto given_up = call.ask({Call::elicitation<Name>("Who are you?", "name")});
+    }
     const auto asked = co_await call.elicit<Name>("Who are you?", "name");
     co_return asked.content->name;
   });
@@ -331,9 +333,9 @@ TEST(TestingClientOfAnyRevision, QuestionsThatDifferInEachRunHaveAnEnd) {
   });
   int asked = 0;
   Client client(server, {.on_elicitation = [&](const json::object&) {
-    ++asked;
-    return accept({{"name", "Ada"}});
-  }});
+                  ++asked;
+                  return accept({{"name", "Ada"}});
+                }});
   const Error error = client.call("ask").error.value();
   EXPECT_EQ(error.code, kLimitReached);
   EXPECT_THAT(error.message, HasSubstr("the same keys and the same words in each run"));
@@ -390,6 +392,14 @@ TEST(TestingClientOfAnyRevision, ADestructorOfAHandlerMayUseTheServer) {
   server.tool("a", "", handler());
   server.tool("a", "", handler());
   server.remove_tool("a");
+  const auto completer = [&server] {
+    return [it = std::make_shared<Telling>(&server)](const std::string&) {
+      return std::vector<std::string>();
+    };
+  };
+  server.prompt("p", "", [](const Name&) { return std::string("a"); });
+  server.completion(PromptRef{"p"}, "name", completer());
+  server.completion(PromptRef{"p"}, "name", completer());
   Client client(server);
   server.tool("a", "", handler());
   server.tool("a", "", handler());
@@ -409,6 +419,24 @@ TEST(TestingClientOfAnyRevision, SeesTheEndOfATask) {
   Client client(server, {.tasks = true});
   const Reply created = client.call("long");
   const json::object get{{"taskId", created.result.at("taskId")}};
+  EXPECT_EQ(client.request("tasks/get", get).result.at("status"), "working");
+  client.advance(1min);
+  EXPECT_EQ(client.request("tasks/get", get).result.at("status"), "completed");
+}
+
+TEST(TestingClientOfAnyRevision, ATaskOutlivesItsTool) {
+  Server server("tested", "1");
+  server.tool("long", "",
+              [](Call& call) -> Task<std::string> {
+                co_await call.sleep(1min);
+                co_return "done";
+              },
+              {.tasks = TaskSupport::required});
+  Client client(server, {.tasks = true});
+  const Reply created = client.call("long");
+  const json::object get{{"taskId", created.result.at("taskId")}};
+  server.remove_tool("long");
+  client.run();
   EXPECT_EQ(client.request("tasks/get", get).result.at("status"), "working");
   client.advance(1min);
   EXPECT_EQ(client.request("tasks/get", get).result.at("status"), "completed");
