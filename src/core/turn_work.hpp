@@ -24,12 +24,14 @@ class TurnWork final : private Executor::TurnHook {
 
   /// Whether more work may be done in this turn.
   [[nodiscard]] bool has_left() const { return left_ > 0; }
+  /// Whether nobody waits for a later turn.
+  [[nodiscard]] bool is_idle() const { return waiting_.empty(); }
   /// Counts an answer of `bytes` bytes, or work that takes as long.
   void worked(std::size_t bytes);
   /// Runs `task` at once. If there is no work left or other tasks wait, it waits as with wait().
   template <class Task>
   void run(const std::string& client, Task task) {
-    if (has_left() && waiting_.empty()) {
+    if (has_left() && is_idle()) {
       task();
     } else {
       wait(client, std::move(task));

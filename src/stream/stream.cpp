@@ -122,7 +122,6 @@ void ChunkStream::abandon(const Error& error) {
 
 void ChunkStream::poll_from(Seq seq) {
   if (!listed_) return;
-  touch();
   const bool is_new = std::exchange(poller_, Poller::active) != Poller::active;
   if (seq > absent_at_) poller_moved_ = true;
   if (is_new || seq > absent_at_) absent_at_ = std::min(seq, next());
@@ -164,7 +163,7 @@ Result<void> ChunkStream::check_position(Seq from) const {
                                  std::move(data)});
   }
   return std::unexpected(Error{kStreamInvalidState,
-                               "from_seq " + std::to_string(from) +
+                               "seq " + std::to_string(from) +
                                    " is ahead of the stream; its next seq is " +
                                    std::to_string(next()),
                                std::move(data)});
@@ -280,10 +279,11 @@ class ChunkStream::Round {
   Round* outer_;
 };
 
-void ChunkStream::notify_cursors() {
-  if (telling_) return;
+std::size_t ChunkStream::notify_cursors() {
+  if (telling_) return 0;
   dirty_ = false;
-  if (cursors_ == nullptr) return;
+  if (cursors_ == nullptr) return 0;
+  std::size_t told = 1;
   // The manager keeps a queued stream alive until it flushes it.
   const std::shared_ptr<ChunkStream> keep = queued_ ? nullptr : shared_from_this();
   if (cursors_->next_ == nullptr) {
@@ -297,6 +297,7 @@ void ChunkStream::notify_cursors() {
     for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
       walk.push_back(cursor);
     }
+    told = walk.size();
     {
       const Round round(*this, &walk);
       for (std::size_t i = 0; i < walk.size(); ++i) {
@@ -307,6 +308,7 @@ void ChunkStream::notify_cursors() {
     walk.swap(manager_->cursor_walk());
   }
   queue();
+  return told;
 }
 
 void ChunkStream::settle() {

@@ -201,7 +201,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// append() without the end of the stream: returns false if there is no memory for the chunk.
   bool keep(ChunkKind kind, std::string_view text);
   void mark_dirty();
-  void notify_cursors();
+  /// Returns how many there are.
+  std::size_t notify_cursors();
   /// The lowest chunk that some reader still needs.
   [[nodiscard]] Seq hold() const;
   /// Frees chunks that every reader has passed, except those that are retained for a reader that

@@ -16,6 +16,8 @@ constexpr Duration kMemoryRetry = std::chrono::milliseconds(50);
 /// A scratch string of more than this many bytes is freed, so that one huge chunk does not hold
 /// memory for ever.
 constexpr std::size_t kKeptScratch = std::size_t{128} << 10U;
+/// What telling a reader of new chunks takes of the work of a turn, in bytes of an answer.
+constexpr std::size_t kReaderCost = 256;
 
 const Error& shutting_down() {
   static const Error error{kStreamInvalidState, "The server is shutting down"};
@@ -134,6 +136,7 @@ Result<std::shared_ptr<ChunkStream>> StreamManager::find(std::string_view id,
   StreamStore::Found found = store_.find(id, principal);
   switch (found.presence) {
     case StreamStore::Presence::present:
+      found.stream->touch();
       return std::move(found.stream);
     case StreamStore::Presence::expired:
       return fail(kStreamExpired, "Stream session expired: nobody read it in time; start it again");
@@ -181,17 +184,28 @@ void StreamManager::flush() {
   std::vector<std::shared_ptr<ChunkStream>> turn;
   turn.swap(to_flush_);
   if (!std::ranges::is_sorted(turn, by_priority)) std::ranges::sort(turn, by_priority);
-  for (const std::shared_ptr<ChunkStream>& stream : turn) {
-    if (stream->dirty_) stream->notify_cursors();
-    // Cleared only now: what readers do during their round needs no further turn.
-    stream->queued_ = false;
-    stream->settle();
-    if (stream->dirty_) stream->queue();
+  for (std::shared_ptr<ChunkStream>& stream : turn) {
+    if (work_.has_left() && work_.is_idle()) {
+      flush(*stream);
+    } else {
+      std::string client = client_of(stream->principal());
+      work_.wait(client, [this, stream = std::move(stream)] { flush(*stream); });
+    }
   }
   if (to_flush_.empty()) {
     turn.clear();
     to_flush_.swap(turn);
   }
+}
+
+void StreamManager::flush(ChunkStream& stream) {
+  if (stream.dirty_) {
+    if (const std::size_t told = stream.notify_cursors()) work_.worked(told * kReaderCost);
+  }
+  // Cleared only now: what readers do during their round needs no further turn.
+  stream.queued_ = false;
+  stream.settle();
+  if (stream.dirty_) stream.queue();
 }
 
 void StreamManager::count_chunk() {

@@ -103,7 +103,8 @@ class StreamManager {
     return policy_->memory.of(principal);
   }
 
-  /// Errors: -32001 if no stream of `principal` has this id, -32005 if it has expired.
+  /// Counts as access to the stream. Errors: -32001 if no stream of `principal` has this id, -32005
+  /// if it has expired.
   Result<std::shared_ptr<ChunkStream>> find(std::string_view id, std::string_view principal);
 
   /// Removes a stream that nobody will ask for again, without a tombstone. If it has not ended, its
@@ -165,7 +166,10 @@ class StreamManager {
 
   std::shared_ptr<ChunkStream> add(StartOptions options, std::shared_ptr<MemoryShare> share,
                                    bool is_private);
+  /// Tells the readers of the streams that have changed. If these are many, some hear of it in a
+  /// later turn, and clients take turns.
   void flush();
+  void flush(ChunkStream& stream);
   void sweep();
   void schedule_sweep();
   void retry_paused();

@@ -214,7 +214,12 @@ void Connection::on_turn_end() {
   bool has_moved = false;
   guarded([&] { has_moved = end_turn(); });
   // If it has moved, it may belong to another loop already.
-  if (!has_moved && state_ == State::doomed) tear_down();
+  if (has_moved || state_ != State::doomed) return;
+  if (worker_->has_work_left()) {
+    tear_down();
+  } else {
+    worker_->loop.at_turn_end(*this);
+  }
 }
 
 /// Returns true if the connection has moved to another worker, whose loop may already use it.
@@ -498,7 +503,11 @@ void Connection::tear_down() {
   worker_->remove(*this);
   protocol_before_ = nullptr;
   const ConnectionProtocolPtr protocol = std::move(protocol_);
+  const TimePoint begun = worker_->now();
   guarded([&protocol] { protocol->on_end(); });
+  // What it ends may be much, and ends in part in tasks that it posts.
+  worker_->worked(kMessageCost +
+                  2 * static_cast<std::size_t>((worker_->now() - begun) / kCostTime));
 }
 
 }  // namespace sluice

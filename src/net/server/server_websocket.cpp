@@ -54,12 +54,17 @@ bool ServerWebSocket::on_input(InputBuffer& input) {
     close(kTryAgainLater, "The server holds as much as it may");
     end();
   }
-  is_paused_ = decoder_.held_bytes() > 0 && !wants_more();
-  if (decoder_.held_bytes() == 0 || is_paused_) {
+  const TimePoint now = connection_->worker().coarse_now();
+  if (decoder_.held_bytes() == 0) {
     partial_at_ = {};
   } else if (partial_at_ == TimePoint{}) {
     partial_at_ = heard_at_;
+  } else if (is_paused_) {
+    // The time for which the server read nothing does not count.
+    partial_at_ += now - paused_at_;
   }
+  is_paused_ = decoder_.held_bytes() > 0 && !wants_more();
+  paused_at_ = now;
   return is_paused_ && !input_paused_;
 }
 
@@ -111,7 +116,8 @@ void ServerWebSocket::on_tick(TimePoint now) {
     heard_at_ = now;
     if (partial_at_ != TimePoint{}) partial_at_ = now;
   }
-  if (!close_sent_ && partial_at_ != TimePoint{} && now - partial_at_ >= server_->request_timeout) {
+  if (!close_sent_ && !is_paused_ && partial_at_ != TimePoint{} &&
+      now - partial_at_ >= server_->request_timeout) {
     connection_->note_timeout("a message");
     close(kPolicyViolation, "The message took too long to arrive");
     end();

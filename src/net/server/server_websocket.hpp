@@ -84,6 +84,7 @@ class ServerWebSocket final : public WebSocketSession,
   std::uint8_t unanswered_pings_ = 0;
   bool input_paused_ = false;  // by the handler
   bool is_paused_ = false;     // the decoder may hold complete messages
+  TimePoint paused_at_{};      // when input was decoded last
   bool close_sent_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "json/json.hpp"
+#include "server/notifications/message_events.hpp"
 
 namespace sluice {
 
@@ -27,7 +28,7 @@ void InlineOutlet::append_progress(std::string& out, const Chunk& chunk) const {
 
 void InlineOutlet::append_response(std::string& out, const ChunkStream& stream) const {
   if (stream.state() == StreamState::failed) {
-    append_error(out, request_->id, stream.error());
+    append_error(out, request_->id, without_stream_code(stream.error()));
   } else {
     out.append(stream.trailer());
   }
@@ -84,7 +85,7 @@ void InlineOutlet::finish() {
 void InlineOutlet::drop(const Error& error) {
   const std::shared_ptr<InlineOutlet> keep = shared_from_this();
   const std::shared_ptr<ReplyChannel> channel = channel_;
-  if (channel != nullptr) channel->drop(error);
+  if (channel != nullptr) channel->drop(without_stream_code(error));
   close_outlet(DisconnectReason::gone);
 }
 

@@ -165,6 +165,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Whether it is answered or cancelled.
   [[nodiscard]] bool over() const { return over_; }
+  /// Whether its client can be sent something before the answer.
+  [[nodiscard]] bool carries() const { return !over_ && outlet_->carries(); }
   [[nodiscard]] const RequestId& id() const { return request_->id; }
   [[nodiscard]] const Principal& principal() const { return permit_.principal(); }
   /// The tool whose result it is, or null.
@@ -240,7 +242,6 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   }
   /// The member of `_meta` that its messages and its result carry; empty for most.
   [[nodiscard]] std::string_view task_meta() const;
-  [[nodiscard]] bool carries() const { return !over_ && outlet_->carries(); }
 
   std::shared_ptr<const CallRequest> request_;
   CallPermit permit_;

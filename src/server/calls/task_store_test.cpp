@@ -42,8 +42,7 @@ class TaskStoreTest : public ::testing::Test {
 
   const Revision& revision = *find_revision("2025-11-25");
   ManualExecutor loop;
-  SessionRegistry sessions{{}, loop.clock()};
-  ChangeNotifier changes{sessions, {}};
+  ChangeNotifier changes{{}};
   TaskStore store{{.result_memory = 1000}, loop.clock(), changes};
 };
 

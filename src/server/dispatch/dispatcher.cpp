@@ -551,6 +551,12 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
       open_call(message, nullptr, std::move(context), nullptr, caller);
   if (!call) return error(message.id, call.error(), &revision, out);
   if ((*call)->over()) return {.kind = Outcome::Kind::pending};
+  if (!(*call)->carries()) {
+    (*call)->fail({kInvalidRequest,
+                   "subscriptions/listen is answered by an event stream: accept "
+                   "text/event-stream"});
+    return {.kind = Outcome::Kind::pending};
+  }
   caller.add_listener(sluice::listen(*call, message.id, std::move(*filter), std::move(memory),
                                      std::move(tasks), definition(), *changes_));
   return {.kind = Outcome::Kind::pending};

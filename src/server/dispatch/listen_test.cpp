@@ -63,6 +63,14 @@ TEST_F(ListenTest, AcknowledgesFirstAndTellsOnlyWhatWasAskedFor) {
                 "\n\n");
 }
 
+TEST_F(ListenTest, RefusesAClientThatTakesNoEvents) {
+  caller.streams = false;
+  listen(R"({"toolsListChanged":true})");
+  bench.run_all();
+  ASSERT_EQ(caller.channel().replies.size(), 1U);
+  EXPECT_THAT(caller.channel().replies[0], HasSubstr("accept text/event-stream"));
+}
+
 TEST_F(ListenTest, EndsWithItsClient) {
   listen(R"({"promptsListChanged":true})");
   bench.run_all();

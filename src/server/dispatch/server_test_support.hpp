@@ -16,6 +16,7 @@
 #include "server/channel/framing.hpp"
 #include "server/channel/reply_channel.hpp"
 #include "server/dispatch/dispatcher.hpp"
+#include "server/sessions/session_registry.hpp"
 #include "server/streams/stream_service.hpp"
 #include "server/workers/long_messages.hpp"
 #include "stream/stream_manager.hpp"
@@ -190,7 +191,7 @@ class ServerBench {
     for (std::size_t i = 0; i < loops; ++i) {
       services.push_back(std::make_unique<StreamService>(definition, shards, i));
     }
-    changes = std::make_unique<ChangeNotifier>(sessions, shards);
+    changes = std::make_unique<ChangeNotifier>(shards);
     tasks = std::make_unique<TaskStore>(TaskLimits{}, executors[0].clock(), *changes);
     serve();
   }

@@ -209,7 +209,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
         std::make_unique<StreamManager>(server.pool.loop(i), server.policy, i, count));
     shards.push_back({&server.pool.loop(i), server.managers[i].get()});
   }
-  server.changes = std::make_unique<ChangeNotifier>(server.sessions, shards);
+  server.changes = std::make_unique<ChangeNotifier>(shards);
   server.tasks = std::make_unique<TaskStore>(options.tasks, server.clock, *server.changes);
   std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
   HttpEndpoint::Options endpoint;

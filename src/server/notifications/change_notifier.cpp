@@ -66,122 +66,162 @@ bool wants(const Session& session, const Change& change) {
   }
 }
 
+namespace {
+
+/// The standalone stream of a session, as a listener.
+class StandaloneStream final : public ChangeListener {
+ public:
+  StandaloneStream(std::weak_ptr<Session> session, std::weak_ptr<ChunkStream> stream)
+      : session_(std::move(session)), stream_(std::move(stream)) {}
+
+  [[nodiscard]] bool wants(const Change& change) const override {
+    const auto session = session_.lock();
+    return session != nullptr && sluice::wants(*session, change);
+  }
+  void tell(const Change& change) override {
+    const auto stream = stream_.lock();
+    if (stream != nullptr) stream->offer(ChunkKind::message, message_of(change));
+  }
+  void close() override {
+    const auto stream = stream_.lock();
+    if (stream == nullptr) return;
+    const bool is_read = stream->has_readers();
+    stream->finish();
+    // A shutdown waits until ended streams have been read. Nobody will come to read this one.
+    if (!is_read) stream->note_delivered();
+  }
+
+ private:
+  std::weak_ptr<Session> session_;
+  std::weak_ptr<ChunkStream> stream_;  // locked only on its loop
+};
+
+}  // namespace
+
 /// Thread-safe.
 class ChangeNotifier::Loop {
  public:
-  Loop(const ChangeNotifier& all, StreamShard shard) : all_(&all), shard_(shard) {}
+  explicit Loop(StreamShard shard) : shard_(shard) {}
 
   [[nodiscard]] bool runs_on(const Executor& loop) const { return shard_.executor == &loop; }
 
   void add(std::weak_ptr<ChangeListener> listener) {
     const std::lock_guard lock(mutex_);
-    if (listeners_.size() >= sweep_at_) {
-      std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
-      sweep_at_ = std::max<std::size_t>(64, 2 * listeners_.size());
+    if (listeners_.use_count() > 1) listeners_ = std::make_shared<Listeners>(*listeners_);
+    if (listeners_->size() >= sweep_at_) {
+      std::erase_if(*listeners_, [](const auto& each) { return each.expired(); });
+      sweep_at_ = std::max<std::size_t>(64, 2 * listeners_->size());
     }
-    listeners_.push_back(std::move(listener));
+    listeners_->push_back(std::move(listener));
   }
 
-  /// Sends `change` in a later task, if a listener wants it.
-  void tell_listeners(const Change& change) {
-    const std::lock_guard lock(mutex_);
-    const auto wants = [&](const std::weak_ptr<ChangeListener>& each) {
-      const auto listener = each.lock();
-      return listener != nullptr && listener->wants(change);
-    };
-    if (std::ranges::any_of(listeners_, wants)) tell_later(change);
-  }
-
-  /// Sends `change` in a later task, to whoever wants it by then.
+  /// Sends `change` in a later task to those who want it by then.
   void tell(const Change& change) {
     const std::lock_guard lock(mutex_);
-    tell_later(change);
+    if (listeners_->empty()) return;
+    // Of so many different changes, only those are kept that somebody wants.
+    if (untold_.size() >= kMostUnasked && !is_wanted(change)) return;
+    untold_.add(change);
+    post();
   }
 
   /// Runs `work` on this loop with the standalone stream of `session`, which belongs to this loop.
   void with_stream_of(const std::shared_ptr<Session>& session,
                       std::move_only_function<void(ChunkStream&)> work) {
     shard_.executor->post([this, session, work = std::move(work)]() mutable {
-      if (const auto stream = stream_of(*session)) work(*stream);
+      const std::optional<StreamId> id = session->standalone_stream();
+      if (!id) return;
+      if (const auto stream = shard_.streams->find(*id, session->stream_principal())) {
+        work(**stream);
+      }
     });
   }
 
   void close() {
     shard_.executor->post([this] {
-      while (tell_one()) {
+      while (look()) {
       }
-      for (const auto& each : listeners()) {
+      for (const auto& each : *listeners()) {
         if (const auto listener = each.lock()) listener->close();
       }
     });
   }
 
  private:
-  [[nodiscard]] std::vector<std::weak_ptr<ChangeListener>> listeners() {
+  using Listeners = std::vector<std::weak_ptr<ChangeListener>>;
+  static constexpr std::size_t kMostUnasked = 1024;
+  /// How many listeners are looked at in one task.
+  static constexpr std::size_t kLooks = 1024;
+
+  [[nodiscard]] std::shared_ptr<const Listeners> listeners() {
     const std::lock_guard lock(mutex_);
     return listeners_;
   }
 
   // With the mutex locked.
-  void tell_later(const Change& change) {
-    untold_.add(change);
-    post();
+
+  [[nodiscard]] bool is_wanted(const Change& change) const {
+    return std::ranges::any_of(*listeners_, [&](const std::weak_ptr<ChangeListener>& each) {
+      const auto listener = each.lock();
+      return listener != nullptr && listener->wants(change);
+    });
   }
   void post() {
-    if (is_posted_ || untold_.empty()) return;
-    shard_.executor->post([this] {
-      {
-        const std::lock_guard lock(mutex_);
-        is_posted_ = false;
-      }
-      tell_one();
-    });
-    is_posted_ = true;
+    if (std::exchange(is_posted_, true)) return;
+    shard_.executor->post([this] { tell_some(); });
   }
 
   // On the loop.
 
-  /// Sends one change. The next one gets a task of its own, because there may be many receivers.
-  /// Returns false if there is none.
-  bool tell_one() {
-    Change change;
+  void tell_some() {
     {
       const std::lock_guard lock(mutex_);
-      if (untold_.empty()) return false;
-      change = untold_.take();
-      post();
+      is_posted_ = false;
     }
-    for (const auto& each : listeners()) {
-      const auto listener = each.lock();
-      if (listener != nullptr && listener->wants(change)) listener->tell(change);
+    for (std::size_t looks = 0; looks < kLooks; ++looks) {
+      if (!look()) return;
     }
-    const std::string message = message_of(change);
-    for (const std::shared_ptr<Session>& session : all_->sessions_->sessions()) {
-      if (all_->loop_of(*session) != this || !wants(*session, change)) continue;
-      if (const auto stream = stream_of(*session)) stream->offer(ChunkKind::message, message);
+    const std::lock_guard lock(mutex_);
+    post();
+  }
+
+  /// Tells the next listener of the current change, if that listener wants it. Returns false if
+  /// there is nothing to tell.
+  bool look() {
+    if (round_.next == round_.listeners->size()) {
+      const std::lock_guard lock(mutex_);
+      round_ = {.listeners = listeners_};
+      if (untold_.empty()) {
+        round_.next = listeners_->size();
+        return false;
+      }
+      round_.change = untold_.take();
+      if (listeners_->empty()) return true;
     }
+    const auto listener = (*round_.listeners)[round_.next++].lock();
+    if (listener != nullptr && listener->wants(round_.change)) listener->tell(round_.change);
     return true;
   }
 
-  std::shared_ptr<ChunkStream> stream_of(const Session& session) {
-    const std::optional<StreamId> id = session.standalone_stream();
-    if (!id) return nullptr;
-    const auto stream = shard_.streams->find(*id, session.stream_principal());
-    return stream ? *stream : nullptr;
-  }
+  /// The change that is being told.
+  struct Round {
+    std::shared_ptr<const Listeners> listeners = std::make_shared<Listeners>();
+    std::size_t next = 0;
+    Change change = {};
+  };
 
-  const ChangeNotifier* all_;
   StreamShard shard_;
+  Round round_;  // on the loop
   std::mutex mutex_;
-  std::vector<std::weak_ptr<ChangeListener>> listeners_;
+  /// Copied before it is changed if a round uses it.
+  std::shared_ptr<Listeners> listeners_ = std::make_shared<Listeners>();
   std::size_t sweep_at_ = 64;  // the number of listeners at which expired ones are dropped
-  MissedChanges untold_;       // what this loop has not sent yet
-  bool is_posted_ = false;     // whether there is a task to send the next of them
+  MissedChanges untold_;       // what this loop has not begun to tell
+  bool is_posted_ = false;     // whether there is a task that calls tell_some()
 };
 
-ChangeNotifier::ChangeNotifier(SessionRegistry& sessions, const std::vector<StreamShard>& shards)
-    : sessions_(&sessions) {
-  for (const StreamShard& shard : shards) loops_.push_back(std::make_unique<Loop>(*this, shard));
+ChangeNotifier::ChangeNotifier(const std::vector<StreamShard>& shards) {
+  for (const StreamShard& shard : shards) loops_.push_back(std::make_unique<Loop>(shard));
 }
 
 ChangeNotifier::~ChangeNotifier() = default;
@@ -191,41 +231,30 @@ void ChangeNotifier::add(Executor& loop, std::weak_ptr<ChangeListener> listener)
   (*std::ranges::find_if(loops_, runs_there))->add(std::move(listener));
 }
 
+StreamId ChangeNotifier::add(const std::shared_ptr<Session>& session,
+                             const std::shared_ptr<ChunkStream>& stream) {
+  const auto listener = std::make_shared<StandaloneStream>(session, stream);
+  Executor& loop = stream->executor();
+  const StreamId id = session->offer_standalone_stream(stream, loop, listener);
+  if (id == stream->id()) add(loop, listener);
+  return id;
+}
+
 void ChangeNotifier::publish(const Change& change) {
-  for (const auto& loop : loops_) loop->tell_listeners(change);
-  for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
-    if (!wants(*session, change)) continue;
-    if (Loop* const loop = loop_of(*session)) loop->tell(change);
-  }
+  for (const auto& loop : loops_) loop->tell(change);
 }
 
 void ChangeNotifier::send(const std::shared_ptr<Session>& session, const std::string& state_of,
                           const std::shared_ptr<const std::string>& message) {
   if (session->send(state_of, message)) return;
-  Loop* const loop = loop_of(*session);
-  if (loop == nullptr) return;
-  loop->with_stream_of(
+  const std::optional<StreamId> id = session->standalone_stream();
+  if (!id) return;
+  loops_[StreamManager::loop_of(*id, loops_.size())]->with_stream_of(
       session, [message](ChunkStream& stream) { stream.offer(ChunkKind::message, *message); });
 }
 
 void ChangeNotifier::close() {
   for (const auto& loop : loops_) loop->close();
-  for (const std::shared_ptr<Session>& session : sessions_->sessions()) {
-    Loop* const loop = loop_of(*session);
-    if (loop == nullptr) continue;
-    loop->with_stream_of(session, [](ChunkStream& stream) {
-      const bool is_read = stream.has_readers();
-      stream.finish();
-      // A shutdown waits until ended streams have been read. Nobody will come to read this one.
-      if (!is_read) stream.note_delivered();
-    });
-  }
-}
-
-ChangeNotifier::Loop* ChangeNotifier::loop_of(const Session& session) const {
-  const std::optional<StreamId> id = session.standalone_stream();
-  if (!id) return nullptr;
-  return loops_[StreamManager::loop_of(*id, loops_.size())].get();
 }
 
 }  // namespace sluice

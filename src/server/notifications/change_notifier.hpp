@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/executor.hpp"
-#include "server/sessions/session_registry.hpp"
+#include "server/sessions/session.hpp"
 #include "server/streams/stream_service.hpp"
 
 namespace sluice {
@@ -31,12 +31,12 @@ std::string params_of(const Change& change);
 /// The whole notification, for a session's client.
 std::string message_of(const Change& change);
 
-/// Changes that could not be sent when they happened, each of them once. So there are no more of
-/// them than lists, subscriptions and elicitations that clients wait for.
+/// Changes that could not be sent when they happened, each of them once.
 class MissedChanges {
  public:
   void add(const Change& change) { changes_.emplace(change.kind, change.subject); }
   [[nodiscard]] bool empty() const { return changes_.empty(); }
+  [[nodiscard]] std::size_t size() const { return changes_.size(); }
   /// Removes one of them and returns it; there must be one. They take turns, so none is held up by
   /// others that are added again and again.
   Change take();
@@ -63,12 +63,15 @@ class ChangeListener {
 /// listeners. Thread-safe; shared by all loops.
 class ChangeNotifier {
  public:
-  /// `sessions` must outlive this. This must outlive everything that the loops of `shards` run.
-  ChangeNotifier(SessionRegistry& sessions, const std::vector<StreamShard>& shards);
+  /// This must outlive everything that the loops of `shards` run.
+  explicit ChangeNotifier(const std::vector<StreamShard>& shards);
   ~ChangeNotifier();
 
   /// Adds a listener of `loop`, which must be the loop of a shard.
   void add(Executor& loop, std::weak_ptr<ChangeListener> listener);
+  /// Makes `stream` the standalone stream of `session`, unless that has one. Returns the id of the
+  /// one it has. To be called on the stream's loop.
+  StreamId add(const std::shared_ptr<Session>& session, const std::shared_ptr<ChunkStream>& stream);
 
   /// If something changes several times before a loop sends the change, that loop sends it once. A
   /// session misses changes while it has not opened its standalone stream or does not read it.
@@ -84,10 +87,6 @@ class ChangeNotifier {
   /// The listeners of a loop, and the changes that it has not sent yet.
   class Loop;
 
-  /// The loop of the standalone stream of `session`; null if there is none.
-  [[nodiscard]] Loop* loop_of(const Session& session) const;
-
-  SessionRegistry* sessions_;
   std::vector<std::unique_ptr<Loop>> loops_;  // of the shards, in their order
 };
 

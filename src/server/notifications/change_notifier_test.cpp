@@ -57,6 +57,23 @@ TEST_F(ChangesTest, ABurstIsToldOnceAndWaitsAsOneTask) {
   EXPECT_EQ(other->heard, one->heard);
 }
 
+TEST_F(ChangesTest, ManyListenersAreToldInSeveralTasks) {
+  std::vector<std::shared_ptr<RecordingListener>> all(3000);
+  for (auto& each : all) each = listen();
+  publish("a");
+  publish("b");
+  EXPECT_GE(bench.executors[0].run(), 5U);
+  for (const auto& each : all) ASSERT_THAT(each->heard, ElementsAre("a", "b"));
+}
+
+TEST_F(ChangesTest, OfVeryManyChangesThoseAreKeptThatSomebodyWants) {
+  const auto listener = listen();
+  for (int i = 0; i < 100'000; ++i) publish("of no interest " + std::to_string(i));
+  publish("a");
+  EXPECT_LE(bench.executors[0].run(), 3U);
+  EXPECT_THAT(listener->heard, ElementsAre("a"));
+}
+
 TEST_F(ChangesTest, AChangeWhileItIsToldIsToldAgain) {
   const auto listener = listen();
   listener->when_told = [&] {
@@ -96,7 +113,7 @@ TEST_F(ChangesTest, ABurstIsOneMessageOnTheStandaloneStreamOfASession) {
       bench.sessions.create("alice", newest_revision(Era::legacy), ClientDescription()).value();
   const auto stream =
       bench.managers[0]->start_private(session->stream_principal(), {}, session->principal());
-  session->offer_standalone_stream(stream, bench.executors[0]);
+  bench.changes->add(session, stream);
   for (int i = 0; i < 10; ++i) bench.changes->publish({Change::Kind::tools});
   bench.run_all();
   EXPECT_EQ(stream->next(), 1U);

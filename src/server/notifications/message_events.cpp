@@ -3,6 +3,7 @@
 #include "json/json.hpp"
 #include "protocol/stream_params.hpp"
 #include "rpc/message.hpp"
+#include "stream/stream_error.hpp"
 
 namespace sluice {
 namespace {
@@ -16,7 +17,7 @@ class MessageEvents final : public ChunkEncoder {
       if (stream.state() != StreamState::failed) return;
       // The response can no longer be delivered. An error without an id takes its place.
       out.append("data: ");
-      append_error(out, {}, stream.error());
+      append_error(out, {}, without_stream_code(stream.error()));
       out.append("\n\n");
       return;
     }
@@ -31,6 +32,13 @@ const MessageEvents kMessageEvents;
 
 const ChunkEncoder& message_events() {
   return kMessageEvents;
+}
+
+Error without_stream_code(Error error) {
+  const bool is_of_streams = error.code == kStreamNotFound || error.code == kStreamExpired ||
+                             error.code == kStreamInvalidState;
+  if (is_of_streams) error.code = kLimitReached;
+  return error;
 }
 
 void append_event_id(std::string& out, const StreamId& stream, Seq next) {

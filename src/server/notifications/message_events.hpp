@@ -14,6 +14,10 @@ namespace sluice {
 /// there (2025-11-25, Resumability and Redelivery). One encoder for all readers.
 const ChunkEncoder& message_events();
 
+/// The error of a stream for a client that uses no stream methods: kLimitReached in the place of a
+/// code that only these methods have.
+Error without_stream_code(Error error);
+
 /// Appends the id of the event after which the reader has everything below `next`.
 void append_event_id(std::string& out, const StreamId& stream, Seq next);
 

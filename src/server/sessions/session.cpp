@@ -180,10 +180,11 @@ std::optional<StreamId> Session::standalone_stream() const {
 }
 
 StreamId Session::offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream,
-                                          Executor& loop) {
+                                          Executor& loop, std::shared_ptr<const void> listener) {
   const std::lock_guard lock(mutex_);
   if (!standalone_) {
     standalone_ = stream->id();
+    standalone_listener_ = std::move(listener);
     keep_locked(stream, loop);
   }
   return *standalone_;
@@ -191,7 +192,9 @@ StreamId Session::offer_standalone_stream(const std::shared_ptr<ChunkStream>& st
 
 void Session::forget_standalone_stream(const StreamId& stream) {
   const std::lock_guard lock(mutex_);
-  if (standalone_ == stream) standalone_.reset();
+  if (standalone_ != stream) return;
+  standalone_.reset();
+  standalone_listener_.reset();
 }
 
 void Session::keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {

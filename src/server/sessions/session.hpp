@@ -133,9 +133,11 @@ class Session {
                                             std::function<void()> close);
   /// The stream for messages that belong to no request, if there is one yet.
   [[nodiscard]] std::optional<StreamId> standalone_stream() const;
-  /// Makes `stream` the standalone stream if there is none, and keeps it. Returns the id of the
+  /// Makes `stream`, which belongs to `loop`, the standalone stream if there is none, and keeps it.
+  /// Owns `listener`, which appends to the stream, as long as it is that. Returns the id of the
   /// standalone stream.
-  StreamId offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
+  StreamId offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream, Executor& loop,
+                                   std::shared_ptr<const void> listener);
   /// Call when `stream` has expired.
   void forget_standalone_stream(const StreamId& stream);
   /// Discards `stream`, which belongs to `loop`, when the session ends.
@@ -225,6 +227,7 @@ class Session {
   std::unordered_map<RequestId, PostedTask> calls_;
   std::unordered_map<std::uint64_t, PostedTask> readers_;
   std::optional<StreamId> standalone_;
+  std::shared_ptr<const void> standalone_listener_;
   std::vector<Kept> kept_;
   std::size_t sweep_kept_at_ = 8;  // the size of kept_ at which expired streams are dropped from it
   Executor* outlet_loop_ = nullptr;

@@ -32,7 +32,7 @@ InMemoryServer::InMemoryServer(std::shared_ptr<const Catalog> catalog)
       calls_(limits().calls_per_client),
       sessions_(limits().sessions, loop_.clock()),
       streams_(loop_, policy_, 0, 1),
-      changes_(sessions_, {{&loop_, &streams_}}),
+      changes_(std::vector<StreamShard>{{&loop_, &streams_}}),
       tasks_(limits().tasks, loop_.clock(), changes_) {
   // Handlers may compare a deadline with the real time.
   loop_.advance(std::chrono::steady_clock::now() - loop_.clock().now());

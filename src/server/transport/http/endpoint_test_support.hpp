@@ -67,7 +67,7 @@ class EndpointTest : public ServerTest {
       results = std::make_unique<ResultWriter>(definition);
       const std::vector<StreamShard> shards{{.executor = &loop, .streams = &manager}};
       sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
-      changes = std::make_unique<ChangeNotifier>(*sessions, shards);
+      changes = std::make_unique<ChangeNotifier>(shards);
       tasks = std::make_unique<TaskStore>(TaskLimits{}, loop.clock(), *changes);
       const RefPtr catalog(new LoopCatalog(Catalog::make(definition).value(), *results));
       service = std::make_unique<Service>(catalog, *policy, *sessions, quota, *changes, *tasks,

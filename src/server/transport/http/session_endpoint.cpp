@@ -56,8 +56,10 @@ void SessionEndpoint::get(const HttpRequest& request, HttpExchangePtr exchange,
   }
   read(session, exchange, StreamId(position->stream_id), position->next,
        [exchange](const Error& error) {
-         refuse(*exchange, error.code == kStreamInvalidState ? 400 : 410, error.code,
-                "The stream of Last-Event-ID cannot be resumed: " + error.message);
+         const bool is_there = error.code == kStreamInvalidState;
+         refuse(*exchange, is_there ? 400 : 410, kInvalidRequest,
+                is_there ? "Last-Event-ID is the id of no event that is kept: " + error.data
+                         : std::string("The stream of Last-Event-ID has expired"));
        });
 }
 
@@ -78,7 +80,7 @@ void SessionEndpoint::listen(const std::shared_ptr<Session>& session, HttpExchan
   }
   const std::shared_ptr<ChunkStream> stream = service_->streams.streams().start_private(
       session->stream_principal(), "", session->principal());
-  const StreamId id = session->offer_standalone_stream(stream, service_->streams.executor());
+  const StreamId id = service_->changes->add(session, stream);
   if (id != stream->id()) stream->discard();
   read(session, exchange, id, kUndelivered,
        [exchange](const Error& error) { refuse(*exchange, 503, error.code, error.message); });

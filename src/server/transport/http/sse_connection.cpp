@@ -18,6 +18,7 @@ const PushedChunkEncoder& event_encoder() {
 SseConnection::SseConnection(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
                              Principal principal)
     : exchange_(std::move(exchange)),
+      memory_(service.memory_of(principal.id)),
       connection_(std::make_shared<MessageConnection>(
           service, std::move(principal), event_encoder(),
           single_fields(request, service.first->definition().request_headers))) {
@@ -28,7 +29,7 @@ void SseConnection::open(std::unique_ptr<SseSessions::Entry> entry) {
   entry_ = std::move(entry);
   exchange_->on_close([self = shared_from_this()] { self->over(); });
   exchange_->on_drain([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->connection_->on_drain();
+    if (const auto self = weak.lock()) self->on_drain();
   });
   start_events(*exchange_);
   exchange_->write("event: endpoint\ndata: messages?sessionId=" + entry_->id() + "\n\n");
@@ -36,7 +37,26 @@ void SseConnection::open(std::unique_ptr<SseSessions::Entry> entry) {
 
 void SseConnection::deliver(std::string_view message, Executor::Task handled) {
   const std::shared_ptr<SseConnection> keep = shared_from_this();
-  if (connection_->on_message(message, handled)) handled();
+  if (connection_->has_capacity() && waiting_.empty()) {
+    if (connection_->on_message(message, handled)) handled();
+    return;
+  }
+  MemoryHold memory(memory_);
+  if (memory.add(message.size())) {
+    waiting_.push_back({std::string(message), std::move(handled), std::move(memory)});
+  } else {
+    end();
+  }
+}
+
+void SseConnection::on_drain() {
+  const std::shared_ptr<SseConnection> keep = shared_from_this();
+  connection_->on_drain();
+  while (is_open() && connection_->has_capacity() && !waiting_.empty()) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (connection_->on_kept_message(std::move(next.message), next.handled)) next.handled();
+  }
 }
 
 bool SseConnection::send(std::string message) {
@@ -81,6 +101,7 @@ void SseConnection::end() {
 
 void SseConnection::over() {
   entry_ = nullptr;
+  const std::deque<Waiting> dropped = std::exchange(waiting_, {});
   connection_->on_close();
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "core/client_memory.hpp"
 #include "net/http/http_exchange.hpp"
 #include "server/notifications/change_notifier.hpp"
 #include "server/transport/http/sse_sessions.hpp"
@@ -27,7 +29,8 @@ class SseConnection final : public MessageOutput,
   /// Whether it takes messages.
   [[nodiscard]] bool is_open() const { return entry_ != nullptr; }
   /// Handles a posted message. Call only while is_open(). `handled` runs when the message has been
-  /// handled: during the call if it need not wait.
+  /// handled: during the call if it need not wait. It waits while the client does not read its
+  /// events. If there is no memory to keep it, the session ends.
   void deliver(std::string_view message, Executor::Task handled);
   /// Ends the session at once.
   void end();
@@ -45,10 +48,20 @@ class SseConnection final : public MessageOutput,
   void close() override;
 
  private:
+  /// A message that waits until the client reads.
+  struct Waiting {
+    std::string message;
+    Executor::Task handled;
+    MemoryHold memory;
+  };
+
+  void on_drain();
   /// The client has gone, or the reply is about to end.
   void over();
 
   HttpExchangePtr exchange_;
+  std::shared_ptr<MemoryShare> memory_;  // of the client; null: there is no limit
+  std::deque<Waiting> waiting_;          // in the order of their posts
   std::shared_ptr<MessageConnection> connection_;
   std::unique_ptr<SseSessions::Entry> entry_;  // null once it is over
 };

@@ -67,6 +67,25 @@ TEST_F(SseSessionEndpointTest, AnswersWhatIsPostedOnItsStream) {
   EXPECT_TRUE(events.expect("\"delta\":\"pushed\""));
 }
 
+TEST_F(SseSessionEndpointTest, PostsWaitForAClientThatDoesNotReadItsStream) {
+  Peer events = open();
+  const std::string id(4000, 'i');
+  const std::string ping = R"({"jsonrpc":"2.0","id":")" + id + R"(","method":"ping"})";
+  Peer poster = connect_to_endpoint();
+  int accepted = 0;
+  // Sends until a post waits: the stream has no room.
+  for (; accepted < 10'000; ++accepted) {
+    poster.send(post(target, ping));
+    settle();
+    poster.receive();
+    if (poster.received.empty()) break;
+    ASSERT_TRUE(poster.expect("\r\n\r\n"));
+  }
+  ASSERT_LT(accepted, 10'000);
+  for (int i = 0; i <= accepted; ++i) ASSERT_TRUE(events.expect(id)) << i;
+  EXPECT_TRUE(poster.expect("\r\n\r\n")) << "the one that waited";
+}
+
 TEST_F(SseSessionEndpointTest, ASessionEndsWithItsStream) {
   Peer events = open();
   EXPECT_EQ(sessions->size(), 1U);

@@ -18,11 +18,20 @@ namespace {
 /// The most unanswered requests and pushed streams of one connection.
 constexpr std::size_t kMaxPending = 1024;
 constexpr std::size_t kMaxSubscriptions = 1024;
+/// What a subscription takes of its client's memory, with the time that its end takes.
+constexpr std::size_t kSubscriptionMemory = 1024;
 /// With this many long answers waiting for room, no more messages are handled.
 constexpr std::size_t kMaxLongAnswers = 32;
 /// The most bytes of an answer that may wait for room without being charged: enough for
 /// kNoAnswerMemory.
 constexpr std::size_t kAnswerRefusal = 512;
+
+/// What a request that is not answered yet takes of its client's memory, beside its id, which is
+/// kept several times.
+constexpr std::size_t kPendingMemory = 1024;
+std::size_t memory_of_pending(const RequestId& id) {
+  return kPendingMemory + 4 * id.size();
+}
 
 const Error kNoAnswerMemory{
     kBusy,
@@ -415,6 +424,8 @@ void MessageConnection::on_close() {
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
+  pending_bytes_ = 0;
+  pending_hold_.release();
   for (const auto& [id, weak] : pending) {
     if (const auto channel = weak.lock()) channel->close(DisconnectReason::gone);
   }
@@ -448,8 +459,15 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
   }
   // A channel for several requests gets a name that is no request's id.
   const RequestId name = id.empty() ? "batch " + std::to_string(++batches_) : id;
+  const std::size_t bytes = pending_bytes_ + memory_of_pending(name);
+  if (!pending_hold_.hold(service_->memory_of(principal_.id), bytes)) {
+    return fail(kBusy,
+                "Your unanswered requests hold as much memory as they may; wait for some "
+                "of them");
+  }
   auto channel = std::make_shared<Channel>(shared_from_this(), name);
   pending_.emplace(name, channel);
+  pending_bytes_ = bytes;
   return channel;
 }
 
@@ -492,7 +510,11 @@ void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
 }
 
 void MessageConnection::forget(const RequestId& id) {
-  pending_.erase(id);
+  if (pending_.erase(id) > 0) {
+    pending_bytes_ -= memory_of_pending(id);
+    // Holding less cannot fail.
+    std::ignore = pending_hold_.hold(service_->memory_of(principal_.id), pending_bytes_);
+  }
   const auto waited = std::ranges::find(held_up_, id, &Unhandled::id);
   if (waited != held_up_.end()) {
     go_on(std::move(*waited));
@@ -651,13 +673,22 @@ bool MessageConnection::serve(const Message& message, Caller& asker, std::string
   return false;
 }
 
+/// For a subscription that makes `more` than there are. Errors: kLimitReached.
+Result<MemoryHold> MessageConnection::memory_for_subscription(std::size_t more) const {
+  if (subscriptions_.size() + more > kMaxSubscriptions) {
+    return std::unexpected(too_many_subscriptions());
+  }
+  MemoryHold memory(service_->streams.streams().memory_of(principal_.id));
+  if (!memory.add(kSubscriptionMemory)) return std::unexpected(no_memory_for_subscriptions());
+  return memory;
+}
+
 /// A `run` whose chunks are pushed here. The reply goes out before the first of them.
 void MessageConnection::run(const Message& message, const StreamMethod& method, std::string& out) {
   const Result<RunStart> options = decode_run_start(params_of(message));
   if (!options) return append_error(out, message.id, options.error());
-  if (subscriptions_.size() >= kMaxSubscriptions) {
-    return append_error(out, message.id, too_many_subscriptions());
-  }
+  Result<MemoryHold> memory = memory_for_subscription(1);
+  if (!memory) return append_error(out, message.id, memory.error());
   Result<std::shared_ptr<ChunkStream>> stream =
       service_->streams.start(method, params_of(message), principal_.id, *options, false);
   if (!stream) return append_error(out, message.id, stream.error());
@@ -668,7 +699,7 @@ void MessageConnection::run(const Message& message, const StreamMethod& method, 
   const std::uint64_t number = sink->number();
   const std::shared_ptr<Subscription> reader = service_->streams.subscribe_local(
       std::move(*stream), from, options->window, *encoder_, true, std::move(sink));
-  subscriptions_.insert_or_assign(id, Subscribed{reader, number});
+  subscriptions_.insert_or_assign(id, Subscribed{reader, number, std::move(*memory)});
   send(std::exchange(out, {}));
   if (output_ != nullptr && !blocked_) reader->resume();
 }
@@ -677,10 +708,9 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
   Result<Subscribe> request = decode_subscribe(params_of(message));
   if (!request) return append_error(out, message.id, request.error());
   // A second subscription to a stream replaces the first.
-  if (subscriptions_.size() >= kMaxSubscriptions &&
-      !subscriptions_.contains(StreamId(request->stream_id))) {
-    return append_error(out, message.id, too_many_subscriptions());
-  }
+  const bool is_replaced = subscriptions_.contains(StreamId(request->stream_id));
+  Result<MemoryHold> memory = memory_for_subscription(is_replaced ? 0 : 1);
+  if (!memory) return append_error(out, message.id, memory.error());
   Result<std::shared_ptr<ReplyChannel>> channel = asker.open_channel(message.id);
   if (!channel) return append_error(out, message.id, channel.error());
   auto sink = std::make_unique<StreamSink>(*this, StreamId(request->stream_id), "run");
@@ -689,8 +719,8 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
       request->stream_id, principal_.id, request->from, request->window, *encoder_, true,
       std::move(sink),
       [weak = weak_from_this(), channel = std::move(*channel), id = message.id,
-       form = result_form(message), stream_id = request->stream_id,
-       number](Result<std::unique_ptr<Subscription>> subscribed) mutable {
+       form = result_form(message), stream_id = request->stream_id, number,
+       memory = std::move(*memory)](Result<std::unique_ptr<Subscription>> subscribed) mutable {
         std::string reply;
         if (!subscribed) {
           append_error(reply, id, subscribed.error());
@@ -704,7 +734,8 @@ void MessageConnection::subscribe(const Message& message, Caller& asker, std::st
         channel->reply(200, std::move(reply));
         if (self->output_ == nullptr) return;
         const std::shared_ptr<Subscription> reader = std::move(*subscribed);
-        self->subscriptions_.insert_or_assign(StreamId(stream_id), Subscribed{reader, number});
+        self->subscriptions_.insert_or_assign(StreamId(stream_id),
+                                              Subscribed{reader, number, std::move(memory)});
         // While the output is full, the reply waits, and no chunk may overtake it.
         if (!self->blocked_) reader->resume();
       });

@@ -123,6 +123,7 @@ class MessageConnection final : public Caller,
   struct Subscribed {
     std::shared_ptr<Subscription> reader;
     std::uint64_t number;
+    MemoryHold memory;
   };
 
   /// A whole answer that waits for room.
@@ -142,6 +143,7 @@ class MessageConnection final : public Caller,
   Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
   [[nodiscard]] bool pushes(const Message& message) const;
   bool handle_notification(const Message& message);
+  [[nodiscard]] Result<MemoryHold> memory_for_subscription(std::size_t more) const;
   void run(const Message& message, const StreamMethod& method, std::string& out);
   void subscribe(const Message& message, Caller& asker, std::string& out);
   void unsubscribe(const Message& message, std::string& out);
@@ -177,6 +179,8 @@ class MessageConnection final : public Caller,
   MessageOutput* output_ = nullptr;          // null once the peer has gone
   std::map<StreamId, Subscribed> subscriptions_;
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
+  std::size_t pending_bytes_ = 0;  // memory that they take
+  CoarseHold pending_hold_;
   std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
   std::shared_ptr<Session> agreed_;                       // null before `initialize`
   std::weak_ptr<Agreement> agreement_;                    // which owns the session

@@ -418,6 +418,16 @@ TEST_F(MessageConnectionTest, AnswersThatWaitForRoomDrawOnTheMemoryOfTheirClient
   connection = nullptr;
 }
 
+TEST_F(MessageConnectionTest, SubscriptionsDrawOnTheMemoryOfTheirClient) {
+  const MemoryBudget& memory = bench.policy.budget;
+  const std::size_t before = memory.used();
+  say(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"stream":true,"prompt":"x","count":1}})");
+  bench.run_all();
+  EXPECT_GE(memory.used(), before + 1024);
+  connection->on_close();
+  EXPECT_LT(memory.used(), before + 1024);
+}
+
 TEST_F(MessageConnectionTest, TheEndOfASubscriptionLeavesTheNextOneOfItsStream) {
   const std::shared_ptr<ChunkStream> stream = bench.start(0);
   stream->append(ChunkKind::text, "a");
