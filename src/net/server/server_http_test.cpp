@@ -685,6 +685,28 @@ TEST_F(BusyServerHttpTest, EachHasItsTurnWhenThereAreMoreThanOneTurnHasRoomFor) 
   for (int i = 0; i < 20; ++i) EXPECT_LT(place_of("/" + std::to_string(i)), 160U) << i;
 }
 
+TEST_F(BusyServerHttpTest, ManyThatGoTogetherDoNotEndInOneTurn) {
+  holds = true;
+  HttpWorker busy(executor, nullptr, *this, options);
+  std::vector<std::string> order;
+  std::vector<Peer> peers;
+  for (int i = 0; i < 100; ++i) {
+    peers.emplace_back(new MemoryConnection(busy, options.output));
+    ServerHttp::begin(*peers.back(), busy);
+    peers.back()->write(get("/held"));
+    executor.run();
+    held.back()->on_close([&] {
+      order.emplace_back("end");
+      executor.post([&] { order.emplace_back("other"); });
+    });
+  }
+  for (const Peer& peer : peers) peer->vanish();
+  executor.run();
+  EXPECT_EQ(std::ranges::count(order, "end"), 100);
+  EXPECT_LT(std::ranges::find(order, "other") - order.begin(), 10);
+  held.clear();
+}
+
 TEST_F(BusyServerHttpTest, ABodyCountsAsItComes) {
   HttpWorker busy(executor, nullptr, *this, options);
   const Peer heavy(new MemoryConnection(busy, options.output));

@@ -418,6 +418,29 @@ TEST_F(MessageConnectionTest, AnswersThatWaitForRoomDrawOnTheMemoryOfTheirClient
   connection = nullptr;
 }
 
+TEST_F(MessageConnectionTest, RequestsThatWaitDrawOnTheMemoryOfTheirClient) {
+  MemoryBudget memory{std::size_t{1} << 20U};
+  ClientMemory clients{memory};
+  Service counted(bench.catalog, access, bench.sessions, bench.quota, *bench.changes, *bench.tasks,
+                  {{&bench.executors[0], bench.managers[0].get()}}, 0, nullptr, nullptr, &clients);
+  connection = std::make_shared<MessageConnection>(counted, Principal{.id = "alice"}, encoder);
+  connection->attach(output);
+  const std::string padding(4000, 'i');
+  int asked = 0;
+  while (output.messages.empty() && asked < 1000) {
+    say(R"({"jsonrpc":"2.0","id":")" + padding + std::to_string(asked++) +
+        R"(","method":"tools/call","params":{"name":"later"}})");
+  }
+  EXPECT_LT(asked, 60) << "half of the memory, 17 KB each";
+  ASSERT_EQ(output.messages.size(), 1U);
+  EXPECT_EQ(error_code(output.messages[0]), kBusy);
+  EXPECT_GT(memory.used(), 300'000U);
+  connection->on_close();
+  bench.calls.clear();
+  EXPECT_EQ(memory.used(), 0U);
+  connection = nullptr;
+}
+
 TEST_F(MessageConnectionTest, SubscriptionsDrawOnTheMemoryOfTheirClient) {
   const MemoryBudget& memory = bench.policy.budget;
   const std::size_t before = memory.used();
