@@ -254,12 +254,11 @@ void Connection::note_timeout(std::string_view what) {
   }
 }
 
-void Connection::give_up_unread() {
+void Connection::give_up_unread(std::string_view why) {
   static LogLimit limit;
   ServerCounters::add(worker_->counters.stalled);
   if (const auto left_out = limit.take()) {
-    log_warning("a peer does not read what it is sent",
-                {{"peer", peer_.to_string()}, {"left_out", *left_out}});
+    log_warning(why, {{"peer", peer_.to_string()}, {"left_out", *left_out}});
   }
   give_up();
 }
@@ -295,7 +294,9 @@ void Connection::flush() {
   if (is_over()) return;
   output_.added(source());
   if (!output_.empty()) {
-    if (output_.is_over_share()) give_up_unread();
+    if (output_.is_over_share()) {
+      give_up_unread("a client's share of http.max_total_buffers has no room for what it is sent");
+    }
     return;
   }
   if (output_.is_full()) worker_->loop.at_turn_end(*this);

@@ -173,7 +173,8 @@ class Connection : public RefCounted, private Executor::TurnHook {
   void wait_writable();
   void notify_drain();
   void linger();
-  void give_up_unread();
+  /// `why` is for the log.
+  void give_up_unread(std::string_view why = "a peer does not read what it is sent");
   [[nodiscard]] bool is_stalled(TimePoint now);
   void count_memory();
   [[nodiscard]] BufferSource source() const { return {worker_->buffers, memory()}; }

@@ -35,14 +35,12 @@ EventLoop::EventLoop()
     : epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       wake_event_(checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")) {
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = nullptr}};
-  checked(::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_event_, &event), "epoll_ctl");
+  checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_event_.get(), &event), "epoll_ctl");
 }
 
 EventLoop::~EventLoop() {
   // The destructors of what the tasks hold may still call this loop.
   discard_tasks();
-  ::close(wake_event_);
-  ::close(epoll_);
 }
 
 void EventLoop::discard_tasks() {
@@ -81,7 +79,7 @@ bool EventLoop::on_loop_thread() const {
 void EventLoop::wake() {
   // The event is edge-triggered, so nobody needs to read it.
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_event_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = ::write(wake_event_.get(), &one, sizeof one);
 }
 
 void EventLoop::post(Task task) {
@@ -106,11 +104,11 @@ void EventLoop::post(Task task) {
 
 void EventLoop::watch(int descriptor, Watcher& watcher) {
   epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.ptr = &watcher}};
-  checked(::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event), "epoll_ctl");
+  checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event), "epoll_ctl");
 }
 
 void EventLoop::unwatch(int descriptor, Watcher& watcher) {
-  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
   for (std::size_t i = event_at_; i < event_count_; ++i) {
     if (events_[i].data.ptr == &watcher) events_[i].data.ptr = nullptr;
   }
@@ -145,7 +143,7 @@ bool EventLoop::wait_and_dispatch(bool may_wait) {
 /// Waits for the first event, but not beyond the next timer. Returns the number of events, or -1.
 int EventLoop::wait(bool may_wait) {
   const int capacity = static_cast<int>(events_.size());
-  if (!may_wait || has_work()) return ::epoll_wait(epoll_, events_.data(), capacity, 0);
+  if (!may_wait || has_work()) return ::epoll_wait(epoll_.get(), events_.data(), capacity, 0);
   Duration timeout = Duration::max();
   if (!timers_.empty()) timeout = std::max(Duration::zero(), timers_.next() - clock_.now());
   asleep_.store(true);
@@ -155,8 +153,8 @@ int EventLoop::wait(bool may_wait) {
   if (has_pwait2_) {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
     const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
-    count =
-        ::epoll_pwait2(epoll_, events_.data(), capacity, is_endless ? nullptr : &limit, nullptr);
+    count = ::epoll_pwait2(epoll_.get(), events_.data(), capacity, is_endless ? nullptr : &limit,
+                           nullptr);
     // Old kernels do not know the call, and system call filters (seccomp) may refuse it with any
     // error.
     has_pwait2_ = count >= 0 || errno == EINTR;
@@ -165,7 +163,7 @@ int EventLoop::wait(bool may_wait) {
     // epoll_wait() only knows whole milliseconds.
     static constexpr Duration kLongest = std::chrono::hours(1);
     const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::min(timeout, kLongest));
-    count = ::epoll_wait(epoll_, events_.data(), capacity,
+    count = ::epoll_wait(epoll_.get(), events_.data(), capacity,
                          is_endless ? -1 : static_cast<int>(limit.count()));
   }
   asleep_.store(false, std::memory_order_relaxed);

@@ -14,6 +14,7 @@
 
 #include "core/executor.hpp"
 #include "core/turn_hooks.hpp"
+#include "net/loop/descriptor.hpp"
 #include "net/loop/timer_heap.hpp"
 
 namespace sluice {
@@ -77,8 +78,8 @@ class EventLoop final : public Executor {
   void wake();
 
   SteadyClock clock_;
-  int epoll_ = -1;
-  int wake_event_ = -1;
+  Descriptor epoll_;
+  Descriptor wake_event_;
   std::array<epoll_event, 128> events_;
   std::size_t event_at_ = 0;     // being dispatched
   std::size_t event_count_ = 0;  // of this turn

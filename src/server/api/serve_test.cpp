@@ -14,6 +14,7 @@
 #include <string>
 #include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 #include "core/clock.hpp"
 #include "server/host/peer_test_support.hpp"
@@ -104,10 +105,15 @@ TEST(Serve, WhatTheSystemRefusesIsAnError) {
   const rlimit few{.rlim_cur = 32, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   const Server server("test", "1");
+  const int next = ::dup(0);
+  ::close(next);
   const auto refused = start(server, http{.port = 0}, ServeOptions{.threads = 50});
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("The event loops cannot start"));
+  const int next_after = ::dup(0);
+  ::close(next_after);
+  EXPECT_EQ(next_after, next) << "all descriptors are closed";
   EXPECT_TRUE(start(server, http{.port = 0}, ServeOptions{.threads = 2}));
 }
 

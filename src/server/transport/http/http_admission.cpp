@@ -64,7 +64,8 @@ HttpRefusal no_route(std::string_view path) {
 }
 
 HttpRefusal refusal_of(Refusal refused) {
-  HttpRefusal out{refused.status, kInvalidRequest, std::move(refused.message)};
+  const int code = refused.status >= 500 ? kInternalError : kInvalidRequest;
+  HttpRefusal out{refused.status, code, std::move(refused.message)};
   if (!refused.challenge.empty()) {
     out.field = "WWW-Authenticate";
     out.value = std::move(refused.challenge);
