@@ -151,7 +151,7 @@ Chat::Answer Chat::ask(const std::string& question, View& view) {
     constexpr int kTickMs = 200;
     if (::poll(waits.data(), waits.size(), stop_by ? kTickMs : -1) < 0 && errno != EINTR) break;
     if (interrupts_->take() || (view.failure() && !stop_by)) {
-      if (stop_by || Interrupts::terminating()) {
+      if (stop_by) {
         answer.gave_up = true;
         break;
       }
@@ -268,7 +268,7 @@ int Chat::interact() {
     View view(View::Mode::terminal);
     const Answer answer = ask(*question, view);
     view.end_line();
-    if (answer.gave_up) return kExitInterrupted;
+    if (answer.gave_up || Interrupts::terminating()) return kExitInterrupted;
     if (view.failure()) return leave(*view.failure());
     warn_if_cut_off(answer.end, conversation_.params());
     if (answer.end.outcome == AnswerEnd::Outcome::failed ||
@@ -279,7 +279,7 @@ int Chat::interact() {
                                    std::string(style.reset()) + "\n");
     }
   }
-  return kExitOk;
+  return Interrupts::terminating() ? kExitInterrupted : kExitOk;
 }
 
 }  // namespace sluice

@@ -12,12 +12,12 @@ namespace {
 
 // Signal handlers can only use globals.
 std::atomic<int> wake_fd = -1;
-std::atomic<bool> term_seen = false;
+std::atomic<bool> end_seen = false;
 std::atomic<bool> cont_seen = false;
 
 void on_interrupt(int signal) {
   const int saved = errno;
-  if (signal == SIGTERM) term_seen = true;
+  if (signal != SIGINT) end_seen = true;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_fd, &one, sizeof one);
   errno = saved;
@@ -42,9 +42,11 @@ struct sigaction install(int signal, void (*handler)(int)) {
 Interrupts::Interrupts() {
   wake_fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  term_seen = false;
+  end_seen = false;
   old_int_ = install(SIGINT, on_interrupt);
   old_term_ = install(SIGTERM, on_interrupt);
+  old_hup_ = install(SIGHUP, on_interrupt);
+  if (old_hup_.sa_handler == SIG_IGN) install(SIGHUP, SIG_IGN);  // nohup
   old_winch_ = install(SIGWINCH, on_nudge);
   old_cont_ = install(SIGCONT, on_nudge);
 }
@@ -52,9 +54,11 @@ Interrupts::Interrupts() {
 Interrupts::~Interrupts() {
   ::sigaction(SIGINT, &old_int_, nullptr);
   ::sigaction(SIGTERM, &old_term_, nullptr);
+  ::sigaction(SIGHUP, &old_hup_, nullptr);
   ::sigaction(SIGWINCH, &old_winch_, nullptr);
   ::sigaction(SIGCONT, &old_cont_, nullptr);
   ::close(wake_fd.exchange(-1));
+  end_seen = false;
 }
 
 int Interrupts::fd() {
@@ -63,7 +67,7 @@ int Interrupts::fd() {
 
 bool Interrupts::take() {
   std::uint64_t count = 0;
-  return term_seen || ::read(wake_fd, &count, sizeof count) == sizeof count;
+  return ::read(wake_fd, &count, sizeof count) == sizeof count;
 }
 
 bool Interrupts::take_continued() {
@@ -71,7 +75,7 @@ bool Interrupts::take_continued() {
 }
 
 bool Interrupts::terminating() {
-  return term_seen;
+  return end_seen;
 }
 
 }  // namespace sluice

@@ -20,14 +20,14 @@
 namespace sluice {
 namespace {
 
-/// Waits until `fd` takes bytes or has failed. Returns false if there is an interrupt to take
-/// first.
+/// Waits until `fd` takes bytes or has failed. Returns false if an interrupt ends the
+/// wait.
 bool wait_for_room(int fd) {
   for (;;) {
     std::array<pollfd, 2> waits{{{fd, POLLOUT, 0}, {Interrupts::fd(), POLLIN, 0}}};
-    if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal came
-    if (waits[0].revents != 0) return true;
-    if (waits[1].revents != 0) return false;
+    const int patience = Interrupts::terminating() ? 0 : -1;
+    if (::poll(waits.data(), waits.size(), patience) < 0) continue;  // a signal came
+    return waits[0].revents != 0;
   }
 }
 

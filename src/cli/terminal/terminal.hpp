@@ -45,7 +45,8 @@ std::size_t terminal_width(int fd);
 void use_utf8();
 
 /// Writes all of `text` to `fd` without buffering. If the reader is slow, waits for it, also in
-/// non-blocking mode, until there is an interrupt to take (Interrupts). Fails with kExitInterrupted
+/// non-blocking mode, until there is an interrupt to take; not at all if the process is terminating
+/// (Interrupts). Fails with kExitInterrupted
 /// then, and with kExitFailure if `fd` takes no more. The message is empty if the user needs no
 /// explanation: they interrupted, or the reader has gone.
 Result<void> write_all(int fd, std::string_view text);

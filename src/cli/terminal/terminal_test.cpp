@@ -66,10 +66,26 @@ TEST(WriteAll, AfterSigtermNothingWaitsForAReader) {
   Pipe pipe;
   Interrupts interrupts;
   ASSERT_EQ(std::raise(SIGTERM), 0);
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_FALSE(write_all(pipe.write_end.get(), std::string(kMuch, 'x')));
+  EXPECT_TRUE(interrupts.take());
+  EXPECT_TRUE(write_all(pipe.write_end.get(), "there is room for this"));
+  EXPECT_FALSE(write_all(pipe.write_end.get(), std::string(kMuch, 'x')));
+}
+
+TEST(Interrupts, AHangUpIsOneUnlessItIsIgnored) {
+  {
+    Interrupts interrupts;
+    ASSERT_EQ(std::raise(SIGHUP), 0);
     EXPECT_TRUE(interrupts.take());
+    EXPECT_TRUE(Interrupts::terminating());
   }
+  auto* const before = std::signal(SIGHUP, SIG_IGN);
+  {
+    Interrupts interrupts;
+    ASSERT_EQ(std::raise(SIGHUP), 0);
+    EXPECT_FALSE(interrupts.take());
+    EXPECT_FALSE(Interrupts::terminating());
+  }
+  std::signal(SIGHUP, before);
 }
 
 TEST(WriteAll, SaysWhyThereIsNoRoom) {
