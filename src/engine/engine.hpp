@@ -145,9 +145,9 @@ class Engine {
   virtual ~Engine() = default;
   /// Queues `request`. `home` is the loop that the sink belongs to: an engine without threads of
   /// its own runs there, others ignore it. Must be called on home's thread. Never waits for the
-  /// model. Errors: -32602 for a request that can never be served (no prompt, an invalid schema or
-  /// grammar, a prompt longer than the context); kBusy if the queue is full or the engine is not
-  /// ready.
+  /// model. Errors: -32602 for a request that can never be served (no prompt, a value out of
+  /// range); kBusy if the queue is full or the engine is not ready. What takes time to find, such
+  /// as an invalid grammar or a prompt longer than the context, is reported with on_complete.
   virtual Result<std::unique_ptr<Generation>> start(GenerationRequest request,
                                                     std::shared_ptr<GenerationSink> sink,
                                                     Executor& home) = 0;

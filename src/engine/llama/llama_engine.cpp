@@ -100,7 +100,7 @@ class Handle final : public Generation {
  private:
   const RunPtr run_;
   const std::shared_ptr<Mailbox> mailbox_;
-  const std::weak_ptr<Preparation> preparation_;  // empty if the run was prepared in start()
+  const std::weak_ptr<Preparation> preparation_;
 };
 
 class Llama final : public LlamaEngine {
@@ -124,21 +124,14 @@ class Llama final : public LlamaEngine {
     run->place = {.client = client_of(request.principal),
                   .priority = request.priority,
                   .arrival = ++arrivals_};
-    const bool quick = (*preparer)->is_quick(request);
-    if (quick) {
-      auto prepared = (*preparer)->prepare(request);
-      if (!prepared) return std::unexpected(std::move(prepared).error());
-      run->prepared = std::move(*prepared);
-    }
     auto share = shares_->take(run->place.client);
     if (!share) return std::unexpected(std::move(share).error());
     run->share = std::move(*share);
-    if (!quick) run->request = std::move(request);
-    if (!(quick ? mailbox_->put(run) : preparation_->put(run))) {
-      return fail(kBusy, "the engine is shutting down");
-    }
+    const auto& preparation = (*preparer)->is_quick(request) ? quick_preparation_ : preparation_;
+    run->request = std::move(request);
+    if (!preparation->put(run)) return fail(kBusy, "the engine is shutting down");
     ++requests_;
-    return std::make_unique<Handle>(std::move(run), mailbox_, quick ? nullptr : preparation_);
+    return std::make_unique<Handle>(std::move(run), mailbox_, preparation);
   }
 
   [[nodiscard]] EngineInfo info() const override {
@@ -231,8 +224,9 @@ class Llama final : public LlamaEngine {
       const std::lock_guard lock(state_mutex_);
       model_ = std::move(*loaded);
       preparer_ = std::make_unique<RequestPreparer>(model_.model.get(), model_.context_tokens);
-      preparation_ = std::make_shared<Preparation>(
-          *preparer_, [this](RunPtr run) { mailbox_->put(std::move(run)); });
+      const auto prepared = [this](RunPtr run) { mailbox_->put(std::move(run)); };
+      quick_preparation_ = std::make_shared<Preparation>(*preparer_, prepared);
+      preparation_ = std::make_shared<Preparation>(*preparer_, prepared);
       info_ = {.engine = "llama",
                .model = model_.name,
                .parameters = llama_model_n_params(model_.model.get()),
@@ -258,6 +252,7 @@ class Llama final : public LlamaEngine {
       if (stopping_) break;
       if (!scheduler.turn()) mailbox_->wait(scheduler.next_deadline());
     }
+    quick_preparation_->stop();
     preparation_->stop();
     mailbox_->close();
     for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
@@ -280,6 +275,7 @@ class Llama final : public LlamaEngine {
   LoadedModel model_;
   std::unique_ptr<RequestPreparer> preparer_;
   std::shared_ptr<QueueShares> shares_;
+  std::shared_ptr<Preparation> quick_preparation_;
   std::shared_ptr<Preparation> preparation_;
 
   std::mutex join_mutex_;

@@ -54,14 +54,13 @@ struct LlamaOptions {
 /// sequences together (continuous batching). The part that a prompt has in common with what a slot
 /// already holds is not computed again.
 ///
-/// start() prepares a request on the caller's thread if that takes less than a millisecond: a short
-/// prompt without a schema, a grammar or tools. Other requests are prepared on a separate thread;
-/// their errors are reported with on_complete. Sinks are called on the engine's thread. shutdown()
-/// must not be called from a sink.
+/// start() only checks ranges and sizes. A request is prepared on another thread, which reports
+/// what it refuses with on_complete. A short prompt without a schema, a grammar or tools does not
+/// wait for longer requests there. Sinks are called on the engine's thread. shutdown() must not be
+/// called from a sink.
 ///
 /// Principals are admitted in turn and have shares of the queue (AdmissionQueue, QueueShares).
 /// While a principal waits, no other principal keeps more than one slot more than it has.
-/// while one waits, no other keeps two slots more than it has.
 class LlamaEngine : public Engine {
  public:
   /// Thread-safe.

@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-/// A thread for requests that take long to prepare. It renders templates, tokenizes, and parses
+/// A thread that prepares requests. It renders templates, tokenizes, and parses
 /// schemas and grammars, so that neither an event loop nor the model waits for that. Principals are
 /// served in turn. One request takes up to some tenths of a second. Thread-safe.
 class Preparation {

@@ -24,7 +24,7 @@
 namespace sluice {
 namespace {
 
-/// A request with more bytes is not prepared on the event loop.
+/// The bytes and messages that take a few milliseconds to render and tokenize.
 constexpr std::size_t kQuickPrompt = std::size_t{4} << 10U;
 constexpr std::size_t kQuickMessages = 16;
 

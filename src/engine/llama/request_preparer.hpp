@@ -41,8 +41,8 @@ class RequestPreparer {
   /// Checks what can be checked quickly: ranges and sizes. Error: -32602.
   [[nodiscard]] Result<void> check(const GenerationRequest& request) const;
 
-  /// Whether prepare() takes less than a millisecond: the prompt is short, nothing constrains the
-  /// answer, and the template is not large.
+  /// Whether prepare() takes a few milliseconds at most: the prompt is short, nothing constrains
+  /// the answer, and the template is not large.
   [[nodiscard]] bool is_quick(const GenerationRequest& request) const;
 
   /// Translates a request that check() has accepted: renders the template, tokenizes, and parses
@@ -65,8 +65,7 @@ class RequestPreparer {
   const std::size_t longest_piece_;         // bytes of the vocabulary's longest token
   const std::optional<float> temperature_;  // recommended by the model's file
   const ChatFormat format_;
-  const ChatFormat
-      quick_format_;  // for event loops, which must not wait while a large prompt is rendered
+  const ChatFormat quick_format_;  // for quick requests, which do not wait for slow ones
 };
 
 }  // namespace sluice

@@ -35,7 +35,7 @@ class ChatFormat {
   /// Whether the model has a chat template of its own.
   [[nodiscard]] bool is_explicit() const { return explicit_; }
 
-  /// Whether rendering may take longer than a millisecond.
+  /// Whether rendering may take much longer than a millisecond, even for short messages.
   [[nodiscard]] bool is_large() const { return large_; }
 
   /// Renders `request`: its messages, or its prompt as one user message, with its tools. A schema
