@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kTriggerWindow = 1024;
 
 constexpr char32_t kHighestCodePoint = 0x10FFFF;
+constexpr char32_t kFirstSurrogate = 0xD800;
 
 /// The smallest code point whose encoding has `length` bytes.
 char32_t smallest(std::uint8_t length) {
@@ -22,8 +23,12 @@ bool has_token(const std::vector<llama_token>& tokens, llama_token token) {
   return std::ranges::find(tokens, token) != tokens.end();
 }
 
+bool is_surrogate(char32_t c) {
+  return c >= kFirstSurrogate && c <= 0xDFFF;
+}
+
 bool is_code_point(char32_t c, std::uint8_t length) {
-  return c >= smallest(length) && c <= kHighestCodePoint && (c < 0xD800 || c > 0xDFFF);
+  return c >= smallest(length) && c <= kHighestCodePoint && !is_surrogate(c);
 }
 
 }  // namespace
@@ -158,10 +163,13 @@ bool TokenConstraint::fits(const Position& position) {
   if (position.state == GrammarMatcher::kNowhere) return false;
   if (position.left == 0) return true;
   const unsigned bits = 6U * position.left;
-  const char32_t low = position.begun << bits;
-  const char32_t high = low | ((char32_t{1} << bits) - 1);
-  return matcher_.may_follow(position.state, std::max(low, smallest(position.length)),
-                             std::min(high, kHighestCodePoint));
+  char32_t low = position.begun << bits;
+  char32_t high = low | ((char32_t{1} << bits) - 1);
+  high = std::min(high, kHighestCodePoint);
+  low = std::max(low, smallest(position.length));
+  // The surrogates are the end of the characters that begin with 0xED.
+  if (is_surrogate(high)) high = kFirstSurrogate - 1;
+  return low <= high && matcher_.may_follow(position.state, low, high);
 }
 
 bool TokenConstraint::hidden(llama_token token, bool control) const {
