@@ -101,8 +101,11 @@ class CallGeneration final : public GenerationProducer {
       structured.append(R"(,"tool_calls":[)").append(kept->tool_calls.take()).append("]");
     }
     structured.push_back('}');
-    call->complete({.text = kept == nullptr ? std::string() : kept->text.take(),
-                    .structured = std::move(structured)});
+    ToolResult result{.text = kept == nullptr ? std::string() : kept->text.take(),
+                      .structured = std::move(structured)};
+    // Without any text, the structured content would be written as the text.
+    if (result.text.empty()) result.content.push_back(Content::text(""));
+    call->complete(std::move(result));
   }
 
   /// What the result will contain.

@@ -38,6 +38,15 @@ test('output that cannot be written is a failure with a reason', async () => {
   }
 });
 
+test('chat shows an empty answer as nothing, over every delivery', async () => {
+  for (const via of ['poll', 'sse', 'ws', 'mcp']) {
+    const outcome = await run_program(['-c', `${chat(0)} --via ${via}`, program], {
+      command: '/bin/sh',
+    });
+    assert.deepEqual([outcome.code, outcome.stdout], [0, ''], `${via} ${outcome.stderr}`);
+  }
+});
+
 test('a reader that leaves early needs no explanation', async () => {
   const outcome = await run_program(['-c', `${chat(100_000)} | head -c 10`, program], {
     command: '/bin/sh',
