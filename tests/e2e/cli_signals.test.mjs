@@ -37,6 +37,25 @@ test('a signal stops the answer: exit code 130', async (t) => {
   }
 });
 
+test('a signal stops an answer that comes faster than it can be shown', async (t) => {
+  const args = ['chat', '--engine', 'synthetic', '--param', 'count=100000000', 'hi'];
+  const child = spawn(program, args, {
+    env: clean_environment(),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const read = async () => {
+    for await (const _ of child.stdout) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  const closed = once(child, 'close');
+  await once(child.stdout, 'readable');
+  const reading = read();
+  child.kill('SIGINT');
+  await until(() => child.exitCode !== null, 'it ended', 15_000);
+  assert.equal((await closed)[0], 130);
+  await reading;
+});
+
 test('a terminal that closes stops the answer', async (t) => {
   const server = await start_server(t);
   const terminal = new Terminal(t, [program, 'chat', '--url', server.base, ...kEndless]);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/terminal/terminal.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -123,7 +124,7 @@ std::string text_report(const BenchSubject& subject, const BenchResults& results
                      units.c_str());
     for (const auto& [message, count] : results.errors) {
       append_formatted(out, "  %8llu  ", static_cast<unsigned long long>(count));
-      out.append(message).append("\n");
+      out.append(one_line(message)).append("\n");
     }
   }
   return out;

@@ -160,6 +160,8 @@ TEST(BenchResults, ReportsForPeople) {
   results.count_error("boom");
   results.late = 7;
   EXPECT_THAT(text_report(kSubject, results), HasSubstr("1  boom"));
+  results.count_error("\x1b[31mred\nsluice: done");
+  EXPECT_THAT(text_report(kSubject, results), HasSubstr("1  [31mred sluice: done\n"));
   EXPECT_THAT(text_report(kSubject, results), HasSubstr("7 streams were due"));
 }
 

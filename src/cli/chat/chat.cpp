@@ -158,8 +158,10 @@ Chat::Answer Chat::ask(const std::string& question, View& view) {
       stop();
     }
     if (stop_by && std::chrono::steady_clock::now() > *stop_by) break;
-    while (auto event = queue.take()) {
+    // One at a time: an answer may come faster than it can be shown, and interrupts count.
+    if (auto event = queue.take()) {
       if (const auto* text = std::get_if<AnswerQueue::Text>(&*event)) {
+        if (stop_by) continue;
         answer.stats.on_delta(text->at);
         if (text->kind == AnswerDelta::Kind::text) answer.text += text->text;
         if (text->kind == AnswerDelta::Kind::reasoning) answer.reasoning += text->text;
@@ -169,7 +171,6 @@ Chat::Answer Chat::ask(const std::string& question, View& view) {
       } else {
         answer.end = std::get<AnswerEnd>(*event);
         ended = true;
-        break;
       }
     }
   }

@@ -20,14 +20,15 @@
 namespace sluice {
 namespace {
 
-/// Waits until `fd` takes bytes or has failed. Returns false if an interrupt ends the
-/// wait.
-bool wait_for_room(int fd) {
+/// Waits until `fd` takes bytes or has failed. Returns false if an interrupt ends the wait. If the
+/// last write has `stalled`, an interrupt counts more than room: a terminal may have room for a few
+/// bytes only, and then a write waits.
+bool wait_for_room(int fd, bool stalled) {
   for (;;) {
     std::array<pollfd, 2> waits{{{fd, POLLOUT, 0}, {Interrupts::fd(), POLLIN, 0}}};
     const int patience = Interrupts::terminating() ? 0 : -1;
     if (::poll(waits.data(), waits.size(), patience) < 0) continue;  // a signal came
-    return waits[0].revents != 0;
+    return waits[0].revents != 0 && !(stalled && waits[1].revents != 0);
   }
 }
 
@@ -59,10 +60,13 @@ void use_utf8() {
 }
 
 Result<void> write_all(int fd, std::string_view text) {
+  bool stalled = false;
   while (!text.empty()) {
-    if (!wait_for_room(fd)) return fail(kExitInterrupted, "");
+    if (!wait_for_room(fd, stalled)) return fail(kExitInterrupted, "");
     // No more than a pipe that has room takes at once: a longer write would wait for the reader.
-    const ssize_t written = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    const auto piece = text.substr(0, PIPE_BUF);
+    const ssize_t written = ::write(fd, piece.data(), piece.size());
+    stalled = written != static_cast<ssize_t>(piece.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EPIPE) {
@@ -83,11 +87,13 @@ int print(std::string_view text) {
 
 void complain(std::string_view message) {
   if (message.empty()) return;
-  std::string line = "sluice: " + printable(message);
-  // A message from a server must not look like several lines of this program.
+  write_all(STDERR_FILENO, "sluice: " + one_line(message) + "\n");
+}
+
+std::string one_line(std::string_view text) {
+  std::string line = printable(text);
   std::ranges::replace(line, '\n', ' ');
-  line.push_back('\n');
-  write_all(STDERR_FILENO, line);
+  return line;
 }
 
 std::string printable(std::string_view text) {

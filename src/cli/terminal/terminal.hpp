@@ -63,4 +63,7 @@ int print(std::string_view text);
 /// of order. Malformed UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
+/// The same on one line, so that a message of a server does not look like several of this program.
+std::string one_line(std::string_view text);
+
 }  // namespace sluice

@@ -4,6 +4,9 @@
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <pty.h>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -86,6 +89,25 @@ TEST(Interrupts, AHangUpIsOneUnlessItIsIgnored) {
     EXPECT_FALSE(Interrupts::terminating());
   }
   std::signal(SIGHUP, before);
+}
+
+TEST(WriteAll, AnInterruptEndsTheWaitForATerminal) {
+  int master = -1;
+  int slave = -1;
+  ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  const Descriptor not_read(master);
+  const Descriptor terminal(slave);
+  Interrupts interrupts;
+  const pthread_t writer = ::pthread_self();
+  std::thread user([&] {
+    // Until the terminal is full, signals only make the write look for interrupts.
+    for (pollfd room{slave, POLLOUT, 0}; ::poll(&room, 1, 0) > 0; room.revents = 0) ::sched_yield();
+    ::pthread_kill(writer, SIGTERM);
+  });
+  const Result<void> written = write_all(terminal.get(), std::string(kMuch, '\n'));
+  user.join();
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, kExitInterrupted);
 }
 
 TEST(WriteAll, SaysWhyThereIsNoRoom) {
