@@ -138,9 +138,11 @@ test('on a terminal: a pasted block is one question, wide characters are edited 
   const backspace = '\x7f';
   assert.equal(await ask(`日本語${left}${backspace}x${left}${left}い\r`), 'い日x語');
   assert.equal(await ask(`a😀b${left}${backspace}c\r`), 'acb');
+  // Bytes that are not UTF-8 take no key with them.
+  assert.equal(await ask(Buffer.from('caf\xe9 \xc3\xffx\xe9\r', 'latin1')), 'caf x');
   // The history has the pasted lines as one entry.
   const up = '\x1b[A';
-  assert.equal(await ask(`${up.repeat(5)}\r`), 'one\ntwo\nthree four');
+  assert.equal(await ask(`${up.repeat(6)}\r`), 'one\ntwo\nthree four');
   terminal.type('\x04');
   assert.equal(await terminal.exit_code(), 0);
 });

@@ -79,10 +79,16 @@ struct LineEditor::State {
         if (errno == EINTR || errno == EAGAIN) continue;
         return -1;
       }
-      const std::size_t used = std::mbrtowc(out, &byte, 1, &partial);
-      if (used == static_cast<std::size_t>(-2)) continue;  // more bytes to come
-      if (used != static_cast<std::size_t>(-1)) return 1;
-      partial = {};  // skips bytes that are not UTF-8
+      constexpr auto kNoCharacter = static_cast<std::size_t>(-1);
+      constexpr auto kMoreToCome = static_cast<std::size_t>(-2);
+      std::size_t used = std::mbrtowc(out, &byte, 1, &partial);
+      if (used == kNoCharacter) {
+        // Bytes that are not UTF-8 are skipped. This one may begin a new character.
+        partial = {};
+        used = std::mbrtowc(out, &byte, 1, &partial);
+      }
+      if (used == kNoCharacter) partial = {};
+      if (used != kNoCharacter && used != kMoreToCome) return 1;
     }
   }
 
