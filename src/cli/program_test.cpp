@@ -119,7 +119,17 @@ TEST(Program, AMistakeIsExplainedOnOneLine) {
            {{"doctor", "--prot", "80"}, "doctor has no option --prot; did you mean --port?"},
            {{"version", "doctor"}, "version takes no argument doctor; see sluice version --help"},
            {{"chat", "--top-k"}, "--top-k needs a value; see sluice chat --help"},
-           {{"chat", "--top-k", "many"}, "--top-k = many; see sluice chat --help"},
+           {{"chat", "--top-k", "many"},
+            "--top-k: \"many\": give a whole number from -2147483648 to 2147483647; see"},
+           {{"chat", "--max-tokens", "99999999999"}, "--max-tokens: \"99999999999\": give a whole"},
+           {{"chat", "--temperature", "nan", "hi"}, "--temperature: \"nan\": give a number; see"},
+           {{"chat", "--top-p", "-inf", "hi"}, "--top-p: \"-inf\": give a number; see"},
+           {{"bench", "--streams", "-1"}, "--streams: \"-1\": give a whole number from 0 to"},
+           {{"chat", "--url", "http://127.0.0.1:1", "--key", "a\r\nX: y", "hi"},
+            "--key: a key has"},
+           {{"chat", "--url", "https://127.0.0.1:1", "--ca", "/nonexistent", "hi"},
+            "sluice: Cannot use the CA file /nonexistent: No such file or directory"},
+           {{"-V"}, "there is no option -V; see sluice --help"},
            {{"serve", "--api-kye=alice=secret"}, "no option --api-kye; did you mean --api-key?"}}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, kExitUsage);

@@ -1,5 +1,7 @@
 #include "cli/options/client_options.hpp"
 
+#include <algorithm>
+
 #include "cli/options/command_line.hpp"
 #include "cli/options/exit_code.hpp"
 #include "cli/options/process_environment.hpp"
@@ -32,9 +34,12 @@ void complete_from_environment(ClientOptions& options) {
 }
 
 Result<ServerAddress> server_address(const ClientOptions& options) {
+  if (std::ranges::any_of(options.key, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; })) {
+    return fail(kExitUsage, "--key: a key has no control characters, such as line breaks");
+  }
   auto address = make_server_address(options.url, options.key,
                                      {.ca_file = options.ca_file, .insecure = options.insecure});
-  if (!address) return fail(kExitUsage, "--url: " + address.error().message);
+  if (!address) return fail(kExitUsage, address.error().message);
   return address;
 }
 

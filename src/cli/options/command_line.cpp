@@ -1,8 +1,12 @@
 #include "cli/options/command_line.hpp"
 
+#include <cmath>
 #include <iostream>
+#include <limits>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -62,6 +66,31 @@ std::string question(std::string_view word, const std::vector<std::string>& cand
   return meant.empty() ? "; " + otherwise : "; did you mean " + std::string(meant) + "?";
 }
 
+/// Makes `option` refuse what is no number of type T, with what is allowed. The unnamed parameter
+/// only selects T.
+template <class T>
+  requires std::is_arithmetic_v<T>
+void check_number(CLI::Option& option, const T& /*target*/) {
+  option.check([](const std::string& text) -> std::string {
+    T value{};
+    const bool is_number = CLI::detail::lexical_cast(text, value);
+    if constexpr (std::is_floating_point_v<T>) {
+      return is_number && std::isfinite(value) ? "" : '"' + text + "\": give a number";
+    } else {
+      return is_number ? ""
+                       : '"' + text + "\": give a whole number from " +
+                             std::to_string(std::numeric_limits<T>::min()) + " to " +
+                             std::to_string(std::numeric_limits<T>::max());
+    }
+  });
+}
+template <class T>
+void check_number(CLI::Option& option, const std::optional<T>& /*target*/) {
+  check_number(option, T());
+}
+template <class Text>
+void check_number(CLI::Option& /*option*/, const Text& /*target*/) {}
+
 }  // namespace
 
 void Subcommand::add_flag(const std::string& names, bool& value, const OptionHelp& help) {
@@ -76,9 +105,12 @@ void Subcommand::add_flag(const std::string& names, std::function<void(bool)> re
 }
 
 void Subcommand::add_option(const std::string& names, OptionTarget target, const OptionHelp& help) {
-  auto* option =
-      std::visit([&](auto* value) { return app_->add_option(names, *value, help.text); }, target);
-  describe(*option, help);
+  const auto add = [&](auto* value) {
+    auto* option = app_->add_option(names, *value, help.text);
+    check_number(*option, *value);
+    return option;
+  };
+  describe(*std::visit(add, target), help);
 }
 
 void Subcommand::add_repeatable(const std::string& names, Keep keep,

@@ -39,7 +39,8 @@ std::string_view suggestion(std::string_view word, std::span<const std::string> 
   std::size_t least = std::max<std::size_t>(1, word.size() / kLettersPerEdit) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
-    if (distance >= least) continue;
+    // At least half of it must be the same: no option of one letter is like another.
+    if (distance >= least || 2 * distance >= candidate.size()) continue;
     least = distance;
     best = candidate;
   }

@@ -4,19 +4,26 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509err.h>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 namespace sluice {
 namespace {
 
 constexpr int kFailure = 1;
 
-/// OpenSSL's reason for the last failure.
+/// Why a call of OpenSSL failed: what the system said, or else OpenSSL's last reason.
 std::string openssl_reason() {
-  const unsigned long code = ERR_peek_last_error();
-  ERR_clear_error();
-  const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);
-  return reason == nullptr ? "unknown reason" : reason;
+  std::string reason = "unknown reason";
+  while (const unsigned long code = ERR_get_error()) {
+    if (ERR_SYSTEM_ERROR(code)) {
+      ERR_clear_error();
+      return std::generic_category().message(ERR_GET_REASON(code));
+    }
+    if (const char* const own = ERR_reason_error_string(code)) reason = own;
+  }
+  return reason;
 }
 
 constexpr std::array<unsigned char, 9> kHttp11 = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
