@@ -99,7 +99,11 @@ TEST(Program, WrongUsageIsTwo) {
         {"version", "--json=perhaps"},
         {"bench", "--mode", "pigeon"},
         {"bench", "--url", "nonsense"},
-        {"bench", "--duration", "soon"}}) {
+        {"bench", "--duration", "soon"},
+        {"bench", "--duration", "169h"},
+        {"bench", "--rate", "1e-10"},
+        {"bench", "--rate", "1e300"},
+        {"bench", "--rate", "-1"}}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, kExitUsage) << ::testing::PrintToString(arguments);
     EXPECT_NE(outcome.err, "") << ::testing::PrintToString(arguments);

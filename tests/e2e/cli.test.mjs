@@ -200,8 +200,8 @@ test('bench refuses what the server cannot do, before it begins', async (t) => {
   const model = await start_server(t, ['--engine', 'llama', ...model_flags(model_file(t))]);
   const server = { call: model, sse: await start_everything(t) };
   const message = {
-    call: /^sluice: the server refuses --mode call: Unknown tool: echo; .*synthetic.*\n$/,
-    sse: /^sluice: the server refuses --mode sse: .*\n$/,
+    call: /^sluice: the server refuses such a call: Unknown tool: echo; .*synthetic.*\n$/,
+    sse: /^sluice: the server refuses such a stream: .*\n$/,
   };
   for (const mode of ['call', 'sse']) {
     const outcome = await run_program(['bench', '--url', server[mode].base, '--mode', mode]);

@@ -6,6 +6,9 @@
 
 namespace sluice {
 
+/// How long a slot waits after it could not reach the server.
+constexpr Duration kPause = std::chrono::milliseconds(100);
+
 /// Runs one unit at a time.
 class BenchLoad::Slot final : public AnswerSink {
  public:
@@ -42,10 +45,15 @@ class BenchLoad::Slot final : public AnswerSink {
       ++load_->results_.completed;
       load_->results_.complete.record(nanoseconds(load_->now() - due_));
     } else {
-      if (end.outcome == AnswerEnd::Outcome::unreachable) ++load_->results_.unreachable;
       load_->results_.count_error(end.error.message.empty() ? "cancelled" : end.error.message);
     }
-    load_->on_free(*this);
+    if (end.outcome == AnswerEnd::Outcome::unreachable) {
+      ++load_->results_.unreachable;
+      // A server that is gone is not asked again at once.
+      load_->loop_->schedule_at(load_->now() + kPause, [this] { load_->on_free(*this); });
+    } else {
+      load_->on_free(*this);
+    }
   }
 
  private:

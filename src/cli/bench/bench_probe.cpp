@@ -15,20 +15,20 @@ namespace {
 class FirstSign final : public AnswerSink {
  public:
   void on_delta(const AnswerDelta& /*delta*/) override { settle({}); }
-  void on_end(const AnswerEnd& end) override { settle(end.error); }
+  void on_end(const AnswerEnd& end) override { settle(end); }
 
-  /// The error of an answer that failed; an empty one if it has begun, or not in time.
-  Error wait(Duration at_most) {
-    std::future<Error> first = settled_.get_future();
-    return first.wait_for(at_most) == std::future_status::ready ? first.get() : Error{};
+  /// The end of an answer that has failed; a complete one if it has begun, or not in time.
+  AnswerEnd wait(Duration at_most) {
+    std::future<AnswerEnd> first = settled_.get_future();
+    return first.wait_for(at_most) == std::future_status::ready ? first.get() : AnswerEnd{};
   }
 
  private:
-  void settle(const Error& error) {
-    if (!std::exchange(is_settled_, true)) settled_.set_value(error);
+  void settle(const AnswerEnd& end) {
+    if (!std::exchange(is_settled_, true)) settled_.set_value(end);
   }
 
-  std::promise<Error> settled_;
+  std::promise<AnswerEnd> settled_;
   bool is_settled_ = false;
 };
 
@@ -42,10 +42,17 @@ Result<void> probe(const ServerAddress& address, const BenchRequest& request) {
   asked.params = request.params;
   if (!request.tool.empty()) asked.tool = request.tool;
   const auto pending = client.ask(request.via, std::move(asked), sign);
-  const Error error = sign.wait(kPatience);
+  const AnswerEnd end = sign.wait(kPatience);
   pending->cancel();
-  if (error.code == kMethodNotFound || error.code == kInvalidParams) {
-    return fail(kExitUsage, error.message);
+  if (end.outcome == AnswerEnd::Outcome::unreachable) {
+    return fail(kExitUnreachable, "cannot reach the server: " + end.error.message);
+  }
+  if (end.error.code == kMethodNotFound || end.error.code == kInvalidParams) {
+    const bool calls = !request.tool.empty();
+    return fail(kExitUsage,
+                std::string("the server refuses such a ") + (calls ? "call: " : "stream: ") +
+                    end.error.message +
+                    (calls ? "; a server with --engine synthetic has the tool echo" : ""));
   }
   return {};
 }

@@ -7,8 +7,9 @@
 namespace sluice {
 
 /// Asks for one unit of a load, and stops it when it begins to arrive. Returns an error if the
-/// server does not know the method or the tool, or refuses the parameters: then the load could only
-/// fail. Everything else is left to the load, which reports it.
+/// load could only fail: with kExitUnreachable if there is no connection, with kExitUsage if the
+/// server does not know the method or the tool, or refuses the parameters. Everything else is left
+/// to the load, which reports it.
 Result<void> probe(const ServerAddress& address, const BenchRequest& request);
 
 }  // namespace sluice

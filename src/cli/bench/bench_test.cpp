@@ -33,7 +33,7 @@ class BenchLoadTest : public ::testing::Test {
             sink.on_delta({AnswerDelta::Kind::text, text});
             AnswerEnd end;
             if (fail_all) {
-              end.outcome = AnswerEnd::Outcome::failed;
+              end.outcome = outcome;
               end.error.message = "no";
             }
             sink.on_end(end);
@@ -49,6 +49,7 @@ class BenchLoadTest : public ::testing::Test {
   int busy = 0;
   int done = 0;
   bool fail_all = false;
+  AnswerEnd::Outcome outcome = AnswerEnd::Outcome::failed;  // if fail_all
 };
 
 TEST_F(BenchLoadTest, WithoutARateEveryPlaceIsKeptBusy) {
@@ -117,6 +118,14 @@ TEST_F(BenchLoadTest, FailuresAreCountedByReason) {
   EXPECT_EQ(load->results().failed, 10U);
   EXPECT_EQ(load->results().errors.at("no"), 10U);
   EXPECT_EQ(load->results().complete.count(), 0U);
+}
+
+TEST_F(BenchLoadTest, AServerThatIsGoneIsNotAskedAgainAtOnce) {
+  fail_all = true;
+  outcome = AnswerEnd::Outcome::unreachable;
+  run({.slots = 2, .duration = 1s}, 1ms, 2s);
+  EXPECT_EQ(load->results().unreachable, 20U);
+  EXPECT_EQ(done, 1);
 }
 
 TEST(BenchResults, KeepsABoundedNumberOfDifferentErrors) {

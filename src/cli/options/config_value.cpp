@@ -90,6 +90,13 @@ std::optional<Duration> parse_duration(std::string_view text) {
   return std::chrono::microseconds(static_cast<std::int64_t>(total));
 }
 
+std::optional<Duration> parse_time(std::string_view text) {
+  constexpr Duration kMin = std::chrono::milliseconds(1);
+  constexpr Duration kMax = std::chrono::hours(24 * 7);
+  const auto value = parse_duration(text);
+  return value && *value >= kMin && *value <= kMax ? value : std::nullopt;
+}
+
 std::optional<std::size_t> parse_size(std::string_view text) {
   const auto number = take_number(text);
   if (!number) return std::nullopt;

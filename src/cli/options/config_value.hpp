@@ -24,6 +24,10 @@ std::optional<double> parse_decimal(std::string_view text);
 /// m, h), in any order. "0" alone needs no unit.
 std::optional<Duration> parse_duration(std::string_view text);
 
+/// A time that a setting or an option may have: from 1ms to 168h, as kTimes says.
+std::optional<Duration> parse_time(std::string_view text);
+inline constexpr std::string_view kTimes = "a time from 1ms to 168h, such as 500ms, 30s or 5m";
+
 /// A number of bytes: "4096", "64KiB", "4MiB", "1GiB", or with the decimal units kB, MB and GB.
 std::optional<std::size_t> parse_size(std::string_view text);
 

@@ -67,13 +67,10 @@ Setting size(std::string_view key, std::string_view flag, std::size_t min, std::
 
 template <class At>
 Setting duration(std::string_view key, std::string_view flag, std::string_view help, At at) {
-  constexpr Duration kMin = std::chrono::milliseconds(1);
-  constexpr Duration kMax = std::chrono::hours(24 * 7);
-  Setting setting = base(key, flag, "TIME", help,
-                         "a time from 1ms to 168h, such as 500ms, 30s or 5m", Setting::Kind::text);
+  Setting setting = base(key, flag, "TIME", help, std::string(kTimes), Setting::Kind::text);
   setting.store = [=](ServeConfig& config, const Values& values) {
-    const auto value = parse_duration(values.front());
-    if (!value || *value < kMin || *value > kMax) return false;
+    const auto value = parse_time(values.front());
+    if (!value) return false;
     at(config) = *value;
     return true;
   };
