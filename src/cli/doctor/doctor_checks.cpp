@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "auth/access_policy.hpp"
+#include "net/loop/unix_socket.hpp"
 
 namespace sluice {
 namespace {
@@ -118,6 +119,17 @@ void check_port(Checks& out, const ServeConfig& config) {
   } else {
     out.push_back({Status::fail, subject, where + ": " + std::strerror(failed),
                    "Give an address of this machine with --host, such as 127.0.0.1"});
+  }
+}
+
+void check_unix_socket(Checks& out, const ServeConfig& config) {
+  if (config.unix_path.empty()) return;
+  const auto listener = UnixListener::listen(config.unix_path, config.unix_mode);
+  if (listener) {
+    out.push_back({Status::ok, "socket", config.unix_path + " can be listened on", ""});
+  } else {
+    out.push_back({Status::fail, "socket", listener.error().message,
+                   "Give another --unix, in a directory where this user may create files"});
   }
 }
 

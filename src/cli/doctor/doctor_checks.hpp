@@ -25,11 +25,15 @@ void check_machine(Checks& out, const MachineFacts& machine, const ServeConfig& 
 void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& config);
 
 /// Checks that the model file exists, is readable, is a GGUF file of a supported version, is not
-/// truncated as far as its header tells, and fits into memory.
+/// truncated as far as its header tells, and fits into memory; and that there is the device to run
+/// it on.
 void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& config);
 
 /// Checks that the server could listen on the address and port now.
 void check_port(Checks& out, const ServeConfig& config);
+
+/// Checks that the server could listen on the Unix domain socket now, if it is to.
+void check_unix_socket(Checks& out, const ServeConfig& config);
 
 /// Checks that the certificate and the key can be read, belong together and are valid at `now`, and
 /// that no other user can read the key.

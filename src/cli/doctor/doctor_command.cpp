@@ -60,6 +60,7 @@ Checks examine(const DoctorArguments& arguments) {
     checks.back().finding += ": the tiny built-in model; run a real one with --model FILE";
   }
   check_port(checks, config);
+  check_unix_socket(checks, config);
   check_tls(checks, config, std::chrono::system_clock::now());
   check_access(checks, config);
   return checks;

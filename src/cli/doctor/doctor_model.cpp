@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor_checks.hpp"
+#include "cli/serve/engine_factory.hpp"
 
 namespace sluice {
 namespace {
@@ -42,13 +43,25 @@ void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& co
     add(Status::warn, "none given", "Give a GGUF file with --model FILE");
     return;
   }
+  if (const auto can = check_backend(config); !can) {
+    add(Status::fail, can.error().message, "Give another --backend, or leave it out");
+    return;
+  }
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) {
     add(Status::fail, path + ": " + std::strerror(errno), "Give a GGUF file with --model FILE");
     return;
   }
-  if (!S_ISREG(info.st_mode) || ::access(path.c_str(), R_OK) != 0) {
-    add(Status::fail, path + " is not a file that this user can read", "chmod a+r " + path);
+  if (S_ISDIR(info.st_mode)) {
+    add(Status::fail, path + " is a directory", "Name the .gguf file in it");
+    return;
+  }
+  if (!S_ISREG(info.st_mode)) {
+    add(Status::fail, path + " is not a regular file", "Give a GGUF file with --model FILE");
+    return;
+  }
+  if (::access(path.c_str(), R_OK) != 0) {
+    add(Status::fail, path + " cannot be read by this user", "chmod a+r " + path);
     return;
   }
   GgufHeader header{};

@@ -101,6 +101,18 @@ TEST_F(DoctorTest, AModelMustFitIntoMemory) {
   EXPECT_EQ(model_status(path), Status::fail);
 }
 
+TEST_F(DoctorTest, ADirectoryIsNoModel) {
+  EXPECT_EQ(model_status("/"), Status::fail);
+  EXPECT_THAT(checks.back().finding, HasSubstr("is a directory"));
+  EXPECT_EQ(checks.back().fix, "Name the .gguf file in it");
+}
+
+TEST_F(DoctorTest, AModelNeedsItsDevice) {
+  config.engine.backend = "abacus";
+  EXPECT_EQ(model_status("/nonexistent"), Status::fail);
+  EXPECT_THAT(checks.back().finding, HasSubstr("there is no device \"abacus\""));
+}
+
 TEST_F(DoctorTest, NoModelIsAWarningUnlessNoneIsNeeded) {
   EXPECT_EQ(model_status(""), Status::warn);
   config.engine.kind = EngineKind::synthetic;
@@ -153,6 +165,20 @@ TEST_F(DoctorTest, ATakenPortFails) {
   config.port = 0;
   check_port(checks, config);
   EXPECT_EQ(only().status, Status::ok);
+}
+
+TEST_F(DoctorTest, AUnixSocketMustBeFree) {
+  check_unix_socket(checks, config);
+  EXPECT_THAT(checks, SizeIs(0));
+  config.unix_path = "/nonexistent/x.sock";
+  check_unix_socket(checks, config);
+  EXPECT_EQ(only().status, Status::fail);
+  EXPECT_THAT(only().finding, HasSubstr("/nonexistent/x.sock"));
+  checks.clear();
+  config.unix_path = ::testing::TempDir() + "/doctor.sock";
+  check_unix_socket(checks, config);
+  EXPECT_EQ(only().status, Status::ok);
+  EXPECT_NE(::access(config.unix_path.c_str(), F_OK), 0) << "the check leaves nothing behind";
 }
 
 TEST_F(DoctorTest, AForeignAddressFails) {

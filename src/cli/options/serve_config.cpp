@@ -69,6 +69,10 @@ Result<void> load_file(LoadedConfig& loaded, const std::string& path) {
     if (setting == nullptr) {
       return fail(kExitUsage, value.origin + ": unknown key \"" + key + "\"; " + known_keys(key));
     }
+    // A text that is not set is printed as "".
+    if (!value.is_list && value.values.front().empty() && setting->show(ServeConfig{}).empty()) {
+      continue;
+    }
     if (value.is_list != (setting->kind == Setting::Kind::list)) {
       return fail(kExitUsage, value.origin + ": " + key + ": give " +
                                   (value.is_list ? "one value, " : "an array of ") +
@@ -183,6 +187,11 @@ Result<void> check_together(const ServeConfig& config) {
     return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
                                 " is more than half of --max-total-buffers, " +
                                 format_size(config.http.max_total_buffers));
+  }
+  if (config.tasks.ttl > config.tasks.max_ttl) {
+    return fail(kExitUsage, "--task-ttl: " + format_duration(config.tasks.ttl) +
+                                " is more than --max-task-ttl, " +
+                                format_duration(config.tasks.max_ttl));
   }
   return {};
 }

@@ -85,7 +85,7 @@ Setting text(std::string_view key, std::string_view flag, std::string_view opera
   setting.store = [=](ServeConfig& config, const Values& values) {
     constexpr std::size_t kMaxLength = 4096;
     const std::string& value = values.front();
-    if (value.empty() || value.size() > kMaxLength) return false;
+    if (value.empty() || value.size() > kMaxLength || value.contains('\0')) return false;
     at(config) = value;
     return true;
   };
@@ -178,6 +178,19 @@ Setting names(std::string_view key, std::string_view flag, std::string_view oper
     return true;
   };
   setting.show = [=](const ServeConfig& config) -> Values { return at(config); };
+  return setting;
+}
+
+Setting trusted_proxies() {
+  Setting setting = names("access.trusted_proxies", "--trusted-proxy", "ADDRESS",
+                          "Addresses of proxies that are trusted to name the client they forward "
+                          "for, or prefixes such as 10.0.0.0/8. Without API keys, each client of "
+                          "such a proxy then counts separately",
+                          "addresses such as 192.0.2.1, or prefixes such as 10.0.0.0/8",
+                          SLUICE_AT(access.trusted_proxies));
+  setting.store = [store = setting.store](ServeConfig& config, const Values& values) {
+    return TrustedProxies::make(values, config.access.forwarded_field) && store(config, values);
+  };
   return setting;
 }
 
@@ -411,11 +424,7 @@ std::vector<Setting> make_settings() {
       "Host names and addresses that requests may use for this server; * allows all. Loopback "
       "names and the machine's own addresses are always allowed",
       "host names, or *", SLUICE_AT(access.allowed_hosts)));
-  add(names(
-      "access.trusted_proxies", "--trusted-proxy", "ADDRESS",
-      "Addresses of proxies that are trusted to name the client they forward for, or prefixes "
-      "such as 10.0.0.0/8. Without API keys, each client of such a proxy then counts separately",
-      "addresses or prefixes", SLUICE_AT(access.trusted_proxies)));
+  add(trusted_proxies());
   add(choice("access.forwarded_field", "--forwarded-field",
              "Header field in which trusted proxies name the client", kForwardedFields,
              SLUICE_AT(access.forwarded_field)));

@@ -96,6 +96,15 @@ bool runs_built_in_model(const ServeConfig& config) {
   return config.engine.kind == EngineKind::llama && config.engine.model.empty();
 }
 
+Result<void> check_backend([[maybe_unused]] const ServeConfig& config) {
+#if SLUICE_WITH_LLAMA
+  if (const auto device = check_llama_device(config.engine.backend); !device) {
+    return fail(kExitUsage, device.error().message);
+  }
+#endif
+  return {};
+}
+
 Result<EngineHandle> make_engine(const ServeConfig& config) {
   if (config.engine.kind == EngineKind::synthetic) return synthetic_engine();
 #if SLUICE_WITH_LLAMA

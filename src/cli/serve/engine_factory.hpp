@@ -24,6 +24,9 @@ struct EngineHandle {
 /// Makes the engine that `config` asks for. Errors carry an exit code of the program.
 Result<EngineHandle> make_engine(const ServeConfig& config);
 
+/// Checks that there is the device that `config` names for the model. Errors carry kExitUsage.
+Result<void> check_backend(const ServeConfig& config);
+
 /// The path of the tiny model that runs when no model is named: the file installed with the
 /// program, or the one in the build tree. Empty if there is none.
 std::string built_in_model();

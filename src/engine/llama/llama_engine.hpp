@@ -78,4 +78,8 @@ std::unique_ptr<LlamaEngine> make_llama_engine(LlamaOptions options);
 /// The names of the devices besides the CPU that a model can run on.
 std::vector<std::string> llama_devices();
 
+/// Whether a model can run on `backend`, as in LlamaOptions. The error says which devices there
+/// are.
+Result<void> check_llama_device(const std::string& backend);
+
 }  // namespace sluice

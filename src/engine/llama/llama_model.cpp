@@ -299,4 +299,12 @@ std::vector<std::string> llama_devices() {
   return names;
 }
 
+Result<void> check_llama_device(const std::string& backend) {
+  initialize_llama();
+  if (auto devices = choose_devices(backend); !devices) {
+    return std::unexpected(std::move(devices).error());
+  }
+  return {};
+}
+
 }  // namespace sluice

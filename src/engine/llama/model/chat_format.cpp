@@ -194,8 +194,13 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
     params = common_chat_templates_apply(templates_.get(), inputs);
   } catch (const std::exception& error) {
     log_debug("a chat template refused a request", {{"error", std::string_view(error.what())}});
-    return fail(kInvalidParams,
-                "the model's chat template refuses these messages: check their roles and order");
+    const bool messages_only = inputs.tools.empty();
+    return fail(
+        kInvalidParams,
+        messages_only
+            ? "the model's chat template refuses these messages: check their roles and order"
+            : "the model's chat template refuses these messages or tools: check the roles "
+              "and order of the messages, and the schemas of the tools");
   }
 
   ChatPrompt prompt;
