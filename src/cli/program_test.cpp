@@ -94,6 +94,7 @@ TEST(Program, WrongUsageIsTwo) {
         {"chat", "--via", "pigeon"},
         {"chat", "--url", "ftp://x", "hi"},
         {"chat", "--url", "http://127.0.0.1:1", "--model", "m.gguf", "hi"},
+        {"chat", "--url", "http://127.0.0.1:1", "--config", "x.toml", "hi"},
         {"chat", "--param", "=5", "hi"},
         {"serve", "--stdio=perhaps"},
         {"version", "--json=perhaps"},

@@ -15,6 +15,7 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/serve/machine.hpp"
 #include "cli/terminal/interrupts.hpp"
+#include "cli/terminal/progress_line.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "net/loop/event_loop.hpp"
 
@@ -134,7 +135,7 @@ class BenchRun {
  public:
   BenchRun(const BenchSetup& setup, bool shows_progress)
       : setup_(&setup),
-        shows_progress_(shows_progress),
+        progress_(STDERR_FILENO, shows_progress),
         transport_(loop_, setup.address, setup.request, setup.plan.slots,
                    setup.subject.connections),
         load_(loop_, setup.plan,
@@ -147,7 +148,7 @@ class BenchRun {
       watch();
     });
     loop_.run();
-    if (shows_progress_) write_all(STDERR_FILENO, "\r\x1b[K");
+    progress_.clear();
     return load_.results();
   }
 
@@ -167,9 +168,7 @@ class BenchRun {
       load_.stop();
       return;
     }
-    if (shows_progress_ && ++ticks_ % kTicksPerLine == 0) {
-      write_all(STDERR_FILENO, "\r\x1b[K" + progress_line(setup_->subject, results));
-    }
+    if (++ticks_ % kTicksPerLine == 0) progress_.show(progress_line(setup_->subject, results));
     loop_.schedule_at(loop_.clock().now() + kTick, [this] { watch(); });
   }
 
@@ -182,7 +181,7 @@ class BenchRun {
   }
 
   const BenchSetup* setup_;
-  bool shows_progress_;
+  ProgressLine progress_;
   Interrupts interrupts_;
   EventLoop loop_;
   BenchTransport transport_;
@@ -208,7 +207,7 @@ int run_bench(const BenchArguments& arguments) {
     complain(can.error().message);
     return can.error().code;
   }
-  BenchRun run(*setup, is_terminal(STDERR_FILENO) && !arguments.quiet);
+  BenchRun run(*setup, !arguments.quiet);
   const BenchResults& results = run.run();
   const std::string report = arguments.as_json ? json_report(setup->subject, results)
                                                : text_report(setup->subject, results);

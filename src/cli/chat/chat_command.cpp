@@ -183,12 +183,12 @@ int run_chat(ChatArguments& arguments) {
     return complain_and_return(
         {kExitUsage, "--via: \"" + arguments.via + "\": give poll, sse, ws or mcp"});
   }
-  if (!arguments.client.url.empty() && !arguments.engine.empty()) {
+  const bool has_model_options = !arguments.engine.empty() || !arguments.config_file.empty();
+  if (!arguments.client.url.empty() && has_model_options) {
     return complain_and_return(
         {kExitUsage,
          "--url cannot be combined with options of the model: the server has its own model"});
   }
-  const bool local = !arguments.engine.empty();
   complete_from_environment(arguments.client);
   auto params = request_params(arguments);
   if (!params) return complain_and_return(params.error());
@@ -197,7 +197,7 @@ int run_chat(ChatArguments& arguments) {
 
   set_logging(LogLevel::error, LogFormat::text, Style::of(STDERR_FILENO).coloured());
   std::unique_ptr<LocalServer> server;
-  if (local || arguments.client.url.empty()) {
+  if (has_model_options || arguments.client.url.empty()) {
     auto started = start_local_server(arguments);
     if (!started) return complain_and_return(started.error());
     server = *std::move(started);

@@ -11,7 +11,8 @@ constexpr std::string_view kClearLine = "\r\x1b[K";
 
 }  // namespace
 
-ProgressLine::ProgressLine(int fd, bool wanted) : fd_(fd), wanted_(wanted && is_terminal(fd)) {}
+ProgressLine::ProgressLine(int fd, bool wanted)
+    : fd_(fd), wanted_(wanted && is_terminal(fd) && !is_dumb_terminal()) {}
 
 ProgressLine::~ProgressLine() {
   clear();
