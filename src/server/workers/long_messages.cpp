@@ -59,7 +59,6 @@ struct LongMessage::Work {
   MessageError batch_refusal = refusal;
   std::string text;
   LongMessages::Check check;
-  Executor::Task done;
   MessageParser parser;
   Parsed message = std::unexpected(MessageError{});
   std::expected<std::vector<std::string_view>, MessageError> batch =
@@ -76,12 +75,12 @@ LongMessage::LongMessage(LongMessages& all, const std::string& principal, std::s
       work_(std::make_shared<Work>()),
       ready_(std::move(ready)) {
   work_->owner = this;
-  all.under_way_.fetch_add(1, std::memory_order_relaxed);
   if (hold_.hold(all.memory_of(principal), text.size())) {
     work_->text = std::move(text);
   } else {
     work_->give_up(text);
   }
+  all.under_way_.fetch_add(1, std::memory_order_relaxed);
 }
 
 LongMessage::LongMessage(LongMessage&& other) noexcept
@@ -102,11 +101,13 @@ LongMessage::~LongMessage() {
   if (work_ == nullptr) return;
   all_->under_way_.fetch_sub(1, std::memory_order_relaxed);
   work_->owner = nullptr;
-  // Freeing it takes long too, so the worker does that.
-  if (all_->workers_ != nullptr) {
-    all_->workers_->run(all_->workers_->new_id(), client_, [work = std::move(work_)] {});
-  }
   all_->remove(*this);
+  if (all_->workers_ == nullptr) return;
+  // Freeing it takes long too, so the worker does that, unless there is no memory for the job.
+  try {
+    all_->workers_->run(all_->workers_->new_id(), client_, [work = std::move(work_)] {});
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+  }
 }
 
 std::string_view LongMessage::text() const {
@@ -127,59 +128,67 @@ const std::expected<Message, MessageError>& LongMessage::message(std::size_t ind
 
 std::unique_ptr<LongMessage> LongMessages::parse(std::string text, Executor::Task ready,
                                                  const std::string& principal, Check check) {
+  const auto place = clients_.try_emplace(client_of(principal), *this).first;
+  Client& client = place->second;
+  client.name = place->first;
+  loop_->at_turn_end(client);
   std::unique_ptr<LongMessage> message(
       new LongMessage(*this, principal, std::move(text), std::move(ready)));
   message->work_->check = std::move(check);
-  clients_[message->client_].waiting.push_back(message.get());
-  begin_next(message->client_);
+  client.waiting.push_back(message.get());
   return message;
 }
 
-void LongMessages::begin_next(const std::string& name) {
-  const auto place = clients_.find(name);
-  Client& client = place->second;
+void LongMessages::begin_next(Client& client) {
   if (client.current != nullptr || client.is_busy) return;
   if (client.waiting.empty()) {
-    clients_.erase(place);
+    clients_.erase(clients_.find(client.name));
     return;
   }
   client.current = client.waiting.front();
   client.waiting.pop_front();
   client.is_busy = true;
-  // At shutdown, the worker may outlive this object. It does not outlive the loop, which then runs
-  // no more tasks.
-  client.current->work_->done = [this, name, weak = std::weak_ptr(client.current->work_)] {
-    end(name, weak.lock());
-  };
-  auto job = [loop = loop_, work = client.current->work_] {
-    work->run();
-    loop->post([work] { work->done(); });
-  };
-  if (workers_ == nullptr) {
-    job();
-  } else {
-    workers_->run(workers_->new_id(), name, job, job);
-  }
+  const std::shared_ptr<LongMessage::Work> work = client.current->work_;
+  if (hand_over(client, work)) return;
+  work->run();
+  end(client, *work);
 }
 
-void LongMessages::end(const std::string& name, const std::shared_ptr<LongMessage::Work>& work) {
-  clients_.find(name)->second.is_busy = false;
-  if (work->owner == nullptr) {
-    begin_next(name);
+bool LongMessages::hand_over(Client& client, const std::shared_ptr<LongMessage::Work>& work) {
+  if (workers_ == nullptr) return false;
+  bool is_taken = true;
+  try {
+    // At shutdown, the worker may outlive this object. It does not outlive the loop, which then
+    // runs no more tasks.
+    auto job = [this, loop = loop_, &client, work] {
+      work->run();
+      loop->post([this, &client, work] { end(client, *work); });
+    };
+    workers_->run(workers_->new_id(), client.name, std::move(job),
+                  [&is_taken] { is_taken = false; });
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return is_taken;
+}
+
+void LongMessages::end(Client& client, LongMessage::Work& work) {
+  client.is_busy = false;
+  if (work.owner == nullptr) {
+    loop_->at_turn_end(client);
     return;
   }
-  work->owner->is_ready_ = true;
+  work.owner->is_ready_ = true;
   // Moved out first, because `ready` may destroy the message.
-  Executor::Task ready = std::move(work->owner->ready_);
+  Executor::Task ready = std::move(work.owner->ready_);
   ready();
 }
 
 void LongMessages::remove(LongMessage& message) {
-  const auto place = clients_.find(message.client_);
-  if (place == clients_.end()) return;
-  std::erase(place->second.waiting, &message);
-  if (place->second.current == &message) place->second.current = nullptr;
-  begin_next(message.client_);
+  Client& client = clients_.find(message.client_)->second;
+  std::erase(client.waiting, &message);
+  if (client.current == &message) client.current = nullptr;
+  loop_->at_turn_end(client);
 }
 
 }  // namespace sluice

@@ -76,8 +76,9 @@ class LongMessages {
   /// A message of more bytes is long. Parsing a shorter one takes about as long as a read.
   static constexpr std::size_t kLong = std::size_t{64} << 10U;
 
-  /// `workers` and `memory` must outlive this object. If `workers` is null, messages are parsed at
-  /// once; if `memory` is null, there is no limit.
+  /// `workers` and `memory` must outlive this object. `workers` must refuse no job. If it is null,
+  /// or if there is no memory for a job, messages are parsed on the loop. If `memory` is null,
+  /// there is no limit.
   LongMessages(Executor& loop, WorkerPool* workers, ClientMemory* memory)
       : loop_(&loop), workers_(workers), memory_(memory) {}
   LongMessages(const LongMessages&) = delete;
@@ -99,23 +100,35 @@ class LongMessages {
   /// More slow work on a parsed message, which is not a batch. Runs on the worker's thread.
   using Check = std::move_only_function<void(const Message&)>;
 
-  /// Parses `text`, and then runs `check` if it is a valid message. `ready` runs in a later turn of
-  /// the loop, unless the returned object has been destroyed by then. If `principal` has no memory
-  /// for the text, the result of parsing is an error that says so, with the id of a request.
+  /// Parses `text`, and then runs `check` if it is a valid message. `ready` runs at the end of the
+  /// turn or later, unless the returned object has been destroyed by then. If `principal` has no
+  /// memory for the text, the result of parsing is an error that says so, with the id of a request.
   std::unique_ptr<LongMessage> parse(std::string text, Executor::Task ready,
                                      const std::string& principal, Check check = {});
 
  private:
   friend class LongMessage;
-  /// A client that has messages here.
-  struct Client {
+  /// A client that has messages here. What has changed for it takes effect at the end of the turn,
+  /// because destructors change it, and what begins then may lack memory.
+  struct Client final : Executor::TurnHook {
+    explicit Client(LongMessages& owner) : all(&owner) {}
+    ~Client() override { all->loop_->forget(*this); }
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+    void on_turn_end() override { all->begin_next(*this); }
+
+    LongMessages* all;
+    std::string_view name;  // its key in clients_
     std::deque<LongMessage*> waiting;
     LongMessage* current = nullptr;  // parsed or being parsed
     bool is_busy = false;            // a job is under way, perhaps for a destroyed message
   };
   void remove(LongMessage& message);
-  void begin_next(const std::string& name);
-  void end(const std::string& name, const std::shared_ptr<LongMessage::Work>& work);
+  /// Begins the client's next message, or forgets a client that has none.
+  void begin_next(Client& client);
+  /// Returns false if no worker takes the work.
+  bool hand_over(Client& client, const std::shared_ptr<LongMessage::Work>& work);
+  void end(Client& client, LongMessage::Work& work);
 
   Executor* loop_;
   WorkerPool* workers_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/allocation_failure_test_support.hpp"
 #include "core/manual_executor.hpp"
 #include "protocol/input_rounds.hpp"
 
@@ -87,7 +88,7 @@ TEST(LongMessages, MayGoBeforeTheirWorker) {
   std::promise<void> go_on;
   bool was_ready = false;
   {
-    WorkerPool workers(1, 8);
+    WorkerPool workers(1, SIZE_MAX);
     auto messages = std::make_unique<LongMessages>(executor, &workers, nullptr);
     std::unique_ptr<LongMessage> message = messages->parse(
         R"({"jsonrpc":"2.0","id":1,"method":"ping"})", [&] { was_ready = true; }, {},
@@ -95,12 +96,38 @@ TEST(LongMessages, MayGoBeforeTheirWorker) {
           begun.set_value();
           go_on.get_future().wait();
         });
+    executor.run();
     begun.get_future().wait();
     message = nullptr;
     messages = nullptr;
     go_on.set_value();
   }
   EXPECT_FALSE(was_ready);
+}
+
+TEST_F(LongMessagesTest, ALackOfMemoryLeavesNothingBehind) {
+  WorkerPool workers(1, SIZE_MAX);
+  LongMessages on_worker(executor, &workers, &memory);
+  const std::string client = "a client with a name that needs memory";
+  const auto run_all = [&] {
+    while (!workers.is_idle()) executor.wait(std::chrono::milliseconds(1));
+    executor.run();
+  };
+  fail_each_allocation([&] {
+    std::unique_ptr<LongMessage> first = on_worker.parse(ping(1), [] {}, client);
+    const std::unique_ptr<LongMessage> second = on_worker.parse(ping(2), [] {}, client);
+    executor.run();
+    first = nullptr;
+    executor.run();
+  });
+  run_all();
+  EXPECT_EQ(on_worker.under_way(), 0U);
+  EXPECT_EQ(budget.used(), 0U);
+  const std::unique_ptr<LongMessage> last = on_worker.parse(ping(3), [] {}, client);
+  executor.run();
+  run_all();
+  ASSERT_TRUE(last->is_ready());
+  EXPECT_EQ(last->message()->id, "3");
 }
 
 TEST_F(LongMessagesTest, ParsesBatches) {
@@ -173,8 +200,10 @@ class QueuedLoop final : public Executor {
   void add_hook(TurnHook& hook) override { inner_.at_turn_end(hook); }
   void remove_hook(TurnHook& hook) override { inner_.forget(hook); }
 
+  void end_turn() { inner_.run(); }
   /// Waits for a task, and runs it.
   void run_one() {
+    end_turn();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !posted_.empty(); });
     Task task = std::move(posted_.front());
@@ -200,6 +229,7 @@ TEST(LongMessagesOnAWorker, AreParsedAndFreedThere) {
         messages.parse(R"({"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[)" +
                            std::string(100'000, ' ') + "1]}}",
                        [&] { is_ready = true; }, {});
+    loop.end_turn();
     const bool is_kept = i % 3 != 0;
     if (!is_kept) message = nullptr;
     loop.run_one();
@@ -228,6 +258,7 @@ TEST(LongMessagesOnAWorker, ClientsHaveTheirTurnsWithWhatTheyHaveOnAllLoops) {
             begun.set_value();
             go_on.get_future().wait();
           }));
+      tasks.end_turn();
     };
     parse(loops[0], "a");
     begun.get_future().wait();

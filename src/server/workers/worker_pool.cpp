@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "core/client_turns.hpp"
@@ -35,21 +36,32 @@ void WorkerPool::run(JobId id, std::string_view client, Job job, Job refuse) {
   Waiting refused;
   {
     const std::lock_guard lock(mutex_);
-    const auto place = clients_.try_emplace(std::string(client)).first;
+    const auto place = add(id, client, {.job = std::move(job), .refuse = std::move(refuse)});
     Client& own = place->second;
-    const auto added =
-        own.waiting.emplace(id, Waiting{.job = std::move(job), .refuse = std::move(refuse)}).first;
-    ranking_.set(own, own.waiting.size());
-    ++waiting_;
     if (waiting_ > idle_ && threads_.size() < most_threads_) start_thread();
     const bool fits = !threads_.empty() && waiting_ - about_to_start() <= max_waiting_;
     if (!fits && !make_room(own, refused)) {
-      refused = take(own, added);
+      refused = take(own, own.waiting.find(id));
       forget_unused(place);
     }
     wake_.notify_one();
   }
   if (refused.refuse) refused.refuse();
+}
+
+WorkerPool::Clients::iterator WorkerPool::add(JobId id, std::string_view client, Waiting job) {
+  const auto place = clients_.try_emplace(std::string(client)).first;
+  Client& own = place->second;
+  try {
+    own.waiting.emplace(id, std::move(job));
+    ranking_.set(own, own.waiting.size());
+  } catch (...) {
+    own.waiting.erase(id);
+    forget_unused(place);
+    throw;
+  }
+  ++waiting_;
+  return place;
 }
 
 /// The system may refuse a thread. Then jobs wait for the threads that there are.
@@ -104,7 +116,11 @@ void WorkerPool::work() {
     --idle_;
     if (stopped_) return;
     const auto client = next();
-    last_ = client->first;
+    try {
+      last_ = client->first;
+    } catch (const std::bad_alloc&) {
+      last_.clear();  // the turns begin again
+    }
     ++client->second.running;
     Waiting taken = take(client->second, client->second.waiting.begin());
     lock.unlock();

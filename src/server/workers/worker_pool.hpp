@@ -39,7 +39,8 @@ class WorkerPool {
   /// Queues `job` for `client`. If too many jobs wait, one is dropped: the newest waiting job of
   /// the client that has the most, if that client has at least two more than `client`; otherwise
   /// `job`. The `refuse` of the dropped job, which may be null, is called on the thread that called
-  /// run(), with no lock held.
+  /// run(), with no lock held. If there is no memory for the job, throws std::bad_alloc and changes
+  /// nothing.
   void run(JobId id, std::string_view client, Job job, Job refuse = {});
   /// Removes a waiting job. Returns false if it does not wait, because it has started or was
   /// refused.
@@ -64,6 +65,7 @@ class WorkerPool {
   };
   using Clients = std::map<std::string, Client, std::less<>>;
 
+  Clients::iterator add(JobId id, std::string_view client, Waiting job);
   void start_thread();
   void work();
   [[nodiscard]] Clients::iterator next();

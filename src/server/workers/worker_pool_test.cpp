@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/allocation_failure_test_support.hpp"
+
 namespace sluice {
 namespace {
 
@@ -106,6 +108,16 @@ TEST_F(WorkerPoolTest, AJobForAnIdleThreadDoesNotWait) {
   EXPECT_EQ(refused, "123");
   EXPECT_EQ(said, "");
   go_on.count_down();
+}
+
+TEST_F(WorkerPoolTest, AJobThatThereIsNoMemoryForLeavesNothing) {
+  WorkerPool pool(1, 10);
+  hold(pool, "a");
+  fail_each_allocation([&] {
+    pool.run(pool.new_id(), "a client with a name that needs memory", [this] { said += 'x'; });
+  });
+  finish(pool, "z");
+  EXPECT_EQ(said, "x");
 }
 
 TEST_F(WorkerPoolTest, WhatIsDroppedLeavesItsPlace) {
