@@ -15,11 +15,21 @@ void EndedStreams::put(ChunkStream& stream) {
   const bool is_read = stream.evictable();
   if (!is_read && list != nullptr && list != &read_) return;
   remove(stream);
-  const MemoryShare* const share = &stream.log_.share();
-  Client* const client = is_read ? nullptr : &clients_.try_emplace(share, share).first->second;
-  list = is_read ? &read_ : client;
+  list = is_read ? &read_ : &with_one_more(stream.log_.share());
   list->push(stream);
-  if (client != nullptr) ranking_.set(*client, ++client->size);
+}
+
+EndedStreams::Client& EndedStreams::with_one_more(const MemoryShare& share) {
+  Client& client = clients_.try_emplace(&share, &share).first->second;
+  try {
+    ranking_.set(client, client.size + 1);
+  } catch (...) {
+    // There is no memory for a client that is new.
+    clients_.erase(&share);
+    throw;
+  }
+  ++client.size;
+  return client;
 }
 
 void EndedStreams::remove(ChunkStream& stream) {

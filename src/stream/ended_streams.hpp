@@ -22,7 +22,8 @@ class EndedStreams {
   };
 
   /// Moves `stream`, which must have ended, to the list it belongs to now. Among the streams that
-  /// have been read it becomes the newest.
+  /// have been read it becomes the newest. If there is no memory for that, throws std::bad_alloc,
+  /// and the stream is in no list.
   void put(ChunkStream& stream);
   void remove(ChunkStream& stream);
   /// The stream to evict next, or null if there is none.
@@ -36,6 +37,9 @@ class EndedStreams {
     std::size_t size = 0;
     RankKey rank;
   };
+
+  /// The list of the client, which is about to get another stream.
+  Client& with_one_more(const MemoryShare& share);
 
   List read_;
   std::unordered_map<const MemoryShare*, Client> clients_;  // by the client's memory share

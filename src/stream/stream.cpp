@@ -39,6 +39,7 @@ ChunkStream::ChunkStream(Options options, StreamManager& manager)
       priority_(static_cast<std::int8_t>(options.priority)),
       log_(std::move(options.share)),
       principal_(std::move(options.principal)),
+      unit_(std::move(options.unit)),
       method_(options.method),
       last_access_(manager.executor().clock().now()) {}
 
@@ -104,9 +105,12 @@ void ChunkStream::discard() {
 
 void ChunkStream::end(StreamState state, std::string trailer, Error error) {
   if (ended()) return;
+  // First all that there may be no memory for.
+  auto ending = std::make_unique<Ending>(std::move(trailer), std::move(error));
+  queue();
   log_.append_end();
+  ending_ = std::move(ending);
   state_ = state;
-  ending_ = std::make_unique<Ending>(std::move(trailer), std::move(error));
   producer_ = nullptr;
   paused_ = false;
   manager_->executor().cancel(std::exchange(stall_timer_, 0));
@@ -248,7 +252,9 @@ void ChunkStream::mark_dirty() {
 }
 
 void ChunkStream::queue() {
-  if (listed_ && !std::exchange(queued_, true)) manager_->schedule_flush(shared_from_this());
+  if (!listed_ || queued_) return;
+  manager_->schedule_flush(shared_from_this());
+  queued_ = true;
 }
 
 class ChunkStream::Round {

@@ -12,6 +12,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "stream/chunk_log.hpp"
+#include "stream/client_quota.hpp"
 #include "stream/ended_streams.hpp"
 #include "stream/stream_id.hpp"
 #include "stream/stream_list.hpp"
@@ -82,6 +83,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
     bool expects_poller = true;               // keep everything until the first reader comes
     bool is_private = false;                  // see StreamManager::start_private()
     std::shared_ptr<MemoryShare> share = {};  // the memory share of who started it; not null
+    ClientQuota::Unit unit = {};              // held until the stream has ended
   };
 
   ChunkStream(Options options, StreamManager& manager);
@@ -271,6 +273,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   Seq absent_at_ = 0;
   ChunkLog log_;
   std::string principal_;
+  ClientQuota::Unit unit_;
   const char* method_;
   std::unique_ptr<Ending> ending_;
   std::unique_ptr<SharedBlock> shared_;

@@ -1,9 +1,9 @@
 #include "stream/stream_manager.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
-#include "core/client.hpp"
 #include "core/crypto/random.hpp"
 #include "core/over_limit.hpp"
 #include "stream/stream_error.hpp"
@@ -38,26 +38,6 @@ bool by_priority(const std::shared_ptr<ChunkStream>& a, const std::shared_ptr<Ch
 
 }  // namespace
 
-bool ClientQuota::try_acquire(const std::string& principal) {
-  if (per_client_ == 0) return false;
-  std::string client = client_of(principal);
-  const std::lock_guard lock(mutex_);
-  std::size_t& count = in_use_[std::move(client)];
-  if (count >= per_client_) return false;
-  ++count;
-  all_.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
-
-void ClientQuota::release(const std::string& principal) {
-  const std::string client = client_of(principal);
-  const std::lock_guard lock(mutex_);
-  const auto found = in_use_.find(client);
-  if (found == in_use_.end()) return;
-  all_.fetch_sub(1, std::memory_order_relaxed);
-  if (--found->second == 0) in_use_.erase(found);
-}
-
 StreamManager::StreamManager(Executor& executor, StreamPolicy& policy, std::size_t loop,
                              std::size_t loops)
     : executor_(&executor), work_(executor), policy_(&policy), loop_(loop), loops_(loops) {}
@@ -77,19 +57,19 @@ std::size_t StreamManager::loop_of(std::string_view id, std::size_t loops) {
 }
 
 Result<std::shared_ptr<ChunkStream>> StreamManager::start(StartOptions options) {
-  if (!policy_->quota.try_acquire(options.principal)) {
+  ClientQuota::Unit unit = policy_->quota.take(options.principal);
+  if (!unit) {
     return over_limit("You have " + std::to_string(policy_->quota.limit()) +
                       " streams in progress, the most that one client may have "
                       "(streams-per-client); read or abort some");
   }
   if (limited() >= policy_->max_streams && !evict_one()) {
-    policy_->quota.release(options.principal);
     return over_limit("The server holds as many streams as it may, " +
                       std::to_string(policy_->max_streams) +
                       " per event loop; read or abort some, or try again later");
   }
   std::shared_ptr<MemoryShare> share = policy_->memory.of(options.principal);
-  return add(std::move(options), std::move(share), false);
+  return add(std::move(options), std::move(share), std::move(unit), false);
 }
 
 std::shared_ptr<ChunkStream> StreamManager::start_private(std::string finder, const char* method,
@@ -97,12 +77,12 @@ std::shared_ptr<ChunkStream> StreamManager::start_private(std::string finder, co
   while (limited() > policy_->max_streams && evict_one()) {
   }
   return add({.principal = std::move(finder), .method = method, .expects_poller = false},
-             policy_->memory.of(client), true);
+             policy_->memory.of(client), {}, true);
 }
 
 std::shared_ptr<ChunkStream> StreamManager::add(StartOptions options,
                                                 std::shared_ptr<MemoryShare> share,
-                                                bool is_private) {
+                                                ClientQuota::Unit unit, bool is_private) {
   std::string id;
   do {
     id = random_id(StreamId::kLength);
@@ -114,17 +94,26 @@ std::shared_ptr<ChunkStream> StreamManager::add(StartOptions options,
                            .priority = std::clamp(options.priority, kMinPriority, kMaxPriority),
                            .expects_poller = options.expects_poller,
                            .is_private = is_private,
-                           .share = std::move(share)},
+                           .share = std::move(share),
+                           .unit = std::move(unit)},
       *this);
-  if (is_private) ++private_under_way_;
+  schedule_sweep();
   store_.insert(stream);
+  if (is_private) {
+    ++private_under_way_;
+  } else {
+    try {
+      started_.push(stream->log_.share(), *stream);
+    } catch (...) {
+      store_.erase(stream->id());
+      throw;
+    }
+  }
   stream->listed_ = true;
   accessed_.push(*stream);
-  if (!is_private) started_.push(stream->log_.share(), *stream);
   ++counters_.started;
   ++counters_.active;
   ++counters_.open;
-  schedule_sweep();
   return stream;
 }
 
@@ -173,10 +162,11 @@ void StreamManager::end_all(const Error& error) {
 
 void StreamManager::schedule_flush(std::shared_ptr<ChunkStream> stream) {
   to_flush_.push_back(std::move(stream));
-  if (std::exchange(flush_posted_, true)) return;
+  if (flush_posted_) return;
   executor_->post([this, alive = alive_] {
     if (*alive) flush();
   });
+  flush_posted_ = true;
 }
 
 void StreamManager::flush() {
@@ -230,25 +220,35 @@ void StreamManager::on_access(ChunkStream& stream) {
 }
 
 void StreamManager::on_ended(ChunkStream& stream) {
-  if (stream.is_private_) {
-    --private_under_way_;
-  } else {
-    policy_->quota.release(stream.principal());
-  }
+  if (stream.is_private_) --private_under_way_;
+  stream.unit_.release();
   ++counters_.ended;
   --counters_.active;
   ++counters_.unread;
   place(stream);
 }
 
+void StreamManager::place(ChunkStream& stream) noexcept {
+  if (!stream.listed_) return;
+  try {
+    if (stream.ended()) ended_.put(stream);
+    if (stream.yields_) return;
+    yielding_.push(stream.log_.share(), stream);
+    stream.yields_ = true;
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
 void StreamManager::on_paused(ChunkStream& stream) {
-  if (!stream.log_.share().is_short() || std::exchange(stream.awaits_memory_, true)) return;
+  if (!stream.log_.share().is_short() || stream.awaits_memory_) return;
+  if (retry_timer_ == 0) {
+    retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
+      retry_timer_ = 0;
+      retry_paused();
+    });
+  }
   await_memory_.push_back(stream.weak_from_this());
-  if (retry_timer_ != 0) return;
-  retry_timer_ = executor_->schedule_at(executor_->clock().now() + kMemoryRetry, [this] {
-    retry_timer_ = 0;
-    retry_paused();
-  });
+  stream.awaits_memory_ = true;
 }
 
 void StreamManager::retry_paused() {

@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,30 +13,13 @@
 #include "core/executor.hpp"
 #include "core/memory_budget.hpp"
 #include "core/turn_work.hpp"
+#include "stream/client_quota.hpp"
 #include "stream/ended_streams.hpp"
 #include "stream/stream.hpp"
 #include "stream/stream_list.hpp"
 #include "stream/stream_store.hpp"
 
 namespace sluice {
-
-/// Counts what each client (client_of() the principal) has in progress, on all loops together.
-/// Thread-safe. Used when something begins and ends, never for a chunk.
-class ClientQuota {
- public:
-  explicit ClientQuota(std::size_t per_client) : per_client_(per_client) {}
-  bool try_acquire(const std::string& principal);
-  void release(const std::string& principal);
-  [[nodiscard]] std::size_t limit() const { return per_client_; }
-  /// The total of all clients.
-  [[nodiscard]] std::size_t in_use() const { return all_.load(std::memory_order_relaxed); }
-
- private:
-  const std::size_t per_client_;
-  std::mutex mutex_;
-  std::map<std::string, std::size_t, std::less<>> in_use_;
-  std::atomic<std::size_t> all_ = 0;
-};
 
 /// The limits and budgets that all loops share.
 struct StreamPolicy {
@@ -144,12 +125,9 @@ class StreamManager {
   /// retried soon.
   void on_paused(ChunkStream& stream);
   /// Called when a reader of the stream has come, gone or moved. The stream may now be easier or
-  /// harder to evict, and may have memory to free.
-  void place(ChunkStream& stream) {
-    if (!stream.listed_) return;
-    if (stream.ended()) ended_.put(stream);
-    if (!std::exchange(stream.yields_, true)) yielding_.push(stream.log_.share(), stream);
-  }
+  /// harder to evict, and may have memory to free. Without memory to note that, the stream keeps
+  /// what it has until it expires.
+  void place(ChunkStream& stream) noexcept;
   void count_chunk();
   /// Frees at least `bytes` of the budget, if chunks that have been passed and streams that have
   /// been read hold that much. Takes them from the streams of `share`, or from all streams of this
@@ -164,8 +142,9 @@ class StreamManager {
   static std::string& emptied(std::string& text);
   std::vector<Cursor*>& cursor_walk() { return cursor_walk_; }
 
+  /// If there is no memory for the stream, throws std::bad_alloc and changes nothing.
   std::shared_ptr<ChunkStream> add(StartOptions options, std::shared_ptr<MemoryShare> share,
-                                   bool is_private);
+                                   ClientQuota::Unit unit, bool is_private);
   /// Tells the readers of the streams that have changed. If these are many, some hear of it in a
   /// later turn, and clients take turns.
   void flush();

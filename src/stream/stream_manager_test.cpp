@@ -5,9 +5,9 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "core/allocation_failure_test_support.hpp"
 #include "stream/stream_error.hpp"
 #include "stream/stream_test_support.hpp"
 
@@ -220,6 +220,52 @@ TEST(StreamExpiry, OfNoTimeAtAllStillEnds) {
   EXPECT_FALSE(reader.dropped);
 }
 
+// --- without memory -------------------------------------------------------------------------
+
+TEST(StreamManager, ALackOfMemoryLeavesNoPartOfAStream) {
+  StreamBench bench;
+  fail_each_allocation([&] {
+    const auto stream = bench.start({.principal = "a client with a name that needs memory"});
+    ASSERT_NE(stream, nullptr);
+    {
+      const ReadingCursor reader(stream, 0);
+      stream->append(ChunkKind::text, "x");
+      bench.executor.run();
+    }
+    stream->finish();
+    bench.executor.run();
+  });
+  const StreamCounters& counters = bench.streams->counters();
+  EXPECT_EQ(counters.started, counters.open);
+  bench.streams->end_all({1, "x"});
+  EXPECT_EQ(counters.active, 0U);
+  EXPECT_EQ(bench.policy.quota.in_use(), 0U);
+  bench.executor.advance(std::chrono::hours(1));
+  EXPECT_EQ(counters.open, 0U);
+  const auto stream = bench.start();
+  ReadingCursor reader(stream, 0);
+  stream->append(ChunkKind::text, "y");
+  bench.executor.run();
+  EXPECT_EQ(reader.text, "y") << "streams are still flushed";
+}
+
+TEST(StreamManager, EndsAStreamWholeOrNotAtAllWithoutMemory) {
+  StreamBench bench;
+  fail_each_allocation([&] {
+    const auto stream = bench.start_pushed();
+    ReadingCursor reader(stream, 0);
+    try {
+      stream->finish("a trailer that needs memory");
+    } catch (const std::bad_alloc&) {
+      EXPECT_FALSE(stream->ended());
+      stream->finish();
+    }
+    bench.executor.run();
+    EXPECT_TRUE(reader.ended);
+    EXPECT_EQ(stream->next(), 1U);
+  });
+}
+
 // --- quota and number -----------------------------------------------------------------------
 
 TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
@@ -244,16 +290,6 @@ TEST(StreamQuota, CountsStreamsUnderWayOfEachClient) {
   EXPECT_EQ(bench.start(), nullptr);
 }
 
-TEST(StreamQuota, CountsANetworkOfIpv6AsOneClient) {
-  ClientQuota quota(2);
-  EXPECT_TRUE(quota.try_acquire("2001:db8::1"));
-  EXPECT_TRUE(quota.try_acquire("2001:db8::2"));
-  EXPECT_FALSE(quota.try_acquire("2001:db8::3"));
-  EXPECT_TRUE(quota.try_acquire("2001:db8:0:1::3"));
-  quota.release("2001:db8::1");
-  EXPECT_TRUE(quota.try_acquire("2001:db8::3"));
-}
-
 TEST(StreamQuota, PrivateStreamsAreNoClients) {
   StreamBench::Setup setup;
   setup.per_client = 1;
@@ -271,35 +307,6 @@ TEST(StreamQuota, PrivateStreamsAreNoClients) {
   bench.streams->discard(*of_nobody);
   bench.streams->discard(*of_session);
   EXPECT_EQ(bench.start({.principal = "bob"}), nullptr);
-}
-
-TEST(StreamQuota, OfNoneRefusesAll) {
-  ClientQuota quota(0);
-  EXPECT_FALSE(quota.try_acquire("a"));
-  quota.release("a");
-  EXPECT_FALSE(quota.try_acquire("a"));
-}
-
-TEST(StreamQuota, IsSharedByLoops) {
-  ClientQuota quota(64);
-  std::vector<std::thread> threads;
-  std::atomic<int> acquired = 0;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 1000; ++i) {
-        if (!quota.try_acquire("a")) continue;
-        ++acquired;
-        if (i % 2 == 0) {
-          quota.release("a");
-          --acquired;
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(acquired, 64);
-  for (int i = 0; i < 64; ++i) quota.release("a");
-  EXPECT_TRUE(quota.try_acquire("a"));
 }
 
 TEST(StreamNumber, WhatHasBeenReadMakesRoomThenWhatHasEnded) {

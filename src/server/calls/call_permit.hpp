@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sluice/principal.hpp"
-#include "stream/stream_manager.hpp"
+#include "stream/client_quota.hpp"
 
 namespace sluice {
 
@@ -17,31 +17,19 @@ class CallPermit {
   /// Takes a unit of `quota`, which must outlive the permit. The permit is empty if the client has
   /// used up its quota.
   static CallPermit take(ClientQuota& quota, const Principal& principal) {
-    CallPermit permit;
-    if (!quota.try_acquire(principal.id)) return permit;
-    permit.quota_ = &quota;
-    permit.principal_ = principal;
+    CallPermit permit(principal);
+    permit.unit_ = quota.take(principal.id);
     return permit;
   }
-  CallPermit(CallPermit&& other) noexcept
-      : quota_(std::exchange(other.quota_, nullptr)), principal_(std::move(other.principal_)) {}
-  CallPermit& operator=(CallPermit&& other) noexcept {
-    std::swap(quota_, other.quota_);
-    std::swap(principal_, other.principal_);
-    return *this;
-  }
-  ~CallPermit() { leave(); }
 
   [[nodiscard]] const Principal& principal() const { return principal_; }
   /// Whether it holds a unit.
-  explicit operator bool() const { return quota_ != nullptr; }
+  explicit operator bool() const { return static_cast<bool>(unit_); }
   /// Returns the unit before the destructor does.
-  void leave() {
-    if (ClientQuota* const quota = std::exchange(quota_, nullptr)) quota->release(principal_.id);
-  }
+  void leave() { unit_.release(); }
 
  private:
-  ClientQuota* quota_ = nullptr;
+  ClientQuota::Unit unit_;
   Principal principal_;
 };
 
