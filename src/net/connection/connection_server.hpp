@@ -33,7 +33,7 @@ class ConnectionServer {
 
   /// Counts the open connections; a ConnectionTicket made from it adds one. Thread-safe.
   [[nodiscard]] const ConnectionTicket::Count& count() const { return connections_; }
-  /// The number of open connections. Thread-safe.
+  /// The number of open connections, without those that are refused. Thread-safe.
   [[nodiscard]] std::size_t connections() const {
     return connections_->open.load(std::memory_order_relaxed);
   }

@@ -20,7 +20,7 @@ struct Wait {
 };
 
 void look(const std::shared_ptr<Wait>& wait) {
-  if (wait->connections->open.load(std::memory_order_relaxed) == 0) {
+  if (wait->connections->open.load() + wait->connections->refused.load() == 0) {
     if (wait->done) wait->done();
     return;
   }

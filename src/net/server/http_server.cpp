@@ -15,8 +15,10 @@
 namespace sluice {
 namespace {
 
-/// How many connections beyond the limit may be answered with 503 at the same time.
-constexpr std::size_t kTurnedAway = 64;
+/// How many refused connections may be answered with 503 at the same time, and how many of them may
+/// be of one client.
+constexpr std::size_t kRefused = 64;
+constexpr std::size_t kRefusedOfOne = 16;
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
     "Content-Length: 60\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
@@ -48,8 +50,8 @@ class HttpServer::Impl {
     const std::size_t before = server.connections();
     const ConnectionTicket::Count of_client = connections_of(peer);
     const bool has_share = of_client == nullptr || of_client->open.load() < share(before);
-    const bool is_served = before < options.max_connections && has_share;
-    if (!is_served) {
+    const bool is_refused = before >= options.max_connections || !has_share;
+    if (is_refused) {
       static LogLimit limit;
       rejected.fetch_add(1, std::memory_order_relaxed);
       if (const auto left_out = limit.take()) {
@@ -59,21 +61,21 @@ class HttpServer::Impl {
              {"peer", peer.to_string()},
              {"left_out", *left_out}});
       }
+      // Too many even to be answered with 503.
+      if (server.count()->refused.load() >= kRefused) return;
+      if (of_client != nullptr && of_client->refused.load() >= kRefusedOfOne) return;
     }
-    // Too many even to be answered with 503.
-    if (before >= options.max_connections + kTurnedAway) return;
-    if (!has_share && of_client->open.load() >= share(before) + kTurnedAway) return;
     auto& worker = static_cast<HttpWorker&>(server.next_worker());
-    ConnectionTicket ticket(of_client != nullptr ? of_client : server.count());
-    auto serve = [this, &worker, is_served, peer, tls, ticket = std::move(ticket),
+    ConnectionTicket ticket(of_client != nullptr ? of_client : server.count(), is_refused);
+    auto serve = [this, &worker, is_refused, peer, tls, ticket = std::move(ticket),
                   socket = std::move(socket)]() mutable {
       worker.note_time();
       const RefPtr<Connection> connection(new SocketConnection(
           worker, options.output, std::move(socket), peer, tls.get(), std::move(ticket)));
-      if (is_served) {
-        ServerHttp::begin(*connection, worker);
-      } else {
+      if (is_refused) {
         ServerHttp::reject(*connection, worker, kTooMany);
+      } else {
+        ServerHttp::begin(*connection, worker);
       }
     };
     if (worker.loop.on_loop_thread()) {

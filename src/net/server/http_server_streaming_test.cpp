@@ -88,6 +88,22 @@ TEST_F(HttpServerTest, APeerThatClosesItsSideIsAnsweredAllThatStandsBeforeTheEnd
   EXPECT_EQ(seen.size(), 201U);
 }
 
+TEST_F(HttpServerTest, APeerThatClosesItsSideAndGoesLaterIsNoticed) {
+  hold();
+  options.event_keep_alive = 15s;
+  Peer peer = connect();
+  peer.send(get("/"));
+  ASSERT_TRUE(until([&] { return held.size() == 1; }));
+  peer.end();
+  ASSERT_TRUE(peer.expect("HTTP/1.1 100 Continue\r\n\r\n"));
+  pass(16s);
+  ASSERT_TRUE(peer.expect("HTTP/1.1 100 Continue\r\n\r\n"));
+  ASSERT_TRUE(held.front()->is_open());
+  peer.close();
+  pass(16s);
+  EXPECT_TRUE(until([&] { return !held.front()->is_open(); }));
+}
+
 TEST_F(HttpServerTest, CallsNobodyBackWhenTheReplyWasFinished) {
   hold();
   Peer peer = connect();

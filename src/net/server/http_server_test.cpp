@@ -483,6 +483,24 @@ TEST_F(ConnectionLimitTest, OneAddressLeavesAsManyConnectionsAsItHas) {
   expect_turned_away(fourth);
 }
 
+TEST_F(ConnectionLimitTest, WhoIsTurnedAwayTakesNoConnection) {
+  options.max_connections = 8;
+  options.max_connections_per_client = 1;
+  options.counts_loopback = true;
+  Peer first = connect();
+  std::vector<Peer> refused;  // they do not close
+  for (int i = 0; i < 16; ++i) refused.push_back(connect());
+  for (Peer& each : refused) EXPECT_TRUE(each.expect("try it again.\n"));
+  Peer beyond = connect();
+  EXPECT_TRUE(beyond.expect_end());
+  EXPECT_EQ(beyond.received, "") << "one client does not take all answers of 503";
+  first.close();
+  ASSERT_TRUE(until([&] { return server->stats().connections == 16; }));
+  Peer next = connect();
+  next.send(get("/"));
+  EXPECT_TRUE(next.expect("said: ."));
+}
+
 TEST_F(HttpServerTest, SaysWhyItCannotListen) {
   start();
   HttpServer other({&loop}, {this});

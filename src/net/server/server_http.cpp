@@ -528,7 +528,12 @@ void ServerHttp::on_tick(TimePoint now) {
   }
   const TimePoint last = std::max(connection_.active_at(), connection_.progress_at());
   if (now - last >= options.event_start) exchange_->break_silence();
-  if (now - connection_.progress_at() >= options.event_keep_alive) exchange_->keep_alive();
+  if (now - connection_.progress_at() < options.event_keep_alive) return;
+  if (connection_.is_at_end()) {
+    [[maybe_unused]] const bool has_place = exchange_->probe();
+  } else {
+    exchange_->keep_alive();
+  }
 }
 
 /// Whether nothing of the body has arrived for long, or not the rest of a message.
