@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <openssl/evp.h>
+#include <span>
 #include <stdexcept>
 
 #include "core/crypto/random.hpp"
@@ -20,6 +21,12 @@ std::string sha256(std::string_view text) {
   return {reinterpret_cast<const char*>(digest.data()), length};
 }
 
+SipHashKey random_key() {
+  SipHashKey key{};
+  random_bytes(std::as_writable_bytes(std::span(key)));
+  return key;
+}
+
 }  // namespace
 
 bool ApiKeys::is_key(std::string_view key) {
@@ -27,18 +34,22 @@ bool ApiKeys::is_key(std::string_view key) {
   return key.size() >= 16 && key.size() <= 256 && std::ranges::all_of(key, allowed);
 }
 
-ApiKeys::ApiKeys(const std::vector<std::pair<std::string, std::string>>& keys) {
-  entries_.reserve(keys.size());
-  for (const auto& [name, key] : keys) entries_.push_back({name, sha256(key)});
+ApiKeys::ApiKeys(const std::vector<std::pair<std::string, std::string>>& keys)
+    : names_(keys.size(), Hash{random_key()}) {
+  for (const auto& [name, key] : keys) names_.insert_or_assign(sha256(key), name);
 }
 
 const std::string* ApiKeys::name_of(std::string_view key) const {
-  const std::string digest = sha256(key);
-  const std::string* name = nullptr;
-  for (const Entry& entry : entries_) {
-    if (constant_time_equal(entry.digest, digest)) name = &entry.name;
-  }
-  return name;
+  const auto found = names_.find(sha256(key));
+  return found == names_.end() ? nullptr : &found->second;
+}
+
+std::size_t ApiKeys::Hash::operator()(const std::string& digest) const {
+  return siphash(key, digest);
+}
+
+bool ApiKeys::Equal::operator()(const std::string& a, const std::string& b) const {
+  return constant_time_equal(a, b);
 }
 
 const std::string* ApiKeys::name_of_authorization(std::string_view value) const {

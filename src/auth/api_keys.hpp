@@ -1,17 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "core/crypto/siphash.hpp"
 #include "sluice/authenticator.hpp"
 
 namespace sluice {
 
-/// The names of callers and the keys that prove them. Keys are stored as SHA-256 digests. Each
-/// look-up compares with all of them, in constant time. Immutable, therefore thread-safe.
+/// The names of callers and the keys that prove them. Keys are stored as SHA-256 digests. A look-up
+/// takes as long among many keys as among few. It computes a keyed hash and compares in constant
+/// time, so that its duration tells nothing about keys to a caller who guesses them. Immutable,
+/// therefore thread-safe.
 class ApiKeys final : public Authenticator {
  public:
   /// Keys have 16 to 256 visible ASCII characters and no comma, so that they can be sent in a
@@ -20,7 +25,7 @@ class ApiKeys final : public Authenticator {
       "a key has 16 to 256 visible ASCII characters without commas";
   static bool is_key(std::string_view key);
 
-  /// `keys` are pairs of name and key.
+  /// `keys` are pairs of name and key. If several names have the same key, it is the last one's.
   explicit ApiKeys(const std::vector<std::pair<std::string, std::string>>& keys);
 
   /// The name of the caller with `key`, or null.
@@ -34,11 +39,14 @@ class ApiKeys final : public Authenticator {
   std::expected<Principal, Refusal> authenticate(const RequestHead& head) override;
 
  private:
-  struct Entry {
-    std::string name;
-    std::string digest;
+  struct Hash {
+    SipHashKey key;
+    std::size_t operator()(const std::string& digest) const;
   };
-  std::vector<Entry> entries_;
+  struct Equal {
+    bool operator()(const std::string& a, const std::string& b) const;
+  };
+  std::unordered_map<std::string, std::string, Hash, Equal> names_;  // by the keys' digests
 };
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -24,6 +26,21 @@ TEST(ApiKeys, NameTheirHolders) {
     EXPECT_EQ(ApiKeys({}).name_of(key), nullptr) << key;
   }
   EXPECT_EQ(keys().name_of(std::string_view("secret-1\0", 9)), nullptr);
+}
+
+TEST(ApiKeys, AreFoundAmongMany) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (int i = 0; i < 50'000; ++i) {
+    pairs.emplace_back("name " + std::to_string(i), "secret-" + std::to_string(i));
+  }
+  pairs.emplace_back("second", "secret-7");
+  const ApiKeys many(pairs);
+  // Comparing each with all of them would take minutes.
+  for (int i = 0; i < 50'000; ++i) {
+    const std::string key = "secret-" + std::to_string(i);
+    EXPECT_EQ(name_or_none(many.name_of(key)), i == 7 ? "second" : "name " + std::to_string(i));
+    EXPECT_EQ(many.name_of(key + " "), nullptr);
+  }
 }
 
 TEST(ApiKeys, ComeAsBearerTokens) {
