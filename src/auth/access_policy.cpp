@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <ifaddrs.h>
 #include <limits>
 #include <memory>
 #include <netinet/in.h>
@@ -47,29 +46,6 @@ std::string ip_address(std::string_view host) {
   if (inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return {bytes.data(), sizeof(in_addr)};
   if (inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return {bytes.data(), bytes.size()};
   return {};
-}
-
-std::string ip_address(const sockaddr& address) {
-  if (address.sa_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-    return {reinterpret_cast<const char*>(&v4), sizeof v4};
-  }
-  if (address.sa_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-    return {reinterpret_cast<const char*>(&v6), sizeof v6};
-  }
-  return {};
-}
-
-/// Whether `address` is one of this machine's, as they are now.
-bool is_own_address(const std::string& address) {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return false;
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr != nullptr && ip_address(*entry->ifa_addr) == address) return true;
-  }
-  return false;
 }
 
 bool is_local_name(std::string_view host) {
@@ -122,14 +98,15 @@ AccessPolicy::AccessPolicy(Options options)
     : authenticator_(std::move(options.authenticator)),
       origins_(std::move(options.allowed_origins)),
       hosts_(std::move(options.allowed_hosts)),
-      proxies_(std::move(options.proxies)) {}
+      proxies_(std::move(options.proxies)),
+      own_addresses_(std::make_shared<OwnAddresses>(SteadyClock().now())) {}
 
 bool AccessPolicy::host_allowed(std::string_view host_header) const {
   const std::string_view host = host_name(host_header);
   if (host.empty()) return false;
   if (is_loopback_host(host) || contains(hosts_, host)) return true;
   const std::string address = ip_address(host);
-  return !address.empty() && is_own_address(address);
+  return !address.empty() && own_addresses_->has(address, SteadyClock().now());
 }
 
 bool AccessPolicy::origin_allowed(std::string_view origin, std::string_view host_header,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/own_addresses.hpp"
 #include "auth/trusted_proxies.hpp"
 #include "net/http/http_types.hpp"
 #include "sluice/authenticator.hpp"
@@ -61,6 +62,7 @@ class AccessPolicy {
   std::vector<std::string> origins_;
   std::vector<std::string> hosts_;
   TrustedProxies proxies_;
+  std::shared_ptr<OwnAddresses> own_addresses_;
 };
 
 }  // namespace sluice
