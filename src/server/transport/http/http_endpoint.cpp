@@ -353,7 +353,7 @@ void HttpEndpoint::post_lines(const HttpRequest& request, const HttpExchangePtr&
       *service_, request, exchange, principal,
       takes_lines ? HttpChannel::Format::lines : HttpChannel::Format::events,
       options_.websocket.max_message);
-  body->open();
+  if (!body->open()) return;
   if (request.body_follows) {
     exchange->read_body(body);
   } else {

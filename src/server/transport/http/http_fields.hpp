@@ -37,6 +37,8 @@ class RequestHeadCopy {
   ~RequestHeadCopy() = default;
 
   [[nodiscard]] const HttpRequest& get() const { return head_; }
+  /// What the fields take, in bytes.
+  [[nodiscard]] std::size_t size() const { return text_.size(); }
 
  private:
   std::string text_;

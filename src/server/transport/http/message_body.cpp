@@ -5,6 +5,7 @@
 #include "core/client.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/transport/http/http_refusal.hpp"
 
 namespace sluice {
 MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
@@ -24,13 +25,14 @@ MessageBody::MessageBody(Service& service, const HttpRequest& request, HttpExcha
   headers_.required = false;
 }
 
-void MessageBody::open() {
+bool MessageBody::open() {
   reply_->attach(std::make_shared<HttpChannel>(exchange_, true, format_));
   // The task keeps this alive while lines wait, even after the body has ended.
   reply_->on_progress([self = shared_from_this()] {
     if (!self->waiting_) return;
     self->exchange_->executor().post([self] { self->go_on(); });
   });
+  return draw();
 }
 
 bool MessageBody::on_body(std::string_view bytes) {
@@ -39,10 +41,16 @@ bool MessageBody::on_body(std::string_view bytes) {
   return draw() && more;
 }
 
-/// Charges what the reader holds to the client's memory. If there is none left, the reply is
-/// aborted, because it may have begun and could not carry an error.
+/// Charges what is held of the request to the client's memory. If there is none left, the request
+/// fails. A reply that has begun cannot carry an error any more and is aborted.
 bool MessageBody::draw() {
-  if (hold_.hold(memory_, reader_.held_bytes())) return true;
+  if (hold_.hold(memory_, head_.size() + reader_.held_bytes())) return true;
+  const std::shared_ptr<MessageBody> keep = shared_from_this();
+  if (exchange_->is_open() && !exchange_->is_streaming()) {
+    refuse(*exchange_, 503, kBusy,
+           "The server holds as much as it may (http.max_total_buffers); send less at once, or try "
+           "it again");
+  }
   reply_->abandon();
   return false;
 }

@@ -28,8 +28,8 @@ class MessageBody final : public BodyHandler,
   MessageBody(Service& service, const HttpRequest& request, HttpExchangePtr exchange,
               Principal principal, HttpChannel::Format format, std::size_t max_line);
 
-  /// Call once, before the body.
-  void open();
+  /// Call once, before the body. Returns false if the request has been refused.
+  [[nodiscard]] bool open();
   bool on_body(std::string_view bytes) override;
   void on_body_end() override;
   void on_shutdown() override;
@@ -59,6 +59,7 @@ class MessageBody final : public BodyHandler,
   void handle(const std::expected<Message, MessageError>& message);
   void handle_long();
   void go_on();
+  /// Returns false if the request has failed for lack of memory.
   bool draw();
 
   Service* service_;
@@ -75,7 +76,7 @@ class MessageBody final : public BodyHandler,
   std::unique_ptr<LongMessage> long_;  // is being parsed; comes before what the reader holds
   std::uint64_t lines_ = 0;            // the number of lines read
   std::shared_ptr<MemoryShare> memory_;
-  CoarseHold hold_;       // for what the reader holds
+  CoarseHold hold_;       // for the head and what the reader holds
   bool waiting_ = false;  // whether handle_lines() goes on later
   bool ended_ = false;    // whether the body has ended, or nothing more of it is read
 };

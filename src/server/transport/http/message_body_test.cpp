@@ -15,6 +15,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -249,6 +250,26 @@ TEST_F(MessageBodyTest, ThatExceedsTheMemoryIsBrokenOffAndEndsItsCalls) {
     EXPECT_TRUE(until([&] { return calls[0]->over(); }));
     calls.clear();
   }
+}
+
+TEST_F(MessageBodyTest, ThatFindsNoMemoryBeforeItsReplyHasBegunIsRefused) {
+  options.memory = &memory;
+  Peer peer = begin(kLines);
+  peer.send(chunk(std::string(450'000, '{')));
+  settle();
+  peer.send(chunk(std::string(450'000, '{')));
+  EXPECT_TRUE(peer.expect("http.max_total_buffers"));
+  EXPECT_THAT(peer.taken, AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("-31000")));
+  EXPECT_TRUE(peer.expect_end());
+}
+
+TEST_F(MessageBodyTest, TheHeadThatItKeepsTakesMemory) {
+  options.memory = &memory;
+  options.max_header_bytes = 200'000;
+  Peer peer = begin(std::string(kLines) + "X-Long: " + std::string(100'000, 'x') + "\r\n");
+  peer.send(chunk(ping_line("1")));
+  ASSERT_TRUE(peer.expect(pong("1") + "\n"));
+  EXPECT_GE(memory.used(), 100'000U);
 }
 
 TEST_F(MessageBodyTest, AnAnswerToALongLineThatFindsNoRoomIsRefusedByItsId) {
