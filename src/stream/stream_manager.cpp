@@ -4,7 +4,10 @@
 #include <new>
 #include <utility>
 
+#include "core/client.hpp"
 #include "core/crypto/random.hpp"
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
 #include "core/over_limit.hpp"
 #include "stream/stream_error.hpp"
 
@@ -189,8 +192,16 @@ void StreamManager::flush() {
 }
 
 void StreamManager::flush(ChunkStream& stream) {
-  if (stream.dirty_) {
-    if (const std::size_t told = stream.notify_cursors()) work_.worked(told * kReaderCost);
+  try {
+    if (stream.dirty_) {
+      if (const std::size_t told = stream.notify_cursors()) work_.worked(told * kReaderCost);
+    }
+  } catch (...) {
+    static LogLimit limit;
+    log_exception(limit, "A reader of a stream failed");
+    // Other streams go on, and the readers of this one are told when it changes again.
+    stream.queued_ = false;
+    return;
   }
   // Cleared only now: what readers do during their round needs no further turn.
   stream.queued_ = false;
@@ -308,6 +319,8 @@ void StreamManager::schedule_sweep() {
   if (sweep_timer_ != 0) return;
   sweep_timer_ = executor_->schedule_at(executor_->clock().now() + kSweepInterval, [this] {
     sweep_timer_ = 0;
+    // First, because it needs no memory now, and the sweep may fail for lack of it.
+    if (store_.size() > 0 || store_.tombstones() > 0) schedule_sweep();
     sweep();
   });
 }
@@ -317,23 +330,28 @@ void StreamManager::sweep() {
   // Each stream that is examined leaves the front of the list. Producers and readers that are
   // notified may change the rest of the list.
   for (std::size_t left = store_.size(); left > 0 && accessed_.oldest() != nullptr; --left) {
-    ChunkStream& stream = *accessed_.oldest();
-    if (stream.last_access_ + limits().expiry > now) break;
-    if (stream.cursors_ != nullptr) {
+    const std::shared_ptr<ChunkStream> stream = accessed_.oldest()->shared_from_this();
+    if (stream->last_access_ + limits().expiry > now) break;
+    if (stream->cursors_ != nullptr) {
       // An attached reader counts as access.
-      stream.touch();
-    } else {
+      stream->touch();
+      continue;
+    }
+    try {
+      leave_tombstone(*stream, expired());
       ++counters_.expired;
-      leave_tombstone(stream, expired());
+    } catch (const std::bad_alloc&) {
+      // Its turn comes again. Others may give memory back first.
+      stream->touch();
     }
   }
   store_.sweep_tombstones(now);
   counters_.tombstones = store_.tombstones();
-  if (store_.size() > 0 || store_.tombstones() > 0) schedule_sweep();
 }
 
 void StreamManager::leave_tombstone(ChunkStream& stream, const Error& reason) {
   const std::shared_ptr<ChunkStream> keep = stream.shared_from_this();
+  stream.abandon(reason);
   entomb(stream);
   remove(stream, reason);
 }
@@ -349,6 +367,8 @@ void StreamManager::remove(ChunkStream& stream, const Error& reason) {
 }
 
 bool StreamManager::unlist(ChunkStream& stream, const Error& reason) {
+  // First, because there may be no memory to end it. The producer may remove the stream itself.
+  if (stream.listed_) stream.abandon(reason);
   if (!std::exchange(stream.listed_, false)) return false;
   if (stream.ended()) ended_.remove(stream);
   accessed_.remove(stream);
@@ -356,7 +376,6 @@ bool StreamManager::unlist(ChunkStream& stream, const Error& reason) {
   yields_no_more(stream);
   store_.erase(stream.id());
   --counters_.open;
-  stream.abandon(reason);
   stream.mark_delivered();
   return true;
 }

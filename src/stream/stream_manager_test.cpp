@@ -249,6 +249,26 @@ TEST(StreamManager, ALackOfMemoryLeavesNoPartOfAStream) {
   EXPECT_EQ(reader.text, "y") << "streams are still flushed";
 }
 
+TEST(StreamManager, ExpiryGoesOnAfterALackOfMemory) {
+  // The first allocation is that of the test's timer.
+  for (std::size_t failing = 2; failing < 20; ++failing) {
+    StreamBench::Setup setup;
+    setup.limits.expiry = seconds(1);
+    setup.limits.tombstone = seconds(1);
+    StreamBench bench(setup);
+    const auto unended = bench.start({.principal = "a client with a name that needs memory"});
+    bench.start()->finish();
+    bench.executor.run();
+    allocations_left = failing;
+    bench.executor.advance(seconds(1));
+    allocations_left = 0;
+    bench.executor.advance(seconds(3));
+    expect_nothing_left(bench);
+    EXPECT_EQ(bench.streams->counters().tombstones, 0U);
+    EXPECT_EQ(bench.policy.quota.in_use(), 0U);
+  }
+}
+
 TEST(StreamManager, EndsAStreamWholeOrNotAtAllWithoutMemory) {
   StreamBench bench;
   fail_each_allocation([&] {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -69,8 +70,11 @@ void StreamStore::erase(std::string_view id) {
 
 void StreamStore::leave_tombstone(const ChunkStream& stream, TimePoint until) {
   const StreamId id = stream.id();
-  tombstones_.insert_or_assign(id, Tombstone{stream.principal(), until});
-  burial_order_.push_back(id);
+  try {
+    burial_order_.push_back(id);
+    tombstones_.insert_or_assign(id, Tombstone{stream.principal(), until});
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+  }
   while (burial_order_.size() > kMaxTombstones) {
     tombstones_.erase(burial_order_.front());
     burial_order_.pop_front();

@@ -36,7 +36,7 @@ class StreamStore {
   [[nodiscard]] Found find(std::string_view id, std::string_view principal) const;
   void erase(std::string_view id);
   /// Replaces a stream with a tombstone that lasts until `until`. There are at most kMaxTombstones;
-  /// beyond that the oldest is forgotten.
+  /// beyond that the oldest is forgotten. A tombstone for which there is no memory is left out.
   void leave_tombstone(const ChunkStream& stream, TimePoint until);
   /// Forgets tombstones that have expired at `now`.
   void sweep_tombstones(TimePoint now);

@@ -25,8 +25,9 @@ void look(const std::shared_ptr<Wait>& wait) {
     return;
   }
   const TimePoint now = wait->home->clock().now();
-  if (now >= std::min(wait->limits.quiet, wait->limits.all)) wait->drop(now >= wait->limits.all);
+  // Scheduled first, because dropping may fail for lack of memory.
   wait->home->schedule_at(now + kLook, [wait] { look(wait); });
+  if (now >= std::min(wait->limits.quiet, wait->limits.all)) wait->drop(now >= wait->limits.all);
 }
 
 }  // namespace

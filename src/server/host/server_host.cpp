@@ -58,30 +58,33 @@ constexpr Gauge kStreamTotals[] = {
      &StreamCounters::stalled_readers},
 };
 
-/// Ends expired sessions periodically from now on. `loop` must stop before `sessions` is destroyed.
-void sweep_sessions(EventLoop& loop, SessionRegistry& sessions) {
-  const Duration period =
-      std::clamp<Duration>(sessions.limits().expiry / 8, 100ms, std::chrono::seconds(30));
-  loop.post([&loop, &sessions, period] {
-    loop.schedule_at(loop.clock().now() + period, [&loop, &sessions] {
-      sessions.sweep();
-      sweep_sessions(loop, sessions);
-    });
+struct PeriodicWork {
+  EventLoop* loop;
+  Duration period;
+  Executor::Task work;
+};
+
+/// The next period begins before the work, when it needs no memory: the work may fail for lack of
+/// it, and then has its next turn.
+void begin_period(const std::shared_ptr<PeriodicWork>& periodic) {
+  periodic->loop->schedule_at(periodic->loop->clock().now() + periodic->period, [periodic] {
+    begin_period(periodic);
+    periodic->work();
   });
 }
 
+/// Does `work` periodically on `loop` from now on, until the loop stops.
+void repeat(EventLoop& loop, Duration period, Executor::Task work) {
+  auto periodic = std::make_shared<PeriodicWork>(&loop, period, std::move(work));
+  loop.post([periodic = std::move(periodic)] { begin_period(periodic); });
+}
+
+/// How often expired sessions are removed.
+Duration sweep_period(const SessionLimits& limits) {
+  return std::clamp<Duration>(limits.expiry / 8, 100ms, std::chrono::seconds(30));
+}
 /// How often expired tasks are removed.
 constexpr auto kTaskSweepPeriod = 1s;
-
-/// Forgets expired tasks periodically from now on. `loop` must stop before `tasks` is destroyed.
-void sweep_tasks(EventLoop& loop, TaskStore& tasks) {
-  loop.post([&loop, &tasks] {
-    loop.schedule_at(loop.clock().now() + kTaskSweepPeriod, [&loop, &tasks] {
-      tasks.sweep();
-      sweep_tasks(loop, tasks);
-    });
-  });
-}
 
 LineServerOptions line_options(const ServerHostOptions& host) {
   LineServerOptions options;
@@ -161,7 +164,7 @@ struct ServerHost::State {
   }
   void sweep_tasks_of(const ServerDefinition& definition) {
     if (!definition.has_tasks() || sweeps_tasks.exchange(true)) return;
-    sweep_tasks(pool.loop(0), *tasks);
+    repeat(pool.loop(0), kTaskSweepPeriod, [this] { tasks->sweep(); });
   }
 
   /// Bytes that have been sent to peers.
@@ -255,7 +258,10 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
       return std::unexpected(std::move(bound.error()));
     }
   }
-  if (server.sessions.enabled()) sweep_sessions(server.pool.loop(0), server.sessions);
+  if (server.sessions.enabled()) {
+    repeat(server.pool.loop(0), sweep_period(server.sessions.limits()),
+           [&sessions = server.sessions] { sessions.sweep(); });
+  }
   server.sweep_tasks_of(server.first->definition());
   server.pool.start();
   return host;

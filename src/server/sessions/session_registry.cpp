@@ -170,9 +170,10 @@ bool SessionRegistry::erase(const Session& session, std::uint64_t& number) {
 }
 
 void SessionRegistry::remove(Session& session) {
+  const std::string client = client_of(session.principal());
   std::uint64_t number = 0;
   if (!erase(session, number)) return;
-  release(client_of(session.principal()), number);
+  release(client, number);
   session.end();
 }
 
@@ -189,8 +190,21 @@ void SessionRegistry::release(const std::string& name, std::uint64_t number) {
 
 void SessionRegistry::sweep() {
   const TimePoint now = clock_->now();
-  for (const std::shared_ptr<Session>& session : sessions()) {
-    if (session->expired(now, limits_.expiry)) remove(*session);
+  // Some at a time, so that giving memory back takes none.
+  std::array<std::shared_ptr<Session>, 64> some;
+  for (const Shard& shard : shards_) {
+    std::size_t count = 0;
+    do {
+      count = 0;
+      {
+        const std::lock_guard lock(shard.mutex);
+        for (const auto& [id, entry] : shard.sessions) {
+          if (count == some.size()) break;
+          if (entry.session->expired(now, limits_.expiry)) some[count++] = entry.session;
+        }
+      }
+      for (std::size_t i = 0; i < count; ++i) remove(*std::exchange(some[i], nullptr));
+    } while (count == some.size());
   }
 }
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/allocation_failure_test_support.hpp"
 #include "core/manual_executor.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/sessions/session_registry.hpp"
@@ -344,6 +346,15 @@ TEST_F(SessionRegistryTest, EndsSessionsThatNobodyUses) {
   EXPECT_FALSE((*busy)->ended()) << "it was busy a moment ago";
   loop.advance(10s);
   registry.sweep();
+  EXPECT_EQ(registry.size(), 0U);
+}
+
+TEST_F(SessionRegistryTest, NeedsNoMemoryToEndWhatNobodyUses) {
+  for (const char* const client : {"alice", "bob", "carol"}) ASSERT_TRUE(begin(client));
+  loop.advance(20s);
+  allocations_left = 1;
+  registry.sweep();
+  EXPECT_EQ(std::exchange(allocations_left, 0), 1U);
   EXPECT_EQ(registry.size(), 0U);
 }
 
