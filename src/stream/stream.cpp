@@ -127,7 +127,10 @@ void ChunkStream::abandon(const Error& error) {
 void ChunkStream::poll_from(Seq seq) {
   if (!listed_) return;
   const bool is_new = std::exchange(poller_, Poller::active) != Poller::active;
-  if (seq > absent_at_) poller_moved_ = true;
+  if (seq > absent_at_) {
+    poller_moved_ = true;
+    manager_->count_read();
+  }
   if (is_new || seq > absent_at_) absent_at_ = std::min(seq, next());
   release_confirmed(next());
 }
@@ -138,6 +141,7 @@ void ChunkStream::acknowledge(Seq seq) {
   if (seq > absent_at_) {
     absent_at_ = std::min(seq, next());
     poller_moved_ = true;
+    manager_->count_read();
   }
   release_confirmed(seq);
 }
@@ -497,7 +501,10 @@ void Cursor::detach() {
 }
 
 void Cursor::pass(Seq position) {
-  if (position > position_ && !holds_acknowledged_) moved_ = true;
+  if (position > position_) {
+    stream_->manager_->count_read();
+    if (!holds_acknowledged_) moved_ = true;
+  }
   position_ = position;
   if (stream_->ended() && position >= stream_->next()) stream_->mark_delivered();
   stream_->manager_->place(*stream_);
@@ -512,6 +519,7 @@ void Cursor::acknowledge(Seq seq) {
   if (seq > acknowledged_) {
     acknowledged_ = seq;
     if (holds_acknowledged_) moved_ = true;
+    stream_->manager_->count_read();
   }
   stream_->touch();
   if (!stream_->interrupted_) {

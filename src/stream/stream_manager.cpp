@@ -209,12 +209,6 @@ void StreamManager::flush(ChunkStream& stream) {
   if (stream.dirty_) stream.queue();
 }
 
-void StreamManager::count_chunk() {
-  // Only this thread writes the counter, so no atomic increment is needed.
-  counters_.chunks.store(counters_.chunks.load(std::memory_order_relaxed) + 1,
-                         std::memory_order_relaxed);
-}
-
 std::string& StreamManager::emptied(std::string& text) {
   if (text.capacity() > kKeptScratch) {
     text = std::string();

@@ -42,6 +42,7 @@ struct StreamCounters {
   std::atomic<std::uint64_t> ended = 0;
   std::atomic<std::uint64_t> expired = 0;
   std::atomic<std::uint64_t> chunks = 0;
+  std::atomic<std::uint64_t> reads = 0;  // times that a reader moved
   std::atomic<std::uint64_t> pauses = 0;
   std::atomic<std::uint64_t> stalled_readers = 0;
   std::atomic<std::uint64_t> open = 0;    // current value
@@ -128,7 +129,12 @@ class StreamManager {
   /// harder to evict, and may have memory to free. Without memory to note that, the stream keeps
   /// what it has until it expires.
   void place(ChunkStream& stream) noexcept;
-  void count_chunk();
+  // Only this thread writes the counters, so no atomic increment is needed.
+  void count_chunk() { add_one(counters_.chunks); }
+  void count_read() { add_one(counters_.reads); }
+  static void add_one(std::atomic<std::uint64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   /// Frees at least `bytes` of the budget, if chunks that have been passed and streams that have
   /// been read hold that much. Takes them from the streams of `share`, or from all streams of this
   /// loop while the budget itself is short. Looks only at streams whose readers have moved since

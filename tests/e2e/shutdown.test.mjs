@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import WebSocket from 'ws';
 import { Innocent } from './lib/innocent.mjs';
 import { LineClient, start_stdio } from './lib/lines.mjs';
+import { HttpClient } from './lib/rpc.mjs';
 import { is_sanitized, start_server, until } from './lib/server.mjs';
 import { StreamableClient, initialize } from './lib/streamable.mjs';
 import * as wire from './lib/wire.mjs';
@@ -205,6 +206,22 @@ test('calls end while the server waits for a reader, who is not disturbed', asyn
     for (const [answer] of answers.values()) assert.ok(answer.content, `${answer}`);
   }
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+  await ended_well(server);
+});
+
+test('health checks do not keep a shutdown waiting for a reader that reads nothing', async (t) => {
+  const server = await start(t, '60s');
+  await new HttpClient(server).call(...wire.start({ count: 50, interval_us: -1 }));
+  await until(async () => (await server.metric('sluice_streams_unread')) === 1, 'it has ended');
+  await shuts_down(server);
+  let is_over = false;
+  server.exited.then(() => (is_over = true));
+  const began = performance.now();
+  while (!is_over) {
+    await server.request({ path: '/readyz' }).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  assert.ok(performance.now() - began < 30_000, 'it does not wait for its deadline');
   await ended_well(server);
 });
 

@@ -62,6 +62,7 @@ void Connection::be_ready(unsigned readiness) {
   if (has_gone_ && protocol_->outlives_output()) lose_output();
   if (writing_ && (readiness & (kWritable | kGone)) != 0) {
     writing_ = false;
+    ServerCounters::add(worker_->counters.unblocked);
     flush();
     notify_drain();
     // A TLS read may have waited for this.

@@ -30,6 +30,7 @@ struct ServerCounters {
   std::atomic<std::uint64_t> requests_total = 0;  // or lines
   std::atomic<std::uint64_t> bytes_in = 0;
   std::atomic<std::uint64_t> bytes_out = 0;
+  std::atomic<std::uint64_t> unblocked = 0;  // times that a peer took some of what waited for it
   std::atomic<std::uint64_t> responses[5] = {};
   std::atomic<std::uint64_t> timeouts = 0;
   std::atomic<std::uint64_t> stalled = 0;

@@ -119,7 +119,7 @@ LineServerStats LineServer::stats() const {
     };
     stats.connections += get(c.connections);
     stats.queued_bytes += get(c.queued_bytes);
-    stats.bytes_out += get(c.bytes_out);
+    stats.unblocked += get(c.unblocked);
     stats.connections_total += get(c.connections_total);
     stats.lines_total += get(c.requests_total);
     stats.timeouts += get(c.timeouts);

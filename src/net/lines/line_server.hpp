@@ -33,7 +33,7 @@ struct LineServerStats {
   std::uint64_t connections_total = 0;
   std::uint64_t connections_rejected = 0;
   std::uint64_t lines_total = 0;
-  std::uint64_t bytes_out = 0;
+  std::uint64_t unblocked = 0;  // times that a peer took some of what waited for it
   std::uint64_t timeouts = 0;
   std::uint64_t stalled = 0;  // connections dropped because their peer did not read
 };

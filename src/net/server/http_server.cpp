@@ -152,6 +152,7 @@ HttpServerStats HttpServer::stats() const {
     stats.requests_total += get(c.requests_total);
     stats.bytes_in += get(c.bytes_in);
     stats.bytes_out += get(c.bytes_out);
+    stats.unblocked += get(c.unblocked);
     stats.timeouts += get(c.timeouts);
     stats.stalled += get(c.stalled);
     for (std::size_t k = 0; k < std::size(c.responses); ++k) {

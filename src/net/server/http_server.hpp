@@ -70,6 +70,7 @@ struct HttpServerStats {
   std::uint64_t requests_total = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
+  std::uint64_t unblocked = 0;      // times that a peer took some of what waited for it
   std::uint64_t responses[5] = {};  // by status class, 1xx to 5xx
   std::uint64_t timeouts = 0;
   std::uint64_t stalled = 0;  // connections dropped because their peer did not read

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,7 +26,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMaxMessage = std::size_t{1} << 30U;
 /// How often a shutdown checks whether streams have finished.
 constexpr auto kDrainPoll = 10ms;
-/// How long a shutdown waits for the readers of ended streams while none of them reads anything.
+/// How long a shutdown waits for the readers of ended streams while none of them reads any of what
+/// waits for it.
 constexpr auto kReadGrace = 2s;
 /// How long the last chunks of streams that the deadline has ended may take to reach their readers.
 constexpr auto kEndGrace = 500ms;
@@ -167,10 +169,6 @@ struct ServerHost::State {
     repeat(pool.loop(0), kTaskSweepPeriod, [this] { tasks->sweep(); });
   }
 
-  /// Bytes that have been sent to peers.
-  [[nodiscard]] std::uint64_t sent() const {
-    return http->stats().bytes_out + lines->stats().bytes_out;
-  }
   /// The number of long messages that have not been handled, and of tasks that wait for a turn.
   [[nodiscard]] std::size_t unhandled() const {
     std::size_t total = 0;
@@ -184,6 +182,10 @@ struct ServerHost::State {
     std::size_t total = sum(&StreamCounters::unread);
     for (const auto& loop : loops) total += loop->service.streams.waiting_answers();
     return total;
+  }
+  /// Changes when readers take some of what waits for them, and not when others get answers.
+  [[nodiscard]] std::uint64_t reads() const {
+    return sum(&StreamCounters::reads) + http->stats().unblocked + lines->stats().unblocked;
   }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> StreamCounters::* counter) const {
     std::uint64_t total = 0;
@@ -338,15 +340,16 @@ void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry)
   server.changes->close();
   const auto hurried = [&] { return hurry && hurry(); };
   TimePoint readers_until = until;
-  std::optional<std::uint64_t> sent;  // at the last check; empty until nothing is under way
+  // At the last check; empty until nothing is under way.
+  std::optional<std::pair<std::size_t, std::uint64_t>> unread_and_reads;
   while (!hurried()) {
     const TimePoint now = std::chrono::steady_clock::now();
     if (loops_serving->load() + server.sum(&StreamCounters::active) + server.tasks->running() +
             server.calls.in_use() + server.unhandled() ==
         0) {
-      if (server.unread() == 0) break;
-      const std::uint64_t sent_now = server.sent();
-      if (std::exchange(sent, sent_now) != sent_now) {
+      const std::pair now_there(server.unread(), server.reads());
+      if (now_there.first == 0) break;
+      if (std::exchange(unread_and_reads, now_there) != now_there) {
         readers_until = std::min(until, now + kReadGrace);
       }
     }
