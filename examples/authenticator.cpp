@@ -3,7 +3,6 @@
 
 #include "sluice/authenticator.hpp"
 
-#include <cstdlib>
 #include <expected>
 #include <functional>
 #include <map>
@@ -45,7 +44,7 @@ std::string greet(sluice::Call& call) {
 int main(int count, char** arguments) {
   sluice::Server server("club", "1.0");
   server.tool("greet", "Says hello", &greet);
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port),
-                                            .authenticator = std::make_shared<Tickets>()});
+  return sluice::serve(
+      server,
+      sluice::command_line{count, arguments, {.authenticator = std::make_shared<Tickets>()}});
 }

@@ -3,7 +3,6 @@
 
 #include "sluice/concurrency.hpp"
 
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -48,6 +47,5 @@ sluice::Task<Outlook> look_out(City in, sluice::Call& call) {
 int main(int count, char** arguments) {
   sluice::Server server("city", "1.0");
   server.tool("look_out", "Says what a city is like now", &look_out);
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  return sluice::serve(server, sluice::command_line{count, arguments});
 }

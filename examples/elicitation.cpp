@@ -3,7 +3,6 @@
 // answer, and the coroutine runs again from its start. So nothing that must not happen twice comes
 // before the question.
 
-#include <cstdlib>
 #include <string>
 
 #include "sluice/server.hpp"
@@ -32,6 +31,5 @@ sluice::Task<std::string> book(Table in, sluice::Call& call) {
 int main(int count, char** arguments) {
   sluice::Server server("restaurant", "1.0");
   server.tool("book_table", "Books a table", &book);
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  return sluice::serve(server, sluice::command_line{count, arguments});
 }

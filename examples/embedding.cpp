@@ -1,7 +1,6 @@
 // A server inside a program that has its own event loop, here Asio's. The handler posts the work to
 // the program's loop and awaits the result, without blocking a thread.
 
-#include <cstdlib>
 #include <expected>
 #include <iostream>
 #include <string>
@@ -35,9 +34,8 @@ int main(int count, char** arguments) {
                   });
                 });
               });
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
   const std::expected<sluice::Serving, sluice::Error> serving =
-      sluice::start(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+      sluice::start(server, sluice::command_line{count, arguments});
   if (!serving) {
     std::cerr << serving.error().message << "\n";
     return 1;

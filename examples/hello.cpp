@@ -3,8 +3,6 @@
 //   curl http://127.0.0.1:8080/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/call",
 //     "params":{"name":"add","arguments":{"a":2,"b":3}}}'
 
-#include <cstdlib>
-
 #include "sluice/server.hpp"
 
 struct Add {
@@ -18,6 +16,5 @@ struct Total {
 int main(int count, char** arguments) {
   sluice::Server server("hello", "1.0");
   server.tool("add", "Adds two integers", [](Add in) { return Total{in.a + in.b}; });
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  return sluice::serve(server, sluice::command_line{count, arguments});
 }

@@ -2,7 +2,6 @@
 // later. For other clients it is an ordinary call with progress.
 
 #include <chrono>
-#include <cstdlib>
 #include <string>
 
 #include "sluice/server.hpp"
@@ -24,6 +23,5 @@ sluice::Task<std::string> render(Job in, sluice::Call& call) {
 int main(int count, char** arguments) {
   sluice::Server server("renderer", "1.0");
   server.tool("render", "Renders for a while", &render, {.tasks = sluice::TaskSupport::optional});
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  return sluice::serve(server, sluice::command_line{count, arguments});
 }

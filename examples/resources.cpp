@@ -1,6 +1,5 @@
 // A resource, a resource template with completion, a prompt, and notifications of changes.
 
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -60,6 +59,5 @@ int main(int count, char** arguments) {
     server.resource_updated("note://by-name/" + in.name);
     return "Written";
   });
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  return sluice::serve(server, sluice::command_line{count, arguments});
 }

@@ -2,7 +2,6 @@
 // runs on a worker thread.
 
 #include <chrono>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -40,6 +39,5 @@ int main(int argument_count, char** arguments) {
                 }
                 return total;
               }));
-  const int port = argument_count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  return sluice::serve(server, sluice::command_line{argument_count, arguments});
 }

@@ -2,7 +2,6 @@
 // members. Clients and models see them as JSON Schema. Arguments that do not fit never reach the
 // lambda.
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +50,5 @@ int main(int count, char** arguments) {
                 return receipt;
               },
               {.title = "Order", .annotations = {.destructive = false}});
-  const int port = count > 1 ? std::atoi(arguments[1]) : 8080;
-  return sluice::serve(server, sluice::http{.port = static_cast<std::uint16_t>(port)});
+  return sluice::serve(server, sluice::command_line{count, arguments});
 }

@@ -28,7 +28,8 @@ struct ClientKey {
   std::string key;
 };
 
-// The places where a server can listen: http, unix_socket and stdio. Give each at most once.
+// The places where a server can listen: http, unix_socket and stdio. A server may have several http
+// places, all with the same access: who may call does not depend on the place.
 
 /// Streamable HTTP at /mcp, WebSocket at /ws, HTTP with SSE at /sse. If other machines can reach
 /// the address, set keys or an authenticator, or put a proxy that authenticates in front.
@@ -57,6 +58,16 @@ struct unix_socket {  // NOLINT(readability-identifier-naming)
 /// Standard input and output, until the input ends. Each message is one line of JSON.
 struct stdio {};  // NOLINT(readability-identifier-naming)
 
+/// The places that the arguments of main() name: `--listen HOST:PORT`, which may be repeated,
+/// `--unix PATH` and `--stdio`. Without any argument, `over_http` is the place. `--help` explains
+/// them.
+struct command_line {  // NOLINT(readability-identifier-naming)
+  int count;           // as main() gets it
+  char** arguments;    // as main() gets them: the first is the program's name
+  /// What every http place has, apart from its host and port.
+  http over_http = {};
+};
+
 /// Limits of a running server. Longer durations than a year are a year.
 struct ServeOptions {
   std::size_t threads = 0;                              // number of event loops; 0: one per core
@@ -71,7 +82,7 @@ namespace detail {
 
 /// An argument of serve(): a place, or the options.
 struct Place {
-  enum class Kind : std::uint8_t { none, http, unix_socket, stdio, options };
+  enum class Kind : std::uint8_t { none, http, unix_socket, stdio, command_line, options };
   Kind kind = Kind::none;
   const void* value = nullptr;
 };
@@ -84,6 +95,9 @@ inline Place place(const unix_socket& where) {
 }
 inline Place place(const stdio& where) {
   return {Place::Kind::stdio, &where};
+}
+inline Place place(const command_line& where) {
+  return {Place::Kind::command_line, &where};
 }
 inline Place place(const ServeOptions& how) {
   return {Place::Kind::options, &how};
@@ -106,9 +120,10 @@ class Serving {
   Serving& operator=(Serving&& other) noexcept;
   ~Serving();
 
-  // Both keep their values after stop().
-  std::uint16_t port() const;  // the TCP port; 0 without HTTP
-  std::string url() const;     // of the MCP endpoint; empty without HTTP
+  // These keep their values after stop().
+  std::uint16_t port() const;             // the TCP port of the first http place; 0 without HTTP
+  std::string url() const;                // of its MCP endpoint; empty without HTTP
+  std::vector<std::string> urls() const;  // of the MCP endpoints of all http places, in their order
 
   /// What /metrics shows: Prometheus text (exposition format 0.0.4). Empty after stop().
   std::string metrics() const;
@@ -129,12 +144,14 @@ class Serving {
   std::unique_ptr<State> state_;
 };
 
-/// Starts serving and returns. The arguments are http, unix_socket, stdio and ServeOptions, in any
-/// order; each may be in a std::optional. The error's message says what is wrong: no place, an
-/// empty path, a port or path that is in use, a TLS file that is missing or cannot be read, a
-/// trusted proxy that is not an address or a network, a key that is too short or that two clients
-/// share, keys together with an authenticator, a definition that cannot be served, or threads or
-/// descriptors that the system refuses.
+/// Starts serving and returns. The arguments are http, unix_socket, stdio, command_line and
+/// ServeOptions, in any order; each may be in a std::optional. Only http may be repeated. The
+/// error's message says what is wrong: no place, an empty path, a port or path that is in use,
+/// places with different access, a TLS file that is missing or cannot be read, a trusted proxy that
+/// is not an address or a network, a key that is too short or that two clients share, keys together
+/// with an authenticator, a command line that is not as described (code 2), a definition that
+/// cannot be served, or threads or descriptors that the system refuses. For `--help`, it is the
+/// help (code 0).
 template <class... Where>
 std::expected<Serving, Error> start(const Server& server, const Where&... where) {
   return detail::start_at(server, {detail::place(where)...});
@@ -142,9 +159,9 @@ std::expected<Serving, Error> start(const Server& server, const Where&... where)
 
 /// Serves until SIGINT, SIGTERM or SIGHUP, or, with stdio, until standard input has ended and
 /// everything in it is answered. After a signal, calls under way may finish until
-/// ServeOptions::shutdown_deadline or a second signal. Returns the exit code for main(): 0, or 1 if
-/// serving could not start, after a line on standard error that says why. Signal handlers are as
-/// before when it returns.
+/// ServeOptions::shutdown_deadline or a second signal. Returns the exit code for main(): 0, also
+/// after printing the help; 1 if serving could not start, or 2 if the command line is wrong, after
+/// a message on standard error that says why. Signal handlers are as before when it returns.
 template <class... Where>
 int serve(const Server& server, const Where&... where) {
   return detail::serve_at(server, {detail::place(where)...});

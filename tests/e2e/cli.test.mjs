@@ -337,15 +337,29 @@ test('chat starts a server of its own wherever the settings would have it listen
   }
 });
 
-test('serve --listen HOST:PORT', async (t) => {
-  const child = spawn(program, ['serve', '--engine', 'synthetic', '--listen', '127.0.0.1:0'], {
+test('serve --listen HOST:PORT, several times', async (t) => {
+  const places = ['--listen', '127.0.0.1:0', '--listen', 'localhost:0'];
+  const child = spawn(program, ['serve', '--engine', 'synthetic', ...places], {
     env: clean_environment(),
   });
   t.after(() => child.kill('SIGKILL'));
   const [text] = await once(child.stdout.setEncoding('utf8'), 'data');
-  const [url] = /http:\/\/127\.0\.0\.1:[1-9]\d*/.exec(text);
-  const outcome = await run_program(['chat', '--quiet', '--url', url, 'Hello']);
-  assert.equal(outcome.code, 0, outcome.stderr);
+  const urls = [...text.matchAll(/^MCP +(http:\/\/\S+:[1-9]\d*)\/mcp$/gm)].map(([, url]) => url);
+  assert.deepEqual(
+    urls.map((url) => new URL(url).hostname),
+    ['127.0.0.1', 'localhost'],
+  );
+  for (const url of urls) {
+    const outcome = await run_program(['chat', '--quiet', '--url', url, 'Hello']);
+    assert.equal(outcome.code, 0, outcome.stderr);
+  }
+  const taken = new URL(urls[0]).host;
+  const second = await run_program(
+    ['serve', '--engine', 'synthetic', '--listen', '127.0.0.1:0', '--listen', taken],
+    { env: clean_environment() },
+  );
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, new RegExp(`Cannot listen on ${taken}: the port is taken`));
 });
 
 test('a terminal sees how far loading the model is, and then no more', async (t) => {

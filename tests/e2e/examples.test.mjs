@@ -14,7 +14,7 @@ const kModern = {
 
 // Runs the example `name` while `work` runs, and expects it to end without an error.
 async function with_example(name, work) {
-  const child = spawn(path.join(path.dirname(program), `example-${name}`), ['0'], {
+  const child = spawn(path.join(path.dirname(program), `example-${name}`), ['--listen', '127.0.0.1:0'], {
     env: clean_environment(),
   });
   const exited = new Promise((resolve) => child.once('exit', resolve));

@@ -64,6 +64,7 @@ Served::Served(bool sessions, bool waits) {
   offer_resources();
   offer_the_rest();
   ServerHostOptions options;
+  options.tcp = {{.at = {.host = "127.0.0.1"}}};
   options.threads = 1;
   options.unix_path = unix_path();
   if (!sessions) options.sessions.max_sessions = 0;

@@ -151,8 +151,7 @@ Result<std::unique_ptr<LocalServer>> start_local_server(const ChatArguments& arg
   config.tcp = true;
   config.stdio = false;
   config.unix_path.clear();
-  config.host = "127.0.0.1";
-  config.port = 0;
+  config.listen = {{.host = "127.0.0.1", .port = 0}};
   config.threads = 1;
   config.tls_certificate.clear();
   config.tls_key.clear();

@@ -1,5 +1,6 @@
 #include "cli/doctor/doctor_checks.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "auth/access_policy.hpp"
 #include "net/loop/unix_socket.hpp"
@@ -81,15 +83,17 @@ void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& c
   }
 }
 
-void check_port(Checks& out, const ServeConfig& config) {
-  const std::string port = std::to_string(config.port);
+namespace {
+
+void check_place(Checks& out, const HostPort& place) {
+  const std::string port = std::to_string(place.port);
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(config.host.c_str(), port.c_str(), &hints, &found);
+  const int error = ::getaddrinfo(place.host.c_str(), port.c_str(), &hints, &found);
   if (error != 0) {
-    out.push_back({Status::fail, "address", config.host + ": " + ::gai_strerror(error),
+    out.push_back({Status::fail, "address", place.host + ": " + ::gai_strerror(error),
                    "Give an address of this machine with --host, such as 127.0.0.1"});
     return;
   }
@@ -103,7 +107,7 @@ void check_port(Checks& out, const ServeConfig& config) {
     ::close(fd);
   }
   const std::string subject = "port";
-  const std::string where = config.host + " port " + port;
+  const std::string where = place.host + " port " + port;
   if (failed == 0) {
     out.push_back({Status::ok, subject, where + " is free", ""});
   } else if (failed == EADDRINUSE) {
@@ -122,6 +126,8 @@ void check_port(Checks& out, const ServeConfig& config) {
   }
 }
 
+}  // namespace
+
 void check_unix_socket(Checks& out, const ServeConfig& config) {
   if (config.unix_path.empty()) return;
   const auto listener = UnixListener::listen(config.unix_path, config.unix_mode);
@@ -131,6 +137,10 @@ void check_unix_socket(Checks& out, const ServeConfig& config) {
     out.push_back({Status::fail, "socket", listener.error().message,
                    "Give another --unix, in a directory where this user may create files"});
   }
+}
+
+void check_ports(Checks& out, const ServeConfig& config) {
+  for (const HostPort& place : listening_places(config)) check_place(out, place);
 }
 
 void check_access(Checks& out, const ServeConfig& config) {
@@ -143,20 +153,22 @@ void check_access(Checks& out, const ServeConfig& config) {
                    "chmod 600 " + config.access.api_key_file});
     return;
   }
-  if (!is_loopback_host(config.host) && keys == 0) {
+  const std::vector<HostPort> places = listening_places(config);
+  const auto open = std::ranges::find_if(
+      places, [](const HostPort& place) { return !is_loopback_host(place.host); });
+  if (open != places.end() && keys == 0) {
     out.push_back({Status::warn, "access",
-                   who + ", and " + config.host + " can be reached from other machines",
+                   who + ", and " + open->host + " can be reached from other machines",
                    "Give --api-key-file, or listen on 127.0.0.1"});
     return;
   }
-  if (!is_loopback_host(config.host) && config.tls_certificate.empty()) {
+  if (open != places.end() && config.tls_certificate.empty()) {
     out.push_back({Status::warn, "access", who + ", which are sent unencrypted because TLS is off",
                    "Give --tls-cert and --tls-key, or put a TLS proxy in front"});
     return;
   }
   out.push_back({Status::ok, "access",
-                 who + (is_loopback_host(config.host) ? ", reachable from this machine only" : ""),
-                 ""});
+                 who + (open == places.end() ? ", reachable from this machine only" : ""), ""});
 }
 
 }  // namespace sluice

@@ -29,8 +29,8 @@ void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& c
 /// it on.
 void check_model(Checks& out, const MachineFacts& machine, const ServeConfig& config);
 
-/// Checks that the server could listen on the address and port now.
-void check_port(Checks& out, const ServeConfig& config);
+/// Checks that the server could listen now, in each place where it is to listen.
+void check_ports(Checks& out, const ServeConfig& config);
 
 /// Checks that the server could listen on the Unix domain socket now, if it is to.
 void check_unix_socket(Checks& out, const ServeConfig& config);

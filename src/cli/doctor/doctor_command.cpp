@@ -59,7 +59,7 @@ Checks examine(const DoctorArguments& arguments) {
   if (built_in && checks.back().status == Check::Status::ok) {
     checks.back().finding += ": the tiny built-in model; run a real one with --model FILE";
   }
-  check_port(checks, config);
+  check_ports(checks, config);
   check_unix_socket(checks, config);
   check_tls(checks, config, std::chrono::system_clock::now());
   check_access(checks, config);

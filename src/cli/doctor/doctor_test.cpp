@@ -155,7 +155,7 @@ TEST_F(DoctorTest, ATakenPortFails) {
   ASSERT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
   config.port = ntohs(address.sin_port);
 
-  check_port(checks, config);
+  check_ports(checks, config);
   EXPECT_EQ(only().status, Status::fail);
   EXPECT_THAT(only().finding, HasSubstr("is already in use"));
   EXPECT_THAT(only().fix, HasSubstr("ss -ltnp"));
@@ -163,7 +163,7 @@ TEST_F(DoctorTest, ATakenPortFails) {
 
   checks.clear();
   config.port = 0;
-  check_port(checks, config);
+  check_ports(checks, config);
   EXPECT_EQ(only().status, Status::ok);
 }
 
@@ -181,10 +181,25 @@ TEST_F(DoctorTest, AUnixSocketMustBeFree) {
   EXPECT_NE(::access(config.unix_path.c_str(), F_OK), 0) << "the check leaves nothing behind";
 }
 
+TEST_F(DoctorTest, EveryPlaceIsChecked) {
+  config.listen = {{.host = "127.0.0.1", .port = 0}, {.host = "192.0.2.1", .port = 0}};
+  check_ports(checks, config);
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_EQ(checks[0].status, Status::ok);
+  EXPECT_EQ(checks[1].status, Status::fail);
+  checks.clear();
+  check_access(checks, config);
+  EXPECT_THAT(only().finding, HasSubstr("192.0.2.1 can be reached from other machines"));
+  checks.clear();
+  config.tcp = false;
+  check_ports(checks, config);
+  EXPECT_TRUE(checks.empty());
+}
+
 TEST_F(DoctorTest, AForeignAddressFails) {
   config.host = "192.0.2.1";
   config.port = 0;
-  check_port(checks, config);
+  check_ports(checks, config);
   EXPECT_EQ(only().status, Status::fail);
 }
 

@@ -105,20 +105,6 @@ std::optional<std::size_t> parse_size(std::string_view text) {
   return multiply(*number, *factor);
 }
 
-std::optional<Endpoint> parse_endpoint(std::string_view text) {
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const auto port = parse_integer(text.substr(colon + 1));
-  if (!port || *port < 0 || *port > UINT16_MAX) return std::nullopt;
-  const bool bracketed = host.starts_with('[') && host.ends_with(']');
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  // Without brackets, it would be unclear where an IPv6 address ends.
-  if (host.empty() || host.contains(':') != bracketed) return std::nullopt;
-  if (host.find_first_of("[] \t") != std::string_view::npos) return std::nullopt;
-  return Endpoint{.host = std::string(host), .port = static_cast<std::uint16_t>(*port)};
-}
-
 std::string format_duration(Duration value) {
   auto rest = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(value).count());

@@ -31,15 +31,6 @@ inline constexpr std::string_view kTimes = "a time from 1ms to 168h, such as 500
 /// A number of bytes: "4096", "64KiB", "4MiB", "1GiB", or with the decimal units kB, MB and GB.
 std::optional<std::size_t> parse_size(std::string_view text);
 
-/// Where to listen.
-struct Endpoint {
-  std::string host;  // an IPv6 address without brackets
-  std::uint16_t port;
-};
-
-/// "HOST:PORT". An IPv6 address is in brackets: "[::1]:8080".
-std::optional<Endpoint> parse_endpoint(std::string_view text);
-
 /// The shortest text that parse_duration() reads back as `value`, rounded down to microseconds.
 std::string format_duration(Duration value);
 

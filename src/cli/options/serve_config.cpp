@@ -126,15 +126,17 @@ Result<void> load_source(LoadedConfig& loaded, Load load) {
   std::map<std::string, std::string, std::less<>> before = std::exchange(loaded.origins, {});
   Result<void> done = load();
   const auto sets = [&](std::string_view key) { return loaded.origins.contains(key); };
+  if (loaded.config.listen.empty()) loaded.origins.erase("listen");
+  const bool sets_one_place = sets("host") || sets("port");
   if (const auto listen = loaded.origins.find("listen"); done && listen != loaded.origins.end()) {
     const std::string origin = listen->second;
-    if (sets("host") || sets("port")) {
+    if (sets_one_place) {
       return fail(kExitUsage, origin + ": this is host and port in one; give either it or them");
     }
-    loaded.origins.erase(listen);
     loaded.origins.insert({{"host", origin}, {"port", origin}});
   }
-  if (sets("host") || sets("port")) {
+  if (sets_one_place) loaded.config.listen.clear();
+  if (sets_one_place || sets("listen")) {
     loaded.config.tcp = true;
   } else if (sets("unix") || sets("stdio")) {
     loaded.config.tcp = loaded.config.unix_path.empty() && !loaded.config.stdio;
@@ -228,7 +230,6 @@ std::string by_section(Each&& each) {
   std::string out;
   std::string_view section;
   for (const Setting& setting : serve_settings()) {
-    if (setting.is_short) continue;
     if (const std::string_view own = section_of(setting); own != section) {
       section = own;
       out.append("\n[").append(section).append("]\n");
@@ -307,6 +308,12 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
   return loaded;
 }
 
+std::vector<HostPort> listening_places(const ServeConfig& config) {
+  if (!config.tcp) return {};
+  if (!config.listen.empty()) return config.listen;
+  return {{.host = config.host, .port = config.port}};
+}
+
 void add_serve_options(Subcommand& command, SettingValues& flags) {
   add_options(command, flags, std::nullopt, true);
 }
@@ -321,6 +328,7 @@ void add_engine_options(Subcommand& command, SettingValues& flags) {
 
 std::string print_config(const LoadedConfig& loaded) {
   return by_section([&](std::string& out, const Setting& setting, std::string_view name) {
+    if (setting.is_used && !setting.is_used(loaded.config)) return;
     out.append(name).append(" = ");
     append_value(out, setting, setting.show(loaded.config));
     const auto origin = loaded.origins.find(setting.key);

@@ -14,6 +14,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "net/loop/host_port.hpp"
 
 namespace sluice {
 
@@ -33,9 +34,10 @@ struct ApiKey {
 struct ServeConfig {
   bool tcp = true;  // not a setting: load_serve_config() derives it from the settings
   std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;  // 0: any free port
-  bool stdio = false;         // serve standard input and output
-  std::string unix_path;      // serve a Unix domain socket
+  std::uint16_t port = 8080;     // 0: any free port
+  std::vector<HostPort> listen;  // if not empty, replaces host and port, which are then its first
+  bool stdio = false;            // serve standard input and output
+  std::string unix_path;         // serve a Unix domain socket
   std::uint32_t unix_mode = 0600;
   std::uint32_t threads = 0;    // event loops; 0: one per core
   std::string tls_certificate;  // PEM files; set both or neither
@@ -119,6 +121,9 @@ struct ServeConfig {
   } log;
 };
 
+/// The addresses and ports that the server listens on; empty without TCP.
+std::vector<HostPort> listening_places(const ServeConfig& config);
+
 /// The values of one source, by their key in the file, such as "streams.expiry". A list has several
 /// values.
 using SettingValues = std::map<std::string, std::vector<std::string>, std::less<>>;
@@ -139,11 +144,12 @@ struct LoadedConfig {
 };
 
 /// Combines the sources. Flags win over SLUICE_* variables, these over the file, and the file over
-/// the defaults. With stdio or a Unix socket, a port is opened only if a host or a port is named by
-/// the source that asks for stdio or the socket, or by one that wins over it. So a file written for
-/// a network server does not open a port for a program that is started over stdio. Also reads the
-/// API key file. Errors carry kExitUsage and name the flag, the variable or file:line, and what is
-/// allowed there.
+/// the defaults. A host or a port replaces all places to listen of the sources that it wins over,
+/// except for the other half of the first one. With stdio or a Unix socket, a port is opened only
+/// if a host or a port is named by the source that asks for stdio or the socket, or by one that
+/// wins over it. So a file written for a network server does not open a port for a program that is
+/// started over stdio. Also reads the API key file. Errors carry kExitUsage and name the flag, the
+/// variable or file:line, and what is allowed there.
 Result<LoadedConfig> load_serve_config(const ConfigSources& sources);
 
 /// Adds every setting as an option of `command`. The values that the user gives are stored in

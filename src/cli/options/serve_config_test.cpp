@@ -85,22 +85,6 @@ TEST(ConfigValue, ReadsSizes) {
   }
 }
 
-TEST(ConfigValue, ReadsEndpoints) {
-  const auto read = [](std::string_view text) {
-    const auto endpoint = parse_endpoint(text);
-    return endpoint ? endpoint->host + " " + std::to_string(endpoint->port) : "nothing";
-  };
-  EXPECT_EQ(read("127.0.0.1:8080"), "127.0.0.1 8080");
-  EXPECT_EQ(read("localhost:0"), "localhost 0");
-  EXPECT_EQ(read("[::1]:8080"), "::1 8080");
-  EXPECT_EQ(read("[::]:65535"), ":: 65535");
-  for (const auto* bad :
-       {"", ":", ":80", "host", "host:", "host:x", "host:65536", "host:-1", "::1:80", "::1",
-        "[::1]", "[::1]80", "[host]:80", "[]:80", "[[::1]]:80", "a b:80"}) {
-    EXPECT_EQ(read(bad), "nothing") << bad;
-  }
-}
-
 TEST(ConfigValue, WritesWhatItReads) {
   for (const auto* text : {"0", "1ms", "1m30s", "168h", "1s1us"}) {
     EXPECT_EQ(format_duration(*parse_duration(text)), text);
@@ -310,11 +294,41 @@ TEST(ServeConfig, ListenIsHostAndPortInOne) {
   EXPECT_EQ(mixed->config.port, 2);
 }
 
-TEST(ServeConfig, ListenIsGivenOnceAndAlone) {
-  EXPECT_THAT(
-      error_of(sources({{"listen", {"a:1", "b:2"}}}, {}, "")),
-      HasSubstr("--listen: \"a:1\", \"b:2\" is not allowed here; give one HOST:PORT, such as "
-                "127.0.0.1:8080 or [::1]:8080; the server cannot listen in several places"));
+TEST(ServeConfig, ListensInSeveralPlaces) {
+  const ConfigFile file("listen = [\"127.0.0.1:1\", \"[::1]:2\"]\n");
+  const auto places = [](const LoadedConfig& loaded) {
+    std::string out;
+    for (const HostPort& place : listening_places(loaded.config)) out += to_text(place) + " ";
+    return out;
+  };
+  const auto from_file = load_serve_config(sources({}, {}, file.path()));
+  ASSERT_TRUE(from_file) << from_file.error().message;
+  EXPECT_EQ(places(*from_file), "127.0.0.1:1 [::1]:2 ");
+  const std::string printed = print_config(*from_file);
+  EXPECT_TRUE(printed.starts_with("listen = [\"127.0.0.1:1\", \"[::1]:2\"]  # " + file.path()))
+      << printed;
+  const ConfigFile again(printed.substr(0, printed.find('\n')));
+  EXPECT_EQ(places(*load_serve_config(sources({}, {}, again.path()))), places(*from_file));
+
+  const auto from_flags = load_serve_config(
+      sources({{"listen", {"a:3", "b:4"}}}, {{"SLUICE_LISTEN", "c:5,d:6"}}, file.path()));
+  EXPECT_EQ(places(*from_flags), "a:3 b:4 ");
+  const auto one = load_serve_config(sources({{"port", {"7"}}}, {}, file.path()));
+  EXPECT_EQ(places(*one), "127.0.0.1:7 ");
+  EXPECT_TRUE(print_config(*one).starts_with("host = \"127.0.0.1\"  # " + file.path()));
+  const ConfigFile empty("listen = []\nport = 8\n");
+  EXPECT_EQ(places(*load_serve_config(sources({}, {}, empty.path()))), "127.0.0.1:8 ");
+  const auto none = load_serve_config(sources({{"stdio", {"true"}}}, {}, file.path()));
+  EXPECT_EQ(places(*none), "");
+}
+
+TEST(ServeConfig, EachPlaceIsGivenOnceAndWithoutHostAndPort) {
+  EXPECT_EQ(error_of(sources({{"listen", {"a:1", "a:1"}}}, {}, "")),
+            "--listen: \"a:1\", \"a:1\" is not allowed here; give at most 64 HOST:PORT, each once, "
+            "such as 127.0.0.1:8080 or [::1]:8080");
+  std::vector<std::string> many;
+  for (int port = 1; port <= 65; ++port) many.push_back("a:" + std::to_string(port));
+  EXPECT_THAT(error_of(sources({{"listen", many}}, {}, "")), HasSubstr("at most 64"));
   EXPECT_THAT(error_of(sources({{"listen", {"::1:80"}}}, {}, "")), HasSubstr("[::1]:8080"));
   EXPECT_EQ(error_of(sources({{"listen", {"a:1"}}, {"port", {"2"}}}, {}, "")),
             "--listen: this is host and port in one; give either it or them");

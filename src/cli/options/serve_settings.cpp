@@ -9,6 +9,7 @@
 #include "auth/api_keys.hpp"
 #include "cli/options/config_value.hpp"
 #include "json/json.hpp"
+#include "net/loop/host_port.hpp"
 
 namespace sluice {
 namespace {
@@ -27,7 +28,7 @@ Setting base(std::string_view key, std::string_view flag, std::string_view opera
           .allowed = std::move(allowed),
           .kind = kind,
           .secret = false,
-          .is_short = false,
+          .is_used = {},
           .store = {},
           .show = {}};
 }
@@ -223,23 +224,42 @@ Setting api_keys() {
   return setting;
 }
 
-/// Host and port in one. It is a list so that a second place is refused, not silently ignored.
+bool is_one_place(const ServeConfig& config) {
+  return config.listen.size() <= 1;
+}
+
+Setting used_for_one_place(Setting setting) {
+  setting.is_used = is_one_place;
+  return setting;
+}
+
 Setting listen() {
+  static constexpr std::size_t kMaxPlaces = 64;
   Setting setting = base("listen", "--listen", "HOST:PORT",
-                         "Address and port to listen on, instead of --host and --port; an IPv6 "
-                         "address is in brackets: [::1]:8080",
-                         "one HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080; the server cannot "
-                         "listen in several places",
+                         "Address and port to listen on, instead of --host and --port; repeat for "
+                         "more places. An IPv6 address is in brackets: [::1]:8080",
+                         "at most 64 HOST:PORT, each once, such as 127.0.0.1:8080 or [::1]:8080",
                          Setting::Kind::list);
-  setting.is_short = true;
+  setting.is_used = [](const ServeConfig& config) { return !is_one_place(config); };
   setting.store = [](ServeConfig& config, const Values& values) {
-    const auto endpoint = values.size() == 1 ? parse_endpoint(values.front()) : std::nullopt;
-    if (!endpoint) return false;
-    config.host = endpoint->host;
-    config.port = endpoint->port;
+    if (values.size() > kMaxPlaces) return false;
+    std::vector<HostPort> places;
+    for (const std::string& value : values) {
+      auto place = parse_host_port(value);
+      if (!place || std::ranges::find(places, *place) != places.end()) return false;
+      places.push_back(*std::move(place));
+    }
+    config.listen = std::move(places);
+    if (config.listen.empty()) return true;
+    config.host = config.listen.front().host;
+    config.port = config.listen.front().port;
     return true;
   };
-  setting.show = [](const ServeConfig&) { return Values(); };
+  setting.show = [](const ServeConfig& config) {
+    Values shown;
+    for (const HostPort& place : config.listen) shown.push_back(to_text(place));
+    return shown;
+  };
   return setting;
 }
 
@@ -262,10 +282,10 @@ std::vector<Setting> make_settings() {
   std::vector<Setting> all;
   const auto add = [&](Setting setting) { all.push_back(std::move(setting)); };
 
-  add(text("host", "--host", "ADDRESS", "Address to listen on", "an IP address or a host name",
-           SLUICE_AT(host)));
-  add(number("port", "--port", 0, 65535, "Port to listen on; 0 takes any free port",
-             SLUICE_AT(port)));
+  add(used_for_one_place(text("host", "--host", "ADDRESS", "Address to listen on",
+                              "an IP address or a host name", SLUICE_AT(host))));
+  add(used_for_one_place(number("port", "--port", 0, 65535,
+                                "Port to listen on; 0 takes any free port", SLUICE_AT(port))));
   add(listen());
   add(yes_or_no(
       "stdio", "--stdio",

@@ -21,7 +21,8 @@ struct Setting {
   std::string allowed;     // what is allowed; completes "give ..." in errors
   Kind kind = Kind::text;  // how the value is written in the file
   bool secret = false;     // the value is never shown
-  bool is_short = false;   // stands for other settings, which printouts show instead
+  /// Whether the value is used; if not, print_config() leaves it out. Null: always.
+  std::function<bool(const ServeConfig&)> is_used;
   /// Stores `values`, which holds one value unless `kind` is list. Returns false if they are not
   /// allowed.
   std::function<bool(ServeConfig&, const std::vector<std::string>& values)> store;

@@ -27,16 +27,15 @@ namespace {
 /// How often the wait for the model is interrupted to check for a request to stop.
 constexpr Duration kReadyCheck = std::chrono::milliseconds(100);
 
-ServerHostOptions host_options(const ServeConfig& config, std::shared_ptr<TlsContext> tls) {
+ServerHostOptions host_options(const ServeConfig& config, const std::shared_ptr<TlsContext>& tls) {
   ServerHostOptions options;
-  options.tcp = config.tcp;
-  options.host = config.host;
-  options.port = config.port;
+  for (const HostPort& place : listening_places(config)) {
+    options.tcp.push_back({.at = place, .tls = tls});
+  }
   options.unix_path = config.unix_path;
   options.unix_mode = config.unix_mode;
   options.end_timeout = config.shutdown_deadline;
   options.threads = config.threads;
-  options.tls = std::move(tls);
   options.limits.max_chunks = config.streams.max_chunks;
   options.limits.max_bytes = config.streams.max_bytes;
   options.limits.expiry = config.streams.expiry;
@@ -101,7 +100,7 @@ class RunningServer final : public LocalServer {
     if (!engine) return std::unexpected(std::move(engine.error()));
 
     std::unique_ptr<RunningServer> server(new RunningServer(config, std::move(*engine)));
-    ServerHostOptions options = host_options(config, std::move(tls));
+    ServerHostOptions options = host_options(config, tls);
     options.access.proxies = *std::move(proxies);
     Result<std::unique_ptr<ServerHost>> host =
         ServerHost::start(server->definition_, std::move(options));
@@ -116,11 +115,8 @@ class RunningServer final : public LocalServer {
     host_ = nullptr;
   }
 
-  [[nodiscard]] std::string url() const override {
-    const bool v6 = config_.host.find(':') != std::string::npos;
-    return (config_.tls_certificate.empty() ? "http://" : "https://") +
-           (v6 ? "[" + config_.host + "]" : config_.host) + ":" + std::to_string(host_->port());
-  }
+  [[nodiscard]] std::string url() const override { return host_->urls().front(); }
+  [[nodiscard]] const std::vector<std::string>& urls() const { return host_->urls(); }
   void stop() override { stop({}); }
   void stop(const std::function<bool()>& hurry) {
     if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry);
@@ -156,21 +152,23 @@ class RunningServer final : public LocalServer {
 /// With stdio, standard output belongs to the protocol, so the addresses are only logged.
 void print_places(const RunningServer& server, const ServeConfig& config) {
   if (config.stdio) {
-    if (config.tcp) log_info("serving", {{"mcp", std::string_view(server.url() + "/mcp")}});
+    for (const std::string& url : server.urls()) {
+      log_info("serving", {{"mcp", std::string_view(url + "/mcp")}});
+    }
     if (!config.unix_path.empty()) {
       log_info("serving", {{"unix_socket", std::string_view(config.unix_path)}});
     }
     return;
   }
-  if (config.tcp) {
-    const std::string url = server.url();
+  for (const std::string& url : server.urls()) {
     const std::string ws = "ws" + url.substr(4);
     std::printf("MCP          %s/mcp\n", url.c_str());
     std::printf("WebSocket    %s/ws\n", ws.c_str());
     std::printf("health       %s/healthz  %s/readyz  %s/metrics\n", url.c_str(), url.c_str(),
                 url.c_str());
-    std::printf("try          sluice chat --url %s \"Hello\"\n", url.c_str());
   }
+  if (config.tcp)
+    std::printf("try          sluice chat --url %s \"Hello\"\n", server.url().c_str());
   if (!config.unix_path.empty()) std::printf("Unix socket  %s\n", config.unix_path.c_str());
   if (config.engine.kind == EngineKind::synthetic) {
     std::printf("engine       synthetic: numbered chunks for load tests, no model\n");

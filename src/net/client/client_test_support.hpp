@@ -89,7 +89,9 @@ class ScriptedServer {
   };
 
   explicit ScriptedServer(EventLoop& event_loop) : loop(event_loop) {
-    std::vector<Descriptor> sockets = listen_on("127.0.0.1", port).value();
+    HostPort place{.host = "127.0.0.1"};
+    std::vector<Descriptor> sockets = listen_on(place).value();
+    port = place.port;
     acceptor = std::make_unique<Acceptor>(
         loop, std::move(sockets.front()),
         [this](Descriptor socket, const PeerAddress&) {

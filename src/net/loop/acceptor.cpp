@@ -72,41 +72,41 @@ Descriptor open_listener(const addrinfo& entry) {
   return socket;
 }
 
-std::unexpected<Error> cannot_listen(const std::string& where, int error) {
-  const std::string start = "Cannot listen on " + where + ": ";
+std::unexpected<Error> cannot_listen(const HostPort& place, std::string_view why) {
+  return fail(1, "Cannot listen on " + to_text(place) + ": " + std::string(why));
+}
+
+std::string_view reason(int error) {
   if (error == EADDRINUSE) {
-    return fail(1, start + "the port is taken; stop the other program or choose one with --port");
+    return "the port is taken; stop what listens there, or choose another port";
   }
-  if (error == EACCES) {
-    return fail(1, start + "no permission for that port; choose one above 1023 with --port");
-  }
-  return fail(1, start + std::strerror(error));
+  if (error == EACCES) return "no permission for that port; choose one above 1023";
+  return std::strerror(error);
 }
 
 }  // namespace
 
-Result<std::vector<Descriptor>> listen_on(const std::string& host, std::uint16_t& port) {
-  const std::string where = host + ":" + std::to_string(port);
+Result<std::vector<Descriptor>> listen_on(HostPort& place) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* list = nullptr;
-  const int failure = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  const int failure =
+      ::getaddrinfo(place.host.c_str(), std::to_string(place.port).c_str(), &hints, &list);
   if (failure != 0) {
-    return fail(
-        1, "Cannot listen on " + where + ": no such address (" + ::gai_strerror(failure) + ")");
+    return cannot_listen(place, "no such address (" + std::string(::gai_strerror(failure)) + ")");
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   std::vector<Descriptor> sockets;
   for (addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    set_port(*entry, port);
+    set_port(*entry, place.port);
     Descriptor socket = open_listener(*entry);
     if (socket) {
-      port = bound_port(socket.get());
+      place.port = bound_port(socket.get());
       sockets.push_back(std::move(socket));
     } else if (sockets.empty()) {
-      return cannot_listen(where, errno);
+      return cannot_listen(place, reason(errno));
     }
   }
   return sockets;

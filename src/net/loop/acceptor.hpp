@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "core/error.hpp"
@@ -11,14 +10,15 @@
 #include "core/log_limit.hpp"
 #include "net/loop/descriptor.hpp"
 #include "net/loop/event_loop.hpp"
+#include "net/loop/host_port.hpp"
 #include "net/loop/peer_address.hpp"
 
 namespace sluice {
 
-/// Opens sockets that listen on every address of `host`, all on the same port. If `port` is 0, the
-/// kernel chooses the port, which is written to `port`. The first address must work; others may
-/// fail. The error says why.
-Result<std::vector<Descriptor>> listen_on(const std::string& host, std::uint16_t& port);
+/// Opens sockets that listen on every address of `place.host`, all on the same port. If
+/// `place.port` is 0, the kernel chooses the port, which is written to it. The first address must
+/// work; others may fail. The error names the place and says why.
+Result<std::vector<Descriptor>> listen_on(HostPort& place);
 
 /// Accepts connections from a listening socket. Belongs to its loop.
 class Acceptor final : private EventLoop::Watcher {

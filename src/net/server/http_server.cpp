@@ -114,15 +114,14 @@ HttpServer::HttpServer(const std::vector<EventLoop*>& loops,
 
 HttpServer::~HttpServer() = default;
 
-Result<std::uint16_t> HttpServer::listen(const std::string& host, std::uint16_t port,
-                                         std::shared_ptr<TlsContext> tls) {
-  Result<std::vector<Descriptor>> sockets = listen_on(host, port);
+Result<std::uint16_t> HttpServer::listen(HostPort place, std::shared_ptr<TlsContext> tls) {
+  Result<std::vector<Descriptor>> sockets = listen_on(place);
   if (!sockets) return std::unexpected(std::move(sockets.error()));
   impl_->server.home().post(
       [impl = impl_.get(), sockets = std::move(*sockets), tls = std::move(tls)]() mutable {
         for (Descriptor& socket : sockets) impl->accept_from(std::move(socket), tls);
       });
-  return port;
+  return place.port;
 }
 
 void HttpServer::end_connections_with_replies() {

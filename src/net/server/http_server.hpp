@@ -17,6 +17,7 @@
 #include "net/http/http_date.hpp"
 #include "net/http/http_exchange.hpp"
 #include "net/loop/event_loop.hpp"
+#include "net/loop/host_port.hpp"
 #include "net/transport/tls.hpp"
 
 namespace sluice {
@@ -89,11 +90,9 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Starts to accept on `host` (an IP address or a name) and `port` (0: any free one), with TLS if
-  /// a context is given. Returns the port, or an error with the reason (port in use, no such
-  /// address, no permission).
-  Result<std::uint16_t> listen(const std::string& host, std::uint16_t port,
-                               std::shared_ptr<TlsContext> tls = nullptr);
+  /// Starts to accept there too, with TLS if a context is given. Returns the port, or an error with
+  /// the place and the reason (port in use, no such address, no permission).
+  Result<std::uint16_t> listen(HostPort place, std::shared_ptr<TlsContext> tls = nullptr);
 
   /// Every reply ends its connection from now on, so that clients connect elsewhere. Thread-safe.
   void end_connections_with_replies();

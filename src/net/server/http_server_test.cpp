@@ -504,11 +504,11 @@ TEST_F(ConnectionLimitTest, WhoIsTurnedAwayTakesNoConnection) {
 TEST_F(HttpServerTest, SaysWhyItCannotListen) {
   start();
   HttpServer other({&loop}, {this});
-  const Result<std::uint16_t> taken = other.listen("127.0.0.1", port);
+  const Result<std::uint16_t> taken = other.listen({"127.0.0.1", port});
   ASSERT_FALSE(taken);
   EXPECT_THAT(taken.error().message, HasSubstr("port is taken"));
   EXPECT_THAT(taken.error().message, HasSubstr(std::to_string(port)));
-  const Result<std::uint16_t> nowhere = other.listen("203.0.113.1", 0);
+  const Result<std::uint16_t> nowhere = other.listen({"203.0.113.1", 0});
   ASSERT_FALSE(nowhere);
   EXPECT_THAT(nowhere.error().message, HasSubstr("203.0.113.1"));
 }

@@ -75,7 +75,7 @@ TEST(HttpServerThreadsTest, AConnectionGoesOnWhereItsHandlerWants) {
     handlers[i].next = loops[(i + 1) % 3];
   }
   HttpServer server(loops, {&handlers[0], &handlers[1], &handlers[2]});
-  const std::uint16_t port = server.listen("127.0.0.1", 0).value();
+  const std::uint16_t port = server.listen({"127.0.0.1", 0}).value();
   pool.start();
   const Client client(port);
   for (int i = 0; i < 30; ++i) {
@@ -122,7 +122,7 @@ TEST(HttpServerThreadsTest, AConnectionMayMoveWhenItsOutputHasDrained) {
   std::array<Handler, 2> handlers;
   for (std::size_t i = 0; i < 2; ++i) handlers[i].next = &pool.loop(1 - i);
   HttpServer server(pool.loops(), {&handlers[0], &handlers[1]});
-  const std::uint16_t port = server.listen("127.0.0.1", 0).value();
+  const std::uint16_t port = server.listen({"127.0.0.1", 0}).value();
   pool.start();
   const Client client(port);
   for (int round = 0; round < 8; ++round) {
@@ -148,7 +148,7 @@ TEST(HttpServerThreadsTest, DealsConnectionsOutToItsLoops) {
   LoopPool pool(3);
   std::array<Echo, 3> handlers;
   HttpServer server(pool.loops(), {&handlers[0], &handlers[1], &handlers[2]});
-  const std::uint16_t port = server.listen("localhost", 0).value();
+  const std::uint16_t port = server.listen({"localhost", 0}).value();
   pool.start();
   for (int i = 0; i < 9; ++i) {
     const Client client(port);

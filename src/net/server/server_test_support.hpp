@@ -172,7 +172,7 @@ class ServerTest : public ::testing::Test, protected HttpHandler {
   void start() {
     server = std::make_unique<HttpServer>(std::vector<EventLoop*>{&loop},
                                           std::vector<HttpHandler*>{this}, options);
-    port = server->listen("127.0.0.1", 0).value();
+    port = server->listen({"127.0.0.1", 0}).value();
   }
 
   HttpServerOptions options;

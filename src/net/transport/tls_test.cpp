@@ -338,7 +338,7 @@ Descriptor connect_to(std::uint16_t port, std::uint32_t own = 0) {
 
 class TlsConnectionTest : public TlsTest {
  protected:
-  TlsConnectionTest() : port(server.listen("127.0.0.1", 0, server_context()).value()) {}
+  TlsConnectionTest() : port(server.listen({"127.0.0.1", 0}, server_context()).value()) {}
 
   /// The first message of a handshake.
   static std::string hello() {
@@ -401,7 +401,7 @@ TEST_F(TlsConnectionTest, TrustsAnybodyIfTold) {
 TEST_F(TlsConnectionTest, FailsWithoutTlsOnEitherSide) {
   EXPECT_FALSE(get(url("http", "localhost"), {.insecure = true}));
   HttpServer plain({&loop}, {&handler});
-  port = plain.listen("127.0.0.1", 0).value();
+  port = plain.listen({"127.0.0.1", 0}).value();
   EXPECT_FALSE(get(url("https", "localhost"), {.insecure = true}));
 }
 
@@ -456,7 +456,7 @@ class BusyTlsTest : public TlsConnectionTest {
  protected:
   static constexpr std::ptrdiff_t kPeers = 30;
 
-  BusyTlsTest() { port = busy.listen("127.0.0.1", 0, server_context()).value(); }
+  BusyTlsTest() { port = busy.listen({"127.0.0.1", 0}, server_context()).value(); }
 
   void connect_peers() {
     for (std::ptrdiff_t i = 0; i < kPeers; ++i) peers.push_back(connect_to(port));
@@ -530,7 +530,7 @@ TEST_F(BusyTlsTest, HandshakesDoNotKeepThoseWhoHaveOneBehindThem) {
 TEST_F(TlsConnectionTest, HandshakesDrawOnTheMemoryOfAll) {
   MemoryBudget memory(std::size_t{4} << 20U);
   HttpServer bounded({&loop}, {&handler}, {.output = {}, .memory = &memory});
-  port = bounded.listen("127.0.0.1", 0, server_context()).value();
+  port = bounded.listen({"127.0.0.1", 0}, server_context()).value();
   // The beginning of a ClientHello of 131,000 bytes, for which OpenSSL allocates memory.
   const std::string claim("\x16\x03\x01\x00\x06\x01\x01\xFF\xB8\x03\x03", 11);
   std::vector<Descriptor> peers;

@@ -7,6 +7,7 @@
 #include <expected>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <pthread.h>
@@ -15,6 +16,7 @@
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "core/clock.hpp"
 #include "server/host/peer_test_support.hpp"
@@ -125,6 +127,86 @@ TEST(Serve, KeysAndAnAuthenticatorAreOneTooMany) {
   ASSERT_FALSE(both);
   EXPECT_EQ(both.error().message, "Give the server keys or an authenticator, not both");
   EXPECT_TRUE(start(server, http{.port = 0, .authenticator = nobody}, ServeOptions{.threads = 1}));
+}
+
+TEST(Serve, ListensInSeveralPlaces) {
+  const auto serving =
+      start(Server("test", "1"), http{.port = 0}, http{.port = 0}, ServeOptions{.threads = 1});
+  ASSERT_TRUE(serving) << serving.error().message;
+  ASSERT_EQ(serving->urls().size(), 2U);
+  EXPECT_EQ(serving->url(), serving->urls().front());
+  for (const std::string& url : serving->urls()) {
+    Peer peer(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+    peer.get("/healthz");
+    EXPECT_THAT(peer.until("\r\n\r\n"), HasSubstr("200 OK"));
+  }
+}
+
+std::string error_of(const std::expected<Serving, Error>& serving) {
+  return serving ? "no error" : serving.error().message;
+}
+
+TEST(Serve, WhoMayCallIsTheSameInAllPlaces) {
+  const Server server("test", "1");
+  const http open{.port = 0};
+  const http locked{.port = 0, .keys = {{"ann", "0123456789abcdef"}}};
+  EXPECT_THAT(error_of(start(server, locked, open)), HasSubstr("give them to each sluice::http{}"));
+  EXPECT_EQ(error_of(start(server, locked, locked, ServeOptions{.threads = 1})), "no error");
+}
+
+TEST(Serve, PlacesThatCannotBeAreRefused) {
+  const Server server("test", "1");
+  EXPECT_THAT(error_of(start(server, unix_socket{.path = "a"}, unix_socket{.path = "b"})),
+              HasSubstr("at most one sluice::unix_socket{}"));
+}
+
+/// A command line of main().
+class Arguments {
+ public:
+  Arguments(std::initializer_list<std::string> words) : words_(words) {
+    for (std::string& word : words_) pointers_.push_back(word.data());
+  }
+  command_line line(const http& otherwise = {.port = 0}) {
+    return {static_cast<int>(pointers_.size()), pointers_.data(), otherwise};
+  }
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<char*> pointers_;
+};
+
+TEST(Serve, PlacesComeFromTheCommandLine) {
+  const Server server("test", "1");
+  Arguments none{"/bin/test"};
+  const auto alone = start(server, none.line(), ServeOptions{.threads = 1});
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_EQ(alone->urls().size(), 1U);
+
+  Arguments two{"/bin/test", "--listen", "127.0.0.1:0", "--listen", "localhost:0"};
+  const http locked{.keys = {{"ann", "0123456789abcdef"}}};
+  const auto both = start(server, two.line(locked), ServeOptions{.threads = 1});
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->urls().size(), 2U);
+  EXPECT_THAT(both->urls()[1], HasSubstr("http://localhost:"));
+  Peer peer(both->port());
+  peer.post(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  EXPECT_THAT(peer.until("\r\n\r\n"), HasSubstr("401 Unauthorized"));
+}
+
+TEST(Serve, WrongCommandLinesAreExplained) {
+  const Server server("test", "1");
+  const auto outcome = [&](Arguments arguments) {
+    const auto serving = start(server, arguments.line());
+    return serving ? "none" : std::to_string(serving.error().code) + " " + serving.error().message;
+  };
+  EXPECT_THAT(outcome({"/bin/test", "--help"}), HasSubstr("0 Usage: test [--listen HOST:PORT]"));
+  EXPECT_THAT(outcome({"/bin/test", "--port", "1"}),
+              HasSubstr("2 --port is not an option.\nUsage"));
+  EXPECT_THAT(outcome({"/bin/test", "--listen"}), HasSubstr("2 --listen needs a value."));
+  EXPECT_THAT(outcome({"/bin/test", "--listen", "8080"}), HasSubstr("2 --listen 8080: give HOST:"));
+  EXPECT_THAT(outcome({"/bin/test", "--unix", "a", "--unix", "b"}), HasSubstr("2 --unix can be"));
+  Arguments wrong{"/bin/test", "--port"};
+  EXPECT_EQ(serve(server, wrong.line()), 2);
 }
 
 TEST(Serve, AHandlerThatStopsItsOwnServerIsToldWhatToDo) {

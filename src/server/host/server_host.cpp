@@ -159,6 +159,7 @@ struct ServerHost::State {
   std::atomic<bool> draining = false;
   std::atomic<bool> sweeps_tasks = false;
   std::uint16_t port = 0;
+  std::vector<std::string> urls;
   bool stopped = false;
 
   [[nodiscard]] RefPtr<LoopCatalog> for_loop(std::shared_ptr<const Catalog> catalog) const {
@@ -167,6 +168,22 @@ struct ServerHost::State {
   void sweep_tasks_of(const ServerDefinition& definition) {
     if (!definition.has_tasks() || sweeps_tasks.exchange(true)) return;
     repeat(pool.loop(0), kTaskSweepPeriod, [this] { tasks->sweep(); });
+  }
+
+  Result<void> listen(const ListeningPlace& place) {
+    HostPort at = place.at;
+    const Result<std::uint16_t> bound = http->listen(at, place.tls);
+    if (!bound) return std::unexpected(bound.error());
+    at.port = *bound;
+    if (urls.empty()) port = at.port;
+    urls.push_back((place.tls == nullptr ? "http://" : "https://") + to_text(at));
+    if (!access.authenticates() && !is_loopback_host(at.host)) {
+      log_warning(
+          "whoever reaches this address may use the server: give each client a key, or listen on "
+          "127.0.0.1",
+          {{"address", std::string_view(at.host)}, {"port", std::int64_t{at.port}}});
+    }
+    return {};
   }
 
   /// The number of long messages that have not been handled, and of tasks that wait for a turn.
@@ -244,15 +261,9 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   server.http = std::make_unique<HttpServer>(server.pool.loops(), handlers, options.http);
   server.lines = std::make_unique<LineServer>(server.pool.loops(), std::move(line_services),
                                               line_options(options));
-  if (options.tcp) {
-    Result<std::uint16_t> port = server.http->listen(options.host, options.port, options.tls);
-    if (!port) return std::unexpected(std::move(port.error()));
-    server.port = *port;
-    if (!server.access.authenticates() && !is_loopback_host(options.host)) {
-      log_warning(
-          "whoever reaches this address may use the server: give each client a key, or listen on "
-          "127.0.0.1",
-          {{"address", std::string_view(options.host)}, {"port", std::int64_t{*port}}});
+  for (const ListeningPlace& place : options.tcp) {
+    if (Result<void> listens = server.listen(place); !listens) {
+      return std::unexpected(std::move(listens.error()));
     }
   }
   if (!options.unix_path.empty()) {
@@ -287,6 +298,10 @@ ServerHost::~ServerHost() {
 
 std::uint16_t ServerHost::port() const {
   return state_->port;
+}
+
+const std::vector<std::string>& ServerHost::urls() const {
+  return state_->urls;
 }
 
 void ServerHost::serve_lines(Descriptor input, Descriptor output, Executor::Task ended) {

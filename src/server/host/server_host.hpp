@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "auth/access_policy.hpp"
 #include "core/error.hpp"
 #include "net/loop/descriptor.hpp"
+#include "net/loop/host_port.hpp"
 #include "net/server/http_server.hpp"
 #include "server/calls/task_store.hpp"
 #include "server/host/definition_host.hpp"
@@ -16,12 +18,15 @@
 
 namespace sluice {
 
+/// Where a server listens for HTTP.
+struct ListeningPlace {
+  HostPort at;
+  std::shared_ptr<TlsContext> tls = nullptr;  // null: without TLS
+};
+
 struct ServerHostOptions {
-  bool tcp = true;  // whether to listen on a port
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 0;   // 0: any free one
+  std::vector<ListeningPlace> tcp;
   std::size_t threads = 0;  // event loops; 0: one per core
-  std::shared_ptr<TlsContext> tls;
   std::string unix_path;    // path of the Unix socket; empty: none
   mode_t unix_mode = 0600;  // permissions of the Unix socket
 
@@ -53,8 +58,11 @@ class ServerHost final : public DefinitionHost {
   ServerHost(const ServerHost&) = delete;
   ServerHost& operator=(const ServerHost&) = delete;
 
-  /// The TCP port; 0 without TCP.
+  /// The TCP port of the first place; 0 without TCP.
   [[nodiscard]] std::uint16_t port() const;
+  /// The URL of each place, in the order of the options and with the port that was chosen, such as
+  /// "http://127.0.0.1:43127".
+  [[nodiscard]] const std::vector<std::string>& urls() const;
   /// Serves a line connection over a pair of non-blocking descriptors, such as the process's
   /// standard input and output. Its principal is the process's own user. `ended` runs on a loop
   /// when the connection is over: the peer has gone, or the input has ended and everything in it is

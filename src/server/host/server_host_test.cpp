@@ -61,7 +61,7 @@ class ServerHostTest : public ::testing::Test {
 
   static ServerHostOptions options(std::uint16_t port) {
     ServerHostOptions made;
-    made.port = port;
+    made.tcp = {{.at = {"127.0.0.1", port}}};
     made.threads = 2;
     return made;
   }
@@ -143,6 +143,31 @@ TEST_F(ServerHostTest, SaysThatAPortIsTaken) {
   EXPECT_THAT(second.error().message, HasSubstr(std::to_string(port())));
 }
 
+TEST_F(ServerHostTest, ListensInAllPlacesOrInNone) {
+  ServerHostOptions two = options(0);
+  two.tcp.push_back(two.tcp.front());
+  const auto both = ServerHost::start(definition, two);
+  ASSERT_TRUE(both) << both.error().message;
+  std::vector<std::string> ports;
+  for (const std::string& url : (*both)->urls()) {
+    EXPECT_TRUE(url.starts_with("http://127.0.0.1:"));
+    ports.push_back(url.substr(url.rfind(':') + 1));
+    Peer peer(static_cast<std::uint16_t>(std::stoi(ports.back())));
+    peer.get("/healthz");
+    EXPECT_THAT(peer.until("\r\n\r\n"), HasSubstr("200 OK"));
+  }
+  ASSERT_EQ(ports.size(), 2U);
+  EXPECT_NE(ports[0], ports[1]);
+  EXPECT_EQ(std::to_string((*both)->port()), ports[0]);
+
+  two.tcp.back().at.port = port();
+  const auto one_is_taken = ServerHost::start(definition, two);
+  ASSERT_FALSE(one_is_taken);
+  EXPECT_EQ(one_is_taken.error().message,
+            "Cannot listen on 127.0.0.1:" + std::to_string(port()) +
+                ": the port is taken; stop what listens there, or choose another port");
+}
+
 TEST_F(ServerHostTest, WarnsWhereAnybodyMayUseIt) {
   struct Case {
     const char* host;
@@ -153,7 +178,7 @@ TEST_F(ServerHostTest, WarnsWhereAnybodyMayUseIt) {
        {Case{"0.0.0.0", false, true}, Case{"::", false, true}, Case{"0.0.0.0", true, false},
         Case{"127.0.0.1", false, false}, Case{"localhost", false, false}}) {
     ServerHostOptions made = options(0);
-    made.host = address;
+    made.tcp.front().at.host = address;
     if (has_key) {
       made.access.authenticator = std::make_shared<ApiKeys>(
           std::vector{std::pair<std::string, std::string>("alice", "secret")});
