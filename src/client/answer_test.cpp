@@ -545,7 +545,7 @@ TEST_F(AnswerTest, ReasoningAndToolCallsAreToldApart) {
   reply(started_reply());
   take_request();
   reply(poll_reply({R"({"seq":0,"delta":"","reasoning":"hm","end":false})",
-                    R"({"seq":1,"delta":"","tool_call":"{}","end":false})", chunk(2, "yes"),
+                    R"({"seq":1,"delta":"","tool_call":{},"end":false})", chunk(2, "yes"),
                     last_chunk(3)}));
   EXPECT_EQ(sink.other, "hm{}");
   EXPECT_EQ(sink.text, "yes");

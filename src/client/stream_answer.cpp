@@ -116,9 +116,11 @@ bool StreamAnswer::take_chunk(const json::object& chunk) {
   backoff_.reset();
   using Kind = AnswerDelta::Kind;
   for (const auto& [name, kind] :
-       {std::pair("reasoning", Kind::reasoning), std::pair("tool_call", Kind::tool_call),
-        std::pair("delta", Kind::text)}) {
+       {std::pair("reasoning", Kind::reasoning), std::pair("delta", Kind::text)}) {
     if (const auto text = text_at(chunk, name); !text.empty()) sink_->on_delta({kind, text});
+  }
+  if (const json::value* const call = chunk.if_contains("tool_call")) {
+    sink_->on_delta({Kind::tool_call, to_json(*call)});
   }
   const json::value* last = chunk.if_contains("end");
   if (last == nullptr || !last->is_bool() || !last->get_bool()) return true;

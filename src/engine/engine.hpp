@@ -14,10 +14,21 @@
 
 namespace sluice {
 
+/// A call of a tool that the model has asked for.
+struct ChatToolCall {
+  std::string id;  // empty: none
+  std::string name;
+  std::string arguments;  // JSON text of an object
+};
+
 /// One turn of a conversation. `role` is "system", "user", "assistant" or "tool".
 struct ChatMessage {
   std::string role;
   std::string content;
+  std::vector<ChatToolCall> tool_calls = {};  // of an assistant
+  // Of a tool's result: the id and the tool of the call that it answers. Empty: not told.
+  std::string tool_call_id = {};
+  std::string tool_name = {};
 };
 
 /// How the next token is chosen. The defaults are those of llama.cpp.

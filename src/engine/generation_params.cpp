@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/text/utf8.hpp"
+#include "json/json.hpp"
 #include "protocol/parameters.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -14,6 +15,8 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kMaxMessages = 4096;
+constexpr std::size_t kMaxCalls = 128;  // of one message
+constexpr std::size_t kMaxToolName = 256;
 constexpr std::size_t kMaxStops = 16;
 // Engines may accept less. Longer values are refused before they are converted to text.
 constexpr std::size_t kMaxSchemaBytes = std::size_t{64} << 10U;
@@ -74,6 +77,65 @@ Result<void> read_text(const json::object& params, std::string_view name, std::s
   return {};
 }
 
+/// Reads a call in one of two forms: {"name", "arguments"}, as results have it, or that object as
+/// the member "function", as common chat APIs have it.
+Result<ChatToolCall> read_call(const json::value& value, const std::string& at) {
+  const json::object* const given = value.if_object();
+  const json::value* const function = given == nullptr ? nullptr : given->if_contains("function");
+  const json::object* const call = function == nullptr ? given : function->if_object();
+  if (call == nullptr) return bad(at, "an object with name and arguments");
+  ChatToolCall out;
+  const json::value* const name = call->if_contains("name");
+  if (name == nullptr || !name->is_string() || name->get_string().empty() ||
+      name->get_string().size() > kMaxToolName) {
+    return bad(at + ".name", "a string of 1 to 256 bytes");
+  }
+  out.name = name->get_string();
+  const json::value* const arguments = call->if_contains("arguments");
+  Result<json::value> parsed = arguments == nullptr ? json::value(json::object()) : *arguments;
+  if (parsed->is_string()) parsed = parse_json(arguments->get_string());
+  if (!parsed || !parsed->is_object()) {
+    return bad(at + ".arguments", "an object, or the JSON text of one");
+  }
+  out.arguments = to_json(*parsed);
+  if (const json::value* const id = find_parameter(*given, "id")) {
+    if (!id->is_string()) return bad(at + ".id", "a string");
+    out.id = id->get_string();
+  }
+  return out;
+}
+
+/// Reads what a message has besides its content.
+Result<void> read_calls(const json::object& message, const std::string& at,
+                        const std::vector<ChatMessage>& before, ChatMessage& chat) {
+  const json::value* const calls =
+      chat.role == "assistant" ? find_parameter(message, "tool_calls") : nullptr;
+  if (calls != nullptr) {
+    const json::array* const list = calls->if_array();
+    if (list == nullptr || list->size() > kMaxCalls) {
+      return bad(at + ".tool_calls", "an array of at most 128 calls");
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      Result<ChatToolCall> call =
+          read_call((*list)[i], at + ".tool_calls[" + std::to_string(i) + "]");
+      if (!call) return std::unexpected(std::move(call.error()));
+      chat.tool_calls.push_back(*std::move(call));
+    }
+  }
+  const json::value* const id =
+      chat.role == "tool" ? find_parameter(message, "tool_call_id") : nullptr;
+  if (id == nullptr) return {};
+  if (!id->is_string()) return bad(at + ".tool_call_id", "a string");
+  chat.tool_call_id = id->get_string();
+  // The result follows its call closely, after the results of other calls of the same answer.
+  const auto asked =
+      std::ranges::find(before.rbegin(), before.rend(), "assistant", &ChatMessage::role);
+  if (asked == before.rend()) return {};
+  const auto call = std::ranges::find(asked->tool_calls, chat.tool_call_id, &ChatToolCall::id);
+  if (call != asked->tool_calls.end()) chat.tool_name = call->name;
+  return {};
+}
+
 Result<void> read_messages(const json::object& params, GenerationRequest& request) {
   const json::value* const value = find_parameter(params, "messages");
   if (value == nullptr) return {};
@@ -93,9 +155,13 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
         chat.role != "tool") {
       return bad(at + ".role", "\"system\", \"user\", \"assistant\" or \"tool\"");
     }
-    const json::value* const content = message->if_contains("content");
-    if (content == nullptr || !content->is_string()) return bad(at + ".content", "a string");
-    chat.content = content->get_string();
+    if (Result<void> read = read_calls(*message, at, request.messages, chat); !read) return read;
+    const json::value* const content = find_parameter(*message, "content");
+    const bool may_be_missing = !chat.tool_calls.empty();
+    if (content == nullptr ? !may_be_missing : !content->is_string()) {
+      return bad(at + ".content", "a string");
+    }
+    if (content != nullptr) chat.content = content->get_string();
     request.messages.push_back(std::move(chat));
   }
   return {};
@@ -198,8 +264,10 @@ std::string generation_schema() {
          R"("stream_id":{"type":"string","description":"Follow a stream that run started"},)"
          R"("messages":{"type":["array","null"],"description":"A conversation, instead of prompt",)"
          R"("items":{"type":"object","properties":{"role":{"type":"string",)"
-         R"("enum":["system","user","assistant","tool"]},"content":{"type":"string"}},)"
-         R"("required":["role","content"]},"minItems":1,"maxItems":4096},)"
+         R"("enum":["system","user","assistant","tool"]},"content":{"type":["string","null"]},)"
+         R"("tool_calls":{"type":["array","null"],"items":{"type":"object"},"maxItems":128},)"
+         R"("tool_call_id":{"type":["string","null"]}},)"
+         R"("required":["role"]},"minItems":1,"maxItems":4096},)"
          R"("max_tokens":{"type":["integer","null"],"minimum":1,"maximum":1000000000},)"
          R"("temperature":{"type":["number","null"],"minimum":0,"maximum":10},)"
          R"("top_k":{"type":["integer","null"],"minimum":0,"maximum":1000000},)"

@@ -1,5 +1,6 @@
 #include "engine/generation_params.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 
 namespace sluice {
 namespace {
+
+using ::testing::HasSubstr;
 
 Result<GenerationRequest> decoded(std::string_view name, const json::value& value) {
   json::object params;
@@ -107,6 +110,54 @@ TEST(GenerationParams, IntegersMayBeWrittenAsFractions) {
   EXPECT_EQ(decoded("max_tokens", 16.0).value().max_tokens, 16);
   EXPECT_EQ(decoded("count", parse_json("1e2").value()).value().count, 100);
   EXPECT_FALSE(decoded("max_tokens", 16.5));
+}
+
+TEST(GenerationParams, MessagesHaveCallsAndResults) {
+  const auto read = [](std::string_view messages) {
+    json::object params;
+    params["messages"] = parse_json(messages).value();
+    return decode_generation(params);
+  };
+  const auto request = read(R"([{"role":"user","content":"Two cities"},
+    {"role":"assistant","content":null,"tool_calls":[
+      {"id":"a","type":"function","function":{"name":"get","arguments":"{\"city\":\"Paris\"}"}},
+      {"id":"b","name":"find","arguments":{"city":"Rome"}},
+      {"name":"now"}]},
+    {"role":"tool","tool_call_id":"b","content":"12"},
+    {"role":"tool","content":"13"},
+    {"role":"tool","tool_call_id":"unknown","content":"14"},
+    {"role":"user","content":"Thanks","tool_calls":7}])");
+  ASSERT_TRUE(request) << request.error().message;
+  const ChatMessage& asked = request->messages[1];
+  EXPECT_EQ(asked.content, "");
+  ASSERT_EQ(asked.tool_calls.size(), 3U);
+  EXPECT_EQ(asked.tool_calls[0].id, "a");
+  EXPECT_EQ(asked.tool_calls[0].name, "get");
+  EXPECT_EQ(asked.tool_calls[0].arguments, R"({"city":"Paris"})");
+  EXPECT_EQ(asked.tool_calls[1].arguments, R"({"city":"Rome"})");
+  EXPECT_EQ(asked.tool_calls[2].arguments, "{}");
+  EXPECT_EQ(request->messages[2].tool_call_id, "b");
+  EXPECT_EQ(request->messages[2].tool_name, "find");
+  EXPECT_EQ(request->messages[3].tool_name, "");
+  EXPECT_EQ(request->messages[4].tool_name, "");
+
+  const auto refusal = [&](std::string_view assistant) {
+    const auto refused = read(R"([{"role":"assistant",)" + std::string(assistant) + "}]");
+    return refused ? "none" : refused.error().message;
+  };
+  EXPECT_THAT(refusal(R"("content":null)"), HasSubstr("messages[0].content must be a string"));
+  EXPECT_THAT(refusal(R"("tool_calls":[])"), HasSubstr("messages[0].content must be a string"));
+  EXPECT_THAT(refusal(R"("tool_calls":{})"), HasSubstr("messages[0].tool_calls must be an array"));
+  EXPECT_THAT(refusal(R"("tool_calls":[7])"), HasSubstr("messages[0].tool_calls[0] must be an"));
+  EXPECT_THAT(refusal(R"("tool_calls":[{"function":7}])"), HasSubstr("tool_calls[0] must be an"));
+  EXPECT_THAT(refusal(R"("tool_calls":[{"name":""}])"), HasSubstr("tool_calls[0].name must be"));
+  EXPECT_THAT(refusal(R"("tool_calls":[{"name":"a","arguments":"[1]"}])"),
+              HasSubstr("tool_calls[0].arguments must be an object, or the JSON text of one"));
+  EXPECT_THAT(refusal(R"("tool_calls":[{"name":"a","arguments":"{"}])"),
+              HasSubstr("tool_calls[0].arguments must be"));
+  EXPECT_THAT(refusal(R"("tool_calls":[{"name":"a","id":1}])"), HasSubstr("tool_calls[0].id must"));
+  EXPECT_THAT(read(R"([{"role":"tool","content":"1","tool_call_id":1}])").error().message,
+              HasSubstr("messages[0].tool_call_id must be a string"));
 }
 
 }  // namespace

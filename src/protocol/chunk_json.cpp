@@ -15,7 +15,7 @@ void append_chunk_members(std::string& out, const ChunkStream& stream, const Chu
       out.append(R"(,"delta":"","reasoning":")").append(chunk.escaped).append(R"(","end":false)");
       return;
     case ChunkKind::tool_call:
-      out.append(R"(,"delta":"","tool_call":")").append(chunk.escaped).append(R"(","end":false)");
+      out.append(R"(,"delta":"","tool_call":)").append(chunk.escaped).append(R"(,"end":false)");
       return;
     case ChunkKind::message:
       out.append(R"(,"delta":"","message":)").append(chunk.escaped).append(R"(,"end":false)");

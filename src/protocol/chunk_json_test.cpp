@@ -32,7 +32,7 @@ TEST_F(ChunkJson, EachKindHasItsMember) {
                       "\n"
                       R"({"seq":1,"delta":"","reasoning":"why \\","end":false})"
                       "\n"
-                      R"({"seq":2,"delta":"","tool_call":"{\"name\":\"t\"}","end":false})");
+                      R"({"seq":2,"delta":"","tool_call":{"name":"t"},"end":false})");
 }
 
 TEST_F(ChunkJson, TheLastChunkCarriesTheTrailer) {

@@ -13,12 +13,12 @@ namespace sluice {
 /// The sequence number of a chunk in its stream, counted from 0.
 using Seq = std::uint64_t;
 
-/// What a chunk holds. `message` is a complete JSON-RPC message, stored unchanged. `end` closes the
-/// stream and has no text.
+/// What a chunk holds. `tool_call` is a JSON object, and `message` a complete JSON-RPC message;
+/// both are stored unchanged. `end` closes the stream and has no text.
 enum class ChunkKind : std::uint8_t { text, reasoning, tool_call, message, end };
 
 /// One stored chunk. Its text is already escaped as the inside of a JSON string, so that no reader
-/// has to escape it again; a `message` is stored unescaped. Valid until the log is next modified.
+/// has to escape it again; JSON is stored as it is. Valid until the log is next modified.
 struct Chunk {
   Seq seq = 0;
   ChunkKind kind = ChunkKind::text;

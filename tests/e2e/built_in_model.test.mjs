@@ -35,13 +35,12 @@ class Conversation {
   }
   async ask(role, content) {
     this.messages.push({ role, content });
-    const { text, tool_calls = [] } = await this.client.call('run', {
+    const { text, tool_calls: calls = [] } = await this.client.call('run', {
       messages: this.messages,
       tools: kTools,
       temperature: 0,
       max_tokens: 200,
     });
-    const calls = tool_calls.map((call) => JSON.parse(call));
     const said = calls.map(
       ({ name, arguments: given }) =>
         `<tool_call>\n{"name": "${name}", "arguments": ${JSON.stringify(given)}}\n</tool_call>`,
@@ -70,6 +69,56 @@ test('chat without --model does the same; doctor names it', async () => {
   assert.match(chat.stderr, /tiny built-in model.*--model FILE/);
   const doctor = await run_program(['doctor', '--port', '0']);
   assert.match(doctor.stdout, /sluice-tiny\.gguf.*tiny built-in model.*--model FILE/);
+});
+
+test('calls go back as they came, and in the form of common chat APIs', async (t) => {
+  const server = await start_server(t, ['--engine', 'llama']);
+  const client = new HttpClient(server);
+  const question = { role: 'user', content: 'What is the weather in Paris?' };
+  const tools = [
+    {
+      name: 'get_weather',
+      description: 'Weather of a city',
+      inputSchema: {
+        type: 'object',
+        properties: { city: { type: 'string' } },
+        required: ['city'],
+      },
+    },
+  ];
+  const run = (messages, more) =>
+    client.call('run', { messages, tools, temperature: 0, max_tokens: 200, ...more });
+  const { text, tool_calls, finish_reason } = await run([question]);
+  assert.equal(finish_reason, 'tool_calls');
+  assert.deepEqual(tool_calls, [{ name: 'get_weather', arguments: { city: 'Paris' } }]);
+  const result = { role: 'tool', content: '{"temperature":12}' };
+  const [call] = tool_calls;
+  const written = `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`;
+  const histories = [
+    [{ role: 'assistant', content: written }, result],
+    [{ role: 'assistant', content: text, tool_calls }, result],
+    [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          {
+            id: 'call_1',
+            type: 'function',
+            function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+          },
+        ],
+      },
+      { ...result, tool_call_id: 'call_1' },
+    ],
+  ];
+  for (const history of histories) {
+    assert.equal((await run([question, ...history])).text, 'The temperature is 12.');
+  }
+  await assert.rejects(run([question], { max_tokens: 10 }), {
+    code: -31010,
+    message: /cut off in a tool call, because it reached max_tokens, which is 10; raise it/,
+  });
 });
 
 test('it calls a tool, comments on its output so far and answers from the result', async (t) => {

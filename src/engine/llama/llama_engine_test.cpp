@@ -253,15 +253,61 @@ TEST_F(LlamaEngineTest, FollowsAJsonSchema) {
   }
 }
 
+constexpr const char* kEchoTool =
+    R"([{"name": "echo", "description": "Returns the text it is given",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}},
+                    "required": ["text"]}}])";
+
 TEST_F(LlamaEngineTest, CallsATool) {
   load();
   GenerationRequest request = greedy("Echo the text hello");
-  request.tools = R"([{"name": "echo", "description": "Returns the text it is given",
-    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}},
-                    "required": ["text"]}}])";
+  request.tools = kEchoTool;
   Completion end;
   EXPECT_EQ(answer(request, &end), R"({"name":"echo","arguments":{"text":"hello"}})");
   EXPECT_EQ(end.reason, Reason::tool_calls);
+}
+
+TEST_F(LlamaEngineTest, ACallThatIsCutOffIsAnErrorThatSaysSo) {
+  load();
+  GenerationRequest request = greedy("Echo the text hello");
+  request.tools = kEchoTool;
+  Completion whole;
+  answer(request, &whole);
+  ASSERT_EQ(whole.reason, Reason::tool_calls);
+  for (std::uint32_t limit = 2; limit + 1 < whole.usage.completion_tokens; ++limit) {
+    request.max_tokens = static_cast<int>(limit);
+    const Running running = start(request);
+    const Completion end = running.sink->wait();
+    EXPECT_EQ(running.sink->text(), "") << limit;
+    EXPECT_EQ(end.reason, Reason::error) << limit;
+    ASSERT_TRUE(end.error) << limit;
+    EXPECT_EQ(end.error->message,
+              "The answer was cut off in a tool call, because it reached max_tokens, which is " +
+                  std::to_string(limit) + "; raise it");
+  }
+}
+
+TEST_F(LlamaEngineTest, CallsInTheHistoryAreWhatTheModelWrote) {
+  load();
+  const auto after = [&](ChatMessage asked) {
+    GenerationRequest request = greedy("");
+    request.tools = kEchoTool;
+    request.messages = {{.role = "user", .content = "Echo the text hello"},
+                        std::move(asked),
+                        {.role = "tool", .content = "hello"}};
+    Completion end;
+    std::string text = answer(request, &end);
+    return std::pair(std::move(text), end.usage.prompt_tokens);
+  };
+  const auto as_text = after({.role = "assistant",
+                              .content = "<tool_call>\n{\"name\": \"echo\", \"arguments\": "
+                                         "{\"text\":\"hello\"}}\n</tool_call>"});
+  const auto as_call =
+      after({.role = "assistant",
+             .content = "",
+             .tool_calls = {{.id = "1", .name = "echo", .arguments = R"({"text":"hello"})"}}});
+  EXPECT_FALSE(as_text.first.empty());
+  EXPECT_EQ(as_call, as_text);
 }
 
 TEST_F(LlamaEngineTest, TakesTheTemperatureThatTheModelRecommends) {

@@ -53,7 +53,10 @@ std::optional<float> recommended_temperature(const llama_model* model) {
 
 std::size_t prompt_bytes(const GenerationRequest& request) {
   std::size_t bytes = request.prompt.size();
-  for (const ChatMessage& message : request.messages) bytes += message.content.size();
+  for (const ChatMessage& message : request.messages) {
+    bytes += message.content.size();
+    for (const ChatToolCall& call : message.tool_calls) bytes += call.arguments.size();
+  }
   return bytes;
 }
 

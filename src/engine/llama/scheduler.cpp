@@ -385,12 +385,28 @@ void Scheduler::take(Slot& slot, llama_token token, std::string_view text) {
   }
 }
 
+/// Why the run, which ended at a limit, has no tool call to give.
+Error Scheduler::cut_call(const LlamaRun& run) const {
+  const std::string cut = "The answer was cut off in a tool call, because ";
+  if (run.completion_tokens == run.max_tokens) {
+    return {kLimitReached, cut + "it reached max_tokens, which is " +
+                               std::to_string(run.max_tokens) + "; raise it"};
+  }
+  return {kLimitReached, cut + "the model's context of " + std::to_string(model_.context_tokens) +
+                             " tokens is full; shorten the messages or raise --context"};
+}
+
 /// Ends the run in `slot`. The slot keeps its content for later prompts.
 void Scheduler::finish(Slot& slot, Reason reason, std::optional<Error> error) {
   const RunPtr run = std::exchange(slot.run, nullptr);
   slot.last_used = ++uses_;
   if (reason == Reason::stop || reason == Reason::length) {
-    if (run->reader->finish(reason == Reason::stop, deltas_)) reason = Reason::tool_calls;
+    const AnswerReader::Ending ending = run->reader->finish(reason == Reason::stop, deltas_);
+    if (ending == AnswerReader::Ending::calls) reason = Reason::tool_calls;
+    if (ending == AnswerReader::Ending::cut_call) {
+      reason = Reason::error;
+      error = cut_call(*run);
+    }
     for (Delta& delta : deltas_) run->delivery.deliver(std::move(delta));
     deltas_.clear();
   }

@@ -82,6 +82,7 @@ class Scheduler {
   void take(Slot& slot, llama_token token, std::string_view text);
 
   void finish(Slot& slot, Completion::Reason reason, std::optional<Error> error = {});
+  [[nodiscard]] Error cut_call(const LlamaRun& run) const;
   void complete(const RunPtr& run, Completion::Reason reason, std::optional<Error> error = {});
   void forget(std::size_t slot);
   void publish_positions();

@@ -105,8 +105,8 @@ class CollectedRun final : public Cursor, public std::enable_shared_from_this<Co
       case ChunkKind::reasoning:
         return reasoning_.append(chunk.escaped);
       case ChunkKind::tool_call:
-        return tool_calls_.append(tool_calls_.empty() ? "\"" : ",\"") &&
-               tool_calls_.append(chunk.escaped) && tool_calls_.append("\"");
+        return (tool_calls_.empty() || tool_calls_.append(",")) &&
+               tool_calls_.append(chunk.escaped);
       case ChunkKind::message:
       case ChunkKind::end:
         break;

@@ -567,7 +567,7 @@ TEST_F(RunTest, AnswersAWholeText) {
   ASSERT_EQ(caller.channel().replies.size(), 1U);
   EXPECT_EQ(caller.channel().replies[0],
             result_text(R"({"status":"completed","text":"a\"b","reasoning":"hm",)"
-                        R"("tool_calls":["{}"],"finish_reason":"stop"})"));
+                        R"("tool_calls":[{}],"finish_reason":"stop"})"));
   EXPECT_EQ(bench.managers[0]->counters().open, 0U);
 }
 

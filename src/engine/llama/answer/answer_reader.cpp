@@ -30,7 +30,7 @@ bool AnswerReader::push(std::string_view bytes, std::vector<Delta>& out) {
   return stopped_;
 }
 
-bool AnswerReader::finish(bool whole, std::vector<Delta>& out) {
+AnswerReader::Ending AnswerReader::finish(bool whole, std::vector<Delta>& out) {
   if (!stopped_) {
     auto passed = raw_stops_.push(assembler_.finish());
     read(passed.text, out);
@@ -43,19 +43,20 @@ bool AnswerReader::finish(bool whole, std::vector<Delta>& out) {
     if (std::string rest = stops_.finish(); !stopped_ && !rest.empty()) {
       out.push_back({.kind = Delta::Kind::text, .text = std::move(rest)});
     }
-    if (!answer || !whole) return false;
+    if (!answer) return Ending::text;
+    if (!whole) return answer->begins_call ? Ending::cut_call : Ending::text;
     for (std::string& call : answer->tool_calls) {
       out.push_back({.kind = Delta::Kind::tool_call, .text = std::move(call)});
     }
-    return !answer->tool_calls.empty();
+    return answer->tool_calls.empty() ? Ending::text : Ending::calls;
   }
-  if (stopped_) return false;
+  if (stopped_) return Ending::text;
   splitter_.finish(scratch_);
   emit(scratch_, out);
   if (std::string rest = stops_.finish(); !stopped_ && !rest.empty()) {
     out.push_back({.kind = Delta::Kind::text, .text = std::move(rest)});
   }
-  return false;
+  return Ending::text;
 }
 
 void AnswerReader::read(std::string_view text, std::vector<Delta>& out) {

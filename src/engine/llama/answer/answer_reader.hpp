@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ struct ParsedAnswer {
   std::string reasoning;
   std::string text;
   std::vector<std::string> tool_calls;  // each as JSON {"name","arguments"}
+  bool begins_call = false;             // whether a text that is not whole has at least begun one
 };
 
 /// Parses a format that has more structure than marks around the reasoning.
@@ -34,6 +36,12 @@ class AnswerParser {
 /// from text, ends the text before a stop string, and adds tool calls at the end.
 class AnswerReader {
  public:
+  enum class Ending : std::uint8_t {
+    text,
+    calls,     // there are tool calls
+    cut_call,  // it broke off in a tool call or after it, so that its calls are lost
+  };
+
   struct Options {
     std::vector<std::string> stops = {};      // strings that end the text
     std::vector<std::string> raw_stops = {};  // strings that also end reasoning and tool calls
@@ -49,8 +57,8 @@ class AnswerReader {
   /// called.
   bool push(std::string_view bytes, std::vector<Delta>& out);
   /// Ends the answer. `whole` says that the model stopped by itself or at a stop string, not in the
-  /// middle of the answer. Returns true if the answer has tool calls.
-  bool finish(bool whole, std::vector<Delta>& out);
+  /// middle of the answer.
+  Ending finish(bool whole, std::vector<Delta>& out);
 
  private:
   void read(std::string_view text, std::vector<Delta>& out);

@@ -23,6 +23,7 @@ class ToyParser final : public AnswerParser {
       if (part.starts_with("C:") && (whole || end != std::string_view::npos)) {
         answer.tool_calls.emplace_back(part.substr(2));
       }
+      if (part.starts_with("C:") && !whole) answer.begins_call = true;
       if (part.starts_with("X")) return std::nullopt;
       rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
@@ -67,7 +68,7 @@ TEST(AnswerReader, FollowsAParserAsItsTextGrows) {
   EXPECT_EQ(result.reasoning, "why");
   EXPECT_EQ(result.text, "hello");
   EXPECT_EQ(result.calls, (std::vector<std::string>{"{\"name\":1}", "2"}));
-  EXPECT_TRUE(result.has_calls);
+  EXPECT_EQ(result.ending, AnswerReader::Ending::calls);
 }
 
 TEST(AnswerReader, ATruncatedAnswerHasNoToolCalls) {
@@ -75,7 +76,7 @@ TEST(AnswerReader, ATruncatedAnswerHasNoToolCalls) {
       read_answer({.parser = std::make_unique<ToyParser>()}, {"T:hello;C:{\"na"}, false);
   EXPECT_EQ(result.text, "hello");
   EXPECT_TRUE(result.calls.empty());
-  EXPECT_FALSE(result.has_calls);
+  EXPECT_EQ(result.ending, AnswerReader::Ending::cut_call);
 }
 
 TEST(AnswerReader, StopStringsHoldInParsedTextToo) {
@@ -88,7 +89,18 @@ TEST(AnswerReader, StopStringsHoldInParsedTextToo) {
 TEST(AnswerReader, KeepsWhatCameBeforeTheFormatBroke) {
   const auto result = read_answer({.parser = std::make_unique<ToyParser>()}, {"T:ok;", "X"});
   EXPECT_EQ(result.text, "ok");
-  EXPECT_FALSE(result.has_calls);
+  EXPECT_EQ(result.ending, AnswerReader::Ending::text);
+}
+
+TEST(AnswerReader, ACallThatIsCutOffIsToldFromText) {
+  const auto ending = [](std::string text, bool whole) {
+    return read_answer({.parser = std::make_unique<ToyParser>()}, {std::move(text)}, whole).ending;
+  };
+  EXPECT_EQ(ending("T:yes;C:one", true), AnswerReader::Ending::calls);
+  EXPECT_EQ(ending("T:yes;C:on", false), AnswerReader::Ending::cut_call);
+  EXPECT_EQ(ending("C:one;T:and", false), AnswerReader::Ending::cut_call);
+  EXPECT_EQ(ending("T:ye", false), AnswerReader::Ending::text);
+  EXPECT_EQ(ending("T:yes", true), AnswerReader::Ending::text);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct ReadAnswer {
   std::string reasoning;
   std::vector<std::string> calls;
   bool stopped = false;
-  bool has_calls = false;
+  AnswerReader::Ending ending = AnswerReader::Ending::text;
 };
 
 /// Reads an answer that arrives in `pieces`. `whole` says whether the model ended it by itself.
@@ -28,7 +28,7 @@ inline ReadAnswer read_answer(AnswerReader::Options options, const std::vector<s
     result.stopped = reader.push(piece, out);
     if (result.stopped) break;
   }
-  result.has_calls = reader.finish(whole, out);
+  result.ending = reader.finish(whole, out);
   for (const Delta& delta : out) {
     EXPECT_FALSE(delta.text.empty());
     if (delta.kind == Delta::Kind::text) result.text += delta.text;

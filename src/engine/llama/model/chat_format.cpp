@@ -72,6 +72,11 @@ class TemplateParser final : public AnswerParser {
   explicit TemplateParser(const common_chat_params& params) : params_(params) {
     params_.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
     if (!params.parser.empty()) params_.parser.load(params.parser);
+    for (const common_grammar_trigger& trigger : params.grammar_triggers) {
+      const bool is_text = trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD ||
+                           trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_TOKEN;
+      if (is_text) call_starts_.push_back(trigger.value);
+    }
   }
 
   std::optional<ParsedAnswer> parse(const std::string& raw, bool whole) override try {
@@ -79,7 +84,13 @@ class TemplateParser final : public AnswerParser {
     ParsedAnswer answer;
     answer.reasoning = std::move(message.reasoning_content);
     answer.text = std::move(message.content);
-    if (!whole) return answer;
+    if (!whole) {
+      answer.begins_call = !message.tool_calls.empty() ||
+                           std::ranges::any_of(call_starts_, [&](const std::string& start) {
+                             return raw.contains(start);
+                           });
+      return answer;
+    }
     for (const common_chat_tool_call& call : message.tool_calls) {
       const auto arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments);
       if (!arguments) return std::nullopt;
@@ -97,6 +108,7 @@ class TemplateParser final : public AnswerParser {
 
  private:
   common_chat_parser_params params_;
+  std::vector<std::string> call_starts_;  // texts that begin a call
 };
 
 /// Whether `prompt` ends inside a reasoning section.
@@ -171,7 +183,13 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
   const bool constrained = !request.json_schema.empty() || !request.grammar.empty();
   common_chat_templates_inputs inputs;
   for (const ChatMessage& message : request.messages) {
-    inputs.messages.push_back(chat_message(message.role, message.content));
+    common_chat_msg& said =
+        inputs.messages.emplace_back(chat_message(message.role, message.content));
+    for (const ChatToolCall& call : message.tool_calls) {
+      said.tool_calls.push_back({.name = call.name, .arguments = call.arguments, .id = call.id});
+    }
+    said.tool_call_id = message.tool_call_id;
+    said.tool_name = message.tool_name;
   }
   if (request.messages.empty()) inputs.messages.push_back(chat_message("user", request.prompt));
   if (!request.tools.empty()) {
