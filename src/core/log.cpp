@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <mutex>
 #include <optional>
 #include <poll.h>
@@ -29,8 +32,11 @@ struct LevelName {
   std::string_view name;
   std::string_view colour;
 };
-constexpr std::array<LevelName, 4> kLevels = {
-    {{"debug", "\x1b[2m"}, {"info", "\x1b[32m"}, {"warning", "\x1b[33m"}, {"error", "\x1b[31m"}}};
+constexpr std::array<LevelName, 5> kLevels = {{{"trace", "\x1b[2m"},
+                                               {"debug", "\x1b[2m"},
+                                               {"info", "\x1b[32m"},
+                                               {"warning", "\x1b[33m"},
+                                               {"error", "\x1b[31m"}}};
 
 /// UTC, RFC 3339, milliseconds.
 void append_time(std::string& out) {
@@ -148,9 +154,19 @@ std::string format_line(LogLevel level, std::string_view message,
   return line;
 }
 
-/// Standard error. Writing never waits for its reader.
+/// Where the log goes: standard error, or a file. Writing never waits for a reader.
 class Output {
  public:
+  Result<void> open(const std::string& path) {
+    constexpr mode_t kMode = 0640;
+    const int opened = ::open(
+        path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, kMode);
+    if (opened < 0) return fail(1, "Cannot log to " + path + ": " + std::strerror(errno));
+    const std::lock_guard lock(mutex_);
+    if (descriptor_ != STDERR_FILENO) ::close(descriptor_);
+    descriptor_ = opened;
+    return {};
+  }
   void write(std::string_view line) {
     const std::lock_guard lock(mutex_);
     if (left_out_ > 0 && try_to_write(format_line(LogLevel::warning, "log lines were left out",
@@ -163,16 +179,22 @@ class Output {
  private:
   /// Returns false if it would have to wait. Ignores other failures, because there is nowhere to
   /// report them.
-  static bool try_to_write(std::string_view line) {
-    pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  [[nodiscard]] bool try_to_write(std::string_view line) const {
+    pollfd ready{.fd = descriptor_, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, 0) == 0) return false;
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    [[maybe_unused]] const ssize_t written = ::write(descriptor_, line.data(), line.size());
     return true;
   }
 
   std::mutex mutex_;
+  int descriptor_ = STDERR_FILENO;
   std::int64_t left_out_ = 0;
 };
+
+Output& output() {
+  static Output log;
+  return log;
+}
 
 }  // namespace
 
@@ -182,13 +204,16 @@ void set_logging(LogLevel threshold, LogFormat format, bool colour) {
   use_colour.store(colour, std::memory_order_relaxed);
 }
 
+Result<void> log_to_file(const std::string& path) {
+  return output().open(path);
+}
+
 bool log_enabled(LogLevel level) {
   return level != LogLevel::off && level >= threshold_level.load(std::memory_order_relaxed);
 }
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  static Output output;
-  if (log_enabled(level)) output.write(format_line(level, message, fields));
+  if (log_enabled(level)) output().write(format_line(level, message, fields));
 }
 
 void log_exception(LogLimit& limit, std::string_view message) noexcept {

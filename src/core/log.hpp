@@ -6,11 +6,14 @@
 #include <string_view>
 #include <variant>
 
+#include "core/error.hpp"
+
 namespace sluice {
 
 class LogLimit;
 
-enum class LogLevel : std::uint8_t { debug, info, warning, error, off };
+/// trace is for what libraries say about themselves.
+enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, off };
 enum class LogFormat : std::uint8_t { text, json };
 
 /// One named value of a log line. Never pass secrets here.
@@ -19,16 +22,21 @@ struct LogField {
   std::variant<std::string_view, std::int64_t, double, bool> value;
 };
 
-/// Sets what is logged and how, for the whole process. Thread-safe; called once at the start.
+/// Sets what is logged and how, for the whole process. Thread-safe.
 void set_logging(LogLevel threshold, LogFormat format, bool colour);
+
+/// Appends the log to a file from now on, which is created if it is not there, instead of writing
+/// it to standard error. A path that was given before is opened again, for when the file has been
+/// moved away. Thread-safe. The error names the file and says why; the log then stays where it is.
+Result<void> log_to_file(const std::string& path);
 bool log_enabled(LogLevel level);
 
-/// Writes one line to standard error with time, level, message and fields, as text or as one JSON
+/// Writes one line to the log with time, level, message and fields, as text or as one JSON
 /// object. Control characters and invalid UTF-8 in the message and the values are escaped, and
 /// values that could be taken for several are quoted, so that a peer can forge neither lines nor
 /// fields. The message and each value are cut off after 1 KiB. Thread-safe. A line is one write(2)
-/// that never blocks: while nobody reads standard error, lines are left out, and the next line that
-/// is written says how many.
+/// that does not wait for a reader: while nobody reads standard error, lines are left out, and the
+/// next line that is written says how many.
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
 inline void log_debug(std::string_view m, std::initializer_list<LogField> f = {}) {

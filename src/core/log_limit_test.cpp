@@ -21,6 +21,17 @@ TEST(LogLimit, LetsOneThroughInItsPeriodAndCountsTheOthers) {
   EXPECT_EQ(limit.take(start + 5 * LogLimit::kPeriod), 1);
 }
 
+TEST(LogLimit, MayAllowSeveralInAPeriod) {
+  LogLimit limit(4, 1s);
+  const TimePoint start{};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(limit.take(start), 0);
+  EXPECT_EQ(limit.take(start), std::nullopt);
+  EXPECT_EQ(limit.take(start + 249ms), std::nullopt);
+  EXPECT_EQ(limit.take(start + 250ms), 2);
+  EXPECT_EQ(limit.take(start + 250ms), std::nullopt);
+  EXPECT_EQ(limit.take(start + 10s), 1);
+}
+
 TEST(LogLimit, AnExceptionThatIsLoggedMaySayNothing) {
   struct Speechless final : std::exception {
     [[nodiscard]] const char* what() const noexcept override { return nullptr; }

@@ -337,6 +337,30 @@ test('chat starts a server of its own wherever the settings would have it listen
   }
 });
 
+test('--log-level debug logs each request without what may be secret, and nothing of llama.cpp', async (t) => {
+  const server = await start_server(t, [
+    ...['--engine', 'llama', '--log-level', 'debug', '--api-key', 'alice=alice-key-0123456789'],
+  ]);
+  const reply = await server.request({
+    method: 'POST',
+    path: '/mcp',
+    headers: { authorization: 'Bearer alice-key-0123456789' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'run',
+      params: { prompt: 'Hello, my password is opensesame' },
+    }),
+  });
+  assert.equal(reply.status, 200);
+  await until(() => server.output.includes('method=run'), 'the request is logged');
+  assert.match(
+    server.output,
+    / debug request method=run name=- client=key:alice ms=[\d.]+ outcome=answered left_out=0\n/,
+  );
+  assert.doesNotMatch(server.output, /opensesame|alice-key|source=llama\.cpp/);
+});
+
 test('serve --listen HOST:PORT, several times', async (t) => {
   const places = ['--listen', '127.0.0.1:0', '--listen', 'localhost:0'];
   const child = spawn(program, ['serve', '--engine', 'synthetic', ...places], {

@@ -118,6 +118,7 @@ struct ServeConfig {
   struct Log {
     LogLevel level = LogLevel::info;
     LogFormat format = LogFormat::text;
+    std::string file;  // empty: standard error
   } log;
 };
 

@@ -265,8 +265,9 @@ Setting listen() {
 
 constexpr std::array<std::pair<std::string_view, EngineKind>, 2> kEngines = {
     {{"llama", EngineKind::llama}, {"synthetic", EngineKind::synthetic}}};
-constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels = {
-    {{"debug", LogLevel::debug},
+constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevels = {
+    {{"trace", LogLevel::trace},
+     {"debug", LogLevel::debug},
      {"info", LogLevel::info},
      {"warning", LogLevel::warning},
      {"error", LogLevel::error},
@@ -449,11 +450,16 @@ std::vector<Setting> make_settings() {
              "Header field in which trusted proxies name the client", kForwardedFields,
              SLUICE_AT(access.forwarded_field)));
 
-  add(choice("log.level", "--log-level",
-             "The least severe messages that are logged to standard error", kLevels,
-             SLUICE_AT(log.level)));
+  add(choice(
+      "log.level", "--log-level",
+      "The least severe messages that are logged; debug includes each request, trace also what "
+      "llama.cpp says",
+      kLevels, SLUICE_AT(log.level)));
   add(choice("log.format", "--log-format", "Log format: text for people, JSON for programs",
              kFormats, SLUICE_AT(log.format)));
+  add(text("log.file", "--log-file", "FILE",
+           "Append the log to this file instead of writing it to standard error", "a file",
+           SLUICE_AT(log.file)));
   return all;
 }
 

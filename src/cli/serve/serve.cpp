@@ -14,10 +14,12 @@
 #include "cli/options/exit_code.hpp"
 #include "cli/serve/engine_factory.hpp"
 #include "cli/terminal/progress_line.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "core/log.hpp"
 #include "core/version.hpp"
 #include "engine/engine_methods.hpp"
 #include "net/transport/descriptor_io.hpp"
+#include "server/dispatch/request_log.hpp"
 #include "server/host/server_host.hpp"
 #include "server/host/shutdown_signals.hpp"
 
@@ -26,6 +28,19 @@ namespace {
 
 /// How often the wait for the model is interrupted to check for a request to stop.
 constexpr Duration kReadyCheck = std::chrono::milliseconds(100);
+
+/// Of settings that have keys.
+std::shared_ptr<Authenticator> authenticator(const ServeConfig::Access& access) {
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const ApiKey& key : access.api_keys) keys.emplace_back(key.name, key.key);
+  return std::make_shared<ApiKeys>(keys);
+}
+
+/// Null: the settings have no certificate.
+Result<std::shared_ptr<TlsContext>> tls_context(const ServeConfig& config) {
+  if (config.tls_certificate.empty()) return nullptr;
+  return TlsContext::server(config.tls_certificate, config.tls_key);
+}
 
 ServerHostOptions host_options(const ServeConfig& config, const std::shared_ptr<TlsContext>& tls) {
   ServerHostOptions options;
@@ -72,11 +87,7 @@ ServerHostOptions host_options(const ServeConfig& config, const std::shared_ptr<
   if (config.http.event_keep_alive != Duration{}) {
     options.http.ping_interval = 2 * config.http.event_keep_alive;
   }
-  if (!config.access.api_keys.empty()) {
-    std::vector<std::pair<std::string, std::string>> keys;
-    for (const ApiKey& key : config.access.api_keys) keys.emplace_back(key.name, key.key);
-    options.access.authenticator = std::make_shared<ApiKeys>(keys);
-  }
+  if (!config.access.api_keys.empty()) options.access.authenticator = authenticator(config.access);
   options.access.allowed_origins = config.access.allowed_origins;
   options.access.allowed_hosts = config.access.allowed_hosts;
   return options;
@@ -86,13 +97,8 @@ ServerHostOptions host_options(const ServeConfig& config, const std::shared_ptr<
 class RunningServer final : public LocalServer {
  public:
   static Result<std::unique_ptr<RunningServer>> start(const ServeConfig& config) {
-    std::shared_ptr<TlsContext> tls;
-    if (!config.tls_certificate.empty()) {
-      Result<std::shared_ptr<TlsContext>> context =
-          TlsContext::server(config.tls_certificate, config.tls_key);
-      if (!context) return fail(kExitUsage, context.error().message);
-      tls = std::move(*context);
-    }
+    const Result<std::shared_ptr<TlsContext>> tls = tls_context(config);
+    if (!tls) return fail(kExitUsage, tls.error().message);
     Result<TrustedProxies> proxies =
         TrustedProxies::make(config.access.trusted_proxies, config.access.forwarded_field);
     if (!proxies) return fail(kExitUsage, "access.trusted_proxies: " + proxies.error().message);
@@ -100,10 +106,10 @@ class RunningServer final : public LocalServer {
     if (!engine) return std::unexpected(std::move(engine.error()));
 
     std::unique_ptr<RunningServer> server(new RunningServer(config, std::move(*engine)));
-    ServerHostOptions options = host_options(config, tls);
+    ServerHostOptions options = host_options(config, *tls);
     options.access.proxies = *std::move(proxies);
     Result<std::unique_ptr<ServerHost>> host =
-        ServerHost::start(server->definition_, std::move(options));
+        ServerHost::start(server->served(), std::move(options));
     if (!host) return fail(kExitFailure, host.error().message);
     server->host_ = std::move(*host);
     return server;
@@ -143,7 +149,16 @@ class RunningServer final : public LocalServer {
     definition_.not_ready = engine_.not_ready;
   }
 
+  [[nodiscard]] bool logs_requests() const { return config_.log.level <= LogLevel::debug; }
+  /// The definition as the settings have it served.
+  [[nodiscard]] ServerDefinition served() const {
+    ServerDefinition out = definition_;
+    if (logs_requests()) out.middleware.insert(out.middleware.begin(), request_log(clock_));
+    return out;
+  }
+
   ServeConfig config_;
+  SteadyClock clock_;
   EngineHandle engine_;
   ServerDefinition definition_;
   std::unique_ptr<ServerHost> host_;
@@ -181,7 +196,22 @@ void print_places(const RunningServer& server, const ServeConfig& config) {
   std::fflush(stdout);
 }
 
+/// Says why the server cannot start, also to whoever does not read the log file.
+int cannot_start(const ServeConfig& config, const Error& error) {
+  log_error(error.message);
+  if (!config.log.file.empty()) complain(error.message);
+  return error.code;
+}
+
 }  // namespace
+
+Result<void> use_log(const ServeConfig::Log& log) {
+  if (!log.file.empty()) {
+    if (Result<void> opened = log_to_file(log.file); !opened) return opened;
+  }
+  set_logging(log.level, log.format, log.file.empty() && Style::of(STDERR_FILENO).coloured());
+  return {};
+}
 
 Result<std::unique_ptr<LocalServer>> LocalServer::start(
     const ServeConfig& config, const std::function<void(const std::string&)>& on_wait) {
@@ -201,8 +231,7 @@ int serve(const ServeConfig& config) {
   if (config.stdio) {
     Result<StandardStreams> taken = take_standard_streams();
     if (!taken) {
-      log_error(taken.error().message);
-      return kExitFailure;
+      return cannot_start(config, {kExitFailure, taken.error().message});
     }
     streams = std::move(*taken);
   }
@@ -210,10 +239,7 @@ int serve(const ServeConfig& config) {
   // closed one.
   const ShutdownSignals signals;
   Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
-  if (!started) {
-    log_error(started.error().message);
-    return started.error().code;
-  }
+  if (!started) return cannot_start(config, started.error());
   RunningServer& server = **started;
   print_places(server, config);
   // The server already listens while the model loads, so that /readyz can report the progress.
@@ -226,10 +252,7 @@ int serve(const ServeConfig& config) {
     }
     const Result<bool> ready = server.wait_ready(kReadyCheck);
     progress.clear();
-    if (!ready) {
-      log_error(ready.error().message);
-      return kExitFailure;
-    }
+    if (!ready) return cannot_start(config, {kExitFailure, ready.error().message});
     is_ready = *ready;
   }
   const EngineInfo info = server.engine_info();

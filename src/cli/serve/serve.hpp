@@ -14,6 +14,10 @@ namespace sluice {
 /// code.
 int serve(const ServeConfig& config);
 
+/// Logs as the settings say, from now on. The error says why the file cannot be used; nothing has
+/// changed then.
+Result<void> use_log(const ServeConfig::Log& log);
+
 /// A server inside this process, with threads of its own. Destroying it stops it.
 class LocalServer {
  public:

@@ -46,7 +46,10 @@ int run_serve(const ServeArguments& arguments) {
   }
   if (arguments.print_config) return print(print_config(*loaded));
   const ServeConfig& config = loaded->config;
-  set_logging(config.log.level, config.log.format, Style::of(STDERR_FILENO).coloured());
+  if (const Result<void> logs = use_log(config.log); !logs) {
+    complain(logs.error().message);
+    return kExitUsage;
+  }
   const std::uint64_t files = files_for_connections(config.http.max_connections);
   if (const std::uint64_t got = raise_open_files(files); got < files) {
     log_warning("The limit of open files is too low for max_connections; see sluice doctor",

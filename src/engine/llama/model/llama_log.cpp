@@ -46,13 +46,13 @@ void on_log(ggml_log_level level, const char* text, void* /*user*/) {
     std::string error = without_origin(line);
     if (error != "failed to load model" && !error.empty()) kept_error = std::move(error);
   }
-  log(is_error && guards == 0 ? LogLevel::warning : LogLevel::debug, line,
+  log(is_error && guards == 0 ? LogLevel::warning : LogLevel::trace, line,
       {{"source", std::string_view("llama.cpp")}});
   line.clear();
 }
 
 void on_abort(const char* message) {
-  log(guards > 0 ? LogLevel::debug : LogLevel::error, "llama.cpp failed an assertion",
+  log(guards > 0 ? LogLevel::trace : LogLevel::error, "llama.cpp failed an assertion",
       {{"message", std::string_view(message)}});
   if (guards > 0) throw LlamaAssertion(message);
 }
