@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "auth/own_addresses.hpp"
@@ -19,7 +20,7 @@ bool is_loopback_host(std::string_view host);
 
 /// Who may talk to the server: which Host names it answers to and which pages may call it (against
 /// DNS rebinding and cross-site requests; 2026-07-28, Streamable HTTP, Security), and who asks.
-/// Immutable, shared by all loops.
+/// Each event loop has a copy of its own, on its thread.
 class AccessPolicy {
  public:
   struct Options {
@@ -29,6 +30,12 @@ class AccessPolicy {
     TrustedProxies proxies;
   };
   explicit AccessPolicy(Options options);
+
+  /// Asks `authenticator` from the next request on. Only if there is one already, and not null:
+  /// whether callers prove who they are does not change.
+  void replace_authenticator(std::shared_ptr<Authenticator> authenticator) {
+    authenticator_ = std::move(authenticator);
+  }
 
   /// Whether the request is addressed to this server: by localhost, a loopback address, one of the
   /// machine's own addresses, or an allowed host. A rebound DNS name is none of them.

@@ -127,6 +127,28 @@ class RunningServer final : public LocalServer {
   void stop(const std::function<bool()>& hurry) {
     if (host_ != nullptr) host_->shutdown(config_.shutdown_deadline, hurry);
   }
+  /// Takes API keys, the certificate and the log from `next`, or nothing of them after an error.
+  Result<void> reload(const ServeConfig& next) {
+    const auto has_changed = [&](const auto& is_set) { return is_set(next) != is_set(config_); };
+    if (has_changed([](const ServeConfig& c) { return !c.access.api_keys.empty(); }) ||
+        has_changed([](const ServeConfig& c) { return !c.tls_certificate.empty(); }) ||
+        has_changed([](const ServeConfig& c) { return !c.log.file.empty(); })) {
+      return fail(kExitUsage,
+                  "API keys, TLS and a log file are there from the start to the end or not at all; "
+                  "restart the server to change that");
+    }
+    const Result<std::shared_ptr<TlsContext>> tls = tls_context(next);
+    if (!tls) return std::unexpected(tls.error());
+    if (Result<void> logs = use_log(next.log); !logs) return logs;
+    const bool logged_requests = logs_requests();
+    config_.log = next.log;
+    if (logs_requests() != logged_requests) {
+      if (Result<void> taken = host_->replace(served(), {}); !taken) return taken;
+    }
+    if (*tls != nullptr) host_->replace_tls(*tls);
+    if (!next.access.api_keys.empty()) host_->replace_authenticator(authenticator(next.access));
+    return {};
+  }
   void serve_lines(StandardStreams streams, Executor::Task ended) {
     host_->serve_lines(std::move(streams.input), std::move(streams.output), std::move(ended));
   }
@@ -203,6 +225,16 @@ int cannot_start(const ServeConfig& config, const Error& error) {
   return error.code;
 }
 
+void reload(RunningServer& server, const Result<ServeConfig>& next) {
+  const Result<void> done = next ? server.reload(*next) : std::unexpected(next.error());
+  if (done) {
+    log_info("reloaded API keys, certificate and log",
+             {{"api_keys", static_cast<std::int64_t>(next->access.api_keys.size())}});
+  } else {
+    log_error("nothing is reloaded", {{"why", std::string_view(done.error().message)}});
+  }
+}
+
 }  // namespace
 
 Result<void> use_log(const ServeConfig::Log& log) {
@@ -226,7 +258,7 @@ Result<std::unique_ptr<LocalServer>> LocalServer::start(
   return std::unique_ptr<LocalServer>(std::move(*server));
 }
 
-int serve(const ServeConfig& config) {
+int serve(const ServeConfig& config, const std::function<Result<ServeConfig>()>& reread) {
   StandardStreams streams;
   if (config.stdio) {
     Result<StandardStreams> taken = take_standard_streams();
@@ -237,7 +269,8 @@ int serve(const ServeConfig& config) {
   }
   // Constructed after taking the standard streams, so that nothing else can get the descriptor of a
   // closed one.
-  const ShutdownSignals signals;
+  const bool serves_others = config.tcp || !config.unix_path.empty();
+  const ShutdownSignals signals(serves_others ? Hangup::reloads : Hangup::ends);
   Result<std::unique_ptr<RunningServer>> started = RunningServer::start(config);
   if (!started) return cannot_start(config, started.error());
   RunningServer& server = **started;
@@ -246,10 +279,12 @@ int serve(const ServeConfig& config) {
   ProgressLine progress(STDERR_FILENO, config.log.format == LogFormat::text);
   for (bool is_ready = false; !is_ready;) {
     progress.show(server.not_ready());
-    if (signals.take_signal()) {
+    const SignalRequest request = signals.take();
+    if (request == SignalRequest::end) {
       log_info("stopped before the model was loaded");
       return kExitOk;
     }
+    if (request == SignalRequest::reload) reload(server, reread());
     const Result<bool> ready = server.wait_ready(kReadyCheck);
     progress.clear();
     if (!ready) return cannot_start(config, {kExitFailure, ready.error().message});
@@ -265,12 +300,11 @@ int serve(const ServeConfig& config) {
   if (config.stdio) {
     server.serve_lines(std::move(streams), [&signals] { signals.input_ended(); });
   }
-  signals.wait();
+  while (signals.wait() == SignalRequest::reload) reload(server, reread());
   // If no other clients are served, the only client has ended its input or sent a signal.
-  const bool serves_others = config.tcp || !config.unix_path.empty();
   log_info(serves_others ? "shutting down; a second signal ends the program at once"
                          : "shutting down");
-  server.stop([&] { return !serves_others || signals.take_signal(); });
+  server.stop([&] { return !serves_others || signals.take() == SignalRequest::end; });
   log_info("stopped");
   return kExitOk;
 }

@@ -10,9 +10,10 @@
 namespace sluice {
 
 /// Serves until SIGINT or SIGTERM, then shuts down within the configured deadline. A second signal
-/// ends the program at once. Prints the URLs to try on standard output. Returns the program's exit
-/// code.
-int serve(const ServeConfig& config);
+/// ends the program at once. Prints the URLs to try on standard output. On SIGHUP, `reread` is
+/// called, and its API keys, certificate and log replace those in use; if that fails, all of them
+/// stay, and the log says why. Returns the program's exit code.
+int serve(const ServeConfig& config, const std::function<Result<ServeConfig>()>& reread);
 
 /// Logs as the settings say, from now on. The error says why the file cannot be used; nothing has
 /// changed then.

@@ -39,7 +39,8 @@ constexpr const char* kServeExamples =
 
 int run_serve(const ServeArguments& arguments) {
   if (arguments.example_config) return print(example_config());
-  auto loaded = load_serve_config(process_sources(arguments.flags, arguments.file));
+  const ConfigSources sources = process_sources(arguments.flags, arguments.file);
+  auto loaded = load_serve_config(sources);
   if (!loaded) {
     complain(loaded.error().message);
     return loaded.error().code;
@@ -56,7 +57,11 @@ int run_serve(const ServeArguments& arguments) {
                 {{"open_files", static_cast<std::int64_t>(got)},
                  {"max_connections", static_cast<std::int64_t>(config.http.max_connections)}});
   }
-  return serve(config);
+  return serve(config, [&sources]() -> Result<ServeConfig> {
+    Result<LoadedConfig> again = load_serve_config(sources);
+    if (!again) return std::unexpected(std::move(again.error()));
+    return std::move(again->config);
+  });
 }
 
 }  // namespace

@@ -38,11 +38,15 @@ class HttpServer::Impl {
   }
 
   /// On the home loop.
-  void accept_from(Descriptor socket, const std::shared_ptr<TlsContext>& tls) {
-    server.accept_from(std::move(socket),
-                       [this, tls](Descriptor accepted, const PeerAddress& peer) {
-                         take(std::move(accepted), peer, tls);
-                       });
+  void accept_from(std::vector<Descriptor> sockets, std::shared_ptr<TlsContext> tls) {
+    const auto own = std::make_shared<std::shared_ptr<TlsContext>>(std::move(tls));
+    contexts.push_back(own);
+    for (Descriptor& socket : sockets) {
+      server.accept_from(std::move(socket),
+                         [this, own](Descriptor accepted, const PeerAddress& peer) {
+                           take(std::move(accepted), peer, *own);
+                         });
+    }
   }
 
   /// Passes the connection to the next worker, or refuses it.
@@ -105,7 +109,9 @@ class HttpServer::Impl {
   HttpServerOptions options;
   ConnectionServer server;
   std::atomic<std::uint64_t> rejected = 0;
-  ConnectionShares shares{server.count()};  // for the home loop
+  // For the home loop.
+  ConnectionShares shares{server.count()};
+  std::vector<std::shared_ptr<std::shared_ptr<TlsContext>>> contexts;  // of each place; null: none
 };
 
 HttpServer::HttpServer(const std::vector<EventLoop*>& loops,
@@ -119,9 +125,17 @@ Result<std::uint16_t> HttpServer::listen(HostPort place, std::shared_ptr<TlsCont
   if (!sockets) return std::unexpected(std::move(sockets.error()));
   impl_->server.home().post(
       [impl = impl_.get(), sockets = std::move(*sockets), tls = std::move(tls)]() mutable {
-        for (Descriptor& socket : sockets) impl->accept_from(std::move(socket), tls);
+        impl->accept_from(std::move(sockets), std::move(tls));
       });
   return place.port;
+}
+
+void HttpServer::replace_tls(std::shared_ptr<TlsContext> tls) {
+  impl_->server.home().post([impl = impl_.get(), tls = std::move(tls)] {
+    for (const auto& own : impl->contexts) {
+      if (*own != nullptr) *own = tls;
+    }
+  });
 }
 
 void HttpServer::end_connections_with_replies() {

@@ -94,6 +94,10 @@ class HttpServer {
   /// the place and the reason (port in use, no such address, no permission).
   Result<std::uint16_t> listen(HostPort place, std::shared_ptr<TlsContext> tls = nullptr);
 
+  /// Connections that come from now on use `tls`, in all places that were given a context.
+  /// Connections that are open keep theirs. Thread-safe.
+  void replace_tls(std::shared_ptr<TlsContext> tls);
+
   /// Every reply ends its connection from now on, so that clients connect elsewhere. Thread-safe.
   void end_connections_with_replies();
 

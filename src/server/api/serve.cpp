@@ -148,8 +148,8 @@ int detail::serve_at(const Server& server, std::initializer_list<Place> argument
   for (const std::string& url : serving->urls()) {
     log_info("serving", {{"mcp", std::string_view(url)}});
   }
-  signals.wait();
-  serving->state_->stop([&signals] { return signals.take_signal(); });
+  static_cast<void>(signals.wait());
+  serving->state_->stop([&signals] { return signals.take() == SignalRequest::end; });
   return 0;
 }
 

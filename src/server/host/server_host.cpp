@@ -109,17 +109,19 @@ LineServerOptions line_options(const ServerHostOptions& host) {
 /// The part of the server that belongs to one event loop. Created before the loops run, and
 /// destroyed after they have stopped.
 struct ServerHost::Loop {
-  Loop(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& access, SessionRegistry& sessions,
+  Loop(const RefPtr<LoopCatalog>& catalog, const AccessPolicy& policy, SessionRegistry& sessions,
        ClientQuota& calls, ChangeNotifier& changes, TaskStore& tasks, StreamManager& manager,
        std::vector<StreamShard> shards, std::size_t index, WorkerPool& parsers,
        WorkerPool& checkers, ClientMemory& memory, HttpEndpoint::Options options)
       : streams(&manager),
+        access(policy),
         service(catalog, access, sessions, calls, changes, tasks, std::move(shards), index,
                 &parsers, &checkers, &memory),
         lines(service, options.websocket.max_message),
         endpoint(service, std::move(options)) {}
 
   StreamManager* streams;
+  AccessPolicy access;
   Service service;
   StdioEndpoint lines;
   HttpEndpoint endpoint;
@@ -306,6 +308,18 @@ const std::vector<std::string>& ServerHost::urls() const {
 
 void ServerHost::serve_lines(Descriptor input, Descriptor output, Executor::Task ended) {
   state_->lines->adopt(std::move(input), std::move(output), std::move(ended));
+}
+
+void ServerHost::replace_authenticator(const std::shared_ptr<Authenticator>& authenticator) {
+  for (std::size_t i = 0; i < state_->loops.size(); ++i) {
+    state_->pool.loop(i).post([&access = state_->loops[i]->access, authenticator] {
+      access.replace_authenticator(authenticator);
+    });
+  }
+}
+
+void ServerHost::replace_tls(const std::shared_ptr<TlsContext>& tls) {
+  state_->http->replace_tls(tls);
 }
 
 LoopPool& ServerHost::loops() {

@@ -68,6 +68,12 @@ class ServerHost final : public DefinitionHost {
   /// when the connection is over: the peer has gone, or the input has ended and everything in it is
   /// answered.
   void serve_lines(Descriptor input, Descriptor output, Executor::Task ended);
+  /// What proves who callers are, from the next request on. Streams and WebSockets that are open go
+  /// on as whoever opened them. Only for a server that has an authenticator already. Thread-safe.
+  void replace_authenticator(const std::shared_ptr<Authenticator>& authenticator);
+  /// The TLS context of connections that come from now on, in all places that have one.
+  /// Thread-safe.
+  void replace_tls(const std::shared_ptr<TlsContext>& tls);
   /// The event loops, for engines that need one and for tests.
   [[nodiscard]] LoopPool& loops();
 

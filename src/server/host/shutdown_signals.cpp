@@ -19,11 +19,16 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-ShutdownSignals::ShutdownSignals() : input_ended_(::eventfd(0, EFD_CLOEXEC)) {
+ShutdownSignals::ShutdownSignals(Hangup hangup)
+    : hangup_(hangup), input_ended_(::eventfd(0, EFD_CLOEXEC)) {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGTERM);
-  if (!is_ignored(SIGHUP)) sigaddset(&signals_, SIGHUP);
+  const bool outlives_terminal = is_ignored(SIGHUP);
+  if (hangup == Hangup::reloads || !outlives_terminal) sigaddset(&signals_, SIGHUP);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (!outlives_terminal && terminal_ < 0 && ::isatty(stream) == 1) terminal_ = stream;
+  }
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   signal_ = Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC));
 }
@@ -37,17 +42,26 @@ void ShutdownSignals::input_ended() const {
   [[maybe_unused]] const ssize_t written = ::write(input_ended_.get(), &one, sizeof one);
 }
 
-void ShutdownSignals::wait() const {
+bool ShutdownSignals::has_hung_up() const {
+  pollfd terminal{.fd = terminal_, .events = 0, .revents = 0};
+  return terminal_ >= 0 && ::poll(&terminal, 1, 0) > 0 && (terminal.revents & POLLHUP) != 0;
+}
+
+SignalRequest ShutdownSignals::wait() const {
   std::array<pollfd, 2> either{{{.fd = signal_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = input_ended_.get(), .events = POLLIN, .revents = 0}}};
   while (::poll(either.data(), either.size(), -1) < 0) {
   }
-  static_cast<void>(take_signal());
+  const SignalRequest request = take();
+  return request == SignalRequest::none ? SignalRequest::end : request;
 }
 
-bool ShutdownSignals::take_signal() const {
+SignalRequest ShutdownSignals::take() const {
   const timespec now{};
-  return sigtimedwait(&signals_, nullptr, &now) > 0;
+  const int signal = sigtimedwait(&signals_, nullptr, &now);
+  if (signal <= 0) return SignalRequest::none;
+  const bool reloads = signal == SIGHUP && hangup_ == Hangup::reloads && !has_hung_up();
+  return reloads ? SignalRequest::reload : SignalRequest::end;
 }
 
 }  // namespace sluice

@@ -1,18 +1,30 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 
 #include "net/loop/descriptor.hpp"
 
 namespace sluice {
 
+/// What a signal asks a server to do.
+enum class SignalRequest : std::uint8_t { none, end, reload };
+
+/// What SIGHUP is for.
+enum class Hangup : std::uint8_t {
+  ends,
+  /// Asks for a reload. If a terminal of this process has hung up, it asks for the end, unless
+  /// SIGHUP was ignored before, as under nohup.
+  reloads,
+};
+
 /// Waits for what ends a server: SIGINT, SIGTERM, SIGHUP, or the end of standard input. While this
 /// object exists, the signals are blocked in the thread that created it and in the threads that
-/// this one starts. The destructor restores the signal mask. SIGHUP is left alone if it is ignored,
-/// as under nohup.
+/// this one starts. The destructor restores the signal mask. A SIGHUP that would end the server is
+/// left alone if it was ignored before, as under nohup.
 class ShutdownSignals {
  public:
-  ShutdownSignals();
+  explicit ShutdownSignals(Hangup hangup = Hangup::ends);
   /// Must run on the thread that created the object.
   ~ShutdownSignals();
   ShutdownSignals(const ShutdownSignals&) = delete;
@@ -20,12 +32,16 @@ class ShutdownSignals {
 
   /// Reports the end of standard input. Thread-safe.
   void input_ended() const;
-  /// Blocks until the first of them. Consumes the signal, if it is one.
-  void wait() const;
-  /// Consumes a pending signal. Returns false if there is none.
-  [[nodiscard]] bool take_signal() const;
+  /// Blocks until there is a request. Consumes the signal, if it is one.
+  [[nodiscard]] SignalRequest wait() const;
+  /// Consumes a pending signal, if there is one.
+  [[nodiscard]] SignalRequest take() const;
 
  private:
+  [[nodiscard]] bool has_hung_up() const;
+
+  Hangup hangup_;
+  int terminal_ = -1;  // the first standard stream that was one; -1: none
   sigset_t signals_{};
   sigset_t before_{};  // the signal mask to restore
   Descriptor signal_;

@@ -3,7 +3,10 @@
 #include <csignal>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <pty.h>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -14,6 +17,32 @@ bool is_blocked(int signal) {
   return sigismember(&now, signal) == 1;
 }
 
+/// A terminal in place of standard input, while the object exists.
+class TerminalAsInput {
+ public:
+  TerminalAsInput() : before_(::dup(STDIN_FILENO)) {
+    int other = -1;
+    EXPECT_EQ(::openpty(&terminal_, &other, nullptr, nullptr, nullptr), 0);
+    ::dup2(other, STDIN_FILENO);
+    ::close(other);
+  }
+  ~TerminalAsInput() {
+    hang_up();
+    ::dup2(before_, STDIN_FILENO);
+    ::close(before_);
+  }
+  TerminalAsInput(const TerminalAsInput&) = delete;
+  TerminalAsInput& operator=(const TerminalAsInput&) = delete;
+
+  void hang_up() {
+    if (terminal_ >= 0) ::close(std::exchange(terminal_, -1));
+  }
+
+ private:
+  int before_;
+  int terminal_ = -1;
+};
+
 TEST(ShutdownSignals, AreSignalsWhichArriveAsBeforeAfterwards) {
   std::thread([] {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -21,10 +50,10 @@ TEST(ShutdownSignals, AreSignalsWhichArriveAsBeforeAfterwards) {
       {
         const ShutdownSignals signals;
         EXPECT_TRUE(is_blocked(signal));
-        EXPECT_FALSE(signals.take_signal());
+        EXPECT_EQ(signals.take(), SignalRequest::none);
         pthread_kill(pthread_self(), signal);
-        signals.wait();
-        EXPECT_FALSE(signals.take_signal());
+        EXPECT_EQ(signals.wait(), SignalRequest::end);
+        EXPECT_EQ(signals.take(), SignalRequest::none);
       }
       EXPECT_FALSE(is_blocked(signal));
     }
@@ -41,14 +70,46 @@ TEST(ShutdownSignals, LeaveAHangupAloneThatIsIgnored) {
     EXPECT_FALSE(is_blocked(SIGHUP));
     EXPECT_TRUE(is_blocked(SIGTERM));
   }).join();
+  TerminalAsInput terminal;
+  std::thread([&] {
+    const ShutdownSignals signals(Hangup::reloads);
+    terminal.hang_up();
+    pthread_kill(pthread_self(), SIGHUP);
+    EXPECT_EQ(signals.wait(), SignalRequest::reload);
+  }).join();
   ::sigaction(SIGHUP, &before, nullptr);
+}
+
+TEST(ShutdownSignals, AHangupMayAskForAReload) {
+  std::thread([] {
+    const ShutdownSignals signals(Hangup::reloads);
+    pthread_kill(pthread_self(), SIGHUP);
+    EXPECT_EQ(signals.wait(), SignalRequest::reload);
+    pthread_kill(pthread_self(), SIGTERM);
+    EXPECT_EQ(signals.wait(), SignalRequest::end);
+    pthread_kill(pthread_self(), SIGHUP);
+    EXPECT_EQ(signals.take(), SignalRequest::reload);
+    EXPECT_EQ(signals.take(), SignalRequest::none);
+  }).join();
+}
+
+TEST(ShutdownSignals, TheHangupOfTheTerminalAsksForTheEnd) {
+  TerminalAsInput terminal;
+  std::thread([&] {
+    const ShutdownSignals signals(Hangup::reloads);
+    pthread_kill(pthread_self(), SIGHUP);
+    EXPECT_EQ(signals.wait(), SignalRequest::reload);
+    terminal.hang_up();
+    pthread_kill(pthread_self(), SIGHUP);
+    EXPECT_EQ(signals.wait(), SignalRequest::end);
+  }).join();
 }
 
 TEST(ShutdownSignals, AreTheEndOfTheInput) {
   std::thread([] {
     const ShutdownSignals signals;
     signals.input_ended();
-    signals.wait();
+    EXPECT_EQ(signals.wait(), SignalRequest::end);
   }).join();
 }
 
