@@ -4,9 +4,11 @@ import datetime
 import os
 import platform
 import subprocess
+import textwrap
 
 BEGIN = "<!-- measured by scripts/bench: begin -->"
 END = "<!-- measured by scripts/bench: end -->"
+LINE = 128  # the most characters of a line of text
 
 
 def machine() -> dict[str, str]:
@@ -68,7 +70,8 @@ def markdown(document: dict) -> str:
         if row["errors"]:
             parts.append(f"- {row['errors']} errors during the run: these figures are not valid")
         facts = ", ".join(f"{key} {value}" for key, value in row["machine"].items())
-        parts += ["", f"`{row['command']}`; {facts}.", ""]
+        source = f"`{row['command']}`; {facts}."
+        parts += ["", textwrap.fill(source, LINE, break_long_words=False, break_on_hyphens=False), ""]
     parts.append(END)
     return "\n".join(parts)
 

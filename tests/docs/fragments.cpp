@@ -1,0 +1,74 @@
+// The C++ of the documentation, compiled. tests/e2e/docs.test.mjs writes each block to a file:
+// "server-2.inc" is the second block of C++ in docs/server.md.
+
+#include <chrono>
+#include <expected>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sluice/authenticator.hpp"
+#include "sluice/concurrency.hpp"
+#include "sluice/server.hpp"
+#include "sluice/testing.hpp"
+
+using namespace std::chrono_literals;
+
+namespace program {
+#include "server-1.inc"
+}
+
+namespace concurrently {
+struct In {
+  int id;
+};
+sluice::Task<std::string> find_user(int id, sluice::Call& call);
+sluice::Task<std::string> read_news(sluice::Call& call);
+sluice::Task<std::string> handler(In in, sluice::Call& call) {
+#include "server-2.inc"
+  co_return user + news;
+}
+}  // namespace concurrently
+
+namespace around {
+struct Tokens {
+  bool allow(const std::string& principal, const std::string& method, const std::string& name);
+  void spent(const std::string& principal, std::optional<int> error, bool cancelled);
+};
+void use(sluice::Server& server, Tokens& tokens) {
+#include "server-3.inc"
+}
+}  // namespace around
+
+namespace who {
+std::string holder_of(std::string_view ticket);
+int serve(sluice::Server& server) {
+#include "server-4.inc"
+}
+}  // namespace who
+
+namespace task {
+struct Document {
+  std::string text;
+};
+sluice::Task<std::string> analyse(Document in, sluice::Call& call);
+void add(sluice::Server& server) {
+#include "tasks-1.inc"
+}
+}  // namespace task
+
+namespace testing_it {
+struct Total {
+  int sum;
+};
+sluice::Server make_server();
+#include "testing-1.inc"
+void wait(sluice::testing::Client& client) {
+#include "testing-2.inc"
+}
+void ask() {
+#include "testing-3.inc"
+}
+}  // namespace testing_it
