@@ -211,3 +211,23 @@ test('megabytes of replies that are compressed', async (t) => {
   }
   t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
 });
+
+test('a batch of requests to a model', async (t) => {
+  const server = await start_server(t, ['--engine', 'llama', '--threads', '1']);
+  const innocent = await Innocent.beside_model(server);
+  const [attacker] = await connections(t, server, 1);
+  const messages = Array(16).fill({ role: 'user', content: 'a' });
+  const params = { messages, max_tokens: 1, stream: true };
+  const batch = Array.from({ length: 100 }, (_, id) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'run',
+    params,
+  }));
+  const fields = 'MCP-Protocol-Version: 2025-03-26\r\nAccept: application/json\r\n';
+  attacker.write(post(Buffer.from(JSON.stringify(batch)), fields));
+  const { status, body } = await attacker.response();
+  assert.equal(status, 200, body);
+  assert.ok(body.split('streaming_started').length > 10, body);
+  t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));
+});

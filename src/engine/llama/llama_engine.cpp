@@ -28,19 +28,12 @@ namespace {
 /// Passes new runs and wake-ups to the engine's thread.
 class Mailbox {
  public:
-  /// Returns false if the engine's thread accepts no more runs.
-  bool put(RunPtr run) {
+  void put(RunPtr run) {
     {
       const std::lock_guard lock(mutex_);
-      if (closed_) return false;
       arrived_.push_back(std::move(run));
     }
     changed_.notify_one();
-    return true;
-  }
-  void close() {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
   }
   void wake() {
     {
@@ -69,7 +62,6 @@ class Mailbox {
   std::condition_variable changed_;
   std::deque<RunPtr> arrived_;  // bounded, because the engine limits the open runs
   bool woken_ = false;
-  bool closed_ = false;
 };
 
 class Handle final : public Generation {
@@ -82,7 +74,9 @@ class Handle final : public Generation {
 
   void cancel() override {
     if (run_->cancelled.exchange(true)) return;
-    if (const auto preparation = preparation_.lock()) preparation->release_cancelled();
+    if (run_->phase == LlamaRun::Phase::queued) {
+      if (const auto preparation = preparation_.lock()) preparation->release_cancelled();
+    }
     mailbox_->wake();
   }
   void resume() override {
@@ -129,7 +123,11 @@ class Llama final : public LlamaEngine {
     run->share = std::move(*share);
     const auto& preparation = (*preparer)->is_quick(request) ? quick_preparation_ : preparation_;
     run->request = std::move(request);
-    if (!preparation->put(run)) return fail(kBusy, "the engine is shutting down");
+    ++preparing_;
+    if (!preparation->put(run)) {
+      --preparing_;
+      return fail(kBusy, "the engine is shutting down");
+    }
     ++requests_;
     return std::make_unique<Handle>(std::move(run), mailbox_, preparation);
   }
@@ -141,7 +139,7 @@ class Llama final : public LlamaEngine {
 
   [[nodiscard]] EngineStats stats() const override {
     return {.slots_busy = stats_.slots_busy,
-            .requests_queued = stats_.queued,
+            .requests_queued = preparing_ + stats_.queued,
             .requests = requests_,
             .cancelled = stats_.cancelled,
             .prompt_tokens = stats_.prompt_tokens,
@@ -224,7 +222,10 @@ class Llama final : public LlamaEngine {
       const std::lock_guard lock(state_mutex_);
       model_ = std::move(*loaded);
       preparer_ = std::make_unique<RequestPreparer>(model_.model.get(), model_.context_tokens);
-      const auto prepared = [this](RunPtr run) { mailbox_->put(std::move(run)); };
+      const auto prepared = [this](RunPtr run) {
+        mailbox_->put(std::move(run));
+        --preparing_;
+      };
       quick_preparation_ = std::make_shared<Preparation>(*preparer_, prepared);
       preparation_ = std::make_shared<Preparation>(*preparer_, prepared);
       info_ = {.engine = "llama",
@@ -254,7 +255,6 @@ class Llama final : public LlamaEngine {
     }
     quick_preparation_->stop();
     preparation_->stop();
-    mailbox_->close();
     for (RunPtr& run : mailbox_->take()) scheduler.add(std::move(run));
     scheduler.cancel_all();
   }
@@ -265,6 +265,7 @@ class Llama final : public LlamaEngine {
   std::atomic<bool> stopping_ = false;
   std::atomic<std::uint64_t> arrivals_ = 0;
   std::atomic<std::uint64_t> requests_ = 0;
+  std::atomic<std::uint32_t> preparing_ = 0;  // runs that the scheduler does not know yet
   int last_percent_ = -1;
 
   mutable std::mutex

@@ -35,7 +35,7 @@ TEST_F(LlamaEngineLimits, HigherPriorityIsAdmittedFirst) {
   high.priority = 10;
   const Running later = start(low, 1);
   const Running sooner = start(high, 1);
-  eventually([&] { return engine_->stats().requests_queued == 2; });
+  eventually([&] { return later.generation->status().queue_position == 1; });
   busy.generation->cancel();
   sooner.sink->wait_for_deltas(1);
   EXPECT_EQ(later.sink->deltas(), 0U);
@@ -224,7 +224,9 @@ TEST_F(LlamaEngineLimits, NoGrammarHoldsUpTheLoopOrTheModel) {
 }
 
 TEST_F(LlamaEngineLimits, CancelAndShutdownWorkWhileRequestsArePrepared) {
-  load();
+  LlamaOptions options = built_in_options();
+  options.slots = 40;
+  load(std::move(options));
   std::string grammar = "root ::= ";
   for (int i = 0; i < 800; ++i) grammar += "[a-z]? ";
   std::vector<Running> all;
@@ -233,6 +235,7 @@ TEST_F(LlamaEngineLimits, CancelAndShutdownWorkWhileRequestsArePrepared) {
     request.grammar = grammar;
     all.push_back(start(request));
   }
+  EXPECT_GT(engine_->stats().requests_queued, 20U) << "those that wait to be prepared count too";
   for (std::size_t i = 20; i < all.size(); ++i) all[i].generation->cancel();
   for (std::size_t i = 20; i < all.size(); ++i) {
     EXPECT_EQ(all[i].sink->wait().reason, Reason::cancelled);

@@ -401,9 +401,9 @@ TEST_F(LlamaEngineTest, ACancelledQueuedRequestNeverRuns) {
 
   const Running waiting = start(greedy("Somebody who does not wait"));
   const Running next = start(greedy("Next"));
-  eventually([&] { return engine_->stats().requests_queued == 2; });
+  eventually([&] { return next.generation->status().queue_position == 1; });
+  EXPECT_EQ(engine_->stats().requests_queued, 2U);
   EXPECT_EQ(waiting.generation->status().phase, Phase::queued);
-  EXPECT_EQ(next.generation->status().queue_position, 1U);
   waiting.generation->cancel();
   EXPECT_EQ(waiting.sink->wait().reason, Reason::cancelled);
   EXPECT_EQ(waiting.sink->deltas(), 0U);

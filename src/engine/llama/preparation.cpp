@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <utility>
-#include <vector>
 
 namespace sluice {
 
@@ -61,12 +60,9 @@ void Preparation::work() {
 }
 
 void Preparation::hand_on(std::function<bool(const RunPtr&)> which) {
-  std::vector<RunPtr> taken;
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.take_if(std::move(which), [&](RunPtr run) { taken.push_back(std::move(run)); });
-  }
-  for (RunPtr& run : taken) done_(std::move(run));
+  // Still locked while they are passed on, so that stop() waits for that too.
+  const std::lock_guard lock(mutex_);
+  queue_.take_if(std::move(which), done_);
 }
 
 }  // namespace sluice

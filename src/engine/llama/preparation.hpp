@@ -17,8 +17,8 @@ namespace sluice {
 class Preparation {
  public:
   /// `done` receives every run: prepared, with a fault, or unprepared if it was cancelled or the
-  /// engine stops. It is called on this thread or on the caller's. `preparer` must outlive this
-  /// object.
+  /// engine stops. It is called on this thread or on the caller's, and must not call this object.
+  /// After stop() it is not called again. `preparer` must outlive this object.
   Preparation(const RequestPreparer& preparer, std::function<void(RunPtr)> done);
   ~Preparation() { stop(); }
   Preparation(const Preparation&) = delete;

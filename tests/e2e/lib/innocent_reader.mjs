@@ -10,7 +10,7 @@ const kChunks = 10;
 const kPatience = 10_000;
 
 const address = '127.0.0.9';
-const { host, port, tls } = workerData;
+const { host, port, tls, asks } = workerData;
 const where = { host, port, localAddress: address, agent: false, rejectUnauthorized: false };
 const transport = tls ? https : http;
 
@@ -29,25 +29,53 @@ function call([method, params]) {
   });
 }
 
-const { stream_id } = await call(wire.start({ count: 1_000_000, interval_us: 20_000 }));
-const request = transport.get({ ...where, path: wire.path.stream(stream_id) });
 let last = null;
 let gap = 0;
 let chunks = 0;
 let whole = true;
-request.on('response', (response) => {
-  response.setEncoding('utf8');
-  response.on('data', (text) => {
-    for (const [, seq] of text.matchAll(/^id: ?(\d+)$/gm)) {
-      whole &&= Number(seq) === chunks;
-      ++chunks;
-    }
-    const now = performance.now();
-    if (last === null) parentPort.postMessage({ reading: true });
-    else gap = Math.max(gap, now - last);
-    last = now;
+function arrived() {
+  const now = performance.now();
+  if (last === null) parentPort.postMessage({ reading: true });
+  else gap = Math.max(gap, now - last);
+  last = now;
+}
+
+async function read_stream() {
+  const { stream_id } = await call(wire.start({ count: 1_000_000, interval_us: 20_000 }));
+  const request = transport.get({ ...where, path: wire.path.stream(stream_id) });
+  request.on('response', (response) => {
+    response.setEncoding('utf8');
+    response.on('data', (text) => {
+      for (const [, seq] of text.matchAll(/^id: ?(\d+)$/gm)) {
+        whole &&= Number(seq) === chunks;
+        ++chunks;
+      }
+      arrived();
+    });
   });
-});
+  return () => request.destroy();
+}
+
+function ask_repeatedly() {
+  const agent = new transport.Agent({ keepAlive: true });
+  let timer;
+  const ask = () =>
+    transport.get({ ...where, agent, path: '/healthz' }, (response) => {
+      response.resume();
+      response.on('end', () => {
+        ++chunks;
+        arrived();
+        timer = setTimeout(ask, 20);
+      });
+    });
+  ask();
+  return () => {
+    clearTimeout(timer);
+    agent.destroy();
+  };
+}
+
+const leave = asks ? ask_repeatedly() : await read_stream();
 parentPort.on('message', async () => {
   // The time since the last chunk counts as a gap, too.
   gap = Math.max(gap, performance.now() - last);
@@ -55,7 +83,7 @@ parentPort.on('message', async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     gap = Math.max(gap, performance.now() - last);
   }
-  request.destroy();
+  leave();
   parentPort.postMessage({ gap, chunks, whole });
   parentPort.close();
 });
