@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/client_memory.hpp"
+#include "core/over_limit.hpp"
 #include "engine/generation_params.hpp"
 #include "engine/generation_producer.hpp"
 #include "protocol/parameters.hpp"
@@ -28,11 +30,37 @@ ChunkKind chunk_kind(Delta::Kind kind) {
   return ChunkKind::text;
 }
 
+/// About how much memory a request keeps.
+std::size_t memory_of(const GenerationRequest& request) {
+  std::size_t bytes = request.prompt.size() + request.json_schema.size() + request.grammar.size() +
+                      request.tools.size();
+  for (const ChatMessage& message : request.messages) {
+    bytes += sizeof message + message.content.size();
+  }
+  return bytes;
+}
+
+/// Takes the memory of a request from its client's share, unless it is little. Leaves room there
+/// for the answers in progress. Error: kLimitReached if the share does not have it.
+Result<MemoryHold> hold_while_waiting(const std::shared_ptr<MemoryShare>& share,
+                                      const GenerationRequest& request) {
+  const std::size_t bytes = memory_of(request);
+  if (bytes <= CoarseHold::kFree) return MemoryHold();
+  MemoryHold hold(share);
+  if (!share->is_short(bytes) && hold.add(bytes)) return hold;
+  return over_limit(
+      "Your streams, calls and waiting prompts hold as much memory as they may, and there is none "
+      "for this prompt; wait for some, or raise streams.max_total_bytes");
+}
+
 /// Delivers a generation as the chunks of a stream.
 class StreamGeneration final : public GenerationProducer {
  public:
-  explicit StreamGeneration(std::shared_ptr<ChunkStream> stream)
-      : GenerationProducer(stream->executor()), stream_(std::move(stream)) {}
+  /// `waiting` is what the request holds until the answer begins.
+  StreamGeneration(std::shared_ptr<ChunkStream> stream, MemoryHold waiting)
+      : GenerationProducer(stream->executor()),
+        stream_(std::move(stream)),
+        waiting_(std::move(waiting)) {}
   ~StreamGeneration() override {
     if (stream_ != nullptr && !stream_->ended()) stream_->set_producer(nullptr);
   }
@@ -41,11 +69,13 @@ class StreamGeneration final : public GenerationProducer {
 
  private:
   bool append(const Delta& delta) override {
+    waiting_.release();
     return stream_->append(chunk_kind(delta.kind), delta.text) || stream_->ended();
   }
   void flush() override { stream_->flush(); }
   void complete(const Completion& completion) override {
     const std::shared_ptr<ChunkStream> stream = std::move(stream_);
+    waiting_ = MemoryHold();
     if (completion.error) {
       stream->fail(*completion.error, completion_members(completion));
     } else {
@@ -54,6 +84,7 @@ class StreamGeneration final : public GenerationProducer {
   }
 
   std::shared_ptr<ChunkStream> stream_;  // null once the generation has ended
+  MemoryHold waiting_;
 };
 
 /// Delivers a generation as the progress and the result of a tool call.
@@ -137,7 +168,9 @@ Result<void> run(Engine& engine, const json::object& params,
   Result<GenerationRequest> request = decode_generation(params);
   if (!request) return std::unexpected(std::move(request.error()));
   request->principal = stream->principal();
-  const auto producer = std::make_shared<StreamGeneration>(stream);
+  Result<MemoryHold> waiting = hold_while_waiting(stream->memory_share(), *request);
+  if (!waiting) return std::unexpected(std::move(waiting.error()));
+  const auto producer = std::make_shared<StreamGeneration>(stream, std::move(*waiting));
   stream->set_producer(producer.get());
   return producer->start(engine, std::move(*request));
 }

@@ -252,6 +252,46 @@ test('priorities: the higher one is admitted to the model first', async (t) => {
   assert.deepEqual(order, [10, 5, 5, 0, -5]);
 });
 
+test('prompts that wait for the model count as memory of their client', async (t) => {
+  const server = await serve_model(
+    t,
+    '--slots',
+    '1',
+    '--context',
+    '65536',
+    wire.flag.max_total_bytes,
+    '1MiB',
+  );
+  const client = new HttpClient(server);
+  const socket = await WsClient.connect(server);
+  t.after(() => socket.close());
+  const busy = await socket.call('run', { prompt: 'x', stream: true });
+  await socket.when(() => socket.chunks(busy.stream_id).length > 0, 'the slot is taken');
+  const waiting = { prompt: 'water '.repeat(30_000), stream: true, max_tokens: 1 };
+  const first = await client.call('run', waiting);
+  const second = await client.call('run', waiting);
+  assert.ok((await server.metric(wire.metric.stream_bytes)) > 360_000);
+  for (const stream of [true, false]) {
+    const { error } = await client.reply('run', { ...waiting, stream });
+    assert.equal(error?.code, wire.codes.limit);
+    assert.match(error.message, /none for this prompt/);
+  }
+  const other = new HttpClient(server, { local_address: '127.0.0.9' });
+  await other.call('run', waiting);
+  await client.call(...wire.abort(first.stream_id));
+  await until(
+    () => client.call('run', waiting).then(() => true, () => false),
+    'what was aborted makes room',
+  );
+  await client.call(...wire.abort(second.stream_id));
+  await client.call(...wire.abort(busy.stream_id));
+  await idle(server);
+  await until(
+    async () => (await server.metric(wire.metric.stream_bytes)) < 180_000,
+    'answers hold no prompts',
+  );
+});
+
 test('a full stream pauses, and its slot serves others meanwhile', async (t) => {
   const server = await serve_model(t, '--slots', '1', wire.flag.max_chunks, '20');
   const client = new HttpClient(server);

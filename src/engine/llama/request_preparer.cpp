@@ -216,6 +216,7 @@ Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& te
   }
   if (count < 0) return invalid("the prompt cannot be tokenized");
   tokens.resize(static_cast<std::size_t>(count));
+  tokens.shrink_to_fit();  // they may wait for long
   return tokens;
 }
 
