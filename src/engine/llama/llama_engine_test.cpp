@@ -219,6 +219,25 @@ TEST_F(LlamaEngineTest, CharactersArriveWholeFromByteTokens) {
   EXPECT_EQ(answer(request), "a\uFFFD");
 }
 
+/// Some beginnings look like those of a character of the set, but no character begins like this:
+/// half of a surrogate pair (ED A0), too long a form (E0 9C, F0 8F), beyond the last one (F4 90).
+TEST_F(LlamaEngineTest, NoTokenBeginsWhatIsNoCharacter) {
+  load();
+  GenerationRequest request = greedy("x");
+  request.sampling.temperature = 10;
+  request.sampling.top_k = 0;
+  request.sampling.top_p = 1;
+  request.sampling.min_p = 0;
+  for (const std::string set : {R"([\uD700-\uE0FF])", R"([^\x00-\uCFFF\uF000-\U0010FFFF])",
+                                R"([\u0700-\u0900])", R"([\uF000-\U000100FF])", "."}) {
+    request.grammar = "root ::= " + set + "{20}";
+    for (std::uint32_t seed = 0; seed < 10; ++seed) {
+      request.sampling.seed = seed;
+      EXPECT_EQ(count_characters(answer(request)), 20U) << set;
+    }
+  }
+}
+
 TEST_F(LlamaEngineTest, FollowsAJsonSchema) {
   load();
   GenerationRequest request = greedy("Describe yourself as JSON.");

@@ -19,7 +19,6 @@ using GrammarElement = Grammar::Element;
 using ElementKind = Grammar::Element::Kind;
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-constexpr char32_t kLastCodePoint = 0x10FFFF;
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || is_digit(c);
@@ -32,27 +31,11 @@ int hex_value(char c) {
   return -1;
 }
 
-/// The ranges sorted and without overlaps; their complement if `negated`.
-std::vector<Grammar::Range> normalized(std::vector<Grammar::Range> ranges, bool negated) {
-  std::erase_if(ranges, [](const Grammar::Range& range) { return range.low > range.high; });
-  std::ranges::sort(ranges, {}, &Grammar::Range::low);
-  std::vector<Grammar::Range> merged;
-  for (const Grammar::Range& range : ranges) {
-    if (!merged.empty() && range.low <= merged.back().high + 1) {
-      merged.back().high = std::max(merged.back().high, range.high);
-    } else {
-      merged.push_back(range);
-    }
-  }
-  if (!negated) return merged;
-  std::vector<Grammar::Range> rest;
-  char32_t next = 0;
-  for (const Grammar::Range& range : merged) {
-    if (range.low > next) rest.push_back({.low = next, .high = range.low - 1});
-    next = range.high + 1;
-  }
-  if (next <= kLastCodePoint) rest.push_back({.low = next, .high = kLastCodePoint});
-  return rest;
+/// The characters in `ranges`, or outside them if `negated`; sorted and without overlaps.
+CharacterSet characters(CharacterSet ranges, bool negated) {
+  CharacterSet others = negated ? std::move(ranges) : complement(std::move(ranges));
+  others.push_back(kSurrogates);
+  return complement(std::move(others));
 }
 
 }  // namespace
@@ -167,20 +150,26 @@ class GrammarParser {
     while (peek() != '"') {
       char32_t c = 0;
       if (!parse_character(c)) return false;
+      if (c >= kSurrogates.low && c <= kSurrogates.high) {
+        return refuse(
+            "an escape from \\uD800 to \\uDFFF is no character; write one beyond U+FFFF "
+            "as \\UHHHHHHHH");
+      }
       if (!add(sequence, {.kind = ElementKind::character, .value = c})) return false;
     }
     ++at_;
     return true;
   }
 
-  /// Parses [a-z] or [^a-z]. A set without characters accepts nothing, as in llama.cpp.
+  /// Parses [a-z] or [^a-z]. An empty pair of brackets stands for no text, as in llama.cpp. A set
+  /// that no character is in would be a dead end.
   bool parse_set(Sequence& sequence) {
     ++at_;
     const bool negated = peek() == '^';
     if (negated) ++at_;
-    std::vector<Grammar::Range> ranges;
+    CharacterSet ranges;
     while (peek() != ']') {
-      Grammar::Range range;
+      CharacterRange range;
       if (!parse_character(range.low)) return false;
       range.high = range.low;
       if (peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
@@ -192,7 +181,8 @@ class GrammarParser {
     }
     ++at_;
     if (ranges.empty()) return true;
-    sets_.push_back(normalized(std::move(ranges), negated));
+    sets_.push_back(characters(std::move(ranges), negated));
+    if (sets_.back().empty()) return refuse("no character is in this set");
     return add(sequence,
                {.kind = ElementKind::set, .value = static_cast<std::uint32_t>(sets_.size() - 1)});
   }
@@ -230,7 +220,7 @@ class GrammarParser {
       if (value < 0) return refuse("an escape has too few hexadecimal digits");
       c = c << 4U | static_cast<char32_t>(value);
     }
-    return c <= kLastCodePoint || refuse("an escape is beyond Unicode's last character, U+10FFFF");
+    return c <= kLastCharacter || refuse("an escape is beyond Unicode's last character, U+10FFFF");
   }
 
   /// Parses *, +, ?, {m}, {m,} or {m,n} after the element that begins at `last` in `sequence`.
@@ -386,7 +376,7 @@ class GrammarParser {
   std::string error_;
   std::map<std::string_view, std::uint32_t> names_;  // rule name -> number
   std::vector<Alternatives> rules_;  // a rule without alternatives is not defined yet
-  std::vector<std::vector<Grammar::Range>> sets_;
+  std::vector<CharacterSet> sets_;
   std::size_t elements_ = 0;
 };
 
@@ -403,8 +393,8 @@ void Grammar::classify() {
     classes_.push_back(element.value);
     classes_.push_back(element.value + 1);
   }
-  for (const std::vector<Range>& set : sets_) {
-    for (const Range& range : set) {
+  for (const CharacterSet& set : sets_) {
+    for (const CharacterRange& range : set) {
       classes_.push_back(range.low);
       classes_.push_back(range.high + 1);
     }
@@ -424,10 +414,10 @@ bool Grammar::takes(std::uint32_t index, char32_t low, char32_t high) const {
     case ElementKind::character:
       return element.value >= low && element.value <= high;
     case ElementKind::anything:
-      return true;
+      return low < kSurrogates.low || high > kSurrogates.high;
     case ElementKind::set: {
-      const std::vector<Range>& set = sets_[element.value];
-      const auto range = std::ranges::lower_bound(set, low, {}, &Range::high);
+      const CharacterSet& set = sets_[element.value];
+      const auto range = std::ranges::lower_bound(set, low, {}, &CharacterRange::high);
       return range != set.end() && range->low <= high;
     }
     case ElementKind::end:

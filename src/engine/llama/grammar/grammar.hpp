@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "engine/llama/grammar/character_set.hpp"
 
 namespace sluice {
 
@@ -29,14 +30,11 @@ class Grammar {
     Kind kind = Kind::end;
     std::uint32_t value = 0;  // the number of the rule, the code point, or the number of the set
   };
-  struct Range {
-    char32_t low = 0;
-    char32_t high = 0;  // inclusive
-  };
 
   /// Parses GBNF (llama.cpp, grammars/README.md). There must be a rule "root", every rule must be
-  /// defined, and the grammar must be within `limits`. Refuses references to tokens (<...>), and
-  /// rules that begin with themselves, which could be followed for ever. Takes time proportional to
+  /// defined, and the grammar must be within `limits`. Refuses references to tokens (<...>), sets
+  /// without characters, after which no text could go on, and rules that begin with themselves,
+  /// which could be followed for ever. Takes time proportional to
   /// the text and the limits. Error: -32602, which says what is wrong and in which line.
   static Result<Grammar> parse(std::string_view text, const GrammarLimits& limits = {});
 
@@ -54,8 +52,8 @@ class Grammar {
                              : static_cast<std::uint32_t>(std::ranges::upper_bound(classes_, c) -
                                                           classes_.begin());
   }
-  /// Whether the element at `index`, which must not be a rule or an end, accepts some code point
-  /// from `low` to `high`, both inclusive.
+  /// Whether the element at `index`, which must not be a rule or an end, accepts some character
+  /// from `low` to `high`, both inclusive. Surrogates (U+D800 to U+DFFF) are no characters.
   [[nodiscard]] bool takes(std::uint32_t index, char32_t low, char32_t high) const;
 
  private:
@@ -66,7 +64,7 @@ class Grammar {
   std::vector<Element> elements_;
   std::vector<std::uint32_t> starts_;  // where each alternative starts in elements_
   std::vector<std::uint32_t> rules_;  // where each rule starts in starts_, then the size of starts_
-  std::vector<std::vector<Range>> sets_;
+  std::vector<CharacterSet> sets_;
   std::uint32_t root_ = 0;
   std::vector<char32_t> classes_;           // the first code point of each class but the first
   std::array<std::uint32_t, 128> ascii_{};  // the classes of ASCII characters

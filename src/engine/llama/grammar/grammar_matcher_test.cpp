@@ -65,6 +65,17 @@ TEST(GrammarMatcher, KnowsWhatMayFollow) {
   EXPECT_EQ(m.next(GrammarMatcher::kNowhere, 'b'), GrammarMatcher::kNowhere);
 }
 
+TEST(GrammarMatcher, NoHalfOfASurrogatePairMayFollow) {
+  for (const std::string_view grammar :
+       {"root ::= .", "root ::= [^a]", "root ::= [\\uD000-\\uE000]"}) {
+    GrammarMatcher m = matcher(grammar);
+    EXPECT_FALSE(m.may_follow(m.start(), 0xD800, 0xD83F)) << grammar;
+    EXPECT_FALSE(m.may_follow(m.start(), 0xD800, 0xDFFF)) << grammar;
+    EXPECT_TRUE(m.may_follow(m.start(), 0xD000, 0xDFFF)) << grammar;
+    EXPECT_TRUE(m.may_follow(m.start(), 0xDFFF, 0xE000)) << grammar;
+  }
+}
+
 TEST(GrammarMatcher, CountsRepetitions) {
   constexpr std::string_view kCounted = "root ::= (\"ab\"){2,4} \"c\"{0} [0-9]{3}";
   EXPECT_TRUE(accepts(kCounted, "abab123"));

@@ -22,6 +22,7 @@ constexpr std::string_view kGood[] = {
     "root ::= (\"a\"{100}){100}",
     "root ::= (\"a\"{0,100}){100}",
     "root ::= ([ \\t]*)*",
+    "root ::= [\\uD700-\\uE0FF] [\\uDFFF-\\uE000] [^\\uD800-\\uDFFF] []",
     "root-1 ::= root\nroot ::= \"\"",
     "root ::= item | root-2\nitem ::= \"- \" [^\\n]+ \"\\n\"\nroot-2 ::= \"2\"",
 };
@@ -56,6 +57,10 @@ constexpr std::string_view kBad[] = {
     "root ::= empty root \"x\" | \"y\"\nempty ::= also\nalso ::= \"\"",
     "root ::= a \"1\"\na ::= b \"2\"\nb ::= a \"3\" | \"4\"",
     "root ::= \"\\U00110000\"",
+    "root ::= \"\\uD83D\\uDE00\"",
+    "root ::= [\\uD800-\\uDFFF]",
+    "root ::= [^\\x00-\\uD7FF\\uE000-\\U0010FFFF]",
+    "root ::= \"a\" | [z-a]",
 };
 
 TEST(GrammarTest, AcceptsGbnf) {

@@ -12,6 +12,7 @@
 
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
+#include "engine/llama/grammar/character_set.hpp"
 #include "engine/llama/grammar/grammar.hpp"
 
 namespace sluice {
@@ -20,13 +21,6 @@ namespace {
 constexpr std::size_t kMaxPattern = 1024;  // bytes
 constexpr std::size_t kMaxGroups = 50;     // depth of nested groups
 constexpr std::size_t kMaxRepetitions = GrammarLimits().repetitions;
-constexpr char32_t kLastCharacter = 0x10FFFF;
-
-struct CharacterRange {
-  char32_t low = 0;
-  char32_t high = 0;  // inclusive
-};
-using CharacterSet = std::vector<CharacterRange>;
 
 /// The characters that appear unescaped in a JSON string.
 constexpr std::array<CharacterRange, 5> kUnescaped = {
@@ -35,18 +29,6 @@ constexpr std::array<CharacterRange, 5> kUnescaped = {
 /// escape.
 constexpr std::array<std::pair<char32_t, char>, 7> kEscaped = {
     {{'"', '"'}, {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}}};
-
-CharacterSet complement(CharacterSet set) {
-  std::ranges::sort(set, {}, &CharacterRange::low);
-  CharacterSet out;
-  char32_t next = 0;
-  for (const auto& [low, high] : set) {
-    if (low > next) out.push_back({next, low - 1});
-    next = std::max(next, static_cast<char32_t>(high + 1));
-  }
-  if (next <= kLastCharacter) out.push_back({next, kLastCharacter});
-  return out;
-}
 
 /// `c` as an escape that llama.cpp reads in sets and literals.
 std::string escaped(char32_t c) {
