@@ -166,10 +166,8 @@ Result<AnswerGrammar> RequestPreparer::answer_grammar(const GenerationRequest& r
     answer.grammar = std::make_shared<const Grammar>(std::move(*grammar));
     return answer;
   }
-  if (prompt == nullptr || prompt->tool_grammar.empty()) return answer;
-  auto grammar = Grammar::parse(prompt->tool_grammar);
-  if (!grammar) return invalid("tools cannot be followed: as a " + grammar.error().message);
-  answer.grammar = std::make_shared<const Grammar>(std::move(*grammar));
+  if (prompt == nullptr || prompt->tool_grammar == nullptr) return answer;
+  answer.grammar = prompt->tool_grammar;
   answer.lazy = prompt->grammar_lazy;
   answer.begun = prompt->generation_prompt;
   for (const common_grammar_trigger& trigger : prompt->grammar_triggers) {

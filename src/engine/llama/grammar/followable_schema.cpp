@@ -106,17 +106,18 @@ void find_schemas(const json::value& root, const json::value& value, SchemaSet& 
   }
 }
 
-/// llama.cpp knows no escapes in references: where there are any, all that is referred to moves to
-/// a place that needs none.
+/// llama.cpp knows no escapes in references, and no "#": where there are any, all that is referred
+/// to moves to a place that needs none. The root stays where it is, and a copy of it moves.
 void spell_out_references(json::value& root) {
   SchemaSet schemas;
   find_schemas(root, root, schemas);
-  const bool has_escapes = std::ranges::any_of(schemas, [](const json::object* schema) {
+  const bool is_needed = std::ranges::any_of(schemas, [](const json::object* schema) {
     const json::string* const reference = string_member(*schema, "$ref");
     return reference != nullptr &&
-           std::string_view(*reference).find_first_of("~%") != std::string_view::npos;
+           (*reference == "#" ||
+            std::string_view(*reference).find_first_of("~%") != std::string_view::npos);
   });
-  if (!has_escapes) return;
+  if (!is_needed) return;
   std::string place = "$targets";
   while (root.get_object().contains(place)) place += '_';
   std::unordered_map<const json::value*, std::size_t> targets;
@@ -134,9 +135,11 @@ void spell_out_references(json::value& root) {
   }
   json::array moved(targets.size());
   for (const auto& [target, number] : targets) {
+    if (target == &root) continue;
     moved[number] = std::exchange(const_cast<json::value&>(*target),
                                   json::object{{"$ref", reference_to(number)}});
   }
+  if (const auto whole = targets.find(&root); whole != targets.end()) moved[whole->second] = root;
   root.get_object()[place] = std::move(moved);
 }
 
@@ -195,6 +198,7 @@ class SchemaFollower {
   /// Rewrites `schema`. `original` is the schema before the schemas inside it were rewritten.
   void follow(json::object& schema, const json::object& original) {
     follow_reference(schema, original);
+    follow_booleans(schema);
     const bool is_merged = merge_single(schema);
     // llama.cpp generates exactly the items of a tuple, so nothing can follow them.
     if (const json::value* const items = schema.if_contains("items");
@@ -223,14 +227,43 @@ class SchemaFollower {
   void follow_reference(json::object& schema, const json::object& original) {
     const json::string* const reference = string_member(original, "$ref");
     if (reference == nullptr) return;
+    const json::value* const target = resolve_reference(root_, *reference);
     if (resources_ > 0) {
       pass_over("\"$ref\" is not supported in a schema that has an \"$id\" of its own");
-    } else if (reference->starts_with("#/") && resolve_reference(root_, *reference) == nullptr) {
+    } else if (*reference != "#" && !reference->starts_with("#/")) {
+      pass_over("the \"$ref\" " + describe_text(*reference) +
+                " is not supported; use a JSON pointer, such as \"#/$defs/a\"");
+    } else if (target == nullptr || !(target->is_object() || target->is_bool())) {
       pass_over("the \"$ref\" " + describe_text(*reference) + " leads nowhere");
-    } else {
+    } else if (target->is_object()) {
       return;
+    } else if (!target->get_bool()) {
+      pass_over("the \"$ref\" " + describe_text(*reference) + " allows no value");
     }
     schema.clear();  // what stands beside it was not read, and so has not been followed
+  }
+
+  /// llama.cpp reads only objects as schemas.
+  void follow_booleans(json::object& schema) {
+    for (auto& [keyword, value] : schema) {
+      if (keyword == "oneOf" || keyword == "anyOf" || keyword == "allOf" ||
+          keyword == "prefixItems" || keyword == "items") {
+        if (json::array* const list = value.if_array()) {
+          for (json::value& each : *list) follow_boolean(each);
+        } else if (keyword == "items") {
+          follow_boolean(value);
+        }
+      } else if (keyword == "properties" && value.is_object()) {
+        for (auto& [name, property] : value.get_object()) follow_boolean(property);
+      }
+    }
+  }
+  /// A schema that allows no value stays, if it may not be passed over, and llama.cpp refuses it.
+  void follow_boolean(json::value& schema) const {
+    const bool* const allows = schema.if_bool();
+    if (allows != nullptr && (*allows || what_ == Inexpressible::passed_over)) {
+      schema = json::object();
+    }
   }
 
   /// An `allOf` of one that stands alone is that one. llama.cpp makes another of it. True if it was

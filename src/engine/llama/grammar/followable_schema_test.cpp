@@ -459,6 +459,42 @@ TEST(FollowableSchema, ReferencesHaveEscapes) {
   EXPECT_TRUE(takes(R"({"enum":[{"$ref":"#/a~1b"}],"a/b":{}})", R"({"$ref":"#/a~1b"})"));
 }
 
+TEST(FollowableSchema, ReferencesToTheWholeSchema) {
+  Answers tree(parse_json(R"({"type":"object","properties":{"a~":{"type":"integer"},)"
+                          R"("left":{"$ref":"#"},"right":{"$ref":"#/properties/a~0"}},)"
+                          R"("additionalProperties":false})")
+                   .value());
+  for (const char* const text : {"{}", R"({"left":{"left":{"a~":1}},"right":2})"}) {
+    EXPECT_TRUE(tree.take(text)) << text;
+  }
+  for (const char* const text : {R"({"left":1})", R"({"left":{"left":true}})"}) {
+    EXPECT_FALSE(tree.take(text)) << text;
+  }
+}
+
+TEST(FollowableSchema, OtherReferencesDemandNothingOfToolsAndAreRefusedElsewhere) {
+  for (const char* const reference : {"#a", "https://example.org/a", "a", ""}) {
+    const std::string schema =
+        R"({"items":{"$ref":")" + std::string(reference) + R"("},"$anchor":"a"})";
+    EXPECT_THAT(followed(schema), StartsWith("at #/items: the \"$ref\" \"" +
+                                             std::string(reference) + "\" is not supported"));
+    EXPECT_EQ(followed(schema, Inexpressible::passed_over), R"({"items":{},"$anchor":"a"})");
+  }
+  EXPECT_THAT(followed(R"({"items":{"$ref":"#/const"},"const":7})"), HasSubstr("leads nowhere"));
+}
+
+TEST(FollowableSchema, SchemasMayBeBooleans) {
+  const std::string schema =
+      R"({"type":"object","properties":{"a":true,"b":{"items":true},"c":{"anyOf":[true,{"type":"null"}]},)"
+      R"("d":{"$ref":"#/$defs/any"}},"$defs":{"any":true}})";
+  EXPECT_EQ(followed(schema),
+            R"({"type":"object","properties":{"a":{},"b":{"items":{}},)"
+            R"("c":{"anyOf":[{},{"type":"null"}]},"d":{}},"$defs":{"any":true}})");
+  EXPECT_EQ(followed(R"({"properties":{"a":false}})", Inexpressible::passed_over),
+            R"({"properties":{"a":{}}})");
+  EXPECT_EQ(followed(R"({"properties":{"a":false}})"), R"({"properties":{"a":false}})");
+}
+
 TEST(FollowableSchema, ReferencesWithinOtherResourcesAreRefused) {
   for (const char* const schema :
        {R"({"$defs":{"n":{"$id":"http://q/","$defs":{"m":{"type":"null"}},"$ref":"#/$defs/m"},)"
@@ -733,7 +769,8 @@ TEST(FollowableSchema, PatternsAreFoundWhereverASchemaStands) {
               std::string::npos);
   }
   EXPECT_EQ(followed(R"({"items":{"$ref":"#"},"pattern":"^a$"})"),
-            R"({"items":{"$ref":"#"},"pattern":"^a$"})");
+            R"({"items":{"$ref":"#/$targets/0"},"pattern":"^a$",)"
+            R"("$targets":[{"items":{"$ref":"#/$targets/0"},"pattern":"^a$"}]})");
 }
 
 }  // namespace

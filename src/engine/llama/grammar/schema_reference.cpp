@@ -9,9 +9,9 @@
 namespace sluice {
 
 const json::value* resolve_reference(const json::value& root, std::string_view reference) {
-  if (!reference.starts_with("#/")) return nullptr;
+  if (!reference.starts_with('#')) return nullptr;
   const std::optional<std::string> pointer = percent_decode(reference.substr(1));
-  if (!pointer) return nullptr;
+  if (!pointer || !(pointer->empty() || pointer->starts_with('/'))) return nullptr;
   const json::value* target = &root;
   std::string_view rest = *pointer;
   while (target != nullptr && !rest.empty()) {

@@ -1,5 +1,6 @@
 #include "engine/llama/model/chat_format.hpp"
 
+#include <algorithm>
 #include <common/common.h>
 #include <exception>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "core/log.hpp"
 #include "engine/llama/grammar/followable_schema.hpp"
 #include "engine/llama/grammar/schema_bounds.hpp"
+#include "engine/llama/grammar/schema_grammar.hpp"
 #include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -19,6 +21,12 @@ namespace {
 constexpr std::size_t kMaxTools = 128;
 constexpr std::size_t kMaxToolName = 256;
 constexpr std::size_t kLargeTemplate = 4096;  // bytes
+
+/// Whether `name` can be part of a prompt and a grammar.
+bool is_tool_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxToolName &&
+         std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+}
 
 std::string text_at(const json::object& object, std::string_view key) {
   const json::value* const value = object.if_contains(key);
@@ -48,8 +56,10 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
     common_chat_tool tool;
     tool.name = text_at(*definition, "name");
     tool.description = text_at(*definition, "description");
-    if (tool.name.empty() || tool.name.size() > kMaxToolName) {
-      return fail(kInvalidParams, "each tool in tools must have a name of 1 to 256 bytes");
+    if (!is_tool_name(tool.name)) {
+      return fail(
+          kInvalidParams,
+          "each tool in tools must have a name of 1 to 256 bytes without control characters");
     }
     for (const std::string_view key : {"parameters", "inputSchema"}) {
       const json::value* const schema = definition->if_contains(key);
@@ -64,6 +74,24 @@ Result<std::vector<common_chat_tool>> parse_tools(const std::string& text) {
     tools.push_back(std::move(tool));
   }
   return tools;
+}
+
+/// The error for the first of `tools` whose parameters cannot be followed; nothing if all can.
+std::optional<Error> fault_of(const std::vector<common_chat_tool>& tools) {
+  for (const common_chat_tool& tool : tools) {
+    const auto refused = [&](std::string_view why) {
+      return fail(kInvalidParams,
+                  "the tool \"" + tool.name + "\" cannot be followed: " + std::string(why))
+          .error();
+    };
+    try {
+      const auto grammar = Grammar::parse(schema_grammar(parse_json(tool.parameters).value()));
+      if (!grammar) return refused("as a " + grammar.error().message);
+    } catch (const std::exception& error) {
+      return refused(error.what());
+    }
+  }
+  return std::nullopt;
 }
 
 /// Parses an answer with the parser that llama.cpp made for the template.
@@ -212,13 +240,9 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
     params = common_chat_templates_apply(templates_.get(), inputs);
   } catch (const std::exception& error) {
     log_debug("a chat template refused a request", {{"error", std::string_view(error.what())}});
-    const bool messages_only = inputs.tools.empty();
-    return fail(
-        kInvalidParams,
-        messages_only
-            ? "the model's chat template refuses these messages: check their roles and order"
-            : "the model's chat template refuses these messages or tools: check the roles "
-              "and order of the messages, and the schemas of the tools");
+    if (auto fault = fault_of(inputs.tools)) return std::unexpected(std::move(*fault));
+    return fail(kInvalidParams,
+                "the model's chat template refuses these messages: check their roles and order");
   }
 
   ChatPrompt prompt;
@@ -231,7 +255,12 @@ Result<ChatPrompt> ChatFormat::render(const GenerationRequest& request) const {
     prompt.visible_tokens.insert(prompt.visible_tokens.end(), params.preserved_tokens.begin(),
                                  params.preserved_tokens.end());
     if (!params.grammar.empty()) {
-      prompt.tool_grammar = std::move(params.grammar);
+      auto grammar = Grammar::parse(params.grammar);
+      if (!grammar) {
+        if (auto fault = fault_of(inputs.tools)) return std::unexpected(std::move(*fault));
+        return fail(kInvalidParams, "tools cannot be followed: as a " + grammar.error().message);
+      }
+      prompt.tool_grammar = std::make_shared<const Grammar>(std::move(*grammar));
       prompt.grammar_lazy = params.grammar_lazy;
       prompt.grammar_triggers = std::move(params.grammar_triggers);
       prompt.generation_prompt = params.generation_prompt;

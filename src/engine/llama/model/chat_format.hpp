@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "engine/engine.hpp"
 #include "engine/llama/answer/answer_reader.hpp"
+#include "engine/llama/grammar/grammar.hpp"
 
 namespace sluice {
 
@@ -18,9 +19,9 @@ namespace sluice {
 struct ChatPrompt {
   std::string text;
   AnswerReader::Options reader;
-  std::vector<std::string> visible_tokens;  // control tokens that belong to the answer's format
-  std::string tool_grammar;                 // GBNF that tool calls must match, or empty
-  bool grammar_lazy = false;                // the grammar applies only from its first trigger on
+  std::vector<std::string> visible_tokens;      // control tokens that belong to the answer's format
+  std::shared_ptr<const Grammar> tool_grammar;  // what tool calls must match, or null
+  bool grammar_lazy = false;  // the grammar applies only from its first trigger on
   std::vector<common_grammar_trigger> grammar_triggers;
   std::string generation_prompt;  // the beginning of the answer, at the end of `text`
 };
@@ -41,7 +42,7 @@ class ChatFormat {
   /// Renders `request`: its messages, or its prompt as one user message, with its tools. A schema
   /// or grammar is not examined; its presence turns reasoning off. Errors: -32602 for messages that
   /// the template refuses, for invalid tool definitions, and for tools whose parameters cannot be
-  /// expressed.
+  /// followed. The error names the tool.
   Result<ChatPrompt> render(const GenerationRequest& request) const;
 
  private:

@@ -151,7 +151,7 @@ TEST(ChatFormat, OffersToolsAndReadsTheirCalls) {
   ASSERT_TRUE(prompt) << prompt.error().message;
   EXPECT_THAT(prompt->text, HasSubstr("\"name\": \"add\""));
   EXPECT_THAT(prompt->text, HasSubstr("\"required\": [\"a\", \"b\"]"));
-  EXPECT_FALSE(prompt->tool_grammar.empty());
+  EXPECT_NE(prompt->tool_grammar, nullptr);
   EXPECT_TRUE(prompt->grammar_lazy);
   const test::ReadAnswer answer =
       read(std::move(prompt->reader),
@@ -200,9 +200,43 @@ TEST(ChatFormat, RefusesToolsWhoseParametersCannotBeFollowed) {
   EXPECT_THAT(many.error().message, testing::HasSubstr("128"));
 }
 
+TEST(ChatFormat, NamesTheToolWhoseSchemaIsNone) {
+  const Fixture format(kTools);
+  GenerationRequest request = ask("Hi");
+  for (const auto& [schema, why] : {
+           std::pair{R"({"properties":{"a":{"type":"nope"}}})", "#/properties/a"},
+           std::pair{R"({"properties":{"a":{"enum":[]}}})", "#/properties/a"},
+           std::pair{R"({"properties":{"a":{"type":"string","minLength":5,"maxLength":2}}})",
+                     "order"},
+           std::pair{R"({"$ref":"#"})", "references"},
+       }) {
+    request.tools = R"([{"name":"good"},{"name":"bad","inputSchema":)" + std::string(schema) + "}]";
+    const auto prompt = format->render(request);
+    ASSERT_FALSE(prompt) << schema;
+    EXPECT_EQ(prompt.error().code, -32602);
+    EXPECT_THAT(prompt.error().message,
+                testing::StartsWith("the tool \"bad\" cannot be followed: "));
+    EXPECT_THAT(prompt.error().message, HasSubstr(why));
+  }
+}
+
+TEST(ChatFormat, ToolsMayReferToTheirWholeSchemaAndToOthers) {
+  const Fixture format(kTools);
+  GenerationRequest request = ask("Hi");
+  for (const std::string reference : {"#", "#tree", "https://example.org/tree"}) {
+    request.tools = R"([{"name":"grow","inputSchema":{"type":"object","properties":)"
+                    R"({"left":{"$ref":")" +
+                    reference + R"("},"any":true}}}])";
+    const auto prompt = format->render(request);
+    ASSERT_TRUE(prompt) << prompt.error().message;
+    EXPECT_NE(prompt->tool_grammar, nullptr);
+  }
+}
+
 TEST(ChatFormat, RefusesWhatIsNoTool) {
   const Fixture format(kTools);
-  for (const std::string_view tools : {"{}", "[1]", "[{}]", "[", R"([{"name":7}])"}) {
+  for (const std::string_view tools :
+       {"{}", "[1]", "[{}]", "[", R"([{"name":7}])", R"([{"name":"a\u0000"}])"}) {
     GenerationRequest request = ask("Hi");
     request.tools = tools;
     const auto prompt = format->render(request);
