@@ -242,6 +242,8 @@ void Scheduler::place(const RunPtr& run) {
 bool Scheduler::build_batch() {
   std::size_t answers = 0;
   std::vector<std::size_t> prompts;
+  const std::string* client = nullptr;
+  auto clients = PrefillBudget::Clients::one;
   const auto missing_of = [&](std::size_t i) {
     return static_cast<std::uint32_t>(slots_[i].run->tokens.size() - slots_[i].tokens.size());
   };
@@ -250,6 +252,8 @@ bool Scheduler::build_batch() {
     slot.added = 0;
     slot.output = -1;
     if (slot.run == nullptr || slot.run->delivery.paused()) continue;
+    if (client == nullptr) client = &slot.run->place.client;
+    if (slot.run->place.client != *client) clients = PrefillBudget::Clients::several;
     if (missing_of(i) == 1) {
       slot.added = 1;
       ++answers;
@@ -260,7 +264,7 @@ bool Scheduler::build_batch() {
   std::ranges::sort(prompts, {}, [&](std::size_t i) { return slots_[i].run->place.arrival; });
   std::vector<std::uint32_t> missing;
   for (const std::size_t i : prompts) missing.push_back(missing_of(i));
-  const auto pieces = budget_.share(missing, answers);
+  const auto pieces = budget_.share(missing, answers, clients);
   for (std::size_t i = 0; i < prompts.size(); ++i) slots_[prompts[i]].added = pieces[i];
   // Added in the order of the slots, because llama.cpp computes consecutive sequences together.
   batch_.n_tokens = 0;

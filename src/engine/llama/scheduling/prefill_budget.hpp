@@ -24,7 +24,9 @@ namespace sluice {
 /// may. Each additional step delays the first token by the time that the answers take, and small
 /// pieces cost more per token. The rest of a short prompt is processed at once if at least as many
 /// prompts wait for their first token as answers are in progress: one long pause for a few costs
-/// less than many pauses for all.
+/// less than many pauses for all. Neither holds beside the answers of another client: that one
+/// gains nothing from it, and whoever sends one prompt after another would make each step a long
+/// pause.
 class PrefillBudget {
  public:
   static constexpr std::uint32_t kFirst = 64;  // while the speed is unknown
@@ -38,10 +40,13 @@ class PrefillBudget {
                          Duration idle = std::chrono::seconds(1))
       : most_(std::max(most, kLeast)), pause_(pause), idle_(idle) {}
 
+  /// Whether the prompts and the answers of a step belong to one client.
+  enum class Clients : std::uint8_t { one, several };
+
   /// Returns the number of tokens to process of each prompt. `missing` has the remaining tokens of
   /// each prompt, oldest first; `answers` is the number of answers in progress.
   [[nodiscard]] std::vector<std::uint32_t> share(std::span<const std::uint32_t> missing,
-                                                 std::size_t answers) const {
+                                                 std::size_t answers, Clients clients) const {
     std::vector<std::uint32_t> pieces(missing.size());
     std::uint32_t room = most_;
     const auto give = [&](std::size_t i, std::uint32_t tokens) {
@@ -51,13 +56,16 @@ class PrefillBudget {
       return piece;
     };
     std::uint32_t left = tokens_within(idle_);
-    if (answers > 0) left = std::max(tokens_within(pause_), std::min(kPiece, left));
+    const bool is_strict = answers > 0 && clients == Clients::several;
+    if (answers > 0) {
+      left = std::max(tokens_within(pause_), is_strict ? 0 : std::min(kPiece, left));
+    }
     if (missing.size() > 1) left -= give(0, left / 2);
     std::vector<std::size_t> shortest(missing.size());
     std::iota(shortest.begin(), shortest.end(), 0);
     std::ranges::sort(shortest, {}, [&](std::size_t i) { return std::pair(missing[i], i); });
     for (const std::size_t i : shortest) left -= give(i, left);
-    if (missing.size() < answers) return pieces;
+    if (missing.size() < answers || is_strict) return pieces;
     for (std::size_t i = 0; i < missing.size(); ++i) {
       const std::uint32_t rest = missing[i] - pieces[i];
       if (rest <= kPiece && rest <= room) give(i, rest);
