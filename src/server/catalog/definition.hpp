@@ -147,8 +147,9 @@ struct Prompt {
   Metadata metadata = {};
 };
 
-/// A stream method such as `run`. Its handler gets the parameters, without `stream` and others that
-/// concern delivery, and makes chunks in `stream` from then on. It is called on the stream's loop.
+/// A stream method such as `run`. Its handler gets the parameters, which it must not copy whole
+/// because they may be long, and makes chunks in `stream` from then on. It ignores those that
+/// concern delivery, such as `window`. It is called on the stream's loop.
 struct StreamMethod {
   using Handler = std::function<Result<void>(const json::object& params,
                                              const std::shared_ptr<ChunkStream>& stream)>;

@@ -148,10 +148,7 @@ Result<std::shared_ptr<ChunkStream>> StreamService::start(const StreamMethod& me
                                                                  .priority = options.priority,
                                                                  .expects_poller = expects_poller});
   if (!stream) return stream;
-  json::object own = params;
-  own.erase("stream");
-  own.erase("window");
-  if (Result<void> started = method.handler(own, *stream); !started) {
+  if (Result<void> started = method.handler(params, *stream); !started) {
     streams().discard(**stream);
     return std::unexpected(std::move(started.error()));
   }

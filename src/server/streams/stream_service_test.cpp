@@ -548,7 +548,20 @@ TEST_F(RunTest, StartsAStream) {
   EXPECT_EQ(out, result_text("{" + with_id(*bench.runs[0], R"(,"status":"streaming_started"})")));
   EXPECT_EQ(bench.runs[0]->priority(), 3);
   EXPECT_EQ(bench.runs[0]->principal(), "alice");
-  EXPECT_EQ(bench.run_params[0], R"({"prompt":"p","priority":3})");
+  EXPECT_THAT(bench.run_params[0], testing::HasSubstr(R"("prompt":"p")"));
+}
+
+TEST_F(RunTest, DoesNotCopyItsParameters) {
+  const json::object params = {{"prompt", "p"}, {"stream", true}};
+  bool is_same = false;
+  bench.definition.stream_methods.at(0).handler =
+      [&](const json::object& given, const std::shared_ptr<ChunkStream>&) -> Result<void> {
+    is_same = &given == &params;
+    return {};
+  };
+  EXPECT_TRUE(
+      bench.services[0]->start(bench.definition.stream_methods.at(0), params, "alice", {}, true));
+  EXPECT_TRUE(is_same);
 }
 
 TEST_F(RunTest, AnswersAWholeText) {
