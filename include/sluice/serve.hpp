@@ -68,14 +68,58 @@ struct command_line {  // NOLINT(readability-identifier-naming)
   http over_http = {};
 };
 
-/// Limits of a running server. Longer durations than a year are a year.
+/// Limits of a running server. Sizes are in bytes. Longer durations than a year are a year. A
+/// client is a principal; where nobody authenticates, an address. start() refuses limits that
+/// contradict each other.
 struct ServeOptions {
   std::size_t threads = 0;                              // number of event loops; 0: one per core
-  std::size_t max_message = 4 << 20;                    // bytes; at most 1 GiB
+  std::size_t max_message = 4 << 20;                    // at most 1 GiB
   std::size_t max_connections = 100'000;                // open at the same time
   std::size_t max_sessions = 10'000;                    // 0: no sessions; each request stands alone
   std::chrono::seconds session_expiry{1800};            // a session that is not used this long ends
   std::chrono::milliseconds shutdown_deadline{10'000};  // for calls under way at the end
+
+  // Connections.
+
+  std::size_t max_connections_per_address = 0;  // 0: a quarter of all
+  std::size_t connection_memory = 256 << 20;    // of the buffers of all connections
+  std::size_t max_header = 16 << 10;            // of the head of an HTTP request
+  std::size_t compression_threshold = 4 << 10;  // shorter HTTP replies are not compressed; 0: none
+  std::chrono::milliseconds request_timeout{30'000};   // from a request's first byte to its last
+  std::chrono::milliseconds idle_timeout{75'000};      // of an HTTP connection between requests
+  std::chrono::milliseconds write_timeout{30'000};     // for a peer that reads nothing; 0: never
+  std::chrono::milliseconds event_keep_alive{15'000};  // between comments of a silent event stream
+  std::chrono::milliseconds ping_interval{30'000};     // of a WebSocket; 0: no pings
+
+  // Sessions and calls.
+
+  std::size_t sessions_per_client = 10'000;
+  /// How long a call in a session continues after its client has gone, so that it can come back.
+  std::chrono::milliseconds resume_window{60'000};
+  std::size_t calls_per_client = 256;  // under way at the same time
+
+  // Tasks (docs/tasks.md).
+
+  std::size_t max_tasks = 10'000;  // ended ones included
+  std::size_t tasks_per_client = 100;
+  std::chrono::milliseconds task_ttl{3'600'000};       // how long a task is kept, from its creation
+  std::chrono::milliseconds max_task_ttl{86'400'000};  // the most that a client may ask for
+  std::chrono::milliseconds task_poll_interval{1'000};  // recommended to clients
+  std::size_t max_task_result = 4 << 20;
+  std::size_t task_memory = 256 << 20;  // of all results; at least twice max_task_result
+
+  // Streams (docs/streaming.md), among them the output of calls in sessions.
+
+  std::size_t max_streams = 100'000;  // ended ones included
+  std::size_t streams_per_client = 64;
+  std::size_t max_stream_chunks = 16'384;               // of one stream, not read yet
+  std::size_t max_stream_bytes = 1 << 20;               // the same
+  std::size_t retained_stream_bytes = 64 << 10;         // of one stream, for readers that come back
+  std::size_t stream_memory = 256 << 20;                // of all streams
+  std::chrono::milliseconds stream_expiry{300'000};     // a stream that nobody reads this long ends
+  std::chrono::milliseconds stream_tombstone{300'000};  // how long its id is remembered after that
+  /// A reader that holds up a full stream and does not move for this long is dropped.
+  std::chrono::milliseconds stream_stall{30'000};
 };
 
 namespace detail {
@@ -149,9 +193,9 @@ class Serving {
 /// error's message says what is wrong: no place, an empty path, a port or path that is in use,
 /// places with different access, a TLS file that is missing or cannot be read, a trusted proxy that
 /// is not an address or a network, a key that is too short or that two clients share, keys together
-/// with an authenticator, a command line that is not as described (code 2), a definition that
-/// cannot be served, or threads or descriptors that the system refuses. For `--help`, it is the
-/// help (code 0).
+/// with an authenticator, limits that contradict each other, a command line that is not as
+/// described (code 2), a definition that cannot be served, or threads or descriptors that the
+/// system refuses. For `--help`, it is the help (code 0).
 template <class... Where>
 std::expected<Serving, Error> start(const Server& server, const Where&... where) {
   return detail::start_at(server, {detail::place(where)...});

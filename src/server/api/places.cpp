@@ -7,6 +7,7 @@
 
 #include "auth/api_keys.hpp"
 #include "net/loop/host_port.hpp"
+#include "server/api/serve_limits.hpp"
 
 namespace sluice {
 namespace {
@@ -148,12 +149,9 @@ Result<Places> Places::make(std::initializer_list<detail::Place> places) {
 
 Result<ServerHostOptions> Places::host_options() const {
   ServerHostOptions out;
-  out.threads = options.threads;
-  out.max_message = options.max_message;
-  out.http.max_connections = options.max_connections;
-  out.sessions.max_sessions = options.max_sessions;
-  out.sessions.expiry = at_most_forever(options.session_expiry);
-  out.end_timeout = at_most_forever(options.shutdown_deadline);
+  if (Result<void> set = set_limits(options, out); !set) {
+    return std::unexpected(std::move(set.error()));
+  }
   for (const http& place : over_http) {
     ListeningPlace there{.at = {.host = place.host, .port = place.port}};
     if (place.tls_certificate.empty() && !place.tls_key.empty()) {
