@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/caching.hpp"
 #include "sluice/json.hpp"
 
 namespace sluice {
@@ -24,8 +25,8 @@ struct ResourceContents {
   std::string uri;             // empty in a resource's result: the URI that was read
   std::string mime_type = {};  // empty in a resource's result: that of the ResourceOptions
   std::string data;
-  bool binary = false;    // true: `data` is bytes, sent as Base64; false: UTF-8 text
-  std::string meta = {};  // JSON text of an object, or empty
+  bool binary = false;     // true: `data` is bytes, sent as Base64; false: UTF-8 text
+  json::object meta = {};  // the `_meta` of these contents
 };
 
 /// A link to a resource, in a tool's result or a prompt's message.
@@ -59,11 +60,14 @@ class Content {
   static Content resource(const ResourceContents& contents,
                           const ContentAnnotations& annotations = {});
 
+  /// The same block with a `_meta`, which revisions before 2025-06-18 do not have.
+  [[nodiscard]] Content with_meta(const json::object& meta) const;
+
   /// Appends the block as JSON. If `revision` does not have this kind of block, appends a text
   /// block that says what it was.
   void append_to(std::string& out, const Revision& revision) const;
   /// The approximate size of the block, in bytes.
-  std::size_t size() const { return before_.size() + data_.size() + after_.size(); }
+  std::size_t size() const { return before_.size() + data_.size() + after_.size() + meta_.size(); }
 
  private:
   enum class Kind : std::uint8_t { plain, audio, link };
@@ -83,7 +87,12 @@ class Content {
   std::string data_;
   std::string after_;    // JSON
   std::string instead_;  // the text block for older revisions; empty for Kind::plain
+  std::string meta_;     // a JSON member with a comma before it, or empty
 };
+
+// Results have a `_meta`: JSON objects under keys such as "example.com/name" (2026-07-28, Base
+// Protocol, `_meta`). It is nested in at most 100 levels; a deeper one is left out, which is
+// logged.
 
 /// The result of a tool.
 struct ToolResult {
@@ -101,6 +110,15 @@ struct ToolResult {
   /// holds. Typed tools return it: the text of a long one is written by a worker, not on the event
   /// loop.
   std::shared_ptr<const json::value> value = {};
+  json::object meta = {};  // the result's `_meta`
+};
+
+/// The result of a resource.
+struct ResourceResult {
+  std::vector<ResourceContents> contents = {};
+  /// How long this result may be reused. Empty: as ResourceOptions::caching says.
+  std::optional<Caching> caching = {};
+  json::object meta = {};  // the result's `_meta`
 };
 
 struct PromptMessage {
@@ -113,6 +131,7 @@ struct PromptMessage {
 struct PromptResult {
   std::string description = {};
   std::vector<PromptMessage> messages = {};
+  json::object meta = {};  // the result's `_meta`
 };
 
 /// Values by name, such as the variables of a URI template or the arguments of a prompt.

@@ -24,6 +24,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@
 #include "sluice/error.hpp"
 #include "sluice/json.hpp"
 #include "sluice/middleware.hpp"
+#include "sluice/principal.hpp"
 #include "sluice/schema.hpp"
 #include "sluice/serve.hpp"
 #include "sluice/stream.hpp"
@@ -75,6 +77,11 @@ struct ToolOptions {
   json::value output_schema = {};  // used if the handler returns json::value; likewise
   json::object meta = {};          // the tool's `_meta`
   TaskSupport tasks = TaskSupport::forbidden;
+  /// Whether the tool exists for a caller. Null: for all. Where it returns false or throws, the
+  /// tool is not listed, and a call is answered as one of an unknown tool. Called on several event
+  /// loops at the same time, which it must not block: once for each call, and for each entry of a
+  /// list.
+  std::function<bool(const Principal& caller)> visible_to = {};
   /// In the tasks extension (SEP-2663) the server decides when a call becomes a task. False: before
   /// the handler starts. True: when the handler calls Call::begin_task(); the questions that it
   /// asks before that are rounds of the call itself.

@@ -82,15 +82,14 @@ struct ToolAdapter {
   }
 };
 
-using Contents = std::vector<ResourceContents>;
-
 /// Encodes what resources return. The server fills in a missing URI or MIME type.
 struct ResourceEncoder {
-  using Result = Contents;
+  using Result = ResourceResult;
 
-  static Contents encode(Contents contents) { return contents; }
-  static Contents encode(ResourceContents contents);
-  static Contents encode(std::string text);
+  static ResourceResult encode(ResourceResult result) { return result; }
+  static ResourceResult encode(std::vector<ResourceContents> contents);
+  static ResourceResult encode(ResourceContents contents);
+  static ResourceResult encode(std::string text);
 };
 
 /// Decodes what a resource at a fixed URI takes.
@@ -171,8 +170,8 @@ struct CompletionAdapter {
 };
 
 using ToolTable = HandlerTable<json::object, ToolResult>;
-using ResourceTable = HandlerTable<std::string, Contents>;
-using TemplateTable = HandlerTable<ResourceMatch, Contents>;
+using ResourceTable = HandlerTable<std::string, ResourceResult>;
+using TemplateTable = HandlerTable<ResourceMatch, ResourceResult>;
 using PromptTable = HandlerTable<Variables, PromptResult>;
 using CompletionTable = HandlerTable<TypedArgument, ArgumentCompletion>;
 

@@ -51,13 +51,17 @@ ToolResult content_result(Content&& content) {
   return out;
 }
 
-Contents ResourceEncoder::encode(ResourceContents contents) {
-  Contents out;
-  out.push_back(std::move(contents));
+ResourceResult ResourceEncoder::encode(std::vector<ResourceContents> contents) {
+  return {.contents = std::move(contents)};
+}
+
+ResourceResult ResourceEncoder::encode(ResourceContents contents) {
+  ResourceResult out;
+  out.contents.push_back(std::move(contents));
   return out;
 }
 
-Contents ResourceEncoder::encode(std::string text) {
+ResourceResult ResourceEncoder::encode(std::string text) {
   return encode(ResourceContents{.uri = {}, .data = std::move(text)});
 }
 

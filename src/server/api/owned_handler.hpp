@@ -124,11 +124,11 @@ FeatureHandler<Request, Out> feature(OwnedHandler<Request, Out> handler,
 
 /// Wraps a handler: fills in the URI and the MIME type where its result has none.
 template <class Request>
-OwnedHandler<Request, std::vector<ResourceContents>> completed(
-    OwnedHandler<Request, std::vector<ResourceContents>> handler, std::string mime_type) {
-  using Contents = std::vector<ResourceContents>;
-  const auto fill = [mime_type = std::move(mime_type)](Contents contents, const Request& request) {
-    for (ResourceContents& each : contents) {
+OwnedHandler<Request, ResourceResult> completed(OwnedHandler<Request, ResourceResult> handler,
+                                                std::string mime_type) {
+  const auto fill = [mime_type = std::move(mime_type)](ResourceResult result,
+                                                       const Request& request) {
+    for (ResourceContents& each : result.contents) {
       if constexpr (std::same_as<Request, std::string>) {
         if (each.uri.empty()) each.uri = request;
       } else {
@@ -136,7 +136,7 @@ OwnedHandler<Request, std::vector<ResourceContents>> completed(
       }
       if (each.mime_type.empty()) each.mime_type = mime_type;
     }
-    return contents;
+    return result;
   };
   if (handler.immediate) {
     return {.immediate = [answer = std::move(handler.immediate),
@@ -145,8 +145,9 @@ OwnedHandler<Request, std::vector<ResourceContents>> completed(
             .failures = std::move(handler.failures)};
   }
   struct Wait {
-    static Task<Contents> run(Task<Contents> contents, Request request, decltype(fill) fill) {
-      co_return fill(co_await std::move(contents), request);
+    static Task<ResourceResult> run(Task<ResourceResult> result, Request request,
+                                    decltype(fill) fill) {
+      co_return fill(co_await std::move(result), request);
     }
   };
   return {.immediate = {},

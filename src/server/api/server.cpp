@@ -153,6 +153,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
             .metadata = metadata_of(said),
             .task_support = said.tasks,
             .asks_first = said.asks_first,
+            .visible_to = std::move(said.visible_to),
             .null_for_optional = input != nullptr};
   if (owner.immediate) {
     tool.handler = Tool::Immediate(guarded(std::move(owner)));
@@ -165,7 +166,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
 
 Server& Server::add(std::string_view uri, std::string_view name, const detail::ResourceTable& table,
                     void* handler, ResourceOptions* said) {
-  OwnedHandler<std::string, detail::Contents> owner = owned(table, handler, "resource", uri);
+  OwnedHandler<std::string, ResourceResult> owner = owned(table, handler, "resource", uri);
   check_uri(uri);
   check_name("resource", name);
   const ResourceOptions options = taken(said);
@@ -185,7 +186,7 @@ Server& Server::add(std::string_view uri, std::string_view name, const detail::R
 
 Server& Server::add(std::string_view uri_template, std::string_view name, const detail::Type* input,
                     const detail::TemplateTable& table, void* handler, ResourceOptions* said) {
-  OwnedHandler<ResourceMatch, detail::Contents> owner =
+  OwnedHandler<ResourceMatch, ResourceResult> owner =
       owned(table, handler, "resource_template", uri_template);
   UriTemplate parsed = checked_template(uri_template);
   check_name("resource template", name);

@@ -255,7 +255,7 @@ TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
     co_return kBytes;
   });
   server.resource("note://a", "a",
-                  [] { return ResourceContents{.uri = "note://a", .data = "\xFF", .meta = "1}"}; });
+                  [] { return ResourceContents{.uri = "note://a", .data = "\xFF"}; });
   serve();
   EXPECT_EQ(text_of(call("text", "{}")), kReadable);
   EXPECT_EQ(call("value", "{}").at_pointer("/result/structuredContent").as_object().begin()->key(),

@@ -52,10 +52,19 @@ class LongResult {
   MemoryHold memory_;  // of the result
 };
 
-/// The members of a result (JSON members without braces) that are still to be written.
+/// A result as JSON members without braces: its own, and those of its `_meta`.
+struct ResultMembers {
+  ResultMembers(std::string own, std::string of_meta = {})  // NOLINT(google-explicit-constructor)
+      : members(std::move(own)), meta(std::move(of_meta)) {}
+
+  std::string members;
+  std::string meta;
+};
+
+/// The members of a result that are still to be written.
 struct UnwrittenMembers {
   std::size_t bytes;  // the approximate size of the data that they are written from
-  std::move_only_function<std::string()> write;
+  std::move_only_function<ResultMembers()> write;
 };
 
 }  // namespace sluice

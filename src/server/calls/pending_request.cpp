@@ -317,13 +317,18 @@ void PendingRequest::complete(ToolResult result) {
 
 void PendingRequest::complete(UnwrittenMembers members) {
   if (over_ || is_answered()) return;
-  if (members.bytes <= LongResult::kLong) return complete(members.write(), {});
+  if (members.bytes <= LongResult::kLong) {
+    const ResultMembers written = members.write();
+    return complete(written.members, written.meta);
+  }
   write_later({}, members.bytes,
               [write = std::move(members.write), &results = catalog_->results(), id = id(),
                &revision = *context().revision,
                meta = std::string(task_meta())]() mutable -> Result<std::string> {
+                ResultMembers written = write();
+                append_members(written.meta, meta);
                 std::string response;
-                results.append(response, id, revision, write(), meta);
+                results.append(response, id, revision, written.members, written.meta);
                 return response;
               });
 }
@@ -378,8 +383,7 @@ void PendingRequest::complete(std::string_view members, std::string_view meta) {
   if (over_ || is_answered()) return;
   CallAnswer answer;
   std::string both(meta);
-  if (!both.empty() && !task_meta().empty()) both.push_back(',');
-  both.append(task_meta());
+  append_members(both, task_meta());
   catalog_->results().append(answer.response, id(), *context().revision, members, both);
   conclude(std::move(answer));
 }

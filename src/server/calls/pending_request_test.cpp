@@ -436,8 +436,8 @@ TEST_F(LongResultTest, AreKnownToBeJsonByAWorker) {
 
 TEST_F(LongResultTest, MayBeResourcesAndPrompts) {
   const auto contents = [] {
-    return std::vector<ResourceContents>{
-        {.uri = "note://long", .data = std::string(LongResult::kLong + 1, 'x')}};
+    return ResourceResult{
+        .contents = {{.uri = "note://long", .data = std::string(LongResult::kLong + 1, 'x')}}};
   };
   const auto messages = [] {
     return PromptResult{.messages = {{.content = Content::text(long_json(true))}}};

@@ -58,16 +58,10 @@ void append_bytes(std::string& out, std::string_view bytes) {
   out.push_back('"');
 }
 
-void append_meta(std::string& out, const ResourceContents& contents) {
-  const Result<std::string> meta = one_line_json(contents.meta);
-  if (meta && meta->find_first_not_of(" \t") == meta->find('{')) {
-    out.append(R"(,"_meta":)").append(*meta);
-  } else {
-    static LogLimit limit;
-    if (!limit.take()) return;
-    log_error("the meta of a resource is no JSON object; it is left out",
-              {{"uri", std::string_view(contents.uri)}});
-  }
+/// Appends the member `_meta` with a comma before it, unless there is nothing to send.
+void append_meta(std::string& out, const json::object& meta) {
+  const std::string members = meta_members(meta);
+  if (!members.empty()) out.append(R"(,"_meta":{)").append(members).append("}");
 }
 
 // Contents of a resource are these two, with the data between them.
@@ -80,11 +74,26 @@ void append_before_data(std::string& out, const ResourceContents& contents) {
 }
 
 void append_after_data(std::string& out, const ResourceContents& contents) {
-  if (!contents.meta.empty()) append_meta(out, contents);
+  append_meta(out, contents.meta);
   out.push_back('}');
 }
 
 }  // namespace
+
+std::string meta_members(const json::object& meta) {
+  if (meta.empty()) return {};
+  for (const auto& [name, value] : meta) {
+    if (!is_deeper_than(value, kMaxMetaDepth - 1)) continue;
+    static LogLimit limit;
+    if (limit.take()) {
+      log_error("the _meta of a result is nested too deep; it is left out",
+                {{"member", std::string_view(name)}});
+    }
+    return {};
+  }
+  const std::string text = to_json(meta);
+  return text.substr(1, text.size() - 2);
+}
 
 void append_resource_contents(std::string& out, const ResourceContents& contents) {
   append_before_data(out, contents);
@@ -141,17 +150,27 @@ Content Content::resource(const ResourceContents& contents, const ContentAnnotat
           finish(std::move(after), annotations)};
 }
 
+Content Content::with_meta(const json::object& meta) const {
+  Content out(*this);
+  out.meta_.clear();
+  append_meta(out.meta_, meta);
+  return out;
+}
+
 void Content::append_to(std::string& out, const Revision& revision) const {
   const bool known = kind_ == Kind::plain || (kind_ == Kind::audio && revision.audio) ||
                      (kind_ == Kind::link && revision.resource_links);
-  if (!known) {
+  if (known) {
+    out.append(before_);
+    if (form_ == Form::text) append_json_string(out, data_);
+    if (form_ == Form::bytes) append_bytes(out, data_);
+    out.append(after_);
+  } else {
     out.append(instead_);
-    return;
   }
-  out.append(before_);
-  if (form_ == Form::text) append_json_string(out, data_);
-  if (form_ == Form::bytes) append_bytes(out, data_);
-  out.append(after_);
+  if (meta_.empty() || !revision.titles) return;
+  out.pop_back();
+  out.append(meta_).push_back('}');
 }
 
 }  // namespace sluice

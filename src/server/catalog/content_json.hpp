@@ -6,6 +6,13 @@
 
 namespace sluice {
 
+/// The most levels of a `_meta`.
+inline constexpr std::size_t kMaxMetaDepth = 100;
+
+/// The members of a `_meta` as JSON text; empty if there are none, or if it is nested deeper, which
+/// is logged.
+std::string meta_members(const json::object& meta);
+
 /// Appends `contents` as TextResourceContents or BlobResourceContents.
 void append_resource_contents(std::string& out, const ResourceContents& contents);
 

@@ -2,7 +2,21 @@
 
 #include <algorithm>
 
+#include "core/log.hpp"
+#include "core/log_limit.hpp"
+
 namespace sluice {
+
+bool Tool::is_visible_to(const Principal& caller) const {
+  if (!visible_to) return true;
+  try {
+    return visible_to(caller);
+  } catch (...) {
+    static LogLimit limit;
+    log_exception(limit, "The visible_to of a tool failed");
+    return false;
+  }
+}
 
 bool ServerDefinition::has_tasks() const {
   return std::ranges::any_of(

@@ -20,6 +20,7 @@
 #include "sluice/caching.hpp"
 #include "sluice/content.hpp"
 #include "sluice/middleware.hpp"
+#include "sluice/principal.hpp"
 #include "sluice/task_support.hpp"
 #include "stream/stream.hpp"
 
@@ -85,13 +86,18 @@ struct Tool {
   /// when the handler calls PendingRequest::begin_task(). The questions that it asks before that
   /// are rounds of the call.
   bool asks_first = false;
+  /// Whether the tool exists for a caller; null: for all. Called on several loops at the same time.
+  std::function<bool(const Principal& caller)> visible_to = {};
   /// Whether arguments that are not required may be null (JsonSchemaOptions).
   bool null_for_optional = false;
+
+  /// What `visible_to` says. False if it throws, which is logged.
+  [[nodiscard]] bool is_visible_to(const Principal& caller) const;
 };
 
 /// A resource at one URI. Its handler is called like a tool's.
 struct Resource {
-  using Read = FeatureHandler<std::string, std::vector<ResourceContents>>;  // given the URI
+  using Read = FeatureHandler<std::string, ResourceResult>;  // given the URI
 
   std::string uri;
   std::string name;
@@ -113,7 +119,7 @@ using Completers =
 /// Resource.
 struct ResourceTemplate {
   /// An Error of code kResourceNotFound is put into the form of the caller's revision.
-  using Read = FeatureHandler<ResourceMatch, std::vector<ResourceContents>>;
+  using Read = FeatureHandler<ResourceMatch, ResourceResult>;
 
   UriTemplate uri;
   std::string uri_template;  // the text of `uri`

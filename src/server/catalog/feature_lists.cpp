@@ -144,6 +144,10 @@ std::string cursor_for(std::string_view key, std::string_view what) {
   return out;
 }
 
+std::unexpected<Error> unknown_cursor() {
+  return fail(kInvalidParams, "Invalid params: cursor is not one that this list has given");
+}
+
 std::string capabilities_of(const ServerDefinition& definition, const Revision& revision,
                             bool lists_tasks) {
   const auto completes = [](const auto& feature) { return !feature.completers.empty(); };
@@ -177,12 +181,22 @@ std::string capabilities_of(const ServerDefinition& definition, const Revision& 
 
 }  // namespace
 
-FeatureLists::FeatureLists(const ServerDefinition& definition) {
+FeatureLists::FeatureLists(const ServerDefinition& definition) : definition_(&definition) {
   const std::string key = random_id(32);
+  const bool hides = std::ranges::any_of(
+      definition.tools, [](const Tool& tool) { return static_cast<bool>(tool.visible_to); });
   const std::size_t page_size = std::max<std::size_t>(definition.page_size, 1);
   for (const Revision& revision : revisions()) {
     capabilities_.push_back({capabilities_of(definition, revision, false),
                              capabilities_of(definition, revision, true)});
+    if (hides) {
+      auto& tools = own_tools_.emplace_back();
+      for (const Tool& tool : definition.tools) {
+        tools.push_back(
+            {entry(tool, revision),
+             cursor_for(key, std::string(revision.name) + "/own/" + std::to_string(tools.size()))});
+      }
+    }
     auto& lists = pages_.emplace_back();
     const std::array<std::vector<std::string>, kLists> all = {
         entries(definition.tools, revision), entries(definition.resources, revision),
@@ -223,7 +237,32 @@ Result<std::string_view> FeatureLists::page(FeatureList list, const Revision& re
     const auto found = std::ranges::find(pages, *cursor, &Page::cursor);
     if (found != pages.end()) return found->members;
   }
-  return fail(kInvalidParams, "Invalid params: cursor is not one that this list has given");
+  return unknown_cursor();
+}
+
+Result<std::string> FeatureLists::tools_of(const Principal& caller, const Revision& revision,
+                                           const std::string* cursor) const {
+  const std::vector<ListedTool>& tools = own_tools_[revision_index(revision)];
+  std::size_t at = 0;
+  if (cursor != nullptr) {
+    const auto found = std::ranges::find(tools, *cursor, &ListedTool::cursor);
+    if (found == tools.end()) return unknown_cursor();
+    at = static_cast<std::size_t>(found - tools.begin());
+  }
+  std::size_t left = std::max<std::size_t>(definition_->page_size, 1);
+  std::string members = R"("tools":[)";
+  for (; at < tools.size(); ++at) {
+    if (!definition_->tools[at].is_visible_to(caller)) continue;
+    if (left-- == 0) break;
+    if (members.back() != '[') members.push_back(',');
+    members.append(tools[at].entry);
+  }
+  members.push_back(']');
+  if (at < tools.size()) {
+    members.append(R"(,"nextCursor":")").append(tools[at].cursor).append("\"");
+  }
+  append_caching(members, {.fresh_for = definition_->list_caching.fresh_for}, revision);
+  return members;
 }
 
 const std::string& FeatureLists::capabilities(const Revision& revision, bool lists_tasks) const {

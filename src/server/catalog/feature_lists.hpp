@@ -17,9 +17,11 @@ namespace sluice {
 enum class FeatureList : std::uint8_t { tools, resources, resource_templates, prompts, skills };
 
 /// The pages of a server's lists, in the form of every revision. They are written once, because a
-/// definition that is being served does not change. Immutable, shared by all loops.
+/// definition that is being served does not change. Only if some tools are not for all callers, the
+/// list of tools is put together for each. Immutable, shared by all loops.
 class FeatureLists {
  public:
+  /// `definition` outlives this.
   explicit FeatureLists(const ServerDefinition& definition);
 
   /// The members of the result (`"tools":[...]` and `nextCursor`) for the page at `cursor`, or for
@@ -27,6 +29,12 @@ class FeatureLists {
   /// this list and revision. A cursor is the MAC of the page that it stands for.
   [[nodiscard]] Result<std::string_view> page(FeatureList list, const Revision& revision,
                                               const std::string* cursor) const;
+
+  /// Whether some tools are not for all callers.
+  [[nodiscard]] bool hides_tools() const { return !own_tools_.empty(); }
+  /// As page(), for the tools that exist for `caller`. Call it only if hides_tools().
+  [[nodiscard]] Result<std::string> tools_of(const Principal& caller, const Revision& revision,
+                                             const std::string* cursor) const;
 
   /// The server's capabilities, as a JSON object without its braces. `lists_tasks`: the caller may
   /// list its tasks.
@@ -39,8 +47,15 @@ class FeatureLists {
     std::string members;
   };
   using Pages = std::vector<Page>;
+  /// A tool, and the cursor of the page that begins with it.
+  struct ListedTool {
+    std::string entry;
+    std::string cursor;
+  };
 
-  /// Both are indexed by revision_index().
+  const ServerDefinition* definition_;
+  // These are indexed by revision_index().
+  std::vector<std::vector<ListedTool>> own_tools_;  // empty unless some tools are not for all
   std::vector<std::array<Pages, kLists>> pages_;
   std::vector<std::array<std::string, 2>> capabilities_;  // then by `lists_tasks`
 };

@@ -7,6 +7,7 @@
 #include "json/json.hpp"
 #include "protocol/error_codes.hpp"
 #include "rpc/error_codes.hpp"
+#include "server/catalog/content_json.hpp"
 
 namespace sluice {
 ResultWriter::ResultWriter(const ServerDefinition& definition) : sealer_(definition.state_keys) {
@@ -80,7 +81,13 @@ void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
     out.append(R"("structuredContent":)").append(structured).append(",");
   }
   if (result.is_error) out.append(R"("isError":true,)");
-  close(out, revision, meta);
+  if (result.meta.empty()) {
+    close(out, revision, meta);
+  } else {
+    std::string both = meta_members(result.meta);
+    append_members(both, meta);
+    close(out, revision, both);
+  }
 }
 
 void ResultWriter::append_created_task(std::string& out, const RequestId& id,
@@ -93,6 +100,11 @@ void ResultWriter::append_created_task(std::string& out, const RequestId& id,
     out.append(R"("task":{)").append(members).append("},");
   }
   close(out, revision, meta);
+}
+
+void append_members(std::string& members, std::string_view more) {
+  if (!members.empty() && !more.empty()) members.push_back(',');
+  members.append(more);
 }
 
 void append_caching(std::string& members, const Caching& caching, const Revision& revision) {

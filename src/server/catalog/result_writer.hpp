@@ -48,6 +48,9 @@ class ResultWriter {
   Sealer sealer_;
 };
 
+/// Appends JSON members to others.
+void append_members(std::string& members, std::string_view more);
+
 /// Appends the cache hints of a result to its members, if the revision has them.
 void append_caching(std::string& members, const Caching& caching, const Revision& revision);
 

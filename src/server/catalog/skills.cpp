@@ -116,11 +116,11 @@ Resource resource_of(const Skill& skill, const Skill::File& file) {
           .name = manifest ? skill.name() : skill.name() + "/" + file.path,
           .description = manifest ? skill.description() : std::string(),
           .mime_type = file.mime_type,
-          .read = [file](const std::string&) -> Result<std::vector<ResourceContents>> {
-            return std::vector<ResourceContents>{{.uri = file.uri,
-                                                  .mime_type = file.mime_type,
-                                                  .data = *file.content,
-                                                  .binary = !is_valid_utf8(*file.content)}};
+          .read = [file](const std::string&) -> Result<ResourceResult> {
+            return ResourceResult{.contents = {{.uri = file.uri,
+                                                .mime_type = file.mime_type,
+                                                .data = *file.content,
+                                                .binary = !is_valid_utf8(*file.content)}}};
           },
           .size = file.content->size()};
 }

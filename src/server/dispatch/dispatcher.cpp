@@ -210,20 +210,22 @@ Outcome Dispatcher::request(const Message& message, const MirroredHeaders* heade
   for (const Method& method : kMethods) {
     if (method.name != message.method) continue;
     if (method.era && *method.era != revision.era) break;
-    Result<FeatureAnswer> answer =
-        (this->*method.handler)(params_of(message), {revision, session.get(), calls_.watch()});
+    Result<FeatureAnswer> answer = (this->*method.handler)(
+        params_of(message), {revision, session.get(), calls_.watch(), caller});
     if (!answer) return error(message.id, answer.error(), &revision, out);
     if (auto* const later = std::get_if<2>(&*answer)) {
       return defer(message, nullptr, std::move(context), std::move(session), caller, out, *later);
     }
     auto* const unwritten = std::get_if<UnwrittenMembers>(&*answer);
     if (unwritten == nullptr) {
-      results().append(out, message.id, revision, std::get<std::string>(*answer));
+      const ResultMembers& members = std::get<ResultMembers>(*answer);
+      results().append(out, message.id, revision, members.members, members.meta);
     } else if (const auto call = open_for_long(message, nullptr, std::move(context), caller)) {
       call->complete(std::move(*unwritten));
       return {.kind = Outcome::Kind::pending};
     } else {
-      results().append(out, message.id, revision, unwritten->write());
+      const ResultMembers members = unwritten->write();
+      results().append(out, message.id, revision, members.members, members.meta);
     }
     return {};
   }
@@ -258,8 +260,13 @@ Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& 
   }
   std::string cursor;
   if (given != nullptr) cursor = given->get_string();
-  const Result<std::string_view> page =
-      lists().page(kList, scope.revision, given == nullptr ? nullptr : &cursor);
+  const std::string* const at = given == nullptr ? nullptr : &cursor;
+  if (kList == FeatureList::tools && lists().hides_tools()) {
+    Result<std::string> own = lists().tools_of(scope.caller.principal(), scope.revision, at);
+    if (!own) return std::unexpected(std::move(own.error()));
+    return *std::move(own);
+  }
+  const Result<std::string_view> page = lists().page(kList, scope.revision, at);
   if (!page) return std::unexpected(page.error());
   return std::string(*page);
 }
@@ -407,7 +414,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                  &revision, out);
   }
   const Tool* const tool = definition().find_tool(name->get_string());
-  if (tool == nullptr) {
+  if (tool == nullptr || !tool->is_visible_to(caller.principal())) {
     return error(message.id,
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
                  &revision, out);

@@ -70,6 +70,7 @@ class Dispatcher {
     const Revision& revision;
     Session* session;  // or null
     TurnWatch& watch;  // is told of the handler that answers
+    const Caller& caller;
   };
   struct Method {
     std::string_view name;

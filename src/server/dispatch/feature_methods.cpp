@@ -83,6 +83,11 @@ Result<FeatureAnswer> ask(const FeatureHandler<In, Out>& handler, In in, Members
   };
 }
 
+/// The approximate size of a `_meta`, in bytes.
+std::size_t size_of_meta(const json::object& meta) {
+  return meta.empty() ? 0 : LongResult::size_of({.meta = meta});
+}
+
 /// The members of a ReadResourceResult.
 struct ReadMembers {
   std::string uri;
@@ -92,20 +97,22 @@ struct ReadMembers {
   [[nodiscard]] Error error(const Error& error) const {
     return error.code == kResourceNotFound ? unknown_resource(uri, *revision).error() : error;
   }
-  [[nodiscard]] static std::size_t size_of(const std::vector<ResourceContents>& contents) {
-    std::size_t bytes = 0;
-    for (const ResourceContents& each : contents) bytes += each.data.size() + each.meta.size();
+  [[nodiscard]] static std::size_t size_of(const ResourceResult& result) {
+    std::size_t bytes = size_of_meta(result.meta);
+    for (const ResourceContents& each : result.contents) {
+      bytes += each.data.size() + size_of_meta(each.meta);
+    }
     return bytes;
   }
-  std::string operator()(const std::vector<ResourceContents>& contents) const {
+  ResultMembers operator()(const ResourceResult& result) const {
     std::string out = R"("contents":[)";
-    for (const ResourceContents& each : contents) {
+    for (const ResourceContents& each : result.contents) {
       if (out.back() != '[') out.push_back(',');
       append_resource_contents(out, each);
     }
     out.push_back(']');
-    append_caching(out, caching, *revision);
-    return out;
+    append_caching(out, result.caching.value_or(caching), *revision);
+    return {std::move(out), meta_members(result.meta)};
   }
 };
 
@@ -116,11 +123,11 @@ struct PromptMembers {
 
   [[nodiscard]] static Error error(const Error& error) { return error; }
   [[nodiscard]] static std::size_t size_of(const PromptResult& made) {
-    std::size_t bytes = made.description.size();
+    std::size_t bytes = made.description.size() + size_of_meta(made.meta);
     for (const PromptMessage& message : made.messages) bytes += message.content.size();
     return bytes;
   }
-  std::string operator()(const PromptResult& made) const {
+  ResultMembers operator()(const PromptResult& made) const {
     std::string out;
     const std::string& text = made.description.empty() ? description : made.description;
     if (!text.empty()) {
@@ -137,7 +144,7 @@ struct PromptMembers {
       out.push_back('}');
     }
     out.push_back(']');
-    return out;
+    return {std::move(out), meta_members(made.meta)};
   }
 };
 
@@ -149,7 +156,7 @@ struct CompletionMembers {
     for (const std::string& value : found.values) bytes += value.size();
     return bytes;
   }
-  std::string operator()(const ArgumentCompletion& found) const {
+  ResultMembers operator()(const ArgumentCompletion& found) const {
     const std::size_t sent = std::min(found.values.size(), ArgumentCompletion::kMaxValues);
     std::string out = R"("completion":{"values":[)";
     for (std::size_t i = 0; i < sent; ++i) {

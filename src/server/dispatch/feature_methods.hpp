@@ -13,9 +13,9 @@
 
 namespace sluice {
 
-/// The members of a result as JSON text, or not written yet if they are long; or a function that
-/// answers the request later.
-using FeatureAnswer = std::variant<std::string, UnwrittenMembers,
+/// The members of a result, or not written yet if they are long; or a function that answers the
+/// request later.
+using FeatureAnswer = std::variant<ResultMembers, UnwrittenMembers,
                                    std::function<Result<void>(std::shared_ptr<PendingRequest>)>>;
 
 // The methods for what a server offers besides tools. Errors: -32602 for parameters that are

@@ -28,8 +28,9 @@ class FeatureTest : public ::testing::Test {
          .name = "now",
          .description = "The time",
          .mime_type = "text/plain",
-         .read = [](const std::string& uri) -> Result<std::vector<ResourceContents>> {
-           return {{{.uri = uri, .mime_type = "text/plain", .data = "it is \"late\""}}};
+         .read = [](const std::string& uri) -> Result<ResourceResult> {
+           return ResourceResult{
+               .contents = {{.uri = uri, .mime_type = "text/plain", .data = "it is \"late\""}}};
          },
          .size = 12,
          .annotations = R"({"priority":1})",
@@ -39,9 +40,11 @@ class FeatureTest : public ::testing::Test {
          .name = "dot",
          .description = "",
          .mime_type = "",
-         .read = [](const std::string& uri) -> Result<std::vector<ResourceContents>> {
-           return {{{.uri = uri, .mime_type = "image/png", .data = "\xFF\x01", .binary = true},
-                    {.uri = uri + "2", .data = "", .meta = R"({"b":2})"}}};
+         .read = [](const std::string& uri) -> Result<ResourceResult> {
+           return ResourceResult{
+               .contents = {
+                   {.uri = uri, .mime_type = "image/png", .data = "\xFF\x01", .binary = true},
+                   {.uri = uri + "2", .data = "", .meta = {{"b", 2}}}}};
          }});
     served.resource_templates.push_back(
         {.uri = note_template().value(),
@@ -49,10 +52,12 @@ class FeatureTest : public ::testing::Test {
          .name = "notes",
          .description = "Notes of a year",
          .mime_type = "text/plain",
-         .read = [](const ResourceMatch& match) -> Result<std::vector<ResourceContents>> {
+         .read = [](const ResourceMatch& match) -> Result<ResourceResult> {
            const UriTemplate::Variables& variables = match.variables;
            if (variables.at("year") == "1999") return fail(kResourceNotFound, "gone");
-           return {{{.uri = match.uri, .data = variables.at("year") + "-" + variables.at("name")}}};
+           return ResourceResult{
+               .contents = {
+                   {.uri = match.uri, .data = variables.at("year") + "-" + variables.at("name")}}};
          },
          .completers = {{"name", [](const TypedArgument& typed) -> Result<ArgumentCompletion> {
                            return ArgumentCompletion{

@@ -289,7 +289,7 @@ inline Resource resource_at(std::string uri) {
           .name = "a resource",
           .description = "",
           .mime_type = "text/plain",
-          .read = [](const std::string&) { return std::vector<ResourceContents>(); }};
+          .read = [](const std::string&) { return ResourceResult(); }};
 }
 
 inline constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
