@@ -96,19 +96,20 @@ class Content {
 
 /// The result of a tool.
 struct ToolResult {
-  /// Sent as a text block if `content` is empty. If `text` is empty too, `structured` is sent as
-  /// text.
+  /// Sent as a text block if `content` is empty. If `text` is empty too, the structured content is
+  /// sent as text.
   std::string text = {};
-  /// JSON text that follows the tool's output schema, or empty. Revisions before 2026-07-28 allow
-  /// only objects; their clients get other values as text alone. If this is not JSON, or if it is
-  /// nested in more than 120 levels, the call fails with error -32603 (internal error), and the
-  /// reason is logged.
-  std::string structured = {};
+  /// Follows the tool's output schema; null: there is none. Revisions before 2026-07-28 allow only
+  /// objects; their clients get other values as text alone. If it is nested in more than 120
+  /// levels, the call fails with error -32603 (internal error), and the reason is logged.
+  json::value structured = {};
+  /// The same as JSON text, for programs that have it as text; used if it is not empty. If it is
+  /// not JSON, the call fails in the same way.
+  std::string structured_text = {};
   bool is_error = false;  // the tool failed, and the model should read the content
   std::vector<Content> content = {};
-  /// What `structured` holds, as a value; used if `structured` is empty. The same limit of levels
-  /// holds. Typed tools return it: the text of a long one is written by a worker, not on the event
-  /// loop.
+  /// The same as `structured`, shared; used if the other two are empty. The text of a long one is
+  /// written by a worker, not on the event loop.
   std::shared_ptr<const json::value> value = {};
   json::object meta = {};  // the result's `_meta`
 };

@@ -13,6 +13,7 @@
 
 #include "sluice/detail/duration.hpp"
 #include "sluice/error.hpp"
+#include "sluice/routes.hpp"
 
 namespace sluice {
 
@@ -29,9 +30,10 @@ struct ClientKey {
 };
 
 // The places where a server can listen: http, unix_socket and stdio. A server may have several http
-// places, all with the same access: who may call does not depend on the place.
+// places, all with the same access, paths and routes: what there is, and who may call it, does not
+// depend on the place.
 
-/// Streamable HTTP at /mcp, WebSocket at /ws, HTTP with SSE at /sse. If other machines can reach
+/// Streamable HTTP at `path`, WebSocket at /ws, HTTP with SSE at /sse. If other machines can reach
 /// the address, set keys or an authenticator, or put a proxy that authenticates in front.
 struct http {  // NOLINT(readability-identifier-naming)
   std::string host = "127.0.0.1";
@@ -49,6 +51,10 @@ struct http {  // NOLINT(readability-identifier-naming)
   std::vector<ClientKey> keys = {};  // empty: everybody who can connect may call
   /// Decides who may call, and who the caller is (sluice/authenticator.hpp). Excludes keys.
   std::shared_ptr<Authenticator> authenticator = {};
+  std::string path = "/mcp";       // of Streamable HTTP
+  bool websocket = true;           // whether there is WebSocket, at /ws
+  bool sse = true;                 // whether there is HTTP with SSE, at /sse and /messages
+  std::vector<Route> routes = {};  // your own pages on the same port
 };
 /// A Unix domain socket. Each message is one line of JSON.
 struct unix_socket {  // NOLINT(readability-identifier-naming)
@@ -193,9 +199,9 @@ class Serving {
 /// error's message says what is wrong: no place, an empty path, a port or path that is in use,
 /// places with different access, a TLS file that is missing or cannot be read, a trusted proxy that
 /// is not an address or a network, a key that is too short or that two clients share, keys together
-/// with an authenticator, limits that contradict each other, a command line that is not as
-/// described (code 2), a definition that cannot be served, or threads or descriptors that the
-/// system refuses. For `--help`, it is the help (code 0).
+/// with an authenticator, limits that contradict each other, a URL path that is used twice, a
+/// command line that is not as described (code 2), a definition that cannot be served, or threads
+/// or descriptors that the system refuses. For `--help`, it is the help (code 0).
 template <class... Where>
 std::expected<Serving, Error> start(const Server& server, const Where&... where) {
   return detail::start_at(server, {detail::place(where)...});

@@ -146,6 +146,8 @@ struct ServerOptions {
   /// Names of the HTTP header fields that handlers may read with Call::header(), such as
   /// "X-Tenant". No other field is kept.
   std::vector<std::string> request_headers = {};
+  /// Whether clients may use the stream methods (docs/streaming.md) and `/streams/`.
+  bool stream_methods = true;
   /// Whether clients may subscribe to changes, such as those of tools_changed().
   bool announces_changes = true;
   /// Keys of 32 bytes each. They seal the state that a client carries from one round of a request
@@ -273,6 +275,14 @@ class Server {
   /// Adds all skills below a directory: each folder that contains a SKILL.md. Reads the files now.
   /// Throws std::invalid_argument if a skill is not valid or a file cannot be read.
   Server& skills(const std::string& directory);
+
+  /// Adds what `other` has now: its tools and prompts, with the prefix and '_' before their names,
+  /// and its resources, templates and skills, with their URIs as they are. An empty prefix adds
+  /// nothing to the names. Handlers keep the timeout and the worker threads of `other`; later
+  /// changes of `other` do not matter. Throws std::invalid_argument, and changes nothing, if a name
+  /// or URI is taken, if `other` has middleware, which would not run here, or if its handlers may
+  /// read a header field that ServerOptions::request_headers does not name here.
+  Server& mount(const Server& other, std::string_view prefix = {});
 
   // Each of these returns false if there is no such entry. Calls under way go on.
 

@@ -49,6 +49,7 @@ class AccessPolicy {
   /// Whether the address is that of a proxy that is believed when it says for whom it asks.
   [[nodiscard]] bool trusts_proxy(const PeerAddress& peer) const { return proxies_.trusts(peer); }
 
+  [[nodiscard]] const TrustedProxies& proxies() const { return proxies_; }
   /// Whether requests of one connection may be of several clients.
   [[nodiscard]] bool has_shared_connections() const {
     return authenticates() || proxies_.has_any();

@@ -133,7 +133,7 @@ class CallGeneration final : public GenerationProducer {
     }
     structured.push_back('}');
     ToolResult result{.text = kept == nullptr ? std::string() : kept->text.take(),
-                      .structured = std::move(structured)};
+                      .structured_text = std::move(structured)};
     // Without any text, the structured content would be written as the text.
     if (result.text.empty()) result.content.push_back(Content::text(""));
     call->complete(std::move(result));

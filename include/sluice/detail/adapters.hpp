@@ -37,6 +37,8 @@ void decode_variables(const Type& type, const Variables& variables, void* out);
 ToolResult structured_result(json::value value);
 ToolResult structured_result(const Type& type, const void* value);
 ToolResult content_result(Content&& content);
+/// `result` with `structured` moved to `value`, where the server looks for it.
+ToolResult shared(ToolResult&& result);
 
 /// Decodes what tools take and encodes what they return.
 struct ToolAdapter {
@@ -57,7 +59,7 @@ struct ToolAdapter {
   }
 
   static ToolResult encode() { return {}; }
-  static ToolResult encode(ToolResult&& result) { return std::move(result); }
+  static ToolResult encode(ToolResult&& result) { return shared(std::move(result)); }
   static ToolResult encode(json::value&& value) { return structured_result(std::move(value)); }
   static ToolResult encode(std::string&& text) { return {.text = std::move(text)}; }
   static ToolResult encode(Content&& content) { return content_result(std::move(content)); }
@@ -67,7 +69,7 @@ struct ToolAdapter {
   template <class Out>
   static ToolResult encode(const Out& out) {
     if constexpr (std::same_as<Out, ToolResult>) {
-      return out;
+      return shared(ToolResult(out));
     } else if constexpr (std::same_as<Out, Content>) {
       return content_result(Content(out));
     } else if constexpr (std::same_as<Out, std::vector<Content>>) {

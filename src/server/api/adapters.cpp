@@ -45,6 +45,13 @@ ToolResult structured_result(const Type& type, const void* value) {
   return {.value = std::make_shared<const json::value>(encode(type, value))};
 }
 
+ToolResult shared(ToolResult&& result) {
+  if (!result.structured.is_null() && result.structured_text.empty()) {
+    result.value = std::make_shared<const json::value>(std::move(result.structured));
+  }
+  return std::move(result);
+}
+
 ToolResult content_result(Content&& content) {
   ToolResult out;
   out.content.push_back(std::move(content));

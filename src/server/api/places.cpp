@@ -60,6 +60,14 @@ Result<void> read(const command_line& line, Places& out) {
   return {};
 }
 
+bool have_same_paths(const http& a, const http& b) {
+  const auto is_same_route = [](const Route& one, const Route& other) {
+    return one.method == other.method && one.path == other.path && one.is_open == other.is_open;
+  };
+  return a.path == b.path && a.websocket == b.websocket && a.sse == b.sse &&
+         std::ranges::equal(a.routes, b.routes, is_same_route);
+}
+
 bool have_same_access(const http& a, const http& b) {
   const auto is_same_key = [](const ClientKey& one, const ClientKey& other) {
     return one.name == other.name && one.key == other.key;
@@ -81,6 +89,11 @@ Result<void> check(const Places& places) {
       return fail(1,
                   "All places of a server have the same keys, authenticator, allowed origins, "
                   "allowed hosts and trusted proxies: give them to each sluice::http{}");
+    }
+    if (!have_same_paths(place, places.over_http.front())) {
+      return fail(1,
+                  "All places of a server have the same path, routes and transports: give them to "
+                  "each sluice::http{}");
     }
   }
   return {};
@@ -166,6 +179,9 @@ Result<ServerHostOptions> Places::host_options() const {
     out.tcp.push_back(std::move(there));
   }
   if (!over_http.empty()) {
+    const http& first = over_http.front();
+    out.paths = {
+        .mcp = first.path, .websocket = first.websocket, .sse = first.sse, .routes = first.routes};
     Result<AccessPolicy::Options> access = access_of(over_http.front());
     if (!access) return std::unexpected(std::move(access.error()));
     out.access = *std::move(access);

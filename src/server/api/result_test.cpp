@@ -28,6 +28,8 @@ json::object nested(int levels) {
 Server marking_server() {
   Server server("test", "1");
   server.tool("mark", "", [] { return ToolResult{.text = "done", .meta = kCostMeta}; });
+  server.tool("value", "", [] { return ToolResult{.structured = {{"n", 1}}}; });
+  server.tool("text", "", [] { return ToolResult{.structured_text = R"({"n":1})"}; });
   server.tool("long", "", [] {
     return ToolResult{.text = "done", .meta = {{"a", std::string(100'000, 'x')}}};
   });
@@ -109,6 +111,14 @@ TEST_P(ResultTest, OfResourcesHaveMetaAndCacheHints) {
 
 TEST_P(ResultTest, OfPromptsHaveMeta) {
   EXPECT_EQ(cost_in(result("prompts/get", {{"name", "p"}})), 3);
+}
+
+TEST_P(ResultTest, StructuredContentIsAValueOrText) {
+  for (const std::string tool : {"value", "text"}) {
+    const testing::Reply reply = client.call(tool);
+    EXPECT_EQ(reply.text(), R"({"n":1})") << tool;
+    if (has_meta_blocks()) EXPECT_EQ(reply.structured(), (json::value{{"n", 1}})) << tool;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Revisions, ResultTest,

@@ -12,8 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/log.hpp"
 #include "json/json.hpp"
-#include "rpc/error_codes.hpp"
+#include "server/api/entry_checks.hpp"
+#include "server/api/mounting.hpp"
 #include "server/api/options_json.hpp"
 #include "server/api/owned_handler.hpp"
 #include "server/api/server_state.hpp"
@@ -115,6 +117,7 @@ Server::Server(std::string_view name, std::string_view version, ServerOptions op
   definition.page_size = options.page_size;
   definition.list_caching = options.list_caching;
   definition.announces_changes = options.announces_changes;
+  definition.has_streams = options.stream_methods;
   definition.logs = true;
   for (const std::string& field : options.request_headers) check_header_name(field);
   definition.request_headers = std::move(options.request_headers);
@@ -261,6 +264,21 @@ Server& Server::add(const TemplateRef& resources, std::string_view argument,
     std::swap(found->completers[name], completer);
     return true;
   });
+  return *this;
+}
+
+Server& Server::mount(const Server& other, std::string_view prefix) {
+  const ServerDefinition mounted = other.state_->definition();
+  state_->change({}, [&](ServerDefinition& definition) {
+    // A copy, so that an exception changes nothing.
+    ServerDefinition next = definition;
+    sluice::mount(next, mounted, prefix);
+    std::swap(definition, next);
+    return true;
+  });
+  if (!mounted.tools.empty()) tools_changed();
+  if (!mounted.prompts.empty()) prompts_changed();
+  if (!mounted.resources.empty() || !mounted.resource_templates.empty()) resources_changed();
   return *this;
 }
 

@@ -245,8 +245,8 @@ TEST_F(PublicServerTest, WhatLeavesIsJsonWhateverHandlersSay) {
   server.tool("value", "", [=] { return json::value{{kBytes, kBytes}}; });
   server.tool("failure", "", [=]() -> std::string { throw ToolError(kBytes); });
   server.tool("error", "", [=]() -> std::string { throw Error{1, kBytes, "not\njson"}; });
-  server.tool("lines", "", [] { return ToolResult{.structured = "{\n\"a\":\r\n1}"}; });
-  server.tool("broken", "", [] { return ToolResult{.structured = "{} {}"}; });
+  server.tool("lines", "", [] { return ToolResult{.structured_text = "{\n\"a\":\r\n1}"}; });
+  server.tool("broken", "", [] { return ToolResult{.structured_text = "{} {}"}; });
   server.tool("said", "", [=](Call& call) -> Task<std::string> {
     call.text(kBytes);
     call.progress(2, 3, kBytes);
@@ -358,7 +358,7 @@ TEST_F(PublicServerTest, ResultsAndQuestionsAreAsDeepAsAPeerCanRead) {
     server.tool("value", "", [=] {
       return ToolResult{.value = std::make_shared<const json::value>(nested(levels))};
     });
-    server.tool("text", "", [=] { return ToolResult{.structured = to_json(nested(levels))}; });
+    server.tool("text", "", [=] { return ToolResult{.structured_text = to_json(nested(levels))}; });
     server.tool("asks", "", [=](Call& call) -> Task<std::string> {
       co_await call.ask({{.method = "roots/list", .params = {{"a", nested(levels - 1)}}}});
       co_return "not yet";

@@ -87,7 +87,7 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
     for (const char* name : {"finish_reason", "usage", "timings"}) {
       if (const json::value* value = last.if_contains(name)) structured[name] = *value;
     }
-    call->complete({.text = text_.take(), .structured = to_json(structured)});
+    call->complete({.text = text_.take(), .structured_text = to_json(structured)});
   }
 
   std::shared_ptr<PendingRequest> leave() {

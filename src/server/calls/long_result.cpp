@@ -48,7 +48,7 @@ std::size_t memory_of(const json::value& value) {
 }
 
 std::size_t text_size(const ToolResult& result) {
-  std::size_t bytes = result.text.size() + result.structured.size();
+  std::size_t bytes = result.text.size() + result.structured_text.size();
   for (const Content& block : result.content) bytes += block.size();
   for (const auto& [name, value] : result.meta) bytes += name.size() + memory_of(value);
   return bytes;

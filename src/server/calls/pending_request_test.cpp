@@ -301,7 +301,7 @@ TEST_F(PendingRequestTest, AResultThatBreaksTheOutputSchemaIsAnError) {
   for (const bool fits : {true, false}) {
     call_modern();
     ::testing::internal::CaptureStderr();
-    call().complete({.structured = fits ? R"({"n":1})" : "{}"});
+    call().complete({.structured_text = fits ? R"({"n":1})" : "{}"});
     EXPECT_EQ(::testing::internal::GetCapturedStderr().empty(), fits);
     ASSERT_EQ(channel().replies.size(), 1U);
     EXPECT_EQ(error_code(channel().replies[0]), fits ? 0 : kInternalError);
@@ -321,7 +321,7 @@ class LongResultTest : public PendingRequestTest {
          .description = "",
          .input_schema = R"({"type":"object"})",
          .handler = Tool::Immediate([](const json::object&) -> Result<ToolResult> {
-           return ToolResult{.structured = long_json(true)};
+           return ToolResult{.structured_text = long_json(true)};
          })});
     bench.serve();
     bench.dispatcher.emplace(bench.catalog, *bench.services[0], bench.quota, *bench.changes,
@@ -367,7 +367,7 @@ class LongResultTest : public PendingRequestTest {
 TEST_F(LongResultTest, AreCheckedAndWrittenByAWorker) {
   for (const bool fits : {true, false}) {
     call_modern();
-    call().complete({.structured = long_json(fits)});
+    call().complete({.structured_text = long_json(fits)});
     call().complete({.text = "again"});
     call().fail({kInternalError, "again", {}});
     bench.calls.clear();
@@ -420,7 +420,7 @@ TEST_F(LongResultTest, HaveASizeThatIsKnownFromAPart) {
 TEST_F(LongResultTest, AreKnownToBeJsonByAWorker) {
   for (const bool fits : {true, false}) {
     call_modern();
-    call().complete({.structured = "{\n" + long_json(true).substr(1) + (fits ? "" : "}")});
+    call().complete({.structured_text = "{\n" + long_json(true).substr(1) + (fits ? "" : "}")});
     bench.run_all();
     EXPECT_TRUE(channel().replies.empty());
     ::testing::internal::CaptureStderr();
@@ -510,7 +510,7 @@ TEST_F(LongResultTest, GoWithACallThatIsOverMeanwhile) {
   for (const bool is_cancelled : {true, false}) {
     call_modern();
     left = bench.calls.back();
-    call().complete({.structured = long_json(true)});
+    call().complete({.structured_text = long_json(true)});
     bench.calls.clear();
     bench.run_all();
     EXPECT_FALSE(left.expired());

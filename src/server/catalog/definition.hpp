@@ -182,12 +182,16 @@ struct ServerDefinition {
   std::vector<Skill> skills = {};  // added by offer_skills()
   /// Whether clients may subscribe to changes, which ServerHost::publish() announces.
   bool announces_changes = false;
+  /// Whether there are stream methods (docs/streaming.md).
+  bool has_streams = true;
   /// Whether calls send log messages.
   bool logs = false;
   /// The middleware wraps each request; the first one is the outermost. It may use the threads of
   /// `workers`, which may be null.
   std::vector<Middleware> middleware = {};
   std::shared_ptr<WorkerPool> workers = {};
+  /// The threads that run handlers of servers that have been mounted under this one.
+  std::vector<std::shared_ptr<WorkerPool>> mounted_workers = {};
   /// Number of entries in one reply to a list request. Clients get the rest with a cursor.
   std::size_t page_size = 1000;
   /// Applies to the list methods and to server/discover.

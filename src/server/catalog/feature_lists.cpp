@@ -25,7 +25,7 @@ constexpr std::size_t kCursorBytes = 18;  // of the MAC; a multiple of 3 needs n
 constexpr std::string_view kStreamsExtension = R"("dev.sluice/streams":{})";
 /// SEP-2640, with resources/directory/read.
 constexpr std::string_view kSkillsExtension =
-    R"(,"io.modelcontextprotocol/skills":{"directoryRead":true})";
+    R"("io.modelcontextprotocol/skills":{"directoryRead":true})";
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
   if (text.empty()) return;
@@ -165,18 +165,19 @@ std::string capabilities_of(const ServerDefinition& definition, const Revision& 
     out.append(R"(,"completions":{})");
   }
   // Clients of the stream methods look for `streaming`; `extensions` is the newer form.
-  if (revision.era == Era::legacy) out.append(R"(,"streaming":true)");
+  if (revision.era == Era::legacy && definition.has_streams) out.append(R"(,"streaming":true)");
   const TaskModel tasks = definition.has_tasks() ? revision.tasks : TaskModel::none;
   if (tasks == TaskModel::requested) {
     out.append(lists_tasks ? R"(,"tasks":{"list":{},)" : R"(,"tasks":{)")
         .append(R"("cancel":{},"requests":{"tools":{"call":{}}}})");
   }
-  out.append(R"(,"extensions":{)").append(kStreamsExtension);
-  if (!definition.skills.empty()) out.append(kSkillsExtension);
+  std::string extensions;
+  if (definition.has_streams) append_members(extensions, kStreamsExtension);
+  if (!definition.skills.empty()) append_members(extensions, kSkillsExtension);
   if (tasks == TaskModel::extension) {
-    out.append(",\"").append(kTasksExtension).append("\":{}");
+    append_members(extensions, "\"" + std::string(kTasksExtension) + "\":{}");
   }
-  return out.append("}");
+  return out.append(R"(,"extensions":{)").append(extensions).append("}");
 }
 
 }  // namespace

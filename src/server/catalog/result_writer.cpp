@@ -59,8 +59,9 @@ void ResultWriter::append_tool_result(std::string& out, const RequestId& id,
                                       const Revision& revision, const ToolResult& result,
                                       std::string_view meta) const {
   std::string written;
-  if (result.structured.empty() && result.value != nullptr) append_json(written, *result.value);
-  const std::string& structured = result.structured.empty() ? written : result.structured;
+  if (result.structured_text.empty() && result.value != nullptr)
+    append_json(written, *result.value);
+  const std::string& structured = result.structured_text.empty() ? written : result.structured_text;
   open(out, id, revision);
   if (result.content.empty()) {
     out.append(R"("content":[{"type":"text","text":)");

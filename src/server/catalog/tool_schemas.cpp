@@ -46,10 +46,10 @@ Result<CompiledTool> compile_tool(const Tool& tool) {
 std::optional<std::string> fault_of(ToolResult& result, const JsonSchema* schema) {
   Result<json::value> read;
   const json::value* value = result.value.get();
-  if (!result.structured.empty()) {
-    read = parse_json(result.structured);
+  if (!result.structured_text.empty()) {
+    read = parse_json(result.structured_text);
     if (!read) return "the structured content is no JSON: " + read.error().message;
-    put_on_one_line(result.structured);
+    put_on_one_line(result.structured_text);
     value = &*read;
   }
   if (value == nullptr) {

@@ -158,7 +158,7 @@ TEST_F(DispatcherTest, ResultsMustFollowTheOutputSchema) {
        .description = "",
        .input_schema = R"({"type":"object"})",
        .handler = Tool::Immediate([&](const json::object&) -> Result<ToolResult> {
-         return ToolResult{.structured = structured, .is_error = is_error};
+         return ToolResult{.structured_text = structured, .is_error = is_error};
        }),
        .output_schema = R"({"type":"object","properties":{"sum":{"type":"integer"}},)"
                         R"("required":["sum"]})"});
@@ -190,7 +190,7 @@ TEST_F(DispatcherTest, StructuredValuesAreModern) {
        .description = "",
        .input_schema = R"({"type":"object"})",
        .handler = Tool::Immediate([](const json::object&) -> Result<ToolResult> {
-         return ToolResult{.structured = R"(["a"])"};
+         return ToolResult{.structured_text = R"(["a"])"};
        }),
        .output_schema = R"({"type":"array","items":{"type":"string"}})"});
   bench.serve();

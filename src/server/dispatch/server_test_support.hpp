@@ -160,7 +160,7 @@ class ServerBench {
            const json::value* const text = arguments.if_contains("text");
            if (text == nullptr || !text->is_string()) return fail(-32602, "text must be a string");
            return ToolResult{.text = std::string(text->get_string()),
-                             .structured = R"({"n":1})",
+                             .structured_text = R"({"n":1})",
                              .is_error = arguments.contains("wrong")};
          })});
     definition.tools.push_back(

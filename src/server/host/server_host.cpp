@@ -222,6 +222,9 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   if (options.max_message > kMaxMessage) {
     return fail(1, "max-body may be at most 1 GiB: lengths within a message have 32 bits");
   }
+  if (Result<void> checked = options.paths.check(); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   Result<std::shared_ptr<const Catalog>> catalog = Catalog::make(std::move(definition));
   if (!catalog) return std::unexpected(std::move(catalog.error()));
   auto state = std::make_unique<State>(std::move(*catalog), options);
@@ -238,6 +241,8 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
   HttpEndpoint::Options endpoint;
   endpoint.websocket.max_message = options.max_message;
+  endpoint.paths = std::move(options.paths);
+  endpoint.paths.streams = server.first->definition().has_streams;
   endpoint.metrics = [&server_host = *host] { return server_host.metrics(); };
   endpoint.sse_sessions = std::make_shared<SseSessions>(server.sessions);
   endpoint.not_ready = [&server] {
@@ -348,8 +353,11 @@ void ServerHost::publish(const Change& change) {
 }
 
 bool ServerHost::on_handler_thread() const {
-  const std::shared_ptr<WorkerPool>& workers = state_->first->definition().workers;
-  return state_->pool.on_loop_thread() || (workers != nullptr && workers->on_worker_thread());
+  const ServerDefinition& definition = state_->first->definition();
+  const std::shared_ptr<WorkerPool>& workers = definition.workers;
+  return state_->pool.on_loop_thread() || (workers != nullptr && workers->on_worker_thread()) ||
+         std::ranges::any_of(definition.mounted_workers, &WorkerPool::on_worker_thread,
+                             [](const auto& pool) -> const WorkerPool& { return *pool; });
 }
 
 void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {

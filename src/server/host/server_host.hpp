@@ -14,6 +14,7 @@
 #include "server/calls/task_store.hpp"
 #include "server/host/definition_host.hpp"
 #include "server/sessions/session_registry.hpp"
+#include "server/transport/http/http_admission.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice {
@@ -42,6 +43,7 @@ struct ServerHostOptions {
   TaskLimits tasks;
   HttpServerOptions http;
   AccessPolicy::Options access;
+  HttpPaths paths;
   /// How long the answers to a line connection may take after the end of its input.
   Duration end_timeout = std::chrono::seconds(10);
 };

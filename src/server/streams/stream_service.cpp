@@ -132,6 +132,7 @@ StreamService::StreamService(const ServerDefinition& definition, std::vector<Str
     : definition_(&definition), shards_(std::move(shards)), loop_(loop) {}
 
 bool StreamService::serves(std::string_view method) const {
+  if (!definition_->has_streams) return false;
   return definition_->find_stream_method(method) != nullptr || method == "abort" ||
          method == "cancel" || method == "is_running" || method == "streams" || method == "ack" ||
          method == "subscribe" || method == "unsubscribe";

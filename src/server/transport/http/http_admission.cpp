@@ -1,43 +1,16 @@
 #include "server/transport/http/http_admission.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "core/text/text.hpp"
+#include "protocol/error_codes.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/transport/http/http_refusal.hpp"
 
 namespace sluice {
 namespace {
-
-struct RouteRow {
-  HttpRoute route;
-  Method method;
-  std::string_view path;
-  bool is_prefix = false;
-  bool is_open = false;  // without authentication
-};
-
-constexpr std::array kRoutes = {
-    RouteRow{HttpRoute::session_events, Method::get, "/mcp"},
-    RouteRow{HttpRoute::message, Method::post, "/mcp"},
-    RouteRow{HttpRoute::session_end, Method::del, "/mcp"},
-    RouteRow{HttpRoute::stream, Method::get, HttpAdmission::kStreams, true},
-    RouteRow{HttpRoute::websocket, Method::get, "/ws"},
-    RouteRow{HttpRoute::sse, Method::get, "/sse"},
-    RouteRow{HttpRoute::sse_message, Method::post, "/messages"},
-    RouteRow{HttpRoute::metrics, Method::get, "/metrics"},
-    RouteRow{HttpRoute::metrics, Method::head, "/metrics"},
-    RouteRow{HttpRoute::health, Method::get, "/healthz", false, true},
-    RouteRow{HttpRoute::health, Method::head, "/healthz", false, true},
-    RouteRow{HttpRoute::readiness, Method::get, "/readyz", false, true},
-    RouteRow{HttpRoute::readiness, Method::head, "/readyz", false, true},
-};
-
-bool is_at(const RouteRow& row, std::string_view path) {
-  return row.is_prefix ? path.starts_with(row.path) : path == row.path;
-}
 
 std::string_view name_of(Method method) {
   switch (method) {
@@ -47,20 +20,29 @@ std::string_view name_of(Method method) {
       return "HEAD";
     case Method::post:
       return "POST";
+    case Method::put:
+      return "PUT";
+    case Method::patch:
+      return "PATCH";
     default:
       return "DELETE";
   }
 }
 
-/// The refusal of a request that no row matches.
-HttpRefusal no_route(std::string_view path) {
-  std::string methods = HttpAdmission::methods_at(path);
-  if (methods.empty()) {
-    return {404, kMethodNotFound,
-            "Nothing is here; POST or GET /mcp, GET /sse, /ws, /streams/{stream_id}, /healthz, "
-            "/readyz, /metrics"};
+/// The method of a Route; nothing for one that it cannot have.
+std::optional<Method> method_of(std::string_view name) {
+  for (const Method each : {Method::get, Method::post, Method::put, Method::patch, Method::del}) {
+    if (name_of(each) == name) return each;
   }
-  return {405, kInvalidRequest, "This path takes " + methods, "Allow", methods};
+  return {};
+}
+
+/// Whether requests may have this path: it is absolute, and has only characters of a URI's path.
+bool is_path(std::string_view path) {
+  static constexpr std::string_view kOthers = "/-._~!$&'()*+,;=:@%";
+  return path.starts_with('/') && std::ranges::all_of(path, [](char c) {
+           return is_letter(c) || is_digit(c) || kOthers.contains(c);
+         });
 }
 
 HttpRefusal refusal_of(Refusal refused) {
@@ -128,12 +110,80 @@ std::optional<HttpRefusal> HttpAdmission::refusal_of_revision(const HttpRequest&
   return HttpRefusal{400, kUnsupportedProtocolVersion, "Unsupported protocol version"};
 }
 
-std::string HttpAdmission::methods_at(std::string_view path) {
+std::vector<HttpAdmission::Row> HttpAdmission::rows_of(const HttpPaths& paths) {
+  std::vector<Row> rows = {{HttpRoute::session_events, Method::get, paths.mcp},
+                           {HttpRoute::message, Method::post, paths.mcp},
+                           {HttpRoute::session_end, Method::del, paths.mcp}};
+  if (paths.streams) rows.push_back({HttpRoute::stream, Method::get, kStreams, true});
+  if (paths.websocket) rows.push_back({HttpRoute::websocket, Method::get, "/ws"});
+  if (paths.sse) {
+    rows.push_back({HttpRoute::sse, Method::get, "/sse"});
+    rows.push_back({HttpRoute::sse_message, Method::post, "/messages"});
+  }
+  for (const Method method : {Method::get, Method::head}) {
+    rows.push_back({HttpRoute::metrics, method, "/metrics"});
+    rows.push_back({HttpRoute::health, method, "/healthz", false, true});
+    rows.push_back({HttpRoute::readiness, method, "/readyz", false, true});
+  }
+  for (const Route& route : paths.routes) {
+    const Method method = method_of(route.method).value_or(Method::other);
+    rows.push_back({HttpRoute::own, method, route.path, false, route.is_open, &route});
+    if (method != Method::get) continue;
+    rows.push_back({HttpRoute::own, Method::head, route.path, false, route.is_open, &route});
+  }
+  return rows;
+}
+
+HttpAdmission::HttpAdmission(const AccessPolicy& policy, const HttpPaths& paths)
+    : policy_(&policy), rows_(rows_of(paths)) {}
+
+Result<void> HttpPaths::check() const {
+  using Row = HttpAdmission::Row;
+  const auto wrong = [](const std::string& path, std::string_view why) {
+    return fail(1, "The path '" + path + "' cannot be served: " + std::string(why));
+  };
+  static constexpr std::string_view kNoPath =
+      "it must begin with '/', and have only characters of a URI's path";
+  if (!is_path(mcp)) return wrong(mcp, kNoPath);
+  for (const Route& route : routes) {
+    if (!is_path(route.path)) return wrong(route.path, kNoPath);
+    if (!method_of(route.method)) {
+      return wrong(route.path, "its method must be GET, POST, PUT, PATCH or DELETE");
+    }
+    if (!route.answer) return wrong(route.path, "its Route has no answer");
+  }
+  const std::vector<Row> rows = HttpAdmission::rows_of(*this);
+  for (auto row = rows.begin(); row != rows.end(); ++row) {
+    const bool is_taken = std::any_of(rows.begin(), row, [&](const Row& other) {
+      return other.method == row->method && (other.is_at(row->path) || row->is_at(other.path));
+    });
+    if (is_taken) {
+      return wrong(row->own == nullptr ? mcp : std::string(row->path), "something else is there");
+    }
+  }
+  return {};
+}
+
+HttpRefusal HttpAdmission::no_route(std::string_view path) const {
+  const std::string methods = methods_at(path);
+  if (!methods.empty())
+    return {405, kInvalidRequest, "This path takes " + methods, "Allow", methods};
+  std::string all;
+  for (const Row& row : rows_) {
+    if (all.contains(row.path)) continue;
+    if (!all.empty()) all.append(", ");
+    all.append(row.path);
+    if (row.is_prefix) all.append("{stream_id}");
+  }
+  return {404, kMethodNotFound, "Nothing is here; there are " + all};
+}
+
+std::string HttpAdmission::methods_at(std::string_view path) const {
   std::string methods;
-  for (const RouteRow& row : kRoutes) {
-    const bool is_here = is_at(row, path);
+  for (const Row& row : rows_) {
+    const bool is_here = row.is_at(path);
     const std::string_view name = name_of(row.method);
-    if (is_here || (path == "*" && !methods.contains(name))) methods.append(name).append(", ");
+    if ((is_here || path == "*") && !methods.contains(name)) methods.append(name).append(", ");
   }
   if (!methods.empty()) methods.append("OPTIONS");
   return methods;
@@ -164,11 +214,12 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
   if (head.method == Method::options) {
     if (methods_at(head.path).empty()) return std::unexpected(no_route(head.path));
   } else {
-    const auto* const row = std::ranges::find_if(kRoutes, [&](const RouteRow& each) {
-      return each.method == head.method && is_at(each, head.path);
+    const auto row = std::ranges::find_if(rows_, [&](const Row& each) {
+      return each.method == head.method && each.is_at(head.path);
     });
-    if (row == kRoutes.end()) return std::unexpected(no_route(head.path));
+    if (row == rows_.end()) return std::unexpected(no_route(head.path));
     admitted.route = row->route;
+    admitted.own = row->own;
     if (policy_->authenticates() && !row->is_open) {
       std::expected<Principal, Refusal> who = policy_->authenticate(head);
       if (!who) return std::unexpected(refusal_of(std::move(who.error())));
@@ -180,6 +231,7 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
       return std::unexpected(std::move(*refused));
     }
   }
+  if (admitted.own != nullptr) return admitted;
   if (head.method != Method::post) {
     if (!has_body(head)) return admitted;
     return std::unexpected(

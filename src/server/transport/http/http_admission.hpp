@@ -5,9 +5,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "auth/access_policy.hpp"
+#include "core/error.hpp"
 #include "net/http/http_exchange.hpp"
+#include "sluice/routes.hpp"
 
 namespace sluice {
 
@@ -31,10 +34,10 @@ bool has_lines(const HttpRequest& head);
 
 /// What a request asks for.
 enum class HttpRoute : std::uint8_t {
-  message,         // POST /mcp
-  messages,        // POST /mcp, one message a line
-  session_events,  // GET /mcp
-  session_end,     // DELETE /mcp
+  message,         // POST /mcp, or where HttpPaths has it
+  messages,        // the same, one message a line
+  session_events,  // GET at the same path
+  session_end,     // DELETE at the same path
   sse,             // GET /sse
   sse_message,     // POST /messages
   websocket,       // GET /ws
@@ -42,7 +45,20 @@ enum class HttpRoute : std::uint8_t {
   health,          // GET and HEAD /healthz
   readiness,       // GET and HEAD /readyz
   metrics,         // GET and HEAD /metrics
+  own,             // a Route of the program
   preflight,       // OPTIONS
+};
+
+/// What an HTTP server has at which path.
+struct HttpPaths {
+  std::string mcp = "/mcp";
+  bool websocket = true;           // /ws
+  bool sse = true;                 // /sse and /messages
+  bool streams = true;             // /streams/
+  std::vector<Route> routes = {};  // the program's own
+
+  /// The error says which path cannot be used, or is used twice.
+  [[nodiscard]] Result<void> check() const;
 };
 
 /// Decides from the head alone what a request is allowed, so that no body is read in vain. Belongs
@@ -54,20 +70,21 @@ class HttpAdmission {
     /// Who asks, if the request had to be authenticated. Otherwise the id is empty, and the
     /// principal is determined when it is needed.
     Principal principal;
+    const Route* own = nullptr;  // for HttpRoute::own
   };
 
   static constexpr std::string_view kStreams = "/streams/";
 
   /// The methods that `path` takes, as in an Allow field; empty if there is no such path. The path
   /// `*` stands for all paths (RFC 9110, section 9.3.7).
-  static std::string methods_at(std::string_view path);
+  [[nodiscard]] std::string methods_at(std::string_view path) const;
 
   /// Refuses a request whose MCP-Protocol-Version is not served or came more than once (2025-11-25,
   /// Protocol Version Header). For messages that do not name their revision otherwise.
   static std::optional<HttpRefusal> refusal_of_revision(const HttpRequest& head);
 
-  /// `policy` outlives this.
-  explicit HttpAdmission(const AccessPolicy& policy) : policy_(&policy) {}
+  /// `policy` and `paths` outlive this.
+  HttpAdmission(const AccessPolicy& policy, const HttpPaths& paths);
 
   /// Checks Host and Origin. Returns why the request may not come to this server at all, or
   /// nothing.
@@ -78,9 +95,26 @@ class HttpAdmission {
   [[nodiscard]] std::expected<Admitted, HttpRefusal> admit(const HttpRequest& head) const;
 
  private:
+  struct Row {
+    HttpRoute route;
+    Method method;
+    std::string_view path;
+    bool is_prefix = false;
+    bool is_open = false;  // without authentication
+    const Route* own = nullptr;
+
+    [[nodiscard]] bool is_at(std::string_view asked) const {
+      return is_prefix ? asked.starts_with(path) : asked == path;
+    }
+  };
+  friend struct HttpPaths;
+
+  static std::vector<Row> rows_of(const HttpPaths& paths);
+  [[nodiscard]] HttpRefusal no_route(std::string_view path) const;
   [[nodiscard]] bool host_allowed(std::string_view host) const;
 
   const AccessPolicy* policy_;
+  std::vector<Row> rows_;
   mutable std::string known_host_;  // the last Host that was allowed, if it is short
 };
 

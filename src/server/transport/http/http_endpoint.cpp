@@ -1,11 +1,16 @@
 #include "server/transport/http/http_endpoint.hpp"
 
+#include <algorithm>
 #include <expected>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/dispatch/batch.hpp"
 #include "server/transport/http/http_channel.hpp"
@@ -151,12 +156,28 @@ std::string lines_for_page(const HttpRequest& request) {
          "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Mcp-Session-Id\r\n";
 }
 
+bool is_field_value(std::string_view value) {
+  return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+/// Why a reply cannot be sent; empty if it can.
+std::string_view fault_of(const RouteReply& reply) {
+  if (reply.status < 200 || reply.status > 599) return "its status is not 200 to 599";
+  if (!is_field_value(reply.content_type)) return "its content type has a line break";
+  for (const auto& [name, value] : reply.headers) {
+    if (name.empty() || !std::ranges::all_of(name, is_token_char))
+      return "a field has no valid name";
+    if (!is_field_value(value)) return "a field has a line break";
+  }
+  return {};
+}
+
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Service& service, Options options)
     : service_(&service),
       options_(std::move(options)),
-      admission_(*service.access),
+      admission_(*service.access, options_.paths),
       sse_(service),
       session_(service),
       websocket_(service),
@@ -205,7 +226,7 @@ std::string HttpEndpoint::head_lines(const HttpRequest& head) const {
 }
 
 bool HttpEndpoint::streams_body(const HttpRequest& head) const {
-  return head.method == Method::post && head.path == "/mcp" && has_lines(head);
+  return is_message(head) && has_lines(head);
 }
 
 void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) {
@@ -277,6 +298,9 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
       exchange->reply(200, "text/plain; version=0.0.4; charset=utf-8",
                       options_.metrics ? options_.metrics() : std::string());
       return;
+    case HttpRoute::own:
+      answer_own(*admitted->own, request, *exchange, principal);
+      return;
     case HttpRoute::preflight:
       preflight(request, *exchange);
       return;
@@ -284,8 +308,7 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
 }
 
 bool HttpEndpoint::prepares_body(const HttpRequest& head, std::size_t size) const {
-  return size > LongMessages::kLong && head.method == Method::post && head.path == "/mcp" &&
-         !has_lines(head);
+  return size > LongMessages::kLong && is_message(head) && !has_lines(head);
 }
 
 std::unique_ptr<PreparedBody> HttpEndpoint::prepare(const HttpRequest& head, std::string body,
@@ -367,8 +390,26 @@ void HttpEndpoint::tell_readiness(HttpExchange& exchange) {
   exchange.reply(why.empty() ? 200 : 503, kText, why.empty() ? "ready\n" : why + "\n");
 }
 
-void HttpEndpoint::preflight(const HttpRequest& request, HttpExchange& exchange) {
-  const std::string methods = HttpAdmission::methods_at(request.path);
+void HttpEndpoint::answer_own(const Route& route, const HttpRequest& request,
+                              HttpExchange& exchange, const Principal& principal) {
+  try {
+    const RequestHead head(request, service_->access->proxies());
+    const RouteReply reply = route.answer({head, request.body, principal});
+    if (const std::string_view wrong = fault_of(reply); !wrong.empty()) {
+      throw std::logic_error(std::string(wrong));
+    }
+    std::vector<HeaderField> fields;
+    for (const auto& [name, value] : reply.headers) fields.push_back({name, value});
+    exchange.reply(reply.status, reply.content_type, reply.body,
+                   std::span<const HeaderField>(fields));
+  } catch (...) {
+    log_exception(logged_failures_, "a Route failed");
+    refuse(exchange, 500, kInternalError, "Internal error");
+  }
+}
+
+void HttpEndpoint::preflight(const HttpRequest& request, HttpExchange& exchange) const {
+  const std::string methods = admission_.methods_at(request.path);
   std::string all;
   std::string_view headers = request.list(KnownHeader::access_control_request_headers, all);
   if (headers.data() == nullptr) headers = "Content-Type";

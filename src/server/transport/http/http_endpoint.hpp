@@ -17,7 +17,8 @@
 namespace sluice {
 
 /// What an HTTP server answers on one loop: POST, GET and DELETE /mcp, GET /sse, POST /messages,
-/// GET /ws, GET /streams/{stream_id}, GET /healthz, /readyz and /metrics. Belongs to its loop.
+/// GET /ws, GET /streams/{stream_id}, GET /healthz, /readyz and /metrics, and the program's own
+/// routes. HttpPaths changes that. Belongs to its loop.
 class HttpEndpoint final : public HttpHandler {
  public:
   struct Options {
@@ -25,6 +26,7 @@ class HttpEndpoint final : public HttpHandler {
     std::function<std::string()> metrics;    // Prometheus text
     std::function<std::string()> not_ready;  // why not, or empty
     std::shared_ptr<SseSessions> sse_sessions;
+    HttpPaths paths = {};
   };
   HttpEndpoint(Service& service, Options options);
 
@@ -45,7 +47,12 @@ class HttpEndpoint final : public HttpHandler {
   void post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
                   const Principal& principal);
   std::shared_ptr<MemoryShare> memory_of(const HttpRequest& head, const Principal& principal);
-  static void preflight(const HttpRequest& request, HttpExchange& exchange);
+  void preflight(const HttpRequest& request, HttpExchange& exchange) const;
+  void answer_own(const Route& route, const HttpRequest& request, HttpExchange& exchange,
+                  const Principal& principal);
+  [[nodiscard]] bool is_message(const HttpRequest& head) const {
+    return head.method == Method::post && head.path == options_.paths.mcp;
+  }
   void log_refusal(const HttpRequest& request, const HttpRefusal& refusal);
   void tell_readiness(HttpExchange& exchange);
 
@@ -53,6 +60,7 @@ class HttpEndpoint final : public HttpHandler {
   Options options_;
   HttpAdmission admission_;
   LogLimit logged_refusals_;
+  LogLimit logged_failures_;  // of the program's own routes
   SseEndpoint sse_;
   SessionEndpoint session_;
   WebSocketEndpoint websocket_;

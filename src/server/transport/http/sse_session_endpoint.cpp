@@ -62,7 +62,8 @@ class Posted {
 void SseSessionEndpoint::open(const HttpRequest& request, HttpExchangePtr exchange,
                               const Principal& principal) {
   if (!sessions_->enabled()) {
-    refuse(*exchange, 405, kInvalidRequest, "There are no sessions here; POST messages to /mcp",
+    refuse(*exchange, 405, kInvalidRequest,
+           "There are no sessions here; POST messages to the path of MCP, such as /mcp",
            {{"Allow", "OPTIONS"}});
     return;
   }
