@@ -1,5 +1,6 @@
 #include "server/testing/in_memory_server.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -52,8 +53,11 @@ InMemoryServer::~InMemoryServer() {
 }
 
 bool InMemoryServer::has_workers_busy() const {
-  const std::shared_ptr<WorkerPool>& workers = first_->definition().workers;
-  return workers != nullptr && !workers->is_idle();
+  const auto is_busy = [](const std::shared_ptr<WorkerPool>& workers) {
+    return workers != nullptr && !workers->is_idle();
+  };
+  const ServerDefinition& definition = first_->definition();
+  return is_busy(definition.workers) || std::ranges::any_of(definition.mounted_workers, is_busy);
 }
 
 void InMemoryServer::advance(Duration time) {
