@@ -92,7 +92,7 @@ for (const [whose, params, fields] of [
       for (let n = 0; n < 2; ++n) {
         const { status, body } = await attacker.response();
         assert.equal(status, 200, body);
-        assert.match(JSON.parse(body).result?.content[0].text, /finish_reason/, body);
+        assert.equal(JSON.parse(body).result?.content[0].text, '', body);
       }
     }
     t.diagnostic(JSON.stringify(await innocent.was_not_disturbed()));

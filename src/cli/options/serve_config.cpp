@@ -190,7 +190,8 @@ Result<void> check_together(const ServeConfig& config) {
                                 " is more than half of --max-total-buffers, " +
                                 format_size(config.http.max_total_buffers));
   }
-  if (config.tasks.ttl > config.tasks.max_ttl) {
+  // The default gives way to a lower limit.
+  if (config.tasks.ttl > config.tasks.max_ttl && config.tasks.ttl != ServeConfig().tasks.ttl) {
     return fail(kExitUsage, "--task-ttl: " + format_duration(config.tasks.ttl) +
                                 " is more than --max-task-ttl, " +
                                 format_duration(config.tasks.max_ttl));

@@ -386,6 +386,7 @@ TEST(ServeConfig, RefusesWhatServeWouldRefuse) {
   EXPECT_THAT(error_of(sources({{"host", {std::string("a\0b", 3)}}}, {}, "")), HasSubstr("--host"));
   EXPECT_THAT(error_of(sources({{"tasks.ttl", {"48h"}}}, {}, "")),
               HasSubstr("--task-ttl: 48h is more than --max-task-ttl, 24h"));
+  EXPECT_EQ(error_of(sources({{"tasks.max_ttl", {"2s"}}}, {}, "")), "no error");
 }
 
 TEST(ServeConfig, EverySettingIsAFlag) {

@@ -111,7 +111,8 @@ std::expected<Serving, Error> Serving::State::start(const Server& server, Places
   if (!host) return std::unexpected(std::move(host.error()));
   state->host = std::move(*host);
   state->port = state->host->port();
-  for (const std::string& url : state->host->urls()) state->urls.push_back(url + state->places.over_http.front().path);
+  for (const std::string& url : state->host->urls())
+    state->urls.push_back(url + state->places.over_http.front().path);
   if (state->places.over_stdio) {
     state->host->serve_lines(std::move(streams.input), std::move(streams.output),
                              [ended = std::move(input_ended)] {

@@ -17,7 +17,8 @@ Result<void> check(const ServeOptions& options) {
   if (options.max_task_result > options.task_memory / 2) {
     return fail(1, "max_task_result is more than half of task_memory");
   }
-  if (options.task_ttl > options.max_task_ttl) {
+  // The default gives way to a lower limit.
+  if (options.task_ttl > options.max_task_ttl && options.task_ttl != ServeOptions().task_ttl) {
     return fail(1, "task_ttl is more than max_task_ttl");
   }
   return {};

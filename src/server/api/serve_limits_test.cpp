@@ -74,7 +74,8 @@ TEST(ServeLimits, ThoseThatContradictEachOtherAreRefused) {
             "max_stream_bytes is more than stream_memory");
   EXPECT_EQ(refusal({.threads = 1, .task_memory = 1}),
             "max_task_result is more than half of task_memory");
-  EXPECT_EQ(refusal({.threads = 1, .max_task_ttl = std::chrono::milliseconds(1)}),
+  EXPECT_EQ(refusal({.task_ttl = std::chrono::milliseconds(2),
+                     .max_task_ttl = std::chrono::milliseconds(1)}),
             "task_ttl is more than max_task_ttl");
 }
 
