@@ -32,22 +32,41 @@ sluice::Task<std::string> handler(In in, sluice::Call& call) {
 }
 }  // namespace concurrently
 
+namespace pages {
+void serve(sluice::Server& server) {
+#include "server-3.inc"
+}
+}  // namespace pages
+
+namespace limits {
+void serve(sluice::Server& server) {
+#include "server-4.inc"
+}
+}  // namespace limits
+
 namespace around {
 struct Tokens {
   bool allow(const std::string& principal, const std::string& method, const std::string& name);
   void spent(const std::string& principal, std::optional<int> error, bool cancelled);
 };
 void use(sluice::Server& server, Tokens& tokens) {
-#include "server-3.inc"
+#include "server-5.inc"
 }
 }  // namespace around
 
 namespace who {
 std::string holder_of(std::string_view ticket);
 int serve(sluice::Server& server) {
-#include "server-4.inc"
+#include "server-6.inc"
 }
 }  // namespace who
+
+namespace visible {
+std::string delete_all();
+void add(sluice::Server& server) {
+#include "server-7.inc"
+}
+}  // namespace visible
 
 namespace task {
 struct Document {
