@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,6 +45,9 @@ struct SamplingParams {
   int penalty_last_n = 64;            // -1: the whole context
   std::optional<std::uint32_t> seed;  // absent: drawn from the CSPRNG
 };
+
+/// The most bytes of a tool's name.
+inline constexpr std::size_t kMaxToolName = 256;
 
 /// What to ask a model for. Exactly one of `messages` and `prompt` is set. Messages are rendered
 /// with the model's chat template. A prompt is used as one user message if the model has a chat

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxMessages = 4096;
 constexpr std::size_t kMaxCalls = 128;  // of one message
-constexpr std::size_t kMaxToolName = 256;
 constexpr std::size_t kMaxStops = 16;
 // Engines may accept less. Longer values are refused before they are converted to text.
 constexpr std::size_t kMaxSchemaBytes = std::size_t{64} << 10U;

@@ -19,7 +19,6 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kMaxTools = 128;
-constexpr std::size_t kMaxToolName = 256;
 constexpr std::size_t kLargeTemplate = 4096;  // bytes
 
 /// Whether `name` can be part of a prompt and a grammar.
