@@ -29,7 +29,7 @@
 #include "server/dispatch/dispatcher.hpp"
 #include "server/notifications/change_notifier.hpp"
 #include "server/notifications/message_events.hpp"
-#include "server/sessions/session_registry.hpp"
+#include "server/sessions/session.hpp"
 #include "server/streams/stream_service.hpp"
 #include "server/workers/long_messages.hpp"
 
@@ -282,10 +282,11 @@ class World {
     offer_ = RefPtr(new LoopCatalog(Catalog::make(definition_).value(), *results_));
     const std::vector<StreamShard> shards{{&executor_, &manager_}};
     service_.emplace(offer_->definition(), shards, 0);
-    changes_.emplace(registry_, shards);
+    changes_.emplace(shards);
     tasks_.emplace(TaskLimits{.max_tasks = 6, .per_client = 4}, executor_.clock(), *changes_);
     dispatcher_.emplace(offer_, *service_, quota_, *changes_, *tasks_, long_messages_, checks_);
-    const ClientCapabilities all{.roots = true, .sampling = true, .elicitation_form = true};
+    const ClientDescription all{
+        .capabilities = {.roots = true, .sampling = true, .elicitation_form = true}};
     const Revision& legacy = newest_revision(Era::legacy);
     resumable_ = std::make_shared<Session>("s", "alice", legacy, all, 60s);
     connected_ = std::make_shared<Session>("", "alice", legacy, all);
@@ -648,7 +649,6 @@ class World {
   ServerDefinition definition_;
   std::optional<ResultWriter> results_;
   RefPtr<LoopCatalog> offer_;
-  SessionRegistry registry_{{}, executor_.clock()};
   std::optional<StreamService> service_;
   std::optional<ChangeNotifier> changes_;
   std::optional<TaskStore> tasks_;
