@@ -177,12 +177,15 @@ void StreamManager::flush() {
   std::vector<std::shared_ptr<ChunkStream>> turn;
   turn.swap(to_flush_);
   if (!std::ranges::is_sorted(turn, by_priority)) std::ranges::sort(turn, by_priority);
-  for (std::shared_ptr<ChunkStream>& stream : turn) {
+  for (const std::shared_ptr<ChunkStream>& stream : turn) {
     if (work_.has_left() && work_.is_idle()) {
       flush(*stream);
-    } else {
-      std::string client = client_of(stream->principal());
-      work_.wait(client, [this, stream = std::move(stream)] { flush(*stream); });
+      continue;
+    }
+    try {
+      work_.wait(client_of(stream->principal()), [this, stream] { flush(*stream); });
+    } catch (const std::bad_alloc&) {
+      flush(*stream);
     }
   }
   if (to_flush_.empty()) {

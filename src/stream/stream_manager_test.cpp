@@ -61,6 +61,25 @@ TEST(StreamManager, AClientWithManyReadersDelaysNoOther) {
   EXPECT_LE(told_before, 6'000U);
 }
 
+TEST(StreamManager, ReadersThatCannotWaitForALaterTurnAreToldNow) {
+  for (std::size_t failing = 1; failing < 8; ++failing) {
+    StreamBench bench;
+    const auto stream = bench.start({.principal = "a client with a long name"});
+    ReadingCursor reader(stream, 0);
+    stream->append(ChunkKind::text, "1");
+    bench.streams->work().worked(TurnWork::kTurn);
+    allocations_left = failing;
+    try {
+      bench.executor.run();
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    }
+    allocations_left = 0;
+    stream->append(ChunkKind::text, "2");
+    bench.executor.run();
+    EXPECT_EQ(reader.text, "12") << failing;
+  }
+}
+
 // --- ids ------------------------------------------------------------------------------------
 
 TEST(StreamManager, MakesIdsOfSixteenLettersAndDigits) {
