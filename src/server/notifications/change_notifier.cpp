@@ -167,8 +167,9 @@ class ChangeNotifier::Loop {
     });
   }
   void post() {
-    if (std::exchange(is_posted_, true)) return;
+    if (is_posted_) return;
     shard_.executor->post([this] { tell_some(); });
+    is_posted_ = true;  // only now, because posting may fail
   }
 
   // On the loop.
@@ -178,8 +179,15 @@ class ChangeNotifier::Loop {
       const std::lock_guard lock(mutex_);
       is_posted_ = false;
     }
-    for (std::size_t looks = 0; looks < kLooks; ++looks) {
-      if (!look()) return;
+    try {
+      for (std::size_t looks = 0; looks < kLooks; ++looks) {
+        if (!look()) return;
+      }
+    } catch (...) {
+      // The other listeners are told nevertheless.
+      const std::lock_guard lock(mutex_);
+      post();
+      throw;
     }
     const std::lock_guard lock(mutex_);
     post();

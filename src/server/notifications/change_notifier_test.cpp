@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,16 @@ TEST_F(ChangesTest, ManyListenersAreToldInSeveralTasks) {
   publish("b");
   EXPECT_GE(bench.executors[0].run(), 5U);
   for (const auto& each : all) ASSERT_THAT(each->heard, ElementsAre("a", "b"));
+}
+
+TEST_F(ChangesTest, AListenerThatThrowsDeprivesNoOther) {
+  const auto one = listen();
+  const auto other = listen();
+  one->when_told = [] { throw std::bad_alloc(); };
+  publish("a");
+  EXPECT_THROW(bench.executors[0].run(), std::bad_alloc);
+  bench.executors[0].run();
+  EXPECT_THAT(other->heard, ElementsAre("a"));
 }
 
 TEST_F(ChangesTest, OfVeryManyChangesThoseAreKeptThatSomebodyWants) {
