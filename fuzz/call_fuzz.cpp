@@ -279,7 +279,7 @@ class World {
                               },
                               [this](Request& request) { return wander(request); }};
     results_.emplace(definition_);
-    offer_ = RefPtr(new LoopCatalog(Catalog::make(definition_).value(), *results_));
+    offer_ = RefPtr(new LoopCatalog(Catalog::make(definition_).value(), *results_, executor_));
     const std::vector<StreamShard> shards{{&executor_, &manager_}};
     service_.emplace(offer_->definition(), shards, 0);
     changes_.emplace(shards);

@@ -10,6 +10,8 @@ struct ClientInfo {
   std::string name;
   std::string version;
   std::string title = {};  // for people; may be empty
+
+  bool operator==(const ClientInfo&) const = default;
 };
 
 }  // namespace sluice

@@ -42,12 +42,12 @@ std::size_t memory_of(const GenerationRequest& request) {
 
 /// Takes the memory of a request from its client's share, unless it is little. Leaves room there
 /// for the answers in progress. Error: kLimitReached if the share does not have it.
-Result<MemoryHold> hold_while_waiting(const std::shared_ptr<MemoryShare>& share,
-                                      const GenerationRequest& request) {
+Result<std::unique_ptr<MemoryHold>> hold_while_waiting(const std::shared_ptr<MemoryShare>& share,
+                                                       const GenerationRequest& request) {
   const std::size_t bytes = memory_of(request);
-  if (bytes <= CoarseHold::kFree) return MemoryHold();
-  MemoryHold hold(share);
-  if (!share->is_short(bytes) && hold.add(bytes)) return hold;
+  if (bytes <= CoarseHold::kFree) return nullptr;
+  auto hold = std::make_unique<MemoryHold>(share);
+  if (!share->is_short(bytes) && hold->add(bytes)) return hold;
   return over_limit(
       "Your streams, calls and waiting prompts hold as much memory as they may, and there is none "
       "for this prompt; wait for some, or raise streams.max_total_bytes");
@@ -56,8 +56,8 @@ Result<MemoryHold> hold_while_waiting(const std::shared_ptr<MemoryShare>& share,
 /// Delivers a generation as the chunks of a stream.
 class StreamGeneration final : public GenerationProducer {
  public:
-  /// `waiting` is what the request holds until the answer begins.
-  StreamGeneration(std::shared_ptr<ChunkStream> stream, MemoryHold waiting)
+  /// `waiting` is what the request holds until the answer begins; null: nothing.
+  StreamGeneration(std::shared_ptr<ChunkStream> stream, std::unique_ptr<MemoryHold> waiting)
       : GenerationProducer(stream->executor()),
         stream_(std::move(stream)),
         waiting_(std::move(waiting)) {}
@@ -69,13 +69,13 @@ class StreamGeneration final : public GenerationProducer {
 
  private:
   bool append(const Delta& delta) override {
-    waiting_.release();
+    waiting_ = nullptr;
     return stream_->append(chunk_kind(delta.kind), delta.text) || stream_->ended();
   }
   void flush() override { stream_->flush(); }
   void complete(const Completion& completion) override {
     const std::shared_ptr<ChunkStream> stream = std::move(stream_);
-    waiting_ = MemoryHold();
+    waiting_ = nullptr;
     if (completion.error) {
       stream->fail(*completion.error, completion_members(completion));
     } else {
@@ -84,7 +84,7 @@ class StreamGeneration final : public GenerationProducer {
   }
 
   std::shared_ptr<ChunkStream> stream_;  // null once the generation has ended
-  MemoryHold waiting_;
+  std::unique_ptr<MemoryHold> waiting_;
 };
 
 /// Delivers a generation as the progress and the result of a tool call.
@@ -168,7 +168,8 @@ Result<void> run(Engine& engine, const json::object& params,
   Result<GenerationRequest> request = decode_generation(params);
   if (!request) return std::unexpected(std::move(request.error()));
   request->principal = stream->principal();
-  Result<MemoryHold> waiting = hold_while_waiting(stream->memory_share(), *request);
+  Result<std::unique_ptr<MemoryHold>> waiting =
+      hold_while_waiting(stream->memory_share(), *request);
   if (!waiting) return std::unexpected(std::move(waiting.error()));
   const auto producer = std::make_shared<StreamGeneration>(stream, std::move(*waiting));
   stream->set_producer(producer.get());

@@ -1,5 +1,6 @@
 #include "json/json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -309,11 +310,15 @@ TEST(JsonParse, TakesKeysThatAreMadeToCollideAsQuicklyAsOthers) {
     for (const std::string& key : keys)
       text.append(text.empty() ? "{" : ",").append(to_json_string(key)).append(":0");
     text.push_back('}');
-    const auto start = std::chrono::steady_clock::now();
-    const Result<json::value> value = parse_json(text);
-    EXPECT_EQ(value->as_object().size(), keys.size());
-    EXPECT_TRUE(value->as_object().contains(keys.back()));
-    return std::chrono::steady_clock::now() - start;
+    auto shortest = std::chrono::steady_clock::duration::max();
+    for (int i = 0; i < 5; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      const Result<json::value> value = parse_json(text);
+      EXPECT_EQ(value->as_object().size(), keys.size());
+      EXPECT_TRUE(value->as_object().contains(keys.back()));
+      shortest = std::min(shortest, std::chrono::steady_clock::now() - start);
+    }
+    return shortest;
   };
   std::vector<std::string> keys = colliding_keys();
   const auto chosen = time_of(keys);

@@ -48,7 +48,8 @@ struct RequestContext {
   std::optional<LoggingLevel> logging_level;
   /// The request's place in a distributed trace; null if it names none.
   std::unique_ptr<const TraceContext> trace;
-  RequestSender sender = {};  // filled in for requests that are answered later
+  /// Set for requests that are answered later, unless there is nothing in it.
+  std::shared_ptr<const RequestSender> sender = {};
 };
 
 /// Copies `context` for a second request that continues the first.

@@ -12,7 +12,11 @@ namespace sluice {
 /// Limits what each client (client_of() the principal) has in progress, on all loops together. Used
 /// when something begins and ends, never for a chunk. Thread-safe. Must outlive its units.
 class ClientQuota {
-  using Counts = std::map<std::string, std::size_t, std::less<>>;
+  struct Count {
+    ClientQuota* of;  // so that a unit is one pointer: each stream has one
+    std::size_t in_use = 0;
+  };
+  using Counts = std::map<std::string, Count, std::less<>>;
 
  public:
   /// One thing that a client has in progress, or nothing. The destructor ends it, and needs no
@@ -20,26 +24,26 @@ class ClientQuota {
   class Unit {
    public:
     Unit() = default;
-    Unit(Unit&& other) noexcept
-        : quota_(std::exchange(other.quota_, nullptr)), place_(other.place_) {}
+    Unit(Unit&& other) noexcept : client_(std::exchange(other.client_, nullptr)) {}
     Unit& operator=(Unit&& other) noexcept {
-      std::swap(quota_, other.quota_);
-      std::swap(place_, other.place_);
+      std::swap(client_, other.client_);
       return *this;
     }
     ~Unit() { release(); }
 
-    explicit operator bool() const { return quota_ != nullptr; }
+    explicit operator bool() const { return client_ != nullptr; }
     void release() {
-      if (quota_ != nullptr) std::exchange(quota_, nullptr)->release(place_);
+      if (client_ != nullptr) {
+        Counts::value_type& client = *std::exchange(client_, nullptr);
+        client.second.of->release(client);
+      }
     }
 
    private:
     friend class ClientQuota;
-    Unit(ClientQuota& quota, Counts::iterator place) : quota_(&quota), place_(place) {}
+    explicit Unit(Counts::value_type& client) : client_(&client) {}
 
-    ClientQuota* quota_ = nullptr;
-    Counts::iterator place_;
+    Counts::value_type* client_ = nullptr;
   };
 
   explicit ClientQuota(std::size_t per_client) : per_client_(per_client) {}
@@ -50,7 +54,7 @@ class ClientQuota {
   [[nodiscard]] std::size_t in_use() const { return all_.load(std::memory_order_relaxed); }
 
  private:
-  void release(Counts::iterator place);
+  void release(Counts::value_type& client);
 
   const std::size_t per_client_;
   std::mutex mutex_;

@@ -255,20 +255,21 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   StreamId id_;
   StreamState state_ = StreamState::initializing;
   Poller poller_;
-  bool poller_moved_ = false;  // since the stall timer was armed
-  bool poller_done_ = false;   // the poller has been given the last chunk
-  bool dirty_ = false;         // readers have not been notified of every chunk
-  bool queued_ = false;        // in the manager's list of streams to flush
-  bool interrupted_ = false;   // a reader was disconnected before the end and may return
-  bool telling_ = false;       // a Round of this stream exists; there is no second one
+  std::int8_t priority_;
   bool paused_ = false;
-  bool awaits_memory_ = false;  // in the manager's list of streams that wait for memory
   bool cancelled_ = false;
   bool delivered_ = false;
-  bool listed_ = false;  // known to the manager, until it removes the stream
-  bool yields_ = false;  // in the manager's list of streams that may have memory to free
-  const bool is_private_;
-  std::int8_t priority_;
+  // Bits, because a server may have many streams.
+  const bool is_private_ : 1;
+  bool listed_ : 1 = false;         // known to the manager, until it removes the stream
+  bool poller_moved_ : 1 = false;   // since the stall timer was armed
+  bool poller_done_ : 1 = false;    // the poller has been given the last chunk
+  bool dirty_ : 1 = false;          // readers have not been notified of every chunk
+  bool queued_ : 1 = false;         // in the manager's list of streams to flush
+  bool interrupted_ : 1 = false;    // a reader was disconnected before the end and may return
+  bool telling_ : 1 = false;        // a Round of this stream exists; there is no second one
+  bool awaits_memory_ : 1 = false;  // in the manager's list of streams that wait for memory
+  bool yields_ : 1 = false;         // in the manager's list of streams that may have memory to free
   /// What the poller has acknowledged. Without a poller, where the last reader was when it left.
   Seq absent_at_ = 0;
   ChunkLog log_;

@@ -290,7 +290,9 @@ void StreamManager::reclaim(std::size_t bytes, const MemoryShare& share) {
 }
 
 void StreamManager::yields_no_more(ChunkStream& stream) {
-  if (std::exchange(stream.yields_, false)) yielding_.remove(stream.log_.share(), stream);
+  if (!stream.yields_) return;
+  stream.yields_ = false;
+  yielding_.remove(stream.log_.share(), stream);
 }
 
 bool StreamManager::evict_one() {
@@ -366,7 +368,8 @@ void StreamManager::remove(ChunkStream& stream, const Error& reason) {
 bool StreamManager::unlist(ChunkStream& stream, const Error& reason) {
   // First, because there may be no memory to end it. The producer may remove the stream itself.
   if (stream.listed_) stream.abandon(reason);
-  if (!std::exchange(stream.listed_, false)) return false;
+  if (!stream.listed_) return false;
+  stream.listed_ = false;
   if (stream.ended()) ended_.remove(stream);
   accessed_.remove(stream);
   if (!stream.is_private_) started_.remove(stream.log_.share(), stream);

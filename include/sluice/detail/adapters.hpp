@@ -12,6 +12,7 @@
 
 #include "sluice/content.hpp"
 #include "sluice/detail/handler.hpp"
+#include "sluice/detail/tool_arguments.hpp"
 #include "sluice/detail/type.hpp"
 #include "sluice/json.hpp"
 #include "sluice/schema.hpp"
@@ -42,13 +43,16 @@ ToolResult shared(ToolResult&& result);
 
 /// Decodes what tools take and encodes what they return.
 struct ToolAdapter {
-  using Request = json::object;
+  using Request = ToolArguments;
   using Result = ToolResult;
+  static constexpr bool kDecodesAhead = true;
 
   template <class In>
-  static In decode(const json::object& arguments) {
+  static In decode(const ToolArguments& arguments) {
     if constexpr (std::same_as<In, Nothing>) {
       return {};
+    } else if (In* const decoded = arguments.decoded<In>()) {
+      return std::move(*decoded);
     } else if constexpr (std::same_as<In, json::object>) {
       return arguments;
     } else {
@@ -87,6 +91,7 @@ struct ToolAdapter {
 /// Encodes what resources return. The server fills in a missing URI or MIME type.
 struct ResourceEncoder {
   using Result = ResourceResult;
+  static constexpr bool kDecodesAhead = false;
 
   static ResourceResult encode(ResourceResult result) { return result; }
   static ResourceResult encode(std::vector<ResourceContents> contents);
@@ -140,6 +145,7 @@ struct TemplateAdapter : ResourceEncoder {
 struct PromptAdapter {
   using Request = Variables;
   using Result = PromptResult;
+  static constexpr bool kDecodesAhead = false;
 
   template <class In>
   static In decode(const Variables& variables) {
@@ -154,6 +160,7 @@ struct PromptAdapter {
 struct CompletionAdapter {
   using Request = TypedArgument;
   using Result = ArgumentCompletion;
+  static constexpr bool kDecodesAhead = false;
 
   template <class In>
   static In decode(const TypedArgument& typed) {
@@ -171,7 +178,7 @@ struct CompletionAdapter {
   static ArgumentCompletion encode(std::vector<std::string> values);
 };
 
-using ToolTable = HandlerTable<json::object, ToolResult>;
+using ToolTable = HandlerTable<ToolArguments, ToolResult>;
 using ResourceTable = HandlerTable<std::string, ResourceResult>;
 using TemplateTable = HandlerTable<ResourceMatch, ResourceResult>;
 using PromptTable = HandlerTable<Variables, PromptResult>;

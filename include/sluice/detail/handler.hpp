@@ -30,6 +30,9 @@ namespace detail {
 template <class Request, class Result>
 struct HandlerTable {
   void (*destroy)(void* handler);
+  /// Makes what the handler takes, on any thread. Throws an Error if `request` does not fit. Null:
+  /// the handler takes nothing.
+  std::shared_ptr<void> (*decode)(const Request& request) = nullptr;
   Result (*answer)(void* handler, const Request& request) = nullptr;
   Result (*answer_call)(void* handler, const Request& request, Call& call) = nullptr;
   /// `request` is used only until `run` returns. The task keeps `handler` alive.
@@ -156,7 +159,8 @@ decltype(auto) invoke(F& handler, InOf<F>& in, Call& call) {
 }
 
 // An `Adapter` adapts one kind of handler, such as tools. It has the types Request and Result;
-// decode<In>(request) makes what the handler takes, and encode() converts what it returns.
+// decode<In>(request) makes what the handler takes, and encode() converts what it returns. If
+// kDecodesAhead is true, a long request may be decoded before the handler is called.
 
 template <class Adapter, class F>
 typename Adapter::Result answer_with(F& handler, InOf<F>& in, Call& call) {
@@ -192,6 +196,11 @@ typename Adapter::Result answer_call(void* object, const typename Adapter::Reque
                                      Call& call) {
   InOf<F> in = Adapter::template decode<InOf<F>>(request);
   return answer_with<Adapter>(*static_cast<F*>(object), in, call);
+}
+
+template <class Adapter, class F>
+std::shared_ptr<void> decode_ahead(const typename Adapter::Request& request) {
+  return std::make_shared<InOf<F>>(Adapter::template decode<InOf<F>>(request));
 }
 
 // The frame of this coroutine keeps the parameters alive while the handler runs.
@@ -251,6 +260,9 @@ constexpr auto make_handler_table() {
   using Parts = Shape<F>;
   HandlerTable<typename Adapter::Request, typename Adapter::Result> table{.destroy =
                                                                               destroy_handler<F>};
+  if constexpr (Adapter::kDecodesAhead && !std::is_same_v<InOf<F>, Nothing>) {
+    table.decode = decode_ahead<Adapter, F>;
+  }
   if constexpr (Parts::kBlocking || Parts::kTask || Parts::kStream) {
     table.run = run<Adapter, F>;
   } else if constexpr (Parts::kTakesCall) {

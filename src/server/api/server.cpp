@@ -35,9 +35,9 @@ Options taken(Options* options) {
   return options == nullptr ? Options() : std::move(*options);
 }
 
-Tool::Deferred deferred_tool(OwnedHandler<json::object, ToolResult> handler,
+Tool::Deferred deferred_tool(OwnedHandler<Tool::Arguments, ToolResult> handler,
                              const ServerState& state) {
-  return [run = running(std::move(handler), state)](const json::object& arguments,
+  return [run = running(std::move(handler), state)](const Tool::Arguments& arguments,
                                                     std::shared_ptr<PendingRequest> request) {
     return run(arguments, std::move(request), [](PendingRequest& asker, Result<ToolResult> result) {
       if (result) {
@@ -138,7 +138,7 @@ Server::~Server() = default;
 Server& Server::add(std::string_view name, std::string_view description, const detail::Type* input,
                     const detail::Type* output, const detail::ToolTable& table, void* handler,
                     ToolOptions* options) {
-  OwnedHandler<json::object, ToolResult> owner = owned(table, handler, "tool", name);
+  OwnedHandler<Tool::Arguments, ToolResult> owner = owned(table, handler, "tool", name);
   check_tool_name(name);
   ToolOptions said = taken(options);
   if (input != nullptr) {
@@ -151,6 +151,7 @@ Server& Server::add(std::string_view name, std::string_view description, const d
             .description = std::string(description),
             .input_schema = to_json(said.input_schema),
             .handler = {},
+            .decode = table.decode,
             .output_schema = text_or_nothing(said.output_schema),
             .annotations = annotations_json(said.annotations),
             .metadata = metadata_of(said),

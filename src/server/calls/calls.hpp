@@ -73,6 +73,7 @@ class Calls {
   WorkerPool* checkers_;
   TurnWatch watch_;
   std::vector<PendingRequest*> under_way_;
+  const PendingRequest::Parameters* parameters_ = nullptr;  // of the request that begins now
   std::vector<std::shared_ptr<void>> left_;
 };
 

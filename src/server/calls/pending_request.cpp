@@ -46,12 +46,26 @@ PendingRequest::PendingRequest(Details details, Calls& calls, RefPtr<LoopCatalog
       permit_(std::move(details.permit)),
       calls_(&calls),
       tool_(details.tool),
-      executor_(&calls.streams().executor()),
       catalog_(std::move(catalog)),
       session_(std::move(details.session)) {
   if (details.rounds != nullptr) rare().rounds = std::move(details.rounds);
   if (details.task != nullptr) rare().task = std::move(details.task);
   if (details.memory.bytes() > 0) rare().memory = std::move(details.memory);
+}
+
+PendingRequest::Parameters::Parameters(PendingRequest& request, const json::object* params)
+    : calls_(request.calls_),
+      request_(&request),
+      params_(params),
+      before_(calls_ == nullptr ? nullptr : std::exchange(calls_->parameters_, this)) {}
+
+PendingRequest::Parameters::~Parameters() {
+  if (calls_ != nullptr) calls_->parameters_ = before_;
+}
+
+const json::object* PendingRequest::params() const {
+  const Parameters* const now = calls_ == nullptr ? nullptr : calls_->parameters_;
+  return now == nullptr || now->request_ != this ? nullptr : now->params_;
 }
 
 std::shared_ptr<ChunkStream> PendingRequest::begin_stream(std::string finder) {
@@ -351,7 +365,7 @@ void PendingRequest::write_later(CallAnswer answer, std::size_t bytes, LongResul
   auto writing = std::make_unique<Writing>(shared_from_this(), std::move(answer),
                                            std::unique_ptr<LongResult>());
   writing->result = std::make_unique<LongResult>(
-      std::move(write), *calls_->checkers(), client_of(principal().id), *executor_, std::move(held),
+      std::move(write), *calls_->checkers(), client_of(principal().id), executor(), std::move(held),
       [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (self == nullptr || self->over_) return;

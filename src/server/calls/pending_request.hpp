@@ -65,18 +65,20 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// null.
   class Parameters {
    public:
-    Parameters(PendingRequest& request, const json::object* params) : request_(&request) {
-      request.params_ = params;
-    }
-    ~Parameters() { request_->params_ = nullptr; }
+    Parameters(PendingRequest& request, const json::object* params);
+    ~Parameters();
     Parameters(const Parameters&) = delete;
     Parameters& operator=(const Parameters&) = delete;
 
    private:
-    PendingRequest* request_;
+    friend class PendingRequest;
+    Calls* calls_;  // null: the request is over
+    const PendingRequest* request_;
+    const json::object* params_;
+    const Parameters* before_;  // the one that this one hides
   };
   /// The parameters of the request; null if there are none, or if they exist no more.
-  [[nodiscard]] const json::object* params() const { return params_; }
+  [[nodiscard]] const json::object* params() const;
 
   /// Sets the object that is told how the request ends. May be null.
   void set_watch(std::unique_ptr<RequestWatch> watch) {
@@ -184,7 +186,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   /// The calls of its loop; null once this one is over.
   [[nodiscard]] Calls* calls() const { return calls_; }
   /// The loop this call belongs to.
-  [[nodiscard]] Executor& executor() const { return *executor_; }
+  [[nodiscard]] Executor& executor() const { return catalog_->loop(); }
 
  private:
   friend class Calls;
@@ -249,10 +251,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   const CompiledTool* tool_;  // or null
   std::uint32_t number_ = 0;  // its index in calls_
   bool over_ = false;
-  Executor* executor_;
   RefPtr<LoopCatalog> catalog_;  // the catalog that it was made for
   StreamProducer* producer_ = nullptr;
-  const json::object* params_ = nullptr;
   std::shared_ptr<CallOutlet> outlet_;  // null once it is over
   std::shared_ptr<Session> session_;    // or null
   std::unique_ptr<Rare> rare_;          // null if none of it is needed

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/executor.hpp"
 #include "core/ref_ptr.hpp"
 #include "server/catalog/definition.hpp"
 #include "server/catalog/feature_lists.hpp"
@@ -44,19 +45,21 @@ class Catalog {
 /// reference count is not shared with other loops.
 class LoopCatalog final : public RefCounted {
  public:
-  /// `results` must outlive this object.
-  LoopCatalog(std::shared_ptr<const Catalog> catalog, const ResultWriter& results)
-      : catalog_(std::move(catalog)), results_(&results) {}
+  /// `results` and `loop` must outlive this object.
+  LoopCatalog(std::shared_ptr<const Catalog> catalog, const ResultWriter& results, Executor& loop)
+      : catalog_(std::move(catalog)), results_(&results), loop_(&loop) {}
 
   [[nodiscard]] const ServerDefinition& definition() const { return catalog_->definition(); }
   [[nodiscard]] const FeatureLists& lists() const { return catalog_->lists(); }
   [[nodiscard]] const ToolSchemas& schemas() const { return catalog_->schemas(); }
   [[nodiscard]] bool has_tasks() const { return catalog_->has_tasks(); }
   [[nodiscard]] const ResultWriter& results() const { return *results_; }
+  [[nodiscard]] Executor& loop() const { return *loop_; }
 
  private:
   std::shared_ptr<const Catalog> catalog_;
   const ResultWriter* results_;
+  Executor* loop_;
 };
 
 }  // namespace sluice

@@ -19,6 +19,7 @@
 #include "server/catalog/skills.hpp"
 #include "sluice/caching.hpp"
 #include "sluice/content.hpp"
+#include "sluice/detail/tool_arguments.hpp"
 #include "sluice/middleware.hpp"
 #include "sluice/principal.hpp"
 #include "sluice/task_support.hpp"
@@ -66,18 +67,22 @@ struct FeatureHandler {
 /// One tool. Its handler is called on the loop of the request, on several loops at the same time.
 /// It must not block, and does not depend on eras and transports.
 struct Tool {
+  using Arguments = detail::ToolArguments;
   /// Answers at once. The arguments follow the input schema. An Error becomes a JSON-RPC error,
   /// -32602 for arguments that are wrong in a way that the schema cannot express.
-  using Immediate = std::function<Result<ToolResult>(const json::object& arguments)>;
+  using Immediate = std::function<Result<ToolResult>(const Arguments& arguments)>;
   /// Answers through `call`, now or later. If it returns an Error, that is the answer.
-  using Deferred = std::function<Result<void>(const json::object& arguments,
-                                              std::shared_ptr<PendingRequest> call)>;
+  using Deferred =
+      std::function<Result<void>(const Arguments& arguments, std::shared_ptr<PendingRequest> call)>;
 
   std::string name;
   std::string description;
   /// JSON text of a schema (2020-12) with "type": "object". Its formats are enforced.
   std::string input_schema;
   std::variant<Immediate, Deferred> handler;
+  /// Makes what the handler takes of the arguments of a long call. Null: nothing is to be made.
+  /// Called on a worker; throws an Error if they do not fit.
+  std::shared_ptr<void> (*decode)(const Arguments& arguments) = nullptr;
   std::string output_schema = {};  // JSON text, or empty
   std::string annotations = {};    // JSON text of ToolAnnotations, or empty
   Metadata metadata = {};

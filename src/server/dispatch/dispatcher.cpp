@@ -385,7 +385,7 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
     }
     const json::value* const info = message.params->if_contains("clientInfo");
     if (info != nullptr && info->is_object()) {
-      client.info = std::make_shared<const ClientInfo>(decode_client_info(info->get_object()));
+      client.info = shared_info(decode_client_info(info->get_object()));
     }
     begun = caller.begin_session(*revision, client);
   }
@@ -604,9 +604,19 @@ std::shared_ptr<PendingRequest> Dispatcher::open_for_long(const Message& message
   return open_call(message, tool, std::move(context), nullptr, caller).value_or(nullptr);
 }
 
+/// Sessions of the same client program, of which there may be many, share its description.
+std::shared_ptr<const ClientInfo> Dispatcher::shared_info(ClientInfo info) {
+  std::shared_ptr<const ClientInfo> last = last_info_.lock();
+  if (last == nullptr || *last != info) {
+    last = std::make_shared<const ClientInfo>(std::move(info));
+    last_info_ = last;
+  }
+  return last;
+}
+
 void Dispatcher::describe_sender(RequestContext& context, const std::shared_ptr<Session>& session,
                                  Caller& caller) const {
-  RequestSender& sender = context.sender;
+  RequestSender sender;
   sender.storage = caller.storage();
   if (session != nullptr) {
     sender.info = session->client_info();
@@ -615,6 +625,9 @@ void Dispatcher::describe_sender(RequestContext& context, const std::shared_ptr<
   for (const std::string& name : definition().request_headers) {
     sender.fields.push_back({name, caller.field(name)});
   }
+  if (sender.info != nullptr || sender.storage != nullptr || !sender.fields.empty()) {
+    context.sender = std::make_shared<const RequestSender>(std::move(sender));
+  }
 }
 
 /// Reserves memory for what a call keeps of its request: as much as the message's text, whatever
@@ -622,8 +635,10 @@ void Dispatcher::describe_sender(RequestContext& context, const std::shared_ptr<
 Result<MemoryHold> Dispatcher::memory_for(const Message& message, const RequestContext& context,
                                           const Caller& caller) const {
   std::size_t bytes = message.text.size();
-  for (const RequestField& field : context.sender.fields) {
-    bytes += field.name.size() + field.value.value_or("").size();
+  if (context.sender != nullptr) {
+    for (const RequestField& field : context.sender->fields) {
+      bytes += field.name.size() + field.value.value_or("").size();
+    }
   }
   return hold_for_call(streams_->streams(), caller.principal().id, bytes,
                        "the parameters of this call");

@@ -129,6 +129,7 @@ class Dispatcher {
   /// The same for a long result that is there already. Null: answer now.
   std::shared_ptr<PendingRequest> open_for_long(const Message& message, const CompiledTool* tool,
                                                 RequestContext context, Caller& caller);
+  std::shared_ptr<const ClientInfo> shared_info(ClientInfo info);
   /// Fills in what handlers may ask about who sent the request.
   void describe_sender(RequestContext& context, const std::shared_ptr<Session>& session,
                        Caller& caller) const;
@@ -150,7 +151,8 @@ class Dispatcher {
   TaskService tasks_;
   LongMessages* long_messages_;
   LongMessages* checks_;
-  std::string instructions_;  // a JSON member with a comma before it, or empty
+  std::string instructions_;                   // a JSON member with a comma before it, or empty
+  std::weak_ptr<const ClientInfo> last_info_;  // of the last session that has one
 };
 
 }  // namespace sluice

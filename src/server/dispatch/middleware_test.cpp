@@ -400,8 +400,8 @@ TEST_F(MiddlewareTest, WhatItHeldBackMeetsWhatIsOfferedThen) {
   wait();
   call_later();
   bench.definition.tools.clear();
-  bench.dispatcher->take(
-      RefPtr(new LoopCatalog(Catalog::make(bench.definition).value(), *bench.results)));
+  bench.dispatcher->take(RefPtr(new LoopCatalog(Catalog::make(bench.definition).value(),
+                                                *bench.results, bench.executors[0])));
   pass(1s);
   EXPECT_THAT(reply(), HasSubstr("Unknown tool"));
   EXPECT_EQ(replies(), 1U);

@@ -206,7 +206,7 @@ class ServerBench {
   /// Rebuilds the dispatcher from the changed definition.
   void serve() {
     results.emplace(definition);
-    catalog = RefPtr(new LoopCatalog(Catalog::make(definition).value(), *results));
+    catalog = RefPtr(new LoopCatalog(Catalog::make(definition).value(), *results, executors[0]));
     dispatcher.emplace(catalog, *services[0], quota, *changes, *tasks, long_messages, checks);
   }
 

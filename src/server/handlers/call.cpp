@@ -104,23 +104,27 @@ const ClientFeatures& Call::client() const {
 }
 
 std::optional<ClientInfo> Call::client_info() const {
-  if (const auto& info = backend_->facts().sender.info) return *info;
+  const auto& sender = backend_->facts().sender;
+  if (sender != nullptr && sender->info != nullptr) return *sender->info;
   const json::value* const said = meta().if_contains(kClientInfoKey);
   if (said == nullptr || !said->is_object()) return {};
   return decode_client_info(said->get_object());
 }
 
 std::optional<std::string_view> Call::header(std::string_view name) const {
-  for (const RequestField& field : backend_->facts().sender.fields) {
-    if (to_lower(field.name) == to_lower(name)) return field.value;
+  if (const auto& sender = backend_->facts().sender) {
+    for (const RequestField& field : sender->fields) {
+      if (to_lower(field.name) == to_lower(name)) return field.value;
+    }
   }
   throw std::logic_error("ServerOptions::request_headers must name " + std::string(name) +
                          ", so that handlers may read it");
 }
 
 std::shared_ptr<void> Call::session_value(const void* type, std::shared_ptr<void> (*make)()) {
-  const std::shared_ptr<SessionStorage>& storage = backend_->facts().sender.storage;
-  return storage == nullptr ? nullptr : storage->value(type, make);
+  const auto& sender = backend_->facts().sender;
+  if (sender == nullptr || sender->storage == nullptr) return nullptr;
+  return sender->storage->value(type, make);
 }
 
 const TraceContext* Call::trace() const {

@@ -16,9 +16,9 @@ struct CallFacts {
   Principal principal;
   const Revision* revision = nullptr;
   ClientFeatures client = {};
-  RequestSender sender = {};
-  std::shared_ptr<const json::object> meta = {};   // null before it has been copied
-  std::shared_ptr<const TraceContext> trace = {};  // or null
+  std::shared_ptr<const RequestSender> sender = {};  // null: nothing is known
+  std::shared_ptr<const json::object> meta = {};     // null before it has been copied
+  std::shared_ptr<const TraceContext> trace = {};    // or null
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
   std::stop_source stop = {};
 };

@@ -1,5 +1,6 @@
 #include "server/handlers/tool_run.hpp"
 
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -26,9 +27,14 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
           if (const auto self = weak.lock()) self->go_on();
         },
         call_->principal().id,
-        [input, violation = violation_](const Message& message) {
-          const auto valid = input.validate(arguments_of(params_of(message)));
-          if (!valid) *violation = valid.error();
+        [input, decode = tool_->decode, found = found_](const Message& message) {
+          const json::value& arguments = arguments_of(params_of(message));
+          const auto valid = input.validate(arguments);
+          if (!valid) {
+            found->violation = valid.error();
+          } else if (decode != nullptr) {
+            found->decode(decode, arguments.get_object());
+          }
         });
   }
 
@@ -39,16 +45,29 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
   }
 
  private:
+  struct Found {
+    std::optional<JsonSchemaViolation> violation;
+    detail::DecodedInput input;
+
+    void decode(decltype(Tool::decode) make, const json::object& arguments) {
+      try {
+        input.value = make(arguments);
+      } catch (...) {
+        input.failure = std::current_exception();
+      }
+    }
+  };
+
   void go_on() {
     const std::shared_ptr<CheckedRun> keep = std::move(self_);
     const std::unique_ptr<LongMessage> message = std::move(message_);
     call_->set_producer(nullptr);
     if (!message->message()) {
       call_->fail(message->message().error().error);
-    } else if (*violation_) {
-      refuse("Invalid params: " + (*violation_)->describe("arguments"));
+    } else if (found_->violation) {
+      refuse("Invalid params: " + found_->violation->describe("arguments"));
     } else {
-      run_tool(*tool_, params_of(*message->message()), call_);
+      run_tool(*tool_, params_of(*message->message()), call_, &found_->input);
     }
   }
 
@@ -64,8 +83,7 @@ class CheckedRun final : public StreamProducer, public std::enable_shared_from_t
   std::shared_ptr<PendingRequest> call_;
   std::unique_ptr<LongMessage> message_;
   /// Written on the worker before the message is ready.
-  std::shared_ptr<std::optional<JsonSchemaViolation>> violation_ =
-      std::make_shared<std::optional<JsonSchemaViolation>>();
+  std::shared_ptr<Found> found_ = std::make_shared<Found>();
   std::shared_ptr<CheckedRun> self_;
 };
 
@@ -78,8 +96,10 @@ const json::value& arguments_of(const json::object& params) {
 }
 
 void run_tool(const Tool& tool, const json::object& params,
-              const std::shared_ptr<PendingRequest>& call) {
-  const json::object& arguments = arguments_of(params).get_object();
+              const std::shared_ptr<PendingRequest>& call, detail::DecodedInput* decoded) {
+  const json::object& object = arguments_of(params).get_object();
+  const Tool::Arguments arguments =
+      decoded == nullptr ? Tool::Arguments(object) : Tool::Arguments(object, *decoded);
   const PendingRequest::Parameters parameters(*call, &params);
   if (const auto* immediate = std::get_if<Tool::Immediate>(&tool.handler)) {
     if (Calls* const calls = call->calls()) calls->watch().begin({"tool", tool.name});

@@ -17,12 +17,14 @@ const json::value& arguments_of(const json::object& params);
 
 /// Runs `tool` to answer `call`, which keeps the catalog of the tool. `params` are those of the
 /// `tools/call`, whose arguments must follow the input schema of the tool. They need to exist only
-/// during this function.
+/// during this function. `decoded` is what Tool::decode made of the arguments; null: it was not
+/// called.
 void run_tool(const Tool& tool, const json::object& params,
-              const std::shared_ptr<PendingRequest>& call);
+              const std::shared_ptr<PendingRequest>& call, detail::DecodedInput* decoded = nullptr);
 
-/// The same for the `tools/call` in `text`. Before that, `checks` parses it on a worker thread and
-/// checks its arguments against `input`. If they do not follow it, the call is refused.
+/// The same for the `tools/call` in `text`. Before that, `checks` parses it on a worker thread,
+/// checks its arguments against `input` and decodes them. If they do not follow it, the call is
+/// refused.
 void run_tool_checked(LongMessages& checks, const Tool& tool, const JsonSchema& input,
                       std::string text, const std::shared_ptr<PendingRequest>& call);
 

@@ -164,8 +164,9 @@ struct ServerHost::State {
   std::vector<std::string> urls;
   bool stopped = false;
 
-  [[nodiscard]] RefPtr<LoopCatalog> for_loop(std::shared_ptr<const Catalog> catalog) const {
-    return RefPtr(new LoopCatalog(std::move(catalog), results));
+  [[nodiscard]] RefPtr<LoopCatalog> for_loop(std::shared_ptr<const Catalog> catalog,
+                                             Executor& loop) const {
+    return RefPtr(new LoopCatalog(std::move(catalog), results, loop));
   }
   void sweep_tasks_of(const ServerDefinition& definition) {
     if (!definition.has_tasks() || sweeps_tasks.exchange(true)) return;
@@ -254,9 +255,9 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   std::vector<LineService*> line_services;
   for (std::size_t i = 0; i < count; ++i) {
     server.loops.push_back(std::make_unique<Loop>(
-        server.for_loop(server.first), server.access, server.sessions, server.calls,
-        *server.changes, *server.tasks, *server.managers[i], shards, i, server.parsers,
-        server.checkers, server.client_buffers, endpoint));
+        server.for_loop(server.first, server.pool.loop(i)), server.access, server.sessions,
+        server.calls, *server.changes, *server.tasks, *server.managers[i], shards, i,
+        server.parsers, server.checkers, server.client_buffers, endpoint));
     handlers.push_back(&server.loops[i]->endpoint);
     line_services.push_back(&server.loops[i]->lines);
   }
@@ -338,12 +339,12 @@ Result<void> ServerHost::replace(ServerDefinition definition, std::optional<Chan
   server.sweep_tasks_of((*catalog)->definition());
   const auto waiting = std::make_shared<std::atomic<std::size_t>>(server.loops.size());
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
-    server.pool.loop(i).post([&dispatcher = server.loops[i]->service.dispatcher,
-                              &changes = *server.changes, next = server.for_loop(*catalog), waiting,
-                              told] {
-      dispatcher.take(next);
-      if (waiting->fetch_sub(1) == 1 && told) changes.publish({.kind = *told});
-    });
+    server.pool.loop(i).post(
+        [&dispatcher = server.loops[i]->service.dispatcher, &changes = *server.changes,
+         next = server.for_loop(*catalog, server.pool.loop(i)), waiting, told] {
+          dispatcher.take(next);
+          if (waiting->fetch_sub(1) == 1 && told) changes.publish({.kind = *told});
+        });
   }
   return {};
 }

@@ -174,27 +174,39 @@ void Session::forget_reader(std::uint64_t number) {
   readers_.erase(number);
 }
 
+SessionStorage& Session::storage() {
+  const std::lock_guard lock(mutex_);
+  if (storage_ == nullptr) storage_ = std::make_unique<SessionStorage>();
+  return *storage_;
+}
+
+Session::Streams& Session::streams_locked() {
+  if (streams_ == nullptr) streams_ = std::make_unique<Streams>();
+  return *streams_;
+}
+
 std::optional<StreamId> Session::standalone_stream() const {
   const std::lock_guard lock(mutex_);
-  return standalone_;
+  return streams_ == nullptr ? std::nullopt : streams_->standalone;
 }
 
 StreamId Session::offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream,
                                           Executor& loop, std::shared_ptr<const void> listener) {
   const std::lock_guard lock(mutex_);
-  if (!standalone_) {
-    standalone_ = stream->id();
-    standalone_listener_ = std::move(listener);
+  Streams& streams = streams_locked();
+  if (!streams.standalone) {
+    streams.standalone = stream->id();
+    streams.standalone_listener = std::move(listener);
     keep_locked(stream, loop);
   }
-  return *standalone_;
+  return *streams.standalone;
 }
 
 void Session::forget_standalone_stream(const StreamId& stream) {
   const std::lock_guard lock(mutex_);
-  if (standalone_ != stream) return;
-  standalone_.reset();
-  standalone_listener_.reset();
+  if (streams_ == nullptr || streams_->standalone != stream) return;
+  streams_->standalone.reset();
+  streams_->standalone_listener.reset();
 }
 
 void Session::keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
@@ -203,12 +215,13 @@ void Session::keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
 }
 
 void Session::keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
-  if (kept_.size() >= sweep_kept_at_) {
-    std::erase_if(kept_, [](const Kept& each) { return each.stream.expired(); });
-    sweep_kept_at_ = std::max<std::size_t>(8, 2 * kept_.size());
+  auto& [standalone, listener, kept, sweep_at] = streams_locked();
+  if (kept.size() >= sweep_at) {
+    std::erase_if(kept, [](const Kept& each) { return each.stream.expired(); });
+    sweep_at = std::max<std::size_t>(8, 2 * kept.size());
   }
-  kept_.push_back({&loop, stream});
-  if (ended_) kept_.back().discard();
+  kept.push_back({&loop, stream});
+  if (ended_) kept.back().discard();
 }
 
 /// Runs on the stream's loop. Only there is the stream locked, so that it is destroyed nowhere
@@ -221,14 +234,14 @@ void Session::Kept::discard() const {
 
 void Session::set_outlet(Executor& loop, Outlet outlet) {
   const std::lock_guard lock(mutex_);
-  outlet_loop_ = &loop;
-  outlet_ = std::move(outlet);
+  connected_ = std::make_unique<Connected>(&loop, std::move(outlet));
 }
 
 bool Session::send(const std::string& state_of, const std::shared_ptr<const std::string>& message) {
   const std::lock_guard lock(mutex_);
-  if (outlet_loop_ == nullptr) return false;
-  outlet_loop_->post([outlet = outlet_, state_of, message] { outlet(state_of, *message); });
+  if (connected_ == nullptr) return false;
+  connected_->loop->post(
+      [outlet = connected_->outlet, state_of, message] { outlet(state_of, *message); });
   return true;
 }
 
@@ -250,7 +263,9 @@ void Session::end() {
   ended_ = true;
   for (const auto& [id, cancel] : calls_) cancel.post();
   for (const auto& [number, close] : readers_) close.post();
-  for (const Kept& each : kept_) each.discard();
+  if (streams_ != nullptr) {
+    for (const Kept& each : streams_->kept) each.discard();
+  }
   subscriptions_ = nullptr;
   // The answers do not run: the calls that wait for them are being cancelled.
   asked = std::move(asked_);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,7 +58,7 @@ class Session {
     return client_.info;
   }
   /// What handlers keep for it, unless its connection keeps it.
-  [[nodiscard]] SessionStorage& storage() { return storage_; }
+  [[nodiscard]] SessionStorage& storage();
   [[nodiscard]] Duration resume_window() const { return resume_window_; }
 
   // --- what the client set -------------------------------------------------------------------
@@ -200,6 +201,16 @@ class Session {
     std::weak_ptr<ChunkStream> stream;
     void discard() const;
   };
+  struct Streams {
+    std::optional<StreamId> standalone;
+    std::shared_ptr<const void> standalone_listener;
+    std::vector<Kept> kept;
+    std::size_t sweep_at = 8;  // the size of `kept` at which expired streams are dropped from it
+  };
+  struct Connected {
+    Executor* loop;
+    Outlet outlet;
+  };
 
   Asked& asked() {
     if (asked_ == nullptr) asked_ = std::make_unique<Asked>();
@@ -207,6 +218,7 @@ class Session {
   }
   void forget_call(const RequestId& request_id);
   void forget_reader(std::uint64_t number);
+  Streams& streams_locked();
   void keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop);
 
   const std::string id_;
@@ -217,21 +229,16 @@ class Session {
   std::atomic<LoggingLevel> level_ = LoggingLevel::debug;
   std::atomic<TimePoint::rep> used_ = 0;
 
-  SessionStorage storage_;
-
   mutable std::mutex mutex_;
   bool ended_ = false;
   std::uint64_t last_number_ = 0;
   std::unique_ptr<Subscriptions> subscriptions_;  // null before the first
   std::unique_ptr<Asked> asked_;                  // null before the first
+  std::unique_ptr<SessionStorage> storage_;       // null before the first use
+  std::unique_ptr<Streams> streams_;              // null before the first
+  std::unique_ptr<Connected> connected_;          // null: there is no outlet
   std::unordered_map<RequestId, PostedTask> calls_;
-  std::unordered_map<std::uint64_t, PostedTask> readers_;
-  std::optional<StreamId> standalone_;
-  std::shared_ptr<const void> standalone_listener_;
-  std::vector<Kept> kept_;
-  std::size_t sweep_kept_at_ = 8;  // the size of kept_ at which expired streams are dropped from it
-  Executor* outlet_loop_ = nullptr;
-  Outlet outlet_;
+  std::map<std::uint64_t, PostedTask> readers_;  // most sessions have at most one
 };
 
 }  // namespace sluice

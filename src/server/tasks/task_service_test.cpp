@@ -583,7 +583,9 @@ TEST(TaskAcrossLoopsTest, RequestsReachATaskOnAnyLoop) {
   ServerBench bench(2);
   bench.definition.tools[1].task_support = TaskSupport::optional;
   bench.serve();
-  Dispatcher elsewhere(bench.catalog, *bench.services[1], bench.quota, *bench.changes, *bench.tasks,
+  const RefPtr catalog(
+      new LoopCatalog(Catalog::make(bench.definition).value(), *bench.results, bench.executors[1]));
+  Dispatcher elsewhere(catalog, *bench.services[1], bench.quota, *bench.changes, *bench.tasks,
                        bench.long_messages, bench.checks);
   RecordingCaller caller;
   const auto ask_elsewhere = [&](std::string_view method, const std::string& params) {

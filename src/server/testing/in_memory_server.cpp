@@ -37,8 +37,8 @@ InMemoryServer::InMemoryServer(std::shared_ptr<const Catalog> catalog)
       tasks_(limits().tasks, loop_.clock(), changes_) {
   // Handlers may compare a deadline with the real time.
   loop_.advance(std::chrono::steady_clock::now() - loop_.clock().now());
-  service_.emplace(RefPtr(new LoopCatalog(first_, results_)), access_, sessions_, calls_, changes_,
-                   tasks_, std::vector<StreamShard>{{&loop_, &streams_}}, std::size_t{0});
+  service_.emplace(RefPtr(new LoopCatalog(first_, results_, loop_)), access_, sessions_, calls_,
+                   changes_, tasks_, std::vector<StreamShard>{{&loop_, &streams_}}, std::size_t{0});
 }
 
 InMemoryServer::~InMemoryServer() {
@@ -71,7 +71,7 @@ Result<void> InMemoryServer::replace(ServerDefinition definition,
                                      std::optional<Change::Kind> told) {
   Result<std::shared_ptr<const Catalog>> catalog = Catalog::make(std::move(definition));
   if (!catalog) return std::unexpected(std::move(catalog.error()));
-  loop_.post([this, next = RefPtr(new LoopCatalog(std::move(*catalog), results_)), told] {
+  loop_.post([this, next = RefPtr(new LoopCatalog(std::move(*catalog), results_, loop_)), told] {
     service_->dispatcher.take(next);
     if (told) changes_.publish({.kind = *told});
   });

@@ -69,7 +69,7 @@ class EndpointTest : public ServerTest {
       sessions = std::make_unique<SessionRegistry>(session_limits, loop.clock());
       changes = std::make_unique<ChangeNotifier>(shards);
       tasks = std::make_unique<TaskStore>(TaskLimits{}, loop.clock(), *changes);
-      const RefPtr catalog(new LoopCatalog(Catalog::make(definition).value(), *results));
+      const RefPtr catalog(new LoopCatalog(Catalog::make(definition).value(), *results, loop));
       service = std::make_unique<Service>(catalog, *policy, *sessions, quota, *changes, *tasks,
                                           shards, 0);
       HttpEndpoint::Options endpoint_options;

@@ -101,7 +101,7 @@ void SseConnection::end() {
 
 void SseConnection::over() {
   entry_ = nullptr;
-  const std::deque<Waiting> dropped = std::exchange(waiting_, {});
+  const std::list<Waiting> dropped = std::exchange(waiting_, {});
   connection_->on_close();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -61,7 +61,7 @@ class SseConnection final : public MessageOutput,
 
   HttpExchangePtr exchange_;
   std::shared_ptr<MemoryShare> memory_;  // of the client; null: there is no limit
-  std::deque<Waiting> waiting_;          // in the order of their posts
+  std::list<Waiting> waiting_;           // in the order of their posts
   std::shared_ptr<MessageConnection> connection_;
   std::unique_ptr<SseSessions::Entry> entry_;  // null once it is over
 };

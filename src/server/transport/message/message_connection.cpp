@@ -186,7 +186,7 @@ class MessageConnection::Agreement final : public ChangeListener {
     const auto connection = connection_.lock();
     if (connection == nullptr) return;
     if (connection->blocked_) {
-      missed_.add(change);
+      missed().changes.add(change);
     } else {
       connection->send(message_of(change));
     }
@@ -198,25 +198,35 @@ class MessageConnection::Agreement final : public ChangeListener {
     if (!connection->blocked_) {
       connection->send(message);
     } else if (!state_of.empty()) {
-      states_.insert_or_assign(state_of, message);
+      missed().states.insert_or_assign(state_of, message);
     }
   }
   void tell_missed() {
     const auto connection = connection_.lock();
-    if (connection == nullptr) return;
-    while (!missed_.empty() && !connection->blocked_) tell(missed_.take());
-    for (const auto& [state_of, message] : std::exchange(states_, {})) say(state_of, message);
+    if (connection == nullptr || missed_ == nullptr) return;
+    while (!missed_->changes.empty() && !connection->blocked_) tell(missed_->changes.take());
+    for (const auto& [state_of, message] : std::exchange(missed_->states, {})) {
+      say(state_of, message);
+    }
   }
   void close() override {}
 
   Session session;
 
  private:
+  /// What came while the peer did not keep up. There are no more states than tasks of the session,
+  /// because a peer whose messages are not read begins no more tasks.
+  struct Missed {
+    MissedChanges changes;
+    std::map<std::string, std::string> states;
+  };
+  Missed& missed() {
+    if (missed_ == nullptr) missed_ = std::make_unique<Missed>();
+    return *missed_;
+  }
+
   std::weak_ptr<MessageConnection> connection_;
-  // What came while the peer did not keep up. There are no more states than tasks of the session,
-  // because a peer whose messages are not read begins no more tasks.
-  MissedChanges missed_;
-  std::map<std::string, std::string> states_;
+  std::unique_ptr<Missed> missed_;  // null before the first
 };
 
 /// Marks that serve_waiting() is running.
@@ -236,10 +246,9 @@ class MessageConnection::TakingTurns {
 MessageConnection::MessageConnection(Service& service, Principal principal,
                                      const PushedChunkEncoder& encoder,
                                      std::vector<RequestField> fields)
-    : service_(&service),
-      principal_(std::move(principal)),
-      encoder_(&encoder),
-      fields_(std::move(fields)) {}
+    : service_(&service), principal_(std::move(principal)), encoder_(&encoder) {
+  if (!fields.empty()) rare().fields = std::move(fields);
+}
 
 MessageConnection::~MessageConnection() = default;
 
@@ -267,8 +276,9 @@ bool MessageConnection::on_kept_message(std::string text, Executor::Task& handle
 /// Returns false if many long answers wait. Then `handled` has been moved from, and runs when fewer
 /// wait.
 bool MessageConnection::may_go_on(Executor::Task& handled) {
-  if (long_answers_ == nullptr || long_answers_->waiting.size() < kMaxLongAnswers) return true;
-  long_answers_->held.push_back(std::move(handled));
+  LongAnswers* const long_ones = long_answers();
+  if (long_ones == nullptr || long_ones->waiting.size() < kMaxLongAnswers) return true;
+  long_ones->held.push_back(std::move(handled));
   return false;
 }
 
@@ -307,9 +317,10 @@ void MessageConnection::go_on(UnhandledPtr handled) {
 }
 
 void MessageConnection::handle_later(std::string text, Executor::Task handled) {
-  if (later_ == nullptr) later_ = std::make_unique<std::list<Later>>();
-  later_->push_back({nullptr, std::move(handled)});
-  const auto at = std::prev(later_->end());
+  std::unique_ptr<std::list<Later>>& later = rare().later;
+  if (later == nullptr) later = std::make_unique<std::list<Later>>();
+  later->push_back({nullptr, std::move(handled)});
+  const auto at = std::prev(later->end());
   at->message = service_->long_messages.parse(
       std::move(text), [this, at] { handle_long(at); }, principal_.id);
 }
@@ -317,7 +328,7 @@ void MessageConnection::handle_later(std::string text, Executor::Task handled) {
 void MessageConnection::handle_long(std::list<Later>::iterator at) {
   const std::shared_ptr<MessageConnection> keep = shared_from_this();
   Later later = std::move(*at);
-  later_->erase(at);
+  rare_->later->erase(at);
   const UnhandledPtr unhandled = handle(later.message->text(), later.message.get());
   later.message = nullptr;
   if (unhandled == nullptr) {
@@ -340,7 +351,7 @@ MessageConnection::UnhandledPtr MessageConnection::handle(
     // about its stream. They wait.
     if (message->kind == MessageKind::request && pending_.contains(message->id) &&
         (message->method == "initialize" || message->method == "subscribe")) {
-      return held_up_.emplace_back(std::make_shared<Unhandled>(message->id));
+      return rare().held_up.emplace_back(std::make_shared<Unhandled>(message->id));
     }
   }
   return nullptr;
@@ -402,7 +413,7 @@ void MessageConnection::serve_waiting() {
   do {
     stopped_ = false;
     for (std::size_t served = 0; served < count && !blocked_; ++served) {
-      next_served_ %= count;
+      next_served_ %= static_cast<std::uint32_t>(count);
       serve(next_served_++);
     }
   } while (stopped_ && !blocked_);
@@ -416,11 +427,13 @@ bool MessageConnection::may_send_more() {
 
 void MessageConnection::on_close() {
   output_ = nullptr;
-  idle_task_ = nullptr;
-  held_up_.clear();
-  later_ = nullptr;
-  long_answers_ = nullptr;
-  kept_ = nullptr;
+  if (rare_ != nullptr) {
+    rare_->idle_task = nullptr;
+    rare_->held_up.clear();
+    rare_->later = nullptr;
+    rare_->long_answers = nullptr;
+    rare_->kept = nullptr;
+  }
   subscriptions_.clear();
   if (agreed_ != nullptr) agreed_->end();
   const auto pending = std::exchange(pending_, {});
@@ -432,8 +445,8 @@ void MessageConnection::on_close() {
 }
 
 void MessageConnection::when_idle(Executor::Task task) {
-  idle_task_ = std::make_unique<Executor::Task>(std::move(task));
-  for (const auto& weak : std::exchange(listeners_, {})) {
+  rare().idle_task = std::make_unique<Executor::Task>(std::move(task));
+  for (const auto& weak : std::exchange(rare_->listeners, {})) {
     if (const auto listener = weak.lock()) listener->close();
   }
   check_idle();
@@ -441,11 +454,11 @@ void MessageConnection::when_idle(Executor::Task task) {
 
 /// Posted, because what ends here may still be on the stack, or about to send its last message.
 void MessageConnection::check_idle() {
-  if (idle_task_ == nullptr || !is_idle()) return;
+  if (rare_ == nullptr || rare_->idle_task == nullptr || !is_idle()) return;
   service_->streams.executor().post([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr || !self->is_idle()) return;
-    if (const auto task = std::exchange(self->idle_task_, nullptr)) (*task)();
+    if (const auto task = std::exchange(self->rare_->idle_task, nullptr)) (*task)();
   });
 }
 
@@ -494,19 +507,22 @@ Result<void> MessageConnection::begin_session(const Revision& revision,
 }
 
 std::shared_ptr<SessionStorage> MessageConnection::storage() {
-  if (storage_ == nullptr) storage_ = std::make_shared<SessionStorage>();
-  return storage_;
+  std::shared_ptr<SessionStorage>& storage = rare().storage;
+  if (storage == nullptr) storage = std::make_shared<SessionStorage>();
+  return storage;
 }
 
 std::optional<std::string> MessageConnection::field(std::string_view name) const {
-  const auto found = std::ranges::find(fields_, name, &RequestField::name);
-  if (found == fields_.end()) return {};
+  if (rare_ == nullptr) return {};
+  const auto found = std::ranges::find(rare_->fields, name, &RequestField::name);
+  if (found == rare_->fields.end()) return {};
   return found->value;
 }
 
 void MessageConnection::add_listener(std::weak_ptr<ChangeListener> listener) {
-  std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
-  listeners_.push_back(std::move(listener));
+  std::vector<std::weak_ptr<ChangeListener>>& listeners = rare().listeners;
+  std::erase_if(listeners, [](const auto& each) { return each.expired(); });
+  listeners.push_back(std::move(listener));
 }
 
 void MessageConnection::forget(const RequestId& id) {
@@ -515,26 +531,29 @@ void MessageConnection::forget(const RequestId& id) {
     // Holding less cannot fail.
     std::ignore = pending_hold_.hold(service_->memory_of(principal_.id), pending_bytes_);
   }
-  const auto waited = std::ranges::find(held_up_, id, &Unhandled::id);
-  if (waited != held_up_.end()) {
+  if (rare_ == nullptr) return;
+  const auto waited = std::ranges::find(rare_->held_up, id, &Unhandled::id);
+  if (waited != rare_->held_up.end()) {
     go_on(std::move(*waited));
-    held_up_.erase(waited);
+    rare_->held_up.erase(waited);
   }
   check_idle();
 }
 
 void MessageConnection::add_long_answer(Channel& channel) {
-  if (long_answers_ == nullptr) long_answers_ = std::make_unique<LongAnswers>();
-  long_answers_->waiting.push_back(&channel);
+  std::unique_ptr<LongAnswers>& long_ones = rare().long_answers;
+  if (long_ones == nullptr) long_ones = std::make_unique<LongAnswers>();
+  long_ones->waiting.push_back(&channel);
   next_long_answer();
 }
 
 void MessageConnection::remove_long_answer(const Channel& channel) {
-  if (long_answers_ == nullptr) return;
-  if (std::erase(long_answers_->waiting, &channel) != 0) let_go_on();
-  if (long_answers_->current != &channel) return;
-  long_answers_->current = nullptr;
-  if (long_answers_->waiting.empty()) return;
+  LongAnswers* const long_ones = long_answers();
+  if (long_ones == nullptr) return;
+  if (std::erase(long_ones->waiting, &channel) != 0) let_go_on(*long_ones);
+  if (long_ones->current != &channel) return;
+  long_ones->current = nullptr;
+  if (long_ones->waiting.empty()) return;
   // Posted, because the previous answer is on the stack.
   service_->streams.executor().post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->next_long_answer();
@@ -542,21 +561,22 @@ void MessageConnection::remove_long_answer(const Channel& channel) {
 }
 
 void MessageConnection::next_long_answer() {
-  if (blocked_ || long_answers_ == nullptr || long_answers_->current != nullptr ||
-      long_answers_->waiting.empty()) {
+  LongAnswers* const long_ones = long_answers();
+  if (blocked_ || long_ones == nullptr || long_ones->current != nullptr ||
+      long_ones->waiting.empty()) {
     return;
   }
-  Channel* const next = long_answers_->waiting.front();
-  long_answers_->waiting.pop_front();
-  long_answers_->current = next;
-  let_go_on();
+  Channel* const next = long_ones->waiting.front();
+  long_ones->waiting.pop_front();
+  long_ones->current = next;
+  let_go_on(*long_ones);
   next->make_long_answer();
 }
 
 /// Lets input that was held up continue, if few enough long answers wait.
-void MessageConnection::let_go_on() {
-  if (long_answers_->waiting.size() >= kMaxLongAnswers) return;
-  for (Executor::Task& handled : std::exchange(long_answers_->held, {})) {
+void MessageConnection::let_go_on(LongAnswers& long_ones) {
+  if (long_ones.waiting.size() >= kMaxLongAnswers) return;
+  for (Executor::Task& handled : std::exchange(long_ones.held, {})) {
     const auto held = std::make_shared<Unhandled>();
     held->handled = std::move(handled);
     go_on(held);
@@ -581,14 +601,15 @@ void MessageConnection::answer(const RequestId& id, std::string message) {
     message = {};
     append_error(message, id, kNoAnswerMemory);
   }
-  if (kept_ == nullptr) kept_ = std::make_unique<std::deque<KeptAnswer>>();
-  kept_->push_back({std::move(message), std::move(memory), service_->streams.answer_mark()});
+  std::unique_ptr<std::deque<KeptAnswer>>& kept = rare().kept;
+  if (kept == nullptr) kept = std::make_unique<std::deque<KeptAnswer>>();
+  kept->push_back({std::move(message), std::move(memory), service_->streams.answer_mark()});
 }
 
 void MessageConnection::send_kept() {
-  while (!blocked_ && kept_ != nullptr && !kept_->empty()) {
-    KeptAnswer next = std::move(kept_->front());
-    kept_->pop_front();
+  while (!blocked_ && has_kept()) {
+    KeptAnswer next = std::move(rare_->kept->front());
+    rare_->kept->pop_front();
     // The output charges the message to the same share.
     next.memory.release();
     send(std::move(next.message));

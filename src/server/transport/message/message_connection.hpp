@@ -133,6 +133,29 @@ class MessageConnection final : public Caller,
     std::shared_ptr<const void> mark;
   };
 
+  /// What few connections have, apart to keep the others small.
+  struct Rare {
+    std::vector<RequestField> fields;
+    std::shared_ptr<SessionStorage> storage;               // null before the first use
+    std::vector<std::weak_ptr<ChangeListener>> listeners;  // each with an unanswered request
+    std::vector<UnhandledPtr> held_up;                     // each with an unanswered request
+    std::unique_ptr<std::list<Later>> later;               // null before the first
+    std::unique_ptr<LongAnswers> long_answers;             // null before the first
+    std::unique_ptr<std::deque<KeptAnswer>> kept;          // null before the first
+    std::unique_ptr<Executor::Task> idle_task;
+  };
+
+  /// Made at the first use.
+  Rare& rare() {
+    if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
+    return *rare_;
+  }
+  [[nodiscard]] LongAnswers* long_answers() const {
+    return rare_ == nullptr ? nullptr : rare_->long_answers.get();
+  }
+  [[nodiscard]] bool has_kept() const {
+    return rare_ != nullptr && rare_->kept != nullptr && !rare_->kept->empty();
+  }
   bool may_go_on(Executor::Task& handled);
   void handle_later(std::string text, Executor::Task handled);
   void handle_long(std::list<Later>::iterator at);
@@ -155,7 +178,7 @@ class MessageConnection final : public Caller,
   void add_long_answer(Channel& channel);
   void remove_long_answer(const Channel& channel);
   void next_long_answer();
-  void let_go_on();
+  void let_go_on(LongAnswers& long_ones);
   void send(std::string message);
   void answer(const RequestId& id, std::string message);
   void send_kept();
@@ -166,32 +189,25 @@ class MessageConnection final : public Caller,
   bool push(const Bytes& messages);
   void unsubscribe_later(const StreamId& stream_id, std::uint64_t number);
   [[nodiscard]] bool is_idle() const {
-    return pending_.empty() && subscriptions_.empty() && (later_ == nullptr || later_->empty()) &&
-           (kept_ == nullptr || kept_->empty());
+    return pending_.empty() && subscriptions_.empty() && !has_kept() &&
+           (rare_ == nullptr || rare_->later == nullptr || rare_->later->empty());
   }
   void check_idle();
 
   Service* service_;
   Principal principal_;
   const PushedChunkEncoder* encoder_;
-  std::vector<RequestField> fields_;
-  std::shared_ptr<SessionStorage> storage_;  // null before the first use
-  MessageOutput* output_ = nullptr;          // null once the peer has gone
+  MessageOutput* output_ = nullptr;  // null once the peer has gone
   std::map<StreamId, Subscribed> subscriptions_;
   std::map<RequestId, std::weak_ptr<Channel>> pending_;
   std::size_t pending_bytes_ = 0;  // memory that they take
   CoarseHold pending_hold_;
-  std::vector<std::weak_ptr<ChangeListener>> listeners_;  // each with an unanswered request
-  std::shared_ptr<Session> agreed_;                       // null before `initialize`
-  std::weak_ptr<Agreement> agreement_;                    // which owns the session
-  std::unique_ptr<std::list<Later>> later_;               // null before the first
-  std::unique_ptr<LongAnswers> long_answers_;             // null before the first
-  std::unique_ptr<std::deque<KeptAnswer>> kept_;          // null before the first
-  std::vector<UnhandledPtr> held_up_;                     // each with an unanswered request
-  std::unique_ptr<Executor::Task> idle_task_;
+  std::shared_ptr<Session> agreed_;     // null before `initialize`
+  std::weak_ptr<Agreement> agreement_;  // which owns the session
+  std::unique_ptr<Rare> rare_;
   std::uint64_t subscribed_ = 0;
-  std::uint64_t batches_ = 0;    // the number of batches answered later
-  std::size_t next_served_ = 0;  // index among those that waited for the output
+  std::uint64_t batches_ = 0;      // the number of batches answered later
+  std::uint32_t next_served_ = 0;  // index among those that waited for the output
   bool blocked_ = false;
   bool takes_turns_ = false;  // serve_waiting() is running
   bool stopped_ = false;      // a sender was told to wait for its next turn
