@@ -143,7 +143,8 @@ class Call : public RequestLoop {
   std::optional<std::string_view> header(std::string_view name) const;
   /// The `T` that handlers keep for the client's session. It is made by `T()` when it is first
   /// asked for, and destroyed after the end of the session. Each type has one. Several requests of
-  /// a session may run at the same time, on several threads, so `T` must be thread-safe.
+  /// a session may run at the same time, on several threads, so `T` must be thread-safe. If several
+  /// ask for the first time at once, more than one `T` may be made; all get the same one.
   ///
   /// On stdio, Unix sockets, WebSocket and `/sse`, the session is the connection, in every
   /// revision. Over HTTP at `/mcp` it is the one of `Mcp-Session-Id`. Null for requests without it,

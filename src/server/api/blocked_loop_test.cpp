@@ -1,6 +1,7 @@
 // Handlers that block their event loop are named in the log.
 
 #include <chrono>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -8,6 +9,8 @@
 #include "server/api/server_state.hpp"
 #include "server/dispatch/server_test_support.hpp"
 #include "sluice/server.hpp"
+#include "sluice/stream.hpp"
+#include "sluice/testing.hpp"
 
 namespace sluice {
 namespace {
@@ -54,6 +57,45 @@ TEST_F(BlockedLoopTest, AToolThatBlocksIsNamed) {
   EXPECT_THAT(called("slow"), HasSubstr("a handler blocks its event loop: wrap it in blocking(), "
                                         "or await in_background() tool=slow ms=100"));
 }
+
+/// Serves a tool that sends without end, and calls it.
+class EndlessOutputTest : public ::testing::TestWithParam<std::function<Task<>(Call&, int&)>> {};
+
+TEST_P(EndlessOutputTest, LetsOthersRunAlsoIfNobodyWantsIt) {
+  int sent = 0;
+  Server server("test", "1", {.call_timeout = 1ms});
+  server.tool("endless", "", [&sent](Call& call) -> Task<std::string> {
+    co_await GetParam()(call, sent);
+    co_return "never";
+  });
+  testing::Client client(server);
+  // Without a progress token, nothing that it sends goes anywhere.
+  EXPECT_THAT(client.call("endless").text(), HasSubstr("longer than it may"));
+  EXPECT_GT(sent, 1000);
+}
+
+Stream<void> endless(int& sent) {
+  for (;; ++sent) co_yield text("x");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, EndlessOutputTest,
+    ::testing::Values([](Call& call, int& sent) -> Task<> { co_await endless(sent).to(call); },
+                      [](Call& call, int& sent) -> Task<> {
+                        for (;; ++sent) {
+                          if (!call.text("x")) co_await call.room();
+                        }
+                      },
+                      [](Call& call, int& sent) -> Task<> {
+                        for (;; ++sent) {
+                          if (!call.progress(sent)) co_await call.room();
+                        }
+                      },
+                      [](Call& call, int& sent) -> Task<> {
+                        for (;; ++sent) {
+                          if (!call.log(LoggingLevel::debug, sent)) co_await call.room();
+                        }
+                      }));
 
 TEST_F(BlockedLoopTest, ACoroutineThatWaitsBlocksNothing) {
   server.tool("patient", "", [](Call& call) -> Task<std::string> {

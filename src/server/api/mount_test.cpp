@@ -1,12 +1,15 @@
 // Server::mount().
 
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "json/json.hpp"
+#include "server/host/peer_test_support.hpp"
 #include "sluice/server.hpp"
 #include "sluice/testing.hpp"
 
@@ -101,6 +104,67 @@ TEST(Mount, WhatWouldNotWorkHereIsRefused) {
   EXPECT_THAT(refusal(server, Server("other", "1", {.request_headers = {"X-Unknown"}}), "o"),
               HasSubstr("may read X-Unknown"));
   EXPECT_EQ(refusal(server, Server("other", "1", {.request_headers = {"X-Known"}}), "o"), "");
+}
+
+TEST(Mount, WhatTheOtherAnnouncesIsAnnouncedHere) {
+  Server other = weather_server();
+  Server between("between", "1");
+  other.mount(between);  // so the servers have mounted each other
+  between.mount(other, "w");
+  Server server("all", "1");
+  server.mount(between, "b");
+  testing::Client client(server, {.revision = "2025-11-25"});
+  client.request("resources/subscribe", {{"uri", "weather://now"}});
+  other.resource_updated("weather://now");
+  other.tools_changed();  // those of the other, not of this server
+  client.run();
+  EXPECT_EQ(client.take_notifications("notifications/resources/updated").size(), 1U);
+  EXPECT_TRUE(client.take_notifications("notifications/tools/list_changed").empty());
+}
+
+TEST(Mount, WhatItReplacesMayUseTheServerWhenItIsDestroyed) {
+  struct Announcing {
+    explicit Announcing(const Server& of) : server(&of) {}
+    Announcing(const Announcing&) = default;
+    ~Announcing() { server->tools_changed(); }
+    const Server* server;
+  };
+  Server server("all", "1");
+  server.tool("guarded", "", [] { return std::string("ok"); },
+              {.visible_to = [last = Announcing(server)](const Principal&) {
+                return last.server != nullptr;
+              }});
+  testing::Client client(server);
+  server.mount(weather_server());
+  EXPECT_EQ(refusal(server, weather_server(), ""),
+            "the server cannot be mounted: there is a 'forecast' already");
+  EXPECT_EQ(client.call("guarded").text(), "ok");
+}
+
+TEST(Mount, ItsWorkersAreKnownAlsoWhereItIsServedAlready) {
+  Server server("all", "1");
+  std::optional<Serving> serving;
+  std::promise<std::string> refused;
+  Server other("other", "1");
+  other.tool("stop", "", blocking([&] {
+               try {
+                 serving->stop();
+                 refused.set_value("stopped");
+               } catch (const std::logic_error& error) {
+                 refused.set_value(error.what());
+               }
+             }));
+  auto started = start(server, http{.port = 0}, ServeOptions{.threads = 1});
+  ASSERT_TRUE(started);
+  serving.emplace(*std::move(started));
+  server.mount(other);
+  Peer peer(serving->port());
+  const std::string body =
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop"}})";
+  peer.send("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: " +
+            std::to_string(body.size()) + "\r\n\r\n" + body);
+  EXPECT_THAT(refused.get_future().get(), HasSubstr("a handler cannot stop its own server"));
+  peer.rest();
 }
 
 }  // namespace

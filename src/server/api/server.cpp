@@ -65,7 +65,7 @@ void put(ServerState& state, std::vector<T> ServerDefinition::* list, std::strin
   const bool was_served = state.is_served();
   const std::string its_name = entry.*name;
   bool replaces = false;
-  state.change(kind, [&](ServerDefinition& definition) {
+  state.change({kind}, [&](ServerDefinition& definition) {
     std::vector<T>& known = definition.*list;
     const auto found = std::ranges::find(known, its_name, name);
     replaces = found != known.end();
@@ -86,7 +86,7 @@ template <class T>
 bool take(ServerState& state, std::vector<T> ServerDefinition::* list, std::string T::* name,
           std::string_view asked, Change::Kind kind) {
   std::vector<T> removed;
-  return state.change(kind, [&](ServerDefinition& definition) {
+  return state.change({kind}, [&](ServerDefinition& definition) {
     std::vector<T>& known = definition.*list;
     const auto found = std::ranges::find(known, asked, name);
     if (found == known.end()) return false;
@@ -97,7 +97,7 @@ bool take(ServerState& state, std::vector<T> ServerDefinition::* list, std::stri
 }
 
 void offer(ServerState& state, std::vector<Skill> skills) {
-  state.change(Change::Kind::resources, [&](ServerDefinition& definition) {
+  state.change({Change::Kind::resources}, [&](ServerDefinition& definition) {
     const Result<void> offered = offer_skills(definition, std::move(skills));
     if (!offered) throw std::invalid_argument(offered.error().message);
     return true;
@@ -270,16 +270,22 @@ Server& Server::add(const TemplateRef& resources, std::string_view argument,
 
 Server& Server::mount(const Server& other, std::string_view prefix) {
   const ServerDefinition mounted = other.state_->definition();
-  state_->change({}, [&](ServerDefinition& definition) {
+  std::vector<Change::Kind> kinds;
+  if (!mounted.tools.empty()) kinds.push_back(Change::Kind::tools);
+  if (!mounted.prompts.empty()) kinds.push_back(Change::Kind::prompts);
+  if (!mounted.resources.empty() || !mounted.resource_templates.empty()) {
+    kinds.push_back(Change::Kind::resources);
+  }
+  // Destroyed after the change, as what it replaces is.
+  ServerDefinition next;
+  state_->change(kinds, [&](ServerDefinition& definition) {
     // A copy, so that an exception changes nothing.
-    ServerDefinition next = definition;
+    next = definition;
     sluice::mount(next, mounted, prefix);
     std::swap(definition, next);
     return true;
   });
-  if (!mounted.tools.empty()) tools_changed();
-  if (!mounted.prompts.empty()) prompts_changed();
-  if (!mounted.resources.empty() || !mounted.resource_templates.empty()) resources_changed();
+  if (other.state_ != state_) other.state_->announce_to(state_);
   return *this;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -9,11 +10,12 @@ namespace sluice::detail {
 
 void ServerState::forget(DefinitionHost& host) {
   const std::lock_guard lock(mutex_);
+  const std::lock_guard hosts_lock(hosts_mutex_);
   std::erase(hosts_, &host);
 }
 
 bool ServerState::is_served() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(hosts_mutex_);
   return !hosts_.empty();
 }
 
@@ -22,17 +24,19 @@ ServerDefinition ServerState::definition() const {
   return definition_;
 }
 
-bool ServerState::change(std::optional<Change::Kind> kind,
+bool ServerState::change(const std::vector<Change::Kind>& kinds,
                          const std::function<bool(ServerDefinition& definition)>& change) {
   // The definition that is not kept is destroyed after the lock is released, because a destructor
   // of user code may use the Server.
   std::optional<ServerDefinition> other;
   const std::lock_guard lock(mutex_);
-  if (hosts_.empty()) return change(definition_);
+  // start() and forget() change it only under this lock.
+  const std::vector<DefinitionHost*> hosts = hosts_;
+  if (hosts.empty()) return change(definition_);
   other = definition_;
   if (!change(*other)) return false;
-  for (DefinitionHost* const host : hosts_) {
-    if (Result<void> replaced = host->replace(*other, kind); !replaced) {
+  for (DefinitionHost* const host : hosts) {
+    if (Result<void> replaced = host->replace(*other, kinds); !replaced) {
       throw std::invalid_argument(replaced.error().message);
     }
   }
@@ -41,8 +45,30 @@ bool ServerState::change(std::optional<Change::Kind> kind,
 }
 
 void ServerState::publish(const Change& change) {
-  const std::lock_guard lock(mutex_);
-  for (DefinitionHost* const host : hosts_) host->publish(change);
+  std::set<const ServerState*> told;
+  publish(change, told);
+}
+
+void ServerState::publish(const Change& change, std::set<const ServerState*>& told) {
+  // Servers may have mounted each other.
+  if (!told.insert(this).second) return;
+  std::vector<std::weak_ptr<ServerState>> mounting;
+  {
+    const std::lock_guard lock(hosts_mutex_);
+    for (DefinitionHost* const host : hosts_) host->publish(change);
+    mounting = mounting_;
+  }
+  // Lists of a server that has mounted this one do not change with the lists here.
+  if (change.kind != Change::Kind::resource && change.kind != Change::Kind::elicitation) return;
+  for (const auto& weak : mounting) {
+    if (const auto state = weak.lock()) state->publish(change, told);
+  }
+}
+
+void ServerState::announce_to(std::weak_ptr<ServerState> mounting) {
+  const std::lock_guard lock(hosts_mutex_);
+  std::erase_if(mounting_, [](const auto& each) { return each.expired(); });
+  mounting_.push_back(std::move(mounting));
 }
 
 }  // namespace sluice::detail

@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -31,6 +31,7 @@ class ServerState {
   Result<std::unique_ptr<Host>> start(Options... options) {
     const std::lock_guard lock(mutex_);
     Result<std::unique_ptr<Host>> host = Host::start(definition_, std::move(options)...);
+    const std::lock_guard hosts_lock(hosts_mutex_);
     if (host) hosts_.push_back(host->get());
     return host;
   }
@@ -38,18 +39,26 @@ class ServerState {
   [[nodiscard]] bool is_served() const;
 
   /// Applies `change` to the definition, also where it is being served. If `change` returns true,
-  /// clients there are told of `kind`. Returns what `change` returns. While the definition is being
-  /// served, an exception of `change`, or std::invalid_argument for a definition that cannot be
-  /// served, leaves everything as it is. `change` must not destroy entries, but move them out.
-  bool change(std::optional<Change::Kind> kind,
+  /// clients there are told of `kinds`. Returns what `change` returns. While the definition is
+  /// being served, an exception of `change`, or std::invalid_argument for a definition that cannot
+  /// be served, leaves everything as it is. `change` must not destroy entries, but move them out.
+  bool change(const std::vector<Change::Kind>& kinds,
               const std::function<bool(ServerDefinition& definition)>& change);
+  /// Tells clients where the definition is being served. Never waits for a change().
   void publish(const Change& change);
+  /// Passes on to `mounting` what handlers announce of resources and elicitations: it has mounted
+  /// this server.
+  void announce_to(std::weak_ptr<ServerState> mounting);
 
  private:
-  mutable std::mutex mutex_;
+  void publish(const Change& change, std::set<const ServerState*>& told);
+
+  mutable std::mutex mutex_;  // held during a change; taken before hosts_mutex_
   ServerDefinition definition_;
   const HandlerRun::Options runs_;
+  mutable std::mutex hosts_mutex_;
   std::vector<DefinitionHost*> hosts_;
+  std::vector<std::weak_ptr<ServerState>> mounting_;
 };
 
 }  // namespace sluice::detail

@@ -46,6 +46,7 @@ Dispatcher::Dispatcher(RefPtr<LoopCatalog> catalog, StreamService& streams, Clie
                        ChangeNotifier& changes, TaskStore& tasks, LongMessages& long_messages,
                        LongMessages& checks)
     : catalog_(std::move(catalog)),
+      first_catalog_(catalog_),
       streams_(&streams),
       calls_(streams, quota, checks.workers()),
       changes_(&changes),
@@ -504,7 +505,7 @@ Outcome Dispatcher::defer(
   const Revision& revision = *context.revision;
   describe_sender(context, session, caller);
   const Result<std::shared_ptr<PendingRequest>> opened =
-      open_call(message, tool, std::move(context), std::move(session), caller);
+      open_call(message, tool, std::move(context), std::move(session), caller, catalog_);
   if (!opened) return error(message.id, opened.error(), &revision, out);
   if ((*opened)->over()) return {.kind = Outcome::Kind::pending};
   const PendingRequest::Parameters parameters(**opened, message.params);
@@ -555,7 +556,7 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
   }
   memory.remove(acknowledgement);
   const Result<std::shared_ptr<PendingRequest>> call =
-      open_call(message, nullptr, std::move(context), nullptr, caller);
+      open_call(message, nullptr, std::move(context), nullptr, caller, first_catalog_);
   if (!call) return error(message.id, call.error(), &revision, out);
   if ((*call)->over()) return {.kind = Outcome::Kind::pending};
   if (!(*call)->carries()) {
@@ -569,11 +570,9 @@ Outcome Dispatcher::listen(const Message& message, RequestContext context, Calle
   return {.kind = Outcome::Kind::pending};
 }
 
-Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& message,
-                                                              const CompiledTool* tool,
-                                                              RequestContext context,
-                                                              std::shared_ptr<Session> session,
-                                                              Caller& caller) {
+Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(
+    const Message& message, const CompiledTool* tool, RequestContext context,
+    std::shared_ptr<Session> session, Caller& caller, const RefPtr<LoopCatalog>& catalog) {
   if (streams_->draining()) return std::unexpected(StreamService::shutting_down());
   std::unique_ptr<InputRounds> rounds;
   if (context.revision->era == Era::modern && context.capabilities.any() &&
@@ -591,7 +590,7 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(const Message& mes
                       .rounds = std::move(rounds),
                       .tool = tool,
                       .memory = std::move(*memory)},
-                     caller, catalog_);
+                     caller, catalog);
 }
 
 /// Opens a call for a long result, so that a worker can write it. The call has no session: nothing
@@ -601,7 +600,7 @@ std::shared_ptr<PendingRequest> Dispatcher::open_for_long(const Message& message
                                                           const CompiledTool* tool,
                                                           RequestContext context, Caller& caller) {
   if (checks_->workers() == nullptr) return nullptr;
-  return open_call(message, tool, std::move(context), nullptr, caller).value_or(nullptr);
+  return open_call(message, tool, std::move(context), nullptr, caller, catalog_).value_or(nullptr);
 }
 
 /// Sessions of the same client program, of which there may be many, share its description.

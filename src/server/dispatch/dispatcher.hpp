@@ -119,13 +119,11 @@ class Dispatcher {
   Outcome defer(const Message& message, const CompiledTool* tool, RequestContext context,
                 std::shared_ptr<Session> session, Caller& caller, std::string& out,
                 const std::function<Result<void>(std::shared_ptr<PendingRequest>)>& later);
-  /// Opens a call that is answered later. `tool` is null for methods other than tools/call. An
-  /// Error is for the immediate response.
-  Result<std::shared_ptr<PendingRequest>> open_call(const Message& message,
-                                                    const CompiledTool* tool,
-                                                    RequestContext context,
-                                                    std::shared_ptr<Session> session,
-                                                    Caller& caller);
+  /// Opens a call of `catalog` that is answered later. `tool` is null for methods other than
+  /// tools/call. An Error is for the immediate response.
+  Result<std::shared_ptr<PendingRequest>> open_call(
+      const Message& message, const CompiledTool* tool, RequestContext context,
+      std::shared_ptr<Session> session, Caller& caller, const RefPtr<LoopCatalog>& catalog);
   /// The same for a long result that is there already. Null: answer now.
   std::shared_ptr<PendingRequest> open_for_long(const Message& message, const CompiledTool* tool,
                                                 RequestContext context, Caller& caller);
@@ -145,6 +143,9 @@ class Dispatcher {
 
   RequestChains chains_;
   RefPtr<LoopCatalog> catalog_;
+  /// For calls that use nothing of it, and so should not keep a version alive: this one lives as
+  /// long as the server.
+  const RefPtr<LoopCatalog> first_catalog_;
   StreamService* streams_;
   Calls calls_;
   ChangeNotifier* changes_;

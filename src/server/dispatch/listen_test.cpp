@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "rpc/error_codes.hpp"
 #include "server/dispatch/server_test_support.hpp"
@@ -172,6 +173,23 @@ TEST_F(ListenTest, WithoutMemorySaysSoOfSubscriptions) {
   EXPECT_EQ(listen(R"({"toolsListChanged":true})"), "");
   bench.run_all();
   EXPECT_LT(bench.policy.budget.used(), before + 4096U);
+}
+
+TEST_F(ListenTest, KeepsNoVersionOfWhatIsOffered) {
+  const auto take = [this](const std::shared_ptr<int>& mark) {
+    bench.definition.tools[0].visible_to = [mark](const Principal&) { return true; };
+    bench.dispatcher->take(RefPtr(new LoopCatalog(Catalog::make(bench.definition).value(),
+                                                  *bench.results, bench.executors[0])));
+    bench.definition.tools[0].visible_to = {};
+  };
+  auto mark = std::make_shared<int>();
+  const std::weak_ptr<int> version = mark;
+  take(std::exchange(mark, nullptr));
+  EXPECT_EQ(listen(R"({"toolsListChanged":true})"), "");
+  bench.run_all();
+  ASSERT_FALSE(version.expired());
+  take(std::make_shared<int>());
+  EXPECT_TRUE(version.expired());
 }
 
 }  // namespace

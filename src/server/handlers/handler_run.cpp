@@ -223,6 +223,18 @@ void HandlerRun::begin(Root root) {
 // Destructors may call these when a coroutine is given up. Then the run is over, and the request
 // may be gone.
 
+/// Whether the handler may send more now. A client that does not want what it sends never stops it,
+/// so it makes way for others from time to time.
+bool HandlerRun::has_sent(bool has_room) {
+  if (!has_room) {
+    full_ = true;
+  } else if (!full_ && ++sent_ % kSentAtOnce == 0) {
+    full_ = true;
+    after({}, [this] { on_writable(); });
+  }
+  return !full_;
+}
+
 bool HandlerRun::text(std::string_view text) {
   std::string joined;
   if (!split_.empty()) {
@@ -231,8 +243,7 @@ bool HandlerRun::text(std::string_view text) {
   }
   const std::size_t whole = complete_utf8_prefix(text);
   split_ = text.substr(whole);
-  if (over_ || (whole > 0 && !request_->emit(text.substr(0, whole)))) full_ = true;
-  return !full_;
+  return has_sent(!over_ && (whole == 0 || request_->emit(text.substr(0, whole))));
 }
 
 void HandlerRun::end_text() {
@@ -240,13 +251,11 @@ void HandlerRun::end_text() {
 }
 
 bool HandlerRun::progress(double progress, std::optional<double> total, std::string_view message) {
-  if (over_ || !request_->progress(progress, total, cut(message, Call::kMaxMessage))) full_ = true;
-  return !full_;
+  return has_sent(!over_ && request_->progress(progress, total, cut(message, Call::kMaxMessage)));
 }
 
 bool HandlerRun::log(LoggingLevel level, std::string_view logger, const json::value& data) {
-  if (over_ || !request_->log(level, cut(logger, Call::kMaxMessage), log_text(data))) full_ = true;
-  return !full_;
+  return has_sent(!over_ && request_->log(level, cut(logger, Call::kMaxMessage), log_text(data)));
 }
 
 void HandlerRun::disconnect(std::chrono::milliseconds retry) {

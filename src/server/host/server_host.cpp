@@ -12,6 +12,7 @@
 #include "auth/access_policy.hpp"
 #include "core/log.hpp"
 #include "net/lines/line_server.hpp"
+#include "server/host/handler_pools.hpp"
 #include "server/host/metrics_text.hpp"
 #include "server/transport/http/http_endpoint.hpp"
 #include "server/transport/message/stdio_endpoint.hpp"
@@ -141,6 +142,7 @@ struct ServerHost::State {
   }
 
   std::shared_ptr<const Catalog> first;  // for what replace() does not change
+  HandlerPools handler_pools;
   ResultWriter results;
   AccessPolicy access;
   SteadyClock clock;
@@ -239,6 +241,7 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   }
   server.changes = std::make_unique<ChangeNotifier>(shards);
   server.tasks = std::make_unique<TaskStore>(options.tasks, server.clock, *server.changes);
+  server.handler_pools.add(server.first->definition());
   std::unique_ptr<ServerHost> host(new ServerHost(std::move(state)));
   HttpEndpoint::Options endpoint;
   endpoint.websocket.max_message = options.max_message;
@@ -332,18 +335,20 @@ LoopPool& ServerHost::loops() {
   return state_->pool;
 }
 
-Result<void> ServerHost::replace(ServerDefinition definition, std::optional<Change::Kind> told) {
+Result<void> ServerHost::replace(ServerDefinition definition, std::vector<Change::Kind> told) {
   State& server = *state_;
   Result<std::shared_ptr<const Catalog>> catalog = Catalog::make(std::move(definition));
   if (!catalog) return std::unexpected(std::move(catalog.error()));
   server.sweep_tasks_of((*catalog)->definition());
+  server.handler_pools.add((*catalog)->definition());
   const auto waiting = std::make_shared<std::atomic<std::size_t>>(server.loops.size());
   for (std::size_t i = 0; i < server.loops.size(); ++i) {
     server.pool.loop(i).post(
         [&dispatcher = server.loops[i]->service.dispatcher, &changes = *server.changes,
          next = server.for_loop(*catalog, server.pool.loop(i)), waiting, told] {
           dispatcher.take(next);
-          if (waiting->fetch_sub(1) == 1 && told) changes.publish({.kind = *told});
+          if (waiting->fetch_sub(1) != 1) return;
+          for (const Change::Kind kind : told) changes.publish({.kind = kind});
         });
   }
   return {};
@@ -354,11 +359,7 @@ void ServerHost::publish(const Change& change) {
 }
 
 bool ServerHost::on_handler_thread() const {
-  const ServerDefinition& definition = state_->first->definition();
-  const std::shared_ptr<WorkerPool>& workers = definition.workers;
-  return state_->pool.on_loop_thread() || (workers != nullptr && workers->on_worker_thread()) ||
-         std::ranges::any_of(definition.mounted_workers, &WorkerPool::on_worker_thread,
-                             [](const auto& pool) -> const WorkerPool& { return *pool; });
+  return state_->pool.on_loop_thread() || state_->handler_pools.on_worker_thread();
 }
 
 void ServerHost::shutdown(Duration deadline, const std::function<bool()>& hurry) {

@@ -79,7 +79,7 @@ class ServerHost final : public DefinitionHost {
   /// The event loops, for engines that need one and for tests.
   [[nodiscard]] LoopPool& loops();
 
-  Result<void> replace(ServerDefinition definition, std::optional<Change::Kind> told) override;
+  Result<void> replace(ServerDefinition definition, std::vector<Change::Kind> told) override;
   void publish(const Change& change) override;
 
   /// Whether the caller is on a thread that runs handlers: one of an event loop or a worker of the

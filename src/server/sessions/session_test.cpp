@@ -358,5 +358,24 @@ TEST_F(SessionRegistryTest, NeedsNoMemoryToEndWhatNobodyUses) {
   EXPECT_EQ(registry.size(), 0U);
 }
 
+// --- what handlers keep ----------------------------------------------------------------------
+
+SessionStorage* storage_in_use = nullptr;
+const int first_type = 0, second_type = 0;
+std::shared_ptr<void> make_number() {
+  return std::make_shared<int>();
+}
+
+TEST(SessionStorage, NobodyWaitsWhileAValueIsMade) {
+  SessionStorage storage;
+  storage_in_use = &storage;
+  // While it is being made, others are found, and even made.
+  const auto made = storage.value(&first_type, []() -> std::shared_ptr<void> {
+    EXPECT_NE(storage_in_use->value(&second_type, make_number), nullptr);
+    return storage_in_use->value(&first_type, make_number);
+  });
+  EXPECT_EQ(storage.value(&first_type, nullptr), made);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -37,6 +37,7 @@ InMemoryServer::InMemoryServer(std::shared_ptr<const Catalog> catalog)
       tasks_(limits().tasks, loop_.clock(), changes_) {
   // Handlers may compare a deadline with the real time.
   loop_.advance(std::chrono::steady_clock::now() - loop_.clock().now());
+  handler_pools_.add(first_->definition());
   service_.emplace(RefPtr(new LoopCatalog(first_, results_, loop_)), access_, sessions_, calls_,
                    changes_, tasks_, std::vector<StreamShard>{{&loop_, &streams_}}, std::size_t{0});
 }
@@ -53,11 +54,7 @@ InMemoryServer::~InMemoryServer() {
 }
 
 bool InMemoryServer::has_workers_busy() const {
-  const auto is_busy = [](const std::shared_ptr<WorkerPool>& workers) {
-    return workers != nullptr && !workers->is_idle();
-  };
-  const ServerDefinition& definition = first_->definition();
-  return is_busy(definition.workers) || std::ranges::any_of(definition.mounted_workers, is_busy);
+  return handler_pools_.is_busy();
 }
 
 void InMemoryServer::advance(Duration time) {
@@ -67,13 +64,13 @@ void InMemoryServer::advance(Duration time) {
   loop_.run();
 }
 
-Result<void> InMemoryServer::replace(ServerDefinition definition,
-                                     std::optional<Change::Kind> told) {
+Result<void> InMemoryServer::replace(ServerDefinition definition, std::vector<Change::Kind> told) {
   Result<std::shared_ptr<const Catalog>> catalog = Catalog::make(std::move(definition));
   if (!catalog) return std::unexpected(std::move(catalog.error()));
+  handler_pools_.add((*catalog)->definition());
   loop_.post([this, next = RefPtr(new LoopCatalog(std::move(*catalog), results_, loop_)), told] {
     service_->dispatcher.take(next);
-    if (told) changes_.publish({.kind = *told});
+    for (const Change::Kind kind : told) changes_.publish({.kind = kind});
   });
   return {};
 }

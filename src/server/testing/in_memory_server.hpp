@@ -10,6 +10,7 @@
 #include "server/calls/task_store.hpp"
 #include "server/dispatch/service.hpp"
 #include "server/host/definition_host.hpp"
+#include "server/host/handler_pools.hpp"
 #include "stream/stream_manager.hpp"
 
 namespace sluice::testing {
@@ -33,7 +34,7 @@ class InMemoryServer final : public DefinitionHost {
   /// Lets `time` pass.
   void advance(Duration time);
 
-  Result<void> replace(ServerDefinition definition, std::optional<Change::Kind> told) override;
+  Result<void> replace(ServerDefinition definition, std::vector<Change::Kind> told) override;
   void publish(const Change& change) override;
 
  private:
@@ -41,6 +42,7 @@ class InMemoryServer final : public DefinitionHost {
 
   ManualExecutor loop_;
   std::shared_ptr<const Catalog> first_;
+  HandlerPools handler_pools_;
   ResultWriter results_;
   AccessPolicy access_;
   StreamPolicy policy_;
