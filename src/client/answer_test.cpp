@@ -389,6 +389,27 @@ TEST_F(AnswerTest, WsReceivesPushesAndAcknowledgesThem) {
   expect_complete_with_numbers();
 }
 
+TEST_F(AnswerTest, WsAcknowledgesInAPauseForAServerThatKeepsFewChunks) {
+  start(AnswerVia::ws);
+  machine->on_open();
+  take_text();
+  machine->on_message(started_reply());
+  machine->on_message(pushed(chunk(0, "a")));
+  machine->on_message(pushed(chunk(1, "b")));
+  EXPECT_THAT(port.timers, SizeIs(1));
+  machine->on_timer();  // no pause: a chunk came after the first one
+  EXPECT_THAT(port.texts, IsEmpty());
+  EXPECT_THAT(port.timers, SizeIs(2));
+  machine->on_timer();
+  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 2}}));
+  EXPECT_THAT(port.timers, SizeIs(2));
+  machine->on_message(pushed(chunk(2, "c")));
+  EXPECT_THAT(port.timers, SizeIs(3));
+  machine->on_lost({1006, "lost"});
+  machine->on_timer();
+  EXPECT_THAT(port.opened, SizeIs(2));
+}
+
 TEST_F(AnswerTest, WsSubscribesAgainFromTheNextChunk) {
   start(AnswerVia::ws);
   machine->on_open();
