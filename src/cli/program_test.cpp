@@ -124,6 +124,8 @@ TEST(Program, AMistakeIsExplainedOnOneLine) {
            {{"doctor", "--prot", "80"}, "doctor has no option --prot; did you mean --port?"},
            {{"version", "doctor"}, "version takes no argument doctor; see sluice version --help"},
            {{"chat", "--top-k"}, "--top-k needs a value; see sluice chat --help"},
+           {{"serve", "--log-file=", "--print-config"},
+            "--log-file= has no value; leave it out, or give --log-file ''"},
            {{"chat", "--top-k", "many"},
             "--top-k: \"many\": give a whole number from -2147483648 to 2147483647; see"},
            {{"chat", "--max-tokens", "99999999999"}, "--max-tokens: \"99999999999\": give a whole"},
