@@ -526,6 +526,15 @@ TEST_F(AnswerTest, McpTakesAPlainReply) {
   EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::complete);
 }
 
+TEST_F(AnswerTest, McpPassesCallsOn) {
+  start(AnswerVia::mcp);
+  take_request();
+  reply(R"({"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":)"
+        R"({"finish_reason":"tool_calls","tool_calls":[{"name":"a"},{"name":"b"}]}}})");
+  EXPECT_EQ(sink.other, R"({"name":"a"}{"name":"b"})");
+  EXPECT_EQ(only_end().finish_reason, "tool_calls");
+}
+
 TEST_F(AnswerTest, McpReportsToolAndProtocolErrors) {
   start(AnswerVia::mcp);
   take_request();
