@@ -458,6 +458,23 @@ TEST_F(AnswerTest, WsTakesARefusedHandshakeForAnAnswer) {
   EXPECT_EQ(only_end().error.code, 401);
 }
 
+TEST_F(AnswerTest, AQuestionThatIsTooLargeIsNoLostConnection) {
+  for (const AnswerVia via : {AnswerVia::poll, AnswerVia::sse, AnswerVia::mcp}) {
+    sink.ends.clear();
+    start(via);
+    take_request();
+    reply("", 413);
+    EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
+    EXPECT_THAT(only_end().error.message, HasSubstr("--max-body"));
+  }
+  sink.ends.clear();
+  start(AnswerVia::ws);
+  machine->on_open();
+  machine->on_lost({1009, "too big"});
+  EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
+  EXPECT_THAT(only_end().error.message, HasSubstr("--max-body"));
+}
+
 TEST_F(AnswerTest, WsReportsErrorsOfItsOwnRequestsAndOfNone) {
   start(AnswerVia::ws);
   machine->on_open();

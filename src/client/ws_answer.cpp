@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "client/reply.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -14,6 +15,8 @@ constexpr std::uint64_t kAcknowledgeEvery = kWindow / 4;
 /// If no chunk comes for this long, the server may be waiting for room: it may keep fewer chunks
 /// than are acknowledged at once.
 constexpr auto kPause = std::chrono::milliseconds(100);
+
+constexpr int kMessageTooLarge = 1009;  // a close code (RFC 6455)
 
 }  // namespace
 
@@ -27,6 +30,11 @@ void WsAnswer::read_on() {
 
 void WsAnswer::on_lost(const Error& why) {
   open_ = false;
+  // Only requests are large, so it is the request that was refused.
+  if (why.code == kMessageTooLarge && !started()) {
+    if (!ended()) fail({why.code, std::string(kRequestTooLarge)});
+    return;
+  }
   // The server refused the handshake, so trying again changes nothing.
   if (why.code >= 400 && why.code < 500) {
     if (!ended()) fail(why);
