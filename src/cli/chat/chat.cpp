@@ -57,9 +57,10 @@ std::string explain(const AnswerEnd& end) {
 /// Says so if the model did not finish its answer. This is no statistic: --quiet keeps it.
 void warn_if_cut_off(const AnswerEnd& end, const json::object& params) {
   if (end.outcome != AnswerEnd::Outcome::complete || end.finish_reason != "length") return;
-  const auto limit = params.find("max_tokens");
-  const bool by_limit =
-      limit != params.end() && (!end.completion_tokens || limit->value() == *end.completion_tokens);
+  const json::value* const limit = params.if_contains("max_tokens");
+  const bool by_limit = limit != nullptr && limit->is_number() &&
+                        (!end.completion_tokens ||
+                         limit->to_number<double>() == static_cast<double>(*end.completion_tokens));
   complain(by_limit ? "the answer was cut off at the limit of --max-tokens"
                     : "the answer was cut off: the conversation has filled the model's context");
 }

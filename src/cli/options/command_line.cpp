@@ -161,8 +161,7 @@ Subcommand CommandLine::add_subcommand(const std::string& name, const std::strin
 int CommandLine::run(int argc, const char* const* argv) {
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   if (const auto name = option_without_value(arguments)) {
-    std::cerr << app_->get_name() << ": " << *name << "= has no value; leave it out, or give "
-              << *name << " ''\n";
+    std::cerr << app_->get_name() << ": " << *name << "= has no value; give one, or leave it out\n";
     return kExitUsage;
   }
   app_->require_subcommand(1);  // not earlier, because the subcommands would inherit it

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -196,6 +199,20 @@ Result<void> check_together(const ServeConfig& config) {
     return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
                                 " is more than half of --max-total-buffers, " +
                                 format_size(config.http.max_total_buffers));
+  }
+  const std::uint64_t context = config.engine.context;
+  if (context * config.engine.slots > std::numeric_limits<std::int32_t>::max()) {
+    return fail(kExitUsage, "--context: " + std::to_string(context) + " tokens for each of " +
+                                std::to_string(config.engine.slots) +
+                                " --slots are too many; use fewer of either");
+  }
+  std::map<std::string_view, std::string_view> names;
+  for (const ApiKey& key : config.access.api_keys) {
+    const auto [known, is_new] = names.emplace(key.key, key.name);
+    if (!is_new) {
+      return fail(kExitUsage, "--api-key: " + std::string(known->second) + " and " + key.name +
+                                  " have the same key; give each a key of its own");
+    }
   }
   // The default gives way to a lower limit.
   if (config.tasks.ttl > config.tasks.max_ttl && config.tasks.ttl != ServeConfig().tasks.ttl) {

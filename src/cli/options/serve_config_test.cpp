@@ -215,6 +215,21 @@ TEST(ServeConfig, ABadKeyIsRefusedWithoutShowingIt) {
               AllOf(HasSubstr("sluice.toml:2: "), Not(HasSubstr("tooshort"))));
 }
 
+TEST(ServeConfig, TwoNamesWithTheSameKeyAreRefused) {
+  const ConfigFile keys("b=0123456789abcdef\n");
+  EXPECT_THAT(error_of(sources({{"access.api_keys", {"a=0123456789abcdef"}},
+                                {"access.api_key_file", {keys.path()}}},
+                               {}, "")),
+              AllOf(HasSubstr("a and b have the same key"), Not(HasSubstr("0123456789abcdef"))));
+}
+
+TEST(ServeConfig, WhatIsTooMuchIsRefusedWithItsBounds) {
+  EXPECT_THAT(error_of(sources({{"http.max_body", {"2GiB"}}}, {}, "")),
+              HasSubstr("a size from 1KiB to 1GiB"));
+  EXPECT_THAT(error_of(sources({{"engine.context", {"1000000000"}}}, {}, "")),
+              HasSubstr("--context: 1000000000 tokens for each of 4 --slots are too many"));
+}
+
 TEST(ServeConfig, ARunningServerReadsNoPipe) {
   const test::TemporaryDirectory directory;
   const std::string pipe = directory.path("pipe");
