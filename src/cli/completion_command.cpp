@@ -225,6 +225,20 @@ std::string fish_option(const OptionOutline& option) {
   return out + " -d " + single_quoted(short_text(option)) + "\n";
 }
 
+/// When fish offers what belongs to `command`. Its name may also be the argument of another one.
+std::string fish_condition(const CommandOutline& program, const CommandOutline& command) {
+  std::string out = "__fish_seen_subcommand_from " + command.name;
+  for (const CommandOutline& other : program.commands) {
+    const bool names_it = std::ranges::any_of(other.options, [&](const OptionOutline& option) {
+      return option.is_argument && std::ranges::count(option.values(), command.name) > 0;
+    });
+    if (names_it && other.name != command.name) {
+      out.append("; and not __fish_seen_subcommand_from ").append(other.name);
+    }
+  }
+  return out;
+}
+
 std::string fish_completion(const CommandOutline& program) {
   const std::string start = "complete -c " + program.name;
   std::string out = "# Completion of " + program.name + " for fish, written by `" + program.name +
@@ -242,7 +256,7 @@ std::string fish_completion(const CommandOutline& program) {
   for (const CommandOutline& command : program.commands) {
     for (const OptionOutline& option : command.options) {
       if (option.is_argument && option.values().empty()) continue;
-      add("__fish_seen_subcommand_from " + command.name, fish_option(option));
+      add(fish_condition(program, command), fish_option(option));
     }
   }
   return out;

@@ -36,7 +36,8 @@ TEST(Completion, KnowsEverySettingInEveryShell) {
 
 TEST(Completion, OffersTheOptionsOfDoctorThatItsHelpLeavesOut) {
   EXPECT_THAT(printed({"completion", "fish"}),
-              HasSubstr("'__fish_seen_subcommand_from doctor' -l max-body"));
+              HasSubstr("'__fish_seen_subcommand_from doctor; and not __fish_seen_subcommand_from "
+                        "man' -l max-body"));
 }
 
 TEST(Manual, HasAPageForEveryCommand) {

@@ -1,7 +1,9 @@
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <initializer_list>
 #include <malloc.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "cli/program.hpp"
@@ -24,13 +26,23 @@ void occupy_closed_streams() {
   }
 }
 
+/// SIGHUP makes a server reload. Until the server takes it, it must not end the program.
+void hold_hangups() {
+  sigset_t held{};
+  sigemptyset(&held);
+  sigaddset(&held, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &held, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) hold_hangups();
   occupy_closed_streams();
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, kReturnedBlock);
 #endif
   std::signal(SIGPIPE, SIG_IGN);  // write(2) reports a reader that is gone as an error
+  std::signal(SIGXFSZ, SIG_IGN);  // so does it report a file that may not grow
   return sluice::run_program(argc, argv);
 }

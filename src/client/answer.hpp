@@ -85,7 +85,7 @@ class AnswerPort {
   /// Drops the request or WebSocket in progress, if there is one. Nothing more is reported about
   /// it.
   virtual void close() = 0;
-  /// Calls on_timer() once after `wait`.
+  /// Calls on_timer() once after `wait`, unless this is called again before.
   virtual void set_timer(Duration wait) = 0;
 };
 

@@ -389,6 +389,27 @@ TEST_F(AnswerTest, WsReceivesPushesAndAcknowledgesThem) {
   expect_complete_with_numbers();
 }
 
+TEST_F(AnswerTest, WsAcknowledgesInAPauseForAServerThatKeepsFewChunks) {
+  start(AnswerVia::ws);
+  machine->on_open();
+  take_text();
+  machine->on_message(started_reply());
+  machine->on_message(pushed(chunk(0, "a")));
+  machine->on_message(pushed(chunk(1, "b")));
+  EXPECT_THAT(port.timers, SizeIs(1));
+  machine->on_timer();  // no pause: a chunk came after the first one
+  EXPECT_THAT(port.texts, IsEmpty());
+  EXPECT_THAT(port.timers, SizeIs(2));
+  machine->on_timer();
+  EXPECT_EQ(take_text().at("params"), (json::value{{"stream_id", kId}, {"seq", 2}}));
+  EXPECT_THAT(port.timers, SizeIs(2));
+  machine->on_message(pushed(chunk(2, "c")));
+  EXPECT_THAT(port.timers, SizeIs(3));
+  machine->on_lost({1006, "lost"});
+  machine->on_timer();
+  EXPECT_THAT(port.opened, SizeIs(2));
+}
+
 TEST_F(AnswerTest, WsSubscribesAgainFromTheNextChunk) {
   start(AnswerVia::ws);
   machine->on_open();
@@ -435,6 +456,23 @@ TEST_F(AnswerTest, WsTakesARefusedHandshakeForAnAnswer) {
   machine->on_lost({401, "401 Unauthorized"});
   EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
   EXPECT_EQ(only_end().error.code, 401);
+}
+
+TEST_F(AnswerTest, AQuestionThatIsTooLargeIsNoLostConnection) {
+  for (const AnswerVia via : {AnswerVia::poll, AnswerVia::sse, AnswerVia::mcp}) {
+    sink.ends.clear();
+    start(via);
+    take_request();
+    reply("", 413);
+    EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
+    EXPECT_THAT(only_end().error.message, HasSubstr("--max-body"));
+  }
+  sink.ends.clear();
+  start(AnswerVia::ws);
+  machine->on_open();
+  machine->on_lost({1009, "too big"});
+  EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::failed);
+  EXPECT_THAT(only_end().error.message, HasSubstr("--max-body"));
 }
 
 TEST_F(AnswerTest, WsReportsErrorsOfItsOwnRequestsAndOfNone) {
@@ -503,6 +541,15 @@ TEST_F(AnswerTest, McpTakesAPlainReply) {
   reply(R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"whole"}]}})");
   EXPECT_EQ(sink.text, "whole");
   EXPECT_EQ(only_end().outcome, AnswerEnd::Outcome::complete);
+}
+
+TEST_F(AnswerTest, McpPassesCallsOn) {
+  start(AnswerVia::mcp);
+  take_request();
+  reply(R"({"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":)"
+        R"({"finish_reason":"tool_calls","tool_calls":[{"name":"a"},{"name":"b"}]}}})");
+  EXPECT_EQ(sink.other, R"({"name":"a"}{"name":"b"})");
+  EXPECT_EQ(only_end().finish_reason, "tool_calls");
 }
 
 TEST_F(AnswerTest, McpReportsToolAndProtocolErrors) {

@@ -138,8 +138,15 @@ void McpAnswer::take_result(const json::object& result) {
   // The server need not send progress. Without it the result contains the whole text.
   if (!any_progress_ && !text.empty()) sink_->on_delta({AnswerDelta::Kind::text, text});
   const json::value* structured = result.if_contains("structuredContent");
-  finish(decode_end(structured != nullptr && structured->is_object() ? structured->get_object()
-                                                                     : result));
+  const json::object& members =
+      structured != nullptr && structured->is_object() ? structured->get_object() : result;
+  const json::value* calls = members.if_contains("tool_calls");
+  if (calls != nullptr && calls->is_array()) {
+    for (const json::value& call : calls->get_array()) {
+      sink_->on_delta({AnswerDelta::Kind::tool_call, to_json(call)});
+    }
+  }
+  finish(decode_end(members));
 }
 
 void McpAnswer::on_lost(const Error& why) {

@@ -17,6 +17,11 @@ std::optional<Error> error_of(const json::object& message);
 /// -32603 if `body` is not a JSON-RPC response; that error names the HTTP status.
 Result<json::object> parse_reply(int status, std::string_view body);
 
+/// What to say if the server takes no request of this size.
+inline constexpr std::string_view kRequestTooLarge =
+    "The question is larger than the server takes; ask for less, or start the server "
+    "with a larger --max-body";
+
 /// Whether an HTTP status means a temporary condition of the server, so that trying again may help:
 /// 429, 502, 503, 504.
 bool is_passing_trouble(int status);

@@ -36,6 +36,7 @@ std::int64_t SharedWebSocket::Port::next_answer() {
 }
 
 void SharedWebSocket::Port::set_timer(Duration wait) {
+  socket_->loop_->cancel(timer_);
   timer_ = socket_->loop_->schedule_at(socket_->loop_->clock().now() + wait, [this] {
     timer_ = 0;
     socket_->by_range_.emplace(range_, this);

@@ -20,7 +20,7 @@ class StreamAnswer : public AnswerMachine {
   void start() final;
   void cancel() final;
   void on_lost(const Error& why) override;
-  void on_timer() final;
+  void on_timer() override;
 
  protected:
   /// Asks the server to start the stream.

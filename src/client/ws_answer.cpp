@@ -1,7 +1,9 @@
 #include "client/ws_answer.hpp"
 
+#include <chrono>
 #include <utility>
 
+#include "client/reply.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -10,6 +12,11 @@ namespace {
 /// How many chunks may be unacknowledged, and after how many to send an acknowledgement.
 constexpr std::uint64_t kWindow = 1024;
 constexpr std::uint64_t kAcknowledgeEvery = kWindow / 4;
+/// If no chunk comes for this long, the server may be waiting for room: it may keep fewer chunks
+/// than are acknowledged at once.
+constexpr auto kPause = std::chrono::milliseconds(100);
+
+constexpr int kMessageTooLarge = 1009;  // a close code (RFC 6455)
 
 }  // namespace
 
@@ -23,6 +30,11 @@ void WsAnswer::read_on() {
 
 void WsAnswer::on_lost(const Error& why) {
   open_ = false;
+  // Only requests are large, so it is the request that was refused.
+  if (why.code == kMessageTooLarge && !started()) {
+    if (!ended()) fail({why.code, std::string(kRequestTooLarge)});
+    return;
+  }
   // The server refused the handshake, so trying again changes nothing.
   if (why.code >= 400 && why.code < 500) {
     if (!ended()) fail(why);
@@ -34,6 +46,7 @@ void WsAnswer::on_lost(const Error& why) {
 void WsAnswer::on_open() {
   if (ended()) return;
   open_ = true;
+  awaits_pause_ = false;
   acknowledged_ = next_seq();
   if (started()) {
     port().send_text(request_text(
@@ -62,8 +75,31 @@ void WsAnswer::on_message(std::string_view text) {
   if (params == nullptr || !params->is_object()) return;
   const json::value* id = params->get_object().if_contains("stream_id");
   if (id == nullptr || !id->is_string() || id->get_string() != stream_id()) return;
-  if (take_chunk(params->get_object()) && next_seq() - acknowledged_ >= kAcknowledgeEvery) {
+  if (!take_chunk(params->get_object())) return;
+  if (next_seq() - acknowledged_ >= kAcknowledgeEvery) {
     acknowledge();
+  } else if (!awaits_pause_) {
+    await_pause();
+  }
+}
+
+void WsAnswer::await_pause() {
+  awaits_pause_ = true;
+  next_before_pause_ = next_seq();
+  port().set_timer(kPause);
+}
+
+void WsAnswer::on_timer() {
+  if (!open_) {
+    StreamAnswer::on_timer();
+    return;
+  }
+  awaits_pause_ = false;
+  if (next_seq() == acknowledged_) return;
+  if (next_seq() == next_before_pause_) {
+    acknowledge();
+  } else {
+    await_pause();
   }
 }
 

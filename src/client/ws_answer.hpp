@@ -8,7 +8,7 @@
 namespace sluice {
 
 /// Receives an answer that is pushed over a WebSocket. It acknowledges received chunks from time to
-/// time; the server keeps the others, in case a lost connection swallowed them.
+/// time and in pauses; the server keeps the others, in case a lost connection swallowed them.
 class WsAnswer final : public StreamAnswer {
  public:
   using StreamAnswer::StreamAnswer;
@@ -19,6 +19,7 @@ class WsAnswer final : public StreamAnswer {
   void on_open() override;
   void on_message(std::string_view text) override;
   void on_lost(const Error& why) override;
+  void on_timer() override;
 
  protected:
   void begin() override;
@@ -28,10 +29,13 @@ class WsAnswer final : public StreamAnswer {
  private:
   void take_response(const json::object& message);
   void acknowledge();
+  void await_pause();
 
   bool open_ = false;
-  std::int64_t awaited_ = 0;        // id of the run or subscribe request in progress
-  std::uint64_t acknowledged_ = 0;  // the seq of the last ack sent
+  bool awaits_pause_ = false;            // the timer runs
+  std::int64_t awaited_ = 0;             // id of the run or subscribe request in progress
+  std::uint64_t acknowledged_ = 0;       // the seq of the last ack sent
+  std::uint64_t next_before_pause_ = 0;  // next_seq() when the timer was set
 };
 
 }  // namespace sluice

@@ -165,6 +165,7 @@ class Output {
     const std::lock_guard lock(mutex_);
     if (descriptor_ != STDERR_FILENO) ::close(descriptor_);
     descriptor_ = opened;
+    is_torn_ = false;
     return {};
   }
   void write(std::string_view line) {
@@ -177,18 +178,20 @@ class Output {
   }
 
  private:
-  /// Returns false if it would have to wait. Ignores other failures, because there is nowhere to
-  /// report them.
-  [[nodiscard]] bool try_to_write(std::string_view line) const {
+  /// Returns false if it would have to wait, or if not all of the line could be written.
+  [[nodiscard]] bool try_to_write(std::string_view line) {
     pollfd ready{.fd = descriptor_, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, 0) == 0) return false;
-    [[maybe_unused]] const ssize_t written = ::write(descriptor_, line.data(), line.size());
-    return true;
+    const std::string text = std::string(is_torn_ ? "\n" : "").append(line);
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    if (written > 0) is_torn_ = text[static_cast<std::size_t>(written) - 1] != '\n';
+    return written == static_cast<ssize_t>(text.size());
   }
 
   std::mutex mutex_;
   int descriptor_ = STDERR_FILENO;
   std::int64_t left_out_ = 0;
+  bool is_torn_ = false;  // only the beginning of the last line could be written
 };
 
 Output& output() {

@@ -35,8 +35,8 @@ bool log_enabled(LogLevel level);
 /// object. Control characters and invalid UTF-8 in the message and the values are escaped, and
 /// values that could be taken for several are quoted, so that a peer can forge neither lines nor
 /// fields. The message and each value are cut off after 1 KiB. Thread-safe. A line is one write(2)
-/// that does not wait for a reader: while nobody reads standard error, lines are left out, and the
-/// next line that is written says how many.
+/// that does not wait for a reader. While nobody reads standard error, or the disk is full, lines
+/// are left out, and the next line that is written says how many.
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
 inline void log_debug(std::string_view m, std::initializer_list<LogField> f = {}) {

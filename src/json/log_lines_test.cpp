@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <csignal>
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/log.hpp"
@@ -137,6 +139,26 @@ TEST_F(LogTest, DoesNotWaitForWhoDoesNotReadAndSaysWhatWasLeftOut) {
             std::string::npos)
       << second;
   EXPECT_TRUE(second.ends_with(" info later\n"));
+}
+
+TEST_F(LogTest, ALineThatADiskTakesInPartIsLeftOutAndTheNextOneStandsAlone) {
+  set_logging(LogLevel::info, LogFormat::text, false);
+  rlimit whole{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &whole), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  const std::string text = logged([&] {
+    log_info("first");
+    const rlimit full{.rlim_cur = 60, .rlim_max = whole.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &full);
+    log_info("torn");
+    log_info("lost");
+    ::setrlimit(RLIMIT_FSIZE, &whole);
+    log_info("last");
+  });
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 4) << text;
+  EXPECT_NE(text.find("Z warning log lines were left out lines=2\n"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with(" info last\n")) << text;
 }
 
 TEST_F(LogTest, WritesEveryTypeAsJson) {

@@ -71,6 +71,31 @@ test('chat without --model does the same; doctor names it', async () => {
   assert.match(doctor.stdout, /sluice-tiny\.gguf.*tiny built-in model.*--model FILE/);
 });
 
+test('chat tells of calls of tools, over every delivery', async (t) => {
+  const server = await start_server(t, ['--engine', 'llama']);
+  const tools = JSON.stringify([
+    {
+      name: 'get_weather',
+      inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    },
+  ]);
+  const ask = (...flags) =>
+    run_program([
+      ...['chat', '--url', server.base, '--quiet', '--temperature', '0', '--param', `tools=${tools}`],
+      ...[...flags, 'What is the weather in Paris?'],
+    ]);
+  const call = { name: 'get_weather', arguments: { city: 'Paris' } };
+  for (const via of ['poll', 'sse', 'ws', 'mcp']) {
+    const { stdout, stderr } = await ask('--json', '--via', via);
+    const answer = JSON.parse(stdout);
+    assert.equal(answer.finish_reason, 'tool_calls', via);
+    assert.deepEqual(answer.tool_calls, [call], via);
+    assert.equal(stderr, '');
+  }
+  const plain = await ask();
+  assert.equal(plain.stderr, `sluice: the model asks for calls of tools: ${JSON.stringify([call])}\n`);
+});
+
 test('calls go back as they came, and in the form of common chat APIs', async (t) => {
   const server = await start_server(t, ['--engine', 'llama']);
   const client = new HttpClient(server);

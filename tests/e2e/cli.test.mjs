@@ -2,7 +2,7 @@
 // terminal.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -306,6 +306,26 @@ test('on a terminal: history and end of input', async (t) => {
   await chat('remember me');
   // The up arrow brings back what was typed in the previous session.
   await chat('\x1b[A');
+});
+
+test('on a terminal that becomes smaller while a long line is typed', async (t) => {
+  for (const [size, typed] of [
+    ['cols 40', 120],
+    ['rows 2', 200],
+  ]) {
+    const start = 'tty; stty cols 80 rows 24; exec "$0" chat --url http://127.0.0.1:9';
+    const terminal = new Terminal(t, ['sh', '-c', start, program], { env: home(t) });
+    await terminal.until(prompting, 'it prompts');
+    const [device] = /\/dev\/\S+/.exec(terminal.seen);
+    terminal.type('a'.repeat(typed - 1));
+    terminal.type('b');
+    await terminal.until((text) => text.includes('b'), 'the line stands there');
+    const from = terminal.seen.length;
+    execFileSync('stty', ['-F', device, ...size.split(' ')]);
+    await terminal.until((text) => text.includes('b'), 'the line is shown again', { from });
+    terminal.type('c\x15\x04');
+    assert.equal(await terminal.exit_code(), 0);
+  }
 });
 
 test('the flags in the documentation of settings are those of the program', async () => {

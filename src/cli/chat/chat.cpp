@@ -57,9 +57,10 @@ std::string explain(const AnswerEnd& end) {
 /// Says so if the model did not finish its answer. This is no statistic: --quiet keeps it.
 void warn_if_cut_off(const AnswerEnd& end, const json::object& params) {
   if (end.outcome != AnswerEnd::Outcome::complete || end.finish_reason != "length") return;
-  const auto limit = params.find("max_tokens");
-  const bool by_limit =
-      limit != params.end() && (!end.completion_tokens || limit->value() == *end.completion_tokens);
+  const json::value* const limit = params.if_contains("max_tokens");
+  const bool by_limit = limit != nullptr && limit->is_number() &&
+                        (!end.completion_tokens ||
+                         limit->to_number<double>() == static_cast<double>(*end.completion_tokens));
   complain(by_limit ? "the answer was cut off at the limit of --max-tokens"
                     : "the answer was cut off: the conversation has filled the model's context");
 }
@@ -137,6 +138,7 @@ Chat::Answer Chat::ask(const std::string& question, View& view) {
   request.params = conversation_.params();
   Answer answer{.text = {},
                 .reasoning = {},
+                .tool_calls = {},
                 .end = {},
                 .stats = AnswerStats(std::chrono::steady_clock::now()),
                 .gave_up = false};
@@ -165,6 +167,9 @@ Chat::Answer Chat::ask(const std::string& question, View& view) {
         answer.stats.on_delta(text->at);
         if (text->kind == AnswerDelta::Kind::text) answer.text += text->text;
         if (text->kind == AnswerDelta::Kind::reasoning) answer.reasoning += text->text;
+        if (text->kind == AnswerDelta::Kind::tool_call) {
+          if (auto call = parse_json(text->text)) answer.tool_calls.push_back(*std::move(call));
+        }
         view.show(text->kind, text->text);
       } else if (const auto* retry = std::get_if<AnswerQueue::Retry>(&*event)) {
         complain("connection lost (" + retry->why.message + "), trying again");
@@ -190,6 +195,10 @@ int Chat::once(const std::string& question) {
   if (view.failure()) return leave(*view.failure());
   warn_if_cut_off(answer.end, conversation_.params());
   if (options_.as_json) return finish_json(answer);
+  // In a terminal they are shown with the answer.
+  if (!is_terminal(STDOUT_FILENO) && !answer.tool_calls.empty()) {
+    complain("the model asks for calls of tools: " + to_json(answer.tool_calls));
+  }
   const bool failed = answer.end.outcome == AnswerEnd::Outcome::failed ||
                       answer.end.outcome == AnswerEnd::Outcome::unreachable;
   if (failed) complain(explain(answer.end));
@@ -206,6 +215,7 @@ int Chat::once(const std::string& question) {
 int Chat::finish_json(const Answer& answer) {
   json::object out{{"text", answer.text}};
   if (!answer.reasoning.empty()) out["reasoning"] = answer.reasoning;
+  if (!answer.tool_calls.empty()) out["tool_calls"] = answer.tool_calls;
   for (auto& [key, value] : answer.stats.to_object()) out[key] = value;
   const int code = exit_code_of(answer.end);
   if (code == kExitFailure || code == kExitUnreachable) {

@@ -35,6 +35,7 @@ class Chat {
   struct Answer {
     std::string text;
     std::string reasoning;
+    json::array tool_calls;
     AnswerEnd end;
     AnswerStats stats;
     bool gave_up = false;  // the user interrupted again while the answer was stopping

@@ -103,7 +103,11 @@ Result<json::object> request_params(const ChatArguments& arguments) {
     if (equals == std::string::npos || equals == 0 || !value) {
       return fail(kExitUsage, "--param: \"" + parameter + "\": give NAME=JSON, such as priority=5");
     }
-    params[parameter.substr(0, equals)] = *std::move(value);
+    const std::string name = parameter.substr(0, equals);
+    if (name == "messages" || name == "stream" || name == "window") {
+      return fail(kExitUsage, "--param: chat sets " + name + " itself");
+    }
+    params[name] = *std::move(value);
   }
   return params;
 }
@@ -267,10 +271,12 @@ void add_chat_command(CommandLine& program) {
   command.add_flag("-q,--quiet", arguments->quiet,
                    {.text = "Do not print statistics after the answer"});
   add_engine_options(command, arguments->engine);
-  command.add_option("--config", &arguments->config_file,
-                     {.text = "Settings file for the model, in the format of sluice serve",
-                      .operand = "FILE",
-                      .group = "Model"});
+  command.add_option(
+      "--config", &arguments->config_file,
+      {.text = "Settings file for the model, as of sluice serve. SLUICE_CONFIG, default "
+               "./sluice.toml if it exists",
+       .operand = "FILE",
+       .group = "Model"});
 }
 
 }  // namespace sluice

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "auth/access_policy.hpp"
+#include "net/loop/descriptor.hpp"
 #include "net/loop/unix_socket.hpp"
 
 namespace sluice {
@@ -85,7 +88,8 @@ void check_limits(Checks& out, const MachineFacts& machine, const ServeConfig& c
 
 namespace {
 
-void check_place(Checks& out, const HostPort& place) {
+/// Returns the socket that listens, so that another place cannot have its port.
+Descriptor check_place(Checks& out, const HostPort& place) {
   const std::string port = std::to_string(place.port);
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -95,16 +99,17 @@ void check_place(Checks& out, const HostPort& place) {
   if (error != 0) {
     out.push_back({Status::fail, "address", place.host + ": " + ::gai_strerror(error),
                    "Give an address of this machine with --host, such as 127.0.0.1"});
-    return;
+    return {};
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-  const int fd = ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
+  Descriptor listener(
+      ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol));
+  const int fd = listener.get();
   const int yes = 1;
   int failed = fd < 0 ? errno : 0;
   if (failed == 0) {
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (::bind(fd, found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd, 1) != 0) failed = errno;
-    ::close(fd);
   }
   const std::string subject = "port";
   const std::string where = place.host + " port " + port;
@@ -124,6 +129,7 @@ void check_place(Checks& out, const HostPort& place) {
     out.push_back({Status::fail, subject, where + ": " + std::strerror(failed),
                    "Give an address of this machine with --host, such as 127.0.0.1"});
   }
+  return listener;
 }
 
 }  // namespace
@@ -140,7 +146,28 @@ void check_unix_socket(Checks& out, const ServeConfig& config) {
 }
 
 void check_ports(Checks& out, const ServeConfig& config) {
-  for (const HostPort& place : listening_places(config)) check_place(out, place);
+  std::vector<Descriptor> listeners;
+  for (const HostPort& place : listening_places(config)) {
+    listeners.push_back(check_place(out, place));
+  }
+}
+
+void check_log(Checks& out, const ServeConfig& config) {
+  const std::string& path = config.log.file;
+  if (path.empty()) return;
+  const Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  int failed = file.get() < 0 ? errno : 0;
+  if (failed == ENOENT) {
+    const std::string folder = std::filesystem::path(path).parent_path();
+    failed = ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  }
+  if (failed == 0) {
+    out.push_back({Status::ok, "log", path + " can be written", ""});
+  } else {
+    out.push_back({Status::fail, "log", path + ": " + std::strerror(failed),
+                   "Give another --log-file, in a directory where this user may create files"});
+  }
 }
 
 void check_access(Checks& out, const ServeConfig& config) {

@@ -63,6 +63,7 @@ Checks examine(const DoctorArguments& arguments) {
   check_unix_socket(checks, config);
   check_tls(checks, config, std::chrono::system_clock::now());
   check_access(checks, config);
+  check_log(checks, config);
   return checks;
 }
 

@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sstream>
 #include <string>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "cli/doctor/doctor_checks.hpp"
 #include "cli/doctor/doctor_report.hpp"
 #include "core/file_test_support.hpp"
+#include "engine/llama/model/gguf_writer.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -64,37 +66,33 @@ class DoctorTest : public ::testing::Test {
   Checks checks;
 };
 
-std::string gguf(std::uint32_t version, std::uint64_t tensors, std::size_t size = 4096) {
-  std::string out(size, '\0');
-  const std::uint64_t entries = 3;
-  std::memcpy(out.data(), "GGUF", 4);
-  std::memcpy(out.data() + 4, &version, sizeof version);
-  std::memcpy(out.data() + 8, &tensors, sizeof tensors);
-  std::memcpy(out.data() + 16, &entries, sizeof entries);
-  return out;
+std::string gguf() {
+  GgufWriter writer;
+  writer.add("general.architecture", "llama");
+  writer.add_tensor("a", {1024}, {});
+  writer.add_tensor("b", {1024}, {1.0F});
+  std::ostringstream out;
+  writer.write(out);
+  return out.str();
 }
 
 TEST_F(DoctorTest, AGoodModelIsOk) {
-  EXPECT_EQ(model_status(write("m.gguf", gguf(3, 10))), Status::ok);
-  EXPECT_THAT(only().finding, HasSubstr("10 tensors"));
+  EXPECT_EQ(model_status(write("m.gguf", gguf())), Status::ok);
+  EXPECT_THAT(only().finding, HasSubstr("2 tensors"));
 }
 
 TEST_F(DoctorTest, ABadModelFailsAndSaysWhy) {
   EXPECT_EQ(model_status(directory_.path("none.gguf")), Status::fail);
-  EXPECT_THAT(only().finding, HasSubstr("No such file"));
-  EXPECT_EQ(model_status(directory_.path()), Status::fail);
-  EXPECT_EQ(model_status(write("short", "GGUF\3")), Status::fail);
-  EXPECT_THAT(only().finding, HasSubstr("truncated"));
+  EXPECT_THAT(only().finding, HasSubstr("no such file"));
+  EXPECT_EQ(model_status(write("short", gguf().substr(0, 5000))), Status::fail);
+  EXPECT_THAT(only().finding, HasSubstr("incomplete"));
   EXPECT_EQ(model_status(write("html", std::string(4096, '<'))), Status::fail);
   EXPECT_THAT(only().finding, HasSubstr("not a GGUF file"));
-  EXPECT_EQ(model_status(write("old", gguf(1, 10))), Status::fail);
-  EXPECT_THAT(only().finding, HasSubstr("version 1"));
-  EXPECT_EQ(model_status(write("cut", gguf(3, 100'000))), Status::fail);
   EXPECT_FALSE(only().fix.empty());
 }
 
 TEST_F(DoctorTest, AModelMustFitIntoMemory) {
-  const std::string path = write("m.gguf", gguf(3, 10));
+  const std::string path = write("m.gguf", gguf());
   machine.memory_available = 4000;
   EXPECT_EQ(model_status(path), Status::warn);
   machine.memory_total = 4000;
@@ -104,7 +102,6 @@ TEST_F(DoctorTest, AModelMustFitIntoMemory) {
 TEST_F(DoctorTest, ADirectoryIsNoModel) {
   EXPECT_EQ(model_status("/"), Status::fail);
   EXPECT_THAT(checks.back().finding, HasSubstr("is a directory"));
-  EXPECT_EQ(checks.back().fix, "Name the .gguf file in it");
 }
 
 TEST_F(DoctorTest, AModelNeedsItsDevice) {
@@ -196,6 +193,37 @@ TEST_F(DoctorTest, EveryPlaceIsChecked) {
   EXPECT_TRUE(checks.empty());
 }
 
+TEST_F(DoctorTest, PlacesAreCheckedTogether) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  ::close(fd);  // now the port is free
+  const std::uint16_t port = ntohs(address.sin_port);
+  config.listen = {{.host = "0.0.0.0", .port = port}, {.host = "127.0.0.1", .port = port}};
+  check_ports(checks, config);
+  ASSERT_THAT(checks, SizeIs(2));
+  EXPECT_EQ(checks[0].status, Status::ok);
+  EXPECT_EQ(checks[1].status, Status::fail);
+}
+
+TEST_F(DoctorTest, TheLogFileMustBeWritable) {
+  check_log(checks, config);
+  EXPECT_TRUE(checks.empty());
+  config.log.file = directory_.path("log");
+  check_log(checks, config);
+  EXPECT_EQ(only().status, Status::ok);
+  EXPECT_NE(::access(config.log.file.c_str(), F_OK), 0) << "the check leaves nothing behind";
+  for (const std::string& path : {directory_.path(), directory_.path("none/log")}) {
+    checks.clear();
+    config.log.file = path;
+    check_log(checks, config);
+    EXPECT_EQ(only().status, Status::fail);
+  }
+}
+
 TEST_F(DoctorTest, AForeignAddressFails) {
   config.host = "192.0.2.1";
   config.port = 0;
@@ -267,11 +295,11 @@ TEST_F(DoctorTlsTest, TimesAreChecked) {
 TEST_F(DoctorTlsTest, FilesAreChecked) {
   const Identity one = make_identity(-kDay, 100 * kDay);
   const Identity other = make_identity(-kDay, 100 * kDay);
-  EXPECT_THAT(check({one.certificate, other.key}).finding, HasSubstr("is not the key of"));
+  EXPECT_THAT(check({one.certificate, other.key}).finding,
+              HasSubstr("does not belong to the certificate"));
   EXPECT_EQ(only().status, Status::fail);
-  EXPECT_THAT(check({"rubbish", one.key}).finding, HasSubstr("contains no PEM certificate"));
-  EXPECT_THAT(check({one.certificate, "rubbish"}).finding,
-              HasSubstr("contains no PEM private key"));
+  EXPECT_THAT(check({"rubbish", one.key}).finding, HasSubstr("Cannot use the TLS certificate"));
+  EXPECT_THAT(check({one.certificate, "rubbish"}).finding, HasSubstr("Cannot use the TLS key"));
   check(one);
   ::chmod(config.tls_key.c_str(), 0644);
   EXPECT_EQ(check_again().status, Status::warn);

@@ -1,29 +1,16 @@
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <memory>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <sys/stat.h>
 
 #include "cli/doctor/doctor_checks.hpp"
+#include "net/transport/tls.hpp"
 
 namespace sluice {
 namespace {
 
 using Status = Check::Status;
-
-struct Free {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
 
 /// Whole days from `now` until `time`, which must be later.
 int days_until(const ASN1_TIME* time, std::time_t now) {
@@ -46,43 +33,17 @@ void check_tls(Checks& out, const ServeConfig& config, std::chrono::system_clock
     add(Status::ok, "not used", "");
     return;
   }
-  const auto open = [&](const std::string& path) {
-    Owned<std::FILE> file(std::fopen(path.c_str(), "re"));
-    if (!file) {
-      add(Status::fail, path + ": " + std::strerror(errno),
-          "Give a PEM file that this user can read");
-    }
-    return file;
-  };
-  const Owned<std::FILE> certificate_file = open(config.tls_certificate);
-  if (!certificate_file) return;
-  const Owned<std::FILE> key_file = open(config.tls_key);
-  if (!key_file) return;
-  const Owned<X509> certificate(PEM_read_X509(certificate_file.get(), nullptr, nullptr, nullptr));
-  // Does not ask for a password: nobody is there to type it when a server starts.
-  const Owned<EVP_PKEY> key(PEM_read_PrivateKey(
-      key_file.get(), nullptr, [](char*, int, int, void*) { return -1; }, nullptr));
-  const bool matches =
-      certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
-  ERR_clear_error();
-  if (!certificate) {
-    add(Status::fail, config.tls_certificate + " contains no PEM certificate",
-        "Give the certificate chain that your certificate authority issued, in PEM");
+  const auto tls = TlsContext::server(config.tls_certificate, config.tls_key);
+  if (!tls) {
+    add(Status::fail, tls.error().message,
+        "Give PEM files that this user can read: the chain that your certificate authority issued, "
+        "and its key without a passphrase");
     return;
   }
-  if (!key) {
-    add(Status::fail, config.tls_key + " contains no PEM private key without a password",
-        "Remove the password: openssl pkey -in " + config.tls_key + " -out new.pem");
-    return;
-  }
-  if (!matches) {
-    add(Status::fail, config.tls_key + " is not the key of " + config.tls_certificate,
-        "Give a certificate and a key that belong together");
-    return;
-  }
+  const X509* const certificate = SSL_CTX_get0_certificate((*tls)->native());
   std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  const ASN1_TIME* const end = X509_get0_notAfter(certificate.get());
-  if (X509_cmp_time(X509_get0_notBefore(certificate.get()), &seconds) > 0) {
+  const ASN1_TIME* const end = X509_get0_notAfter(certificate);
+  if (X509_cmp_time(X509_get0_notBefore(certificate), &seconds) > 0) {
     add(Status::fail, config.tls_certificate + " is not valid yet", "Check this machine's clock");
     return;
   }

@@ -4,8 +4,10 @@
 #include <iostream>
 #include <limits>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -91,6 +93,17 @@ void check_number(CLI::Option& option, const std::optional<T>& /*target*/) {
 template <class Text>
 void check_number(CLI::Option& /*option*/, const Text& /*target*/) {}
 
+/// The first option that is given as `--name=`. CLI11 would take the next argument as its value.
+std::optional<std::string_view> option_without_value(std::span<const char* const> arguments) {
+  for (const std::string_view argument : arguments) {
+    if (argument == "--") break;
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      return argument.substr(0, argument.size() - 1);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void Subcommand::add_flag(const std::string& names, bool& value, const OptionHelp& help) {
@@ -146,6 +159,11 @@ Subcommand CommandLine::add_subcommand(const std::string& name, const std::strin
 }
 
 int CommandLine::run(int argc, const char* const* argv) {
+  const std::span arguments(argv, static_cast<std::size_t>(argc));
+  if (const auto name = option_without_value(arguments)) {
+    std::cerr << app_->get_name() << ": " << *name << "= has no value; give one, or leave it out\n";
+    return kExitUsage;
+  }
   app_->require_subcommand(1);  // not earlier, because the subcommands would inherit it
   try {
     app_->parse(argc, argv);

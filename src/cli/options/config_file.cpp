@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <toml++/toml.h>
@@ -107,6 +109,13 @@ Result<std::string> read_small_file(const std::string& path, std::size_t limit) 
     return fail(kExitUsage, path + ": larger than " + std::to_string(limit) + " bytes");
   }
   return text;
+}
+
+Result<void> check_regular_file(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return {};
+  return fail(kExitUsage, path + ": not a regular file; a running server reads no other");
 }
 
 }  // namespace sluice

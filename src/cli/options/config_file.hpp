@@ -29,4 +29,8 @@ Result<FileValues> read_config_file(const std::string& path);
 /// The unchanged contents of a file of at most `limit` bytes. Errors name the file and the reason.
 Result<std::string> read_small_file(const std::string& path, std::size_t limit);
 
+/// Refuses a file that cannot be read at any time without waiting, such as a pipe. A file that is
+/// not there is no error. Errors name the file and carry kExitUsage.
+Result<void> check_regular_file(const std::string& path);
+
 }  // namespace sluice

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -61,7 +64,13 @@ std::string known_keys(std::string_view key) {
   return "[" + std::string(section) + "] has the keys: " + keys;
 }
 
-Result<void> load_file(LoadedConfig& loaded, const std::string& path) {
+Result<void> check_readable(const ConfigSources& sources, const std::string& path) {
+  return sources.while_serving ? check_regular_file(path) : Result<void>();
+}
+
+Result<void> load_file(LoadedConfig& loaded, const ConfigSources& sources,
+                       const std::string& path) {
+  if (auto readable = check_readable(sources, path); !readable) return readable;
   auto values = read_config_file(path);
   if (!values) return std::unexpected(std::move(values.error()));
   for (auto& [key, value] : *values) {
@@ -146,8 +155,9 @@ Result<void> load_source(LoadedConfig& loaded, Load load) {
 }
 
 /// Adds the keys in the API key file to those given directly.
-Result<void> load_api_key_file(ServeConfig::Access& access) {
+Result<void> load_api_key_file(ServeConfig::Access& access, const ConfigSources& sources) {
   if (access.api_key_file.empty()) return {};
+  if (auto readable = check_readable(sources, access.api_key_file); !readable) return readable;
   constexpr std::size_t kMaxFile = std::size_t{4} << 20U;
   const auto text = read_small_file(access.api_key_file, kMaxFile);
   if (!text) return std::unexpected(text.error());
@@ -189,6 +199,20 @@ Result<void> check_together(const ServeConfig& config) {
     return fail(kExitUsage, "--max-body: " + format_size(config.http.max_body) +
                                 " is more than half of --max-total-buffers, " +
                                 format_size(config.http.max_total_buffers));
+  }
+  const std::uint64_t context = config.engine.context;
+  if (context * config.engine.slots > std::numeric_limits<std::int32_t>::max()) {
+    return fail(kExitUsage, "--context: " + std::to_string(context) + " tokens for each of " +
+                                std::to_string(config.engine.slots) +
+                                " --slots are too many; use fewer of either");
+  }
+  std::map<std::string_view, std::string_view> names;
+  for (const ApiKey& key : config.access.api_keys) {
+    const auto [known, is_new] = names.emplace(key.key, key.name);
+    if (!is_new) {
+      return fail(kExitUsage, "--api-key: " + std::string(known->second) + " and " + key.name +
+                                  " have the same key; give each a key of its own");
+    }
   }
   // The default gives way to a lower limit.
   if (config.tasks.ttl > config.tasks.max_ttl && config.tasks.ttl != ServeConfig().tasks.ttl) {
@@ -300,10 +324,13 @@ Result<LoadedConfig> load_serve_config(const ConfigSources& sources) {
   if (!file && std::filesystem::exists(kDefaultFile, ignored)) file = kDefaultFile;
 
   Result<void> step;
-  if (file && !file->empty()) step = load_source(loaded, [&] { return load_file(loaded, *file); });
+  if (file && !file->empty())
+    step = load_source(loaded, [&] { return load_file(loaded, sources, *file); });
   if (step) step = load_source(loaded, [&] { return load_environment(loaded, sources); });
   if (step) step = load_source(loaded, [&] { return load_flags(loaded, sources); });
-  if (step) step = load_api_key_file(loaded.config.access);
+  if (step) step = load_api_key_file(loaded.config.access, sources);
+  if (step) step = check_readable(sources, loaded.config.tls_certificate);
+  if (step) step = check_readable(sources, loaded.config.tls_key);
   if (step) step = check_together(loaded.config);
   if (!step) return std::unexpected(std::move(step.error()));
   return loaded;

@@ -135,6 +135,7 @@ struct ConfigSources {
   SettingValues flags;
   std::function<std::optional<std::string>(const std::string& name)> environment;
   std::optional<std::string> file;  // --config; absent: ./sluice.toml if it exists
+  bool while_serving = false;       // a pipe would make the server wait, so it is refused
 };
 
 /// The resulting configuration, and for each key where its value came from: "flag", the variable's

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <sstream>
+#include <sys/stat.h>
 
 #include "cli/options/command_line.hpp"
 #include "cli/options/config_file.hpp"
@@ -212,6 +213,34 @@ TEST(ServeConfig, ABadKeyIsRefusedWithoutShowingIt) {
   const ConfigFile keys("a=0123456789abcdef1\nb tooshort\n");
   EXPECT_THAT(error_of(sources({{"access.api_key_file", {keys.path()}}}, {}, "")),
               AllOf(HasSubstr("sluice.toml:2: "), Not(HasSubstr("tooshort"))));
+}
+
+TEST(ServeConfig, TwoNamesWithTheSameKeyAreRefused) {
+  const ConfigFile keys("b=0123456789abcdef\n");
+  EXPECT_THAT(error_of(sources({{"access.api_keys", {"a=0123456789abcdef"}},
+                                {"access.api_key_file", {keys.path()}}},
+                               {}, "")),
+              AllOf(HasSubstr("a and b have the same key"), Not(HasSubstr("0123456789abcdef"))));
+}
+
+TEST(ServeConfig, WhatIsTooMuchIsRefusedWithItsBounds) {
+  EXPECT_THAT(error_of(sources({{"http.max_body", {"2GiB"}}}, {}, "")),
+              HasSubstr("a size from 1KiB to 1GiB"));
+  EXPECT_THAT(error_of(sources({{"engine.context", {"1000000000"}}}, {}, "")),
+              HasSubstr("--context: 1000000000 tokens for each of 4 --slots are too many"));
+}
+
+TEST(ServeConfig, ARunningServerReadsNoPipe) {
+  const test::TemporaryDirectory directory;
+  const std::string pipe = directory.path("pipe");
+  const ConfigFile certificate("");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (ConfigSources from :
+       {sources({}, {}, pipe), sources({{"access.api_key_file", {pipe}}}, {}, ""),
+        sources({{"tls_certificate", {certificate.path()}}, {"tls_key", {pipe}}}, {}, "")}) {
+    from.while_serving = true;
+    EXPECT_THAT(error_of(from), HasSubstr(pipe + ": not a regular file"));
+  }
 }
 
 TEST(ServeConfig, AFileWithoutAKeyIsRefused) {

@@ -51,14 +51,14 @@ Setting number(std::string_view key, std::string_view flag, std::int64_t min, st
 
 template <class At>
 Setting size(std::string_view key, std::string_view flag, std::size_t min, std::string_view help,
-             At at) {
-  constexpr std::size_t kMax = std::size_t{1} << 40U;
-  Setting setting = base(key, flag, "SIZE", help,
-                         "a size of at least " + format_size(min) + ", such as 64KiB or 4MiB",
-                         Setting::Kind::text);
+             At at, std::size_t max = std::size_t{1} << 40U) {
+  Setting setting =
+      base(key, flag, "SIZE", help,
+           "a size from " + format_size(min) + " to " + format_size(max) + ", such as 64KiB",
+           Setting::Kind::text);
   setting.store = [=](ServeConfig& config, const Values& values) {
     const auto value = parse_size(values.front());
-    if (!value || *value < min || *value > kMax) return false;
+    if (!value || *value < min || *value > max) return false;
     at(config) = *value;
     return true;
   };
@@ -411,7 +411,7 @@ std::vector<Setting> make_settings() {
       SLUICE_AT(http.max_connections_per_client)));
   add(size("http.max_body", "--max-body", 1024,
            "Largest request body, before and after decompression; at most 1GiB",
-           SLUICE_AT(http.max_body)));
+           SLUICE_AT(http.max_body), std::size_t{1} << 30U));
   add(size("http.max_header", "--max-header", 1024, "Largest request line and headers",
            SLUICE_AT(http.max_header)));
   add(size("http.max_total_buffers", "--max-total-buffers", 1024,

@@ -12,6 +12,7 @@
 
 #if SLUICE_WITH_LLAMA
 #include "engine/llama/llama_engine.hpp"
+#include "engine/llama/model/gguf_check.hpp"
 #endif
 
 namespace sluice {
@@ -76,6 +77,8 @@ Result<EngineHandle> llama_engine(const ServeConfig& config) {
   };
   return handle;
 }
+#else
+constexpr const char* kNoLlama = "This program was built without llama.cpp; use --engine synthetic";
 #endif
 
 }  // namespace
@@ -105,12 +108,23 @@ Result<void> check_backend([[maybe_unused]] const ServeConfig& config) {
   return {};
 }
 
+Result<std::uint64_t> check_model_file([[maybe_unused]] const std::string& path) {
+#if SLUICE_WITH_LLAMA
+  const Result<GgufSummary> summary = check_gguf_file(path);
+  if (!summary) return fail(kExitFailure, summary.error().message);
+  return summary->tensors;
+#else
+  return fail(kExitUsage, kNoLlama);
+#endif
+}
+
 Result<EngineHandle> make_engine(const ServeConfig& config) {
   if (config.engine.kind == EngineKind::synthetic) return synthetic_engine();
 #if SLUICE_WITH_LLAMA
+  if (const auto device = check_backend(config); !device) return std::unexpected(device.error());
   return llama_engine(config);
 #else
-  return fail(kExitUsage, "This program was built without llama.cpp; use --engine synthetic");
+  return fail(kExitUsage, kNoLlama);
 #endif
 }
 

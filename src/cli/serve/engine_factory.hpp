@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,10 @@ Result<EngineHandle> make_engine(const ServeConfig& config);
 
 /// Checks that there is the device that `config` names for the model. Errors carry kExitUsage.
 Result<void> check_backend(const ServeConfig& config);
+
+/// Checks that `path` is a GGUF file with all of its data, and returns the number of its tensors.
+/// Errors name the file.
+Result<std::uint64_t> check_model_file(const std::string& path);
 
 /// The path of the tiny model that runs when no model is named: the file installed with the
 /// program, or the one in the build tree. Empty if there is none.

@@ -1,5 +1,7 @@
+#include <csignal>
 #include <cstdint>
 #include <memory>
+#include <pthread.h>
 #include <string>
 #include <unistd.h>
 
@@ -39,7 +41,7 @@ constexpr const char* kServeExamples =
 
 int run_serve(const ServeArguments& arguments) {
   if (arguments.example_config) return print(example_config());
-  const ConfigSources sources = process_sources(arguments.flags, arguments.file);
+  ConfigSources sources = process_sources(arguments.flags, arguments.file);
   auto loaded = load_serve_config(sources);
   if (!loaded) {
     complain(loaded.error().message);
@@ -57,6 +59,13 @@ int run_serve(const ServeArguments& arguments) {
                 {{"open_files", static_cast<std::int64_t>(got)},
                  {"max_connections", static_cast<std::int64_t>(config.http.max_connections)}});
   }
+  sources.while_serving = true;
+  // For good: after the end of the server too, a signal must not change the exit code.
+  sigset_t ends{};
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   return serve(config, [&sources]() -> Result<ServeConfig> {
     Result<LoadedConfig> again = load_serve_config(sources);
     if (!again) return std::unexpected(std::move(again.error()));

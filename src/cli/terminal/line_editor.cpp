@@ -1,5 +1,6 @@
 #include "cli/terminal/line_editor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <histedit.h>
 #include <poll.h>
 #include <string_view>
+#include <sys/ioctl.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -29,6 +31,37 @@ constexpr std::string_view kMarkNoPastes = "\x1b[?2004l";
 constexpr std::size_t kMaxPaste = std::size_t{1} << 20U;
 /// Encloses the parts of a prompt that take no space on the screen.
 constexpr char kInvisible = '\1';
+/// The columns of each prompt.
+constexpr std::size_t kPromptColumns = 2;
+
+winsize screen_size() {
+  winsize size{};
+  ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
+  return size;
+}
+
+/// How many rows below its prompt the cursor is after `text`, on a screen of `width` columns.
+std::size_t rows_below_prompt(std::wstring_view text, std::size_t width) {
+  constexpr std::size_t kTab = 8;
+  std::size_t row = 0;
+  std::size_t column = kPromptColumns;
+  for (const wchar_t c : text) {
+    if (c == L'\n') {
+      ++row;
+      column = 0;
+      continue;
+    }
+    const int shown = ::wcwidth(c);
+    std::size_t columns = shown < 0 ? 1 : static_cast<std::size_t>(shown);
+    if (c == L'\t') columns = kTab - column % kTab;
+    if (column + columns > width) {
+      ++row;
+      column = 0;
+    }
+    column += columns;
+  }
+  return column < width ? row : row + 1;
+}
 
 }  // namespace
 
@@ -40,6 +73,7 @@ struct LineEditor::State {
   History* history = nullptr;
   bool interrupted = false;
   bool marks_pastes = !is_dumb_terminal();
+  winsize screen{};  // as libedit knows it
 
   static State& of(EditLine* editor) {
     void* data = nullptr;
@@ -49,6 +83,33 @@ struct LineEditor::State {
 
   static char* show_prompt(EditLine* editor) { return of(editor).prompt.data(); }
 
+  void take_size() {
+    screen = screen_size();
+    el_resize(editor);
+  }
+
+  /// If the terminal has another size than before, draws the line anew from its prompt. libedit
+  /// would go on from its old cursor, which may be outside of the new screen.
+  void follow_size() {
+    const winsize before = screen;
+    const winsize now = screen_size();
+    if (now.ws_col == before.ws_col && now.ws_row == before.ws_row) return;
+    if (is_dumb_terminal()) {
+      write_all(STDOUT_FILENO, "\n");
+    } else {
+      // Some terminals have broken the line anew and some have not. The smaller number of rows
+      // spares what is above the line.
+      const LineInfoW* typed = el_wline(editor);
+      const std::wstring_view text(typed->buffer, typed->cursor);
+      const std::size_t rows =
+          std::min(rows_below_prompt(text, before.ws_col), rows_below_prompt(text, now.ws_col));
+      const std::string up = rows == 0 ? "" : "\x1b[" + std::to_string(rows) + "A";
+      write_all(STDOUT_FILENO, "\r" + up + "\x1b[J");
+    }
+    take_size();
+    el_set(editor, EL_REFRESH);
+  }
+
   /// Reads the next character for libedit. Waits for standard input and for interrupts.
   static int next_character(EditLine* editor, wchar_t* out) {
     State& self = of(editor);
@@ -57,13 +118,14 @@ struct LineEditor::State {
       std::array<pollfd, 2> waits{{{STDIN_FILENO, POLLIN, 0}, {Interrupts::fd(), POLLIN, 0}}};
       if (::poll(waits.data(), waits.size(), -1) < 0) {
         if (errno != EINTR) return -1;
-        el_resize(editor);
         if (Interrupts::take_continued()) {
           // The process was stopped and continued. In the meantime the shell had the terminal.
           el_set(editor, EL_PREP_TERM, 1);
           if (self.marks_pastes) write_all(STDOUT_FILENO, kMarkPastes);
+          self.take_size();
           el_set(editor, EL_REFRESH);
         }
+        self.follow_size();
         waits[0].revents = 0;
         waits[1].revents = POLLIN;
       }
@@ -166,6 +228,7 @@ LineEditor::Result LineEditor::read(const std::string& prompt, const std::string
                      prompt.substr(most);
   }
   state_->interrupted = false;
+  state_->take_size();
   // libedit prepares the terminal only after it has shown the prompt. Until then, control
   // characters such as the one for end of input would have another meaning.
   el_set(state_->editor, EL_PREP_TERM, 1);

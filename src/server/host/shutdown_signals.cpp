@@ -34,6 +34,8 @@ ShutdownSignals::ShutdownSignals(Hangup hangup)
 }
 
 ShutdownSignals::~ShutdownSignals() {
+  while (take() != SignalRequest::none) {
+  }
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

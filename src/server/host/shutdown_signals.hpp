@@ -20,8 +20,8 @@ enum class Hangup : std::uint8_t {
 
 /// Waits for what ends a server: SIGINT, SIGTERM, SIGHUP, or the end of standard input. While this
 /// object exists, the signals are blocked in the thread that created it and in the threads that
-/// this one starts. The destructor restores the signal mask. A SIGHUP that would end the server is
-/// left alone if it was ignored before, as under nohup.
+/// this one starts. The destructor drops those that are pending and restores the signal mask. A
+/// SIGHUP that would end the server is left alone if it was ignored before, as under nohup.
 class ShutdownSignals {
  public:
   explicit ShutdownSignals(Hangup hangup = Hangup::ends);

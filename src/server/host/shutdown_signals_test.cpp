@@ -60,6 +60,18 @@ TEST(ShutdownSignals, AreSignalsWhichArriveAsBeforeAfterwards) {
   }).join();
 }
 
+TEST(ShutdownSignals, DropWhatNobodyTook) {
+  std::thread([] {
+    {
+      const ShutdownSignals signals(Hangup::reloads);
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP}) pthread_kill(pthread_self(), signal);
+    }
+    sigset_t pending{};
+    sigpending(&pending);
+    EXPECT_TRUE(sigisemptyset(&pending));
+  }).join();
+}
+
 TEST(ShutdownSignals, LeaveAHangupAloneThatIsIgnored) {
   struct sigaction ignore{};
   struct sigaction before{};
