@@ -54,7 +54,7 @@ struct http {  // NOLINT(readability-identifier-naming)
   std::string path = "/mcp";       // of Streamable HTTP
   bool websocket = true;           // whether there is WebSocket, at /ws
   bool sse = true;                 // whether there is HTTP with SSE, at /sse and /messages
-  std::vector<Route> routes = {};  // your own pages on the same port
+  std::vector<Route> routes = {};  // your own pages, at all places
 };
 /// A Unix domain socket. Each message is one line of JSON.
 struct unix_socket {  // NOLINT(readability-identifier-naming)
