@@ -42,8 +42,9 @@ struct ResourceLink {
 /// not sent.
 struct ContentAnnotations {
   std::vector<std::string> audience = {};  // "user", "assistant" or both
-  double priority = -1;                    // 0 (least) to 1 (most important); negative: not sent
-  std::string last_modified = {};          // ISO 8601
+  /// 0 (least) to 1 (most important). Negative or no number: not sent; more than 1: sent as 1.
+  double priority = -1;
+  std::string last_modified = {};  // ISO 8601
 };
 
 /// A content block of a tool's result or a prompt's message. Immutable. Text and bytes are kept as
@@ -92,7 +93,8 @@ class Content {
 
 // Results have a `_meta`: JSON objects under keys such as "example.com/name" (2026-07-28, Base
 // Protocol, `_meta`). It is nested in at most 100 levels; a deeper one is left out, which is
-// logged.
+// logged. The members io.modelcontextprotocol/serverInfo and io.modelcontextprotocol/related-task
+// are left out, because the server itself writes them.
 
 /// The result of a tool.
 struct ToolResult {

@@ -30,8 +30,8 @@ struct ClientKey {
 };
 
 // The places where a server can listen: http, unix_socket and stdio. A server may have several http
-// places, all with the same access, paths and routes: what there is, and who may call it, does not
-// depend on the place.
+// places, all with the same access and paths. One of them may have routes, which are at all of
+// them. So what there is, and who may call it, does not depend on the place.
 
 /// Streamable HTTP at `path`, WebSocket at /ws, HTTP with SSE at /sse. If other machines can reach
 /// the address, set keys or an authenticator, or put a proxy that authenticates in front.
@@ -54,14 +54,16 @@ struct http {  // NOLINT(readability-identifier-naming)
   std::string path = "/mcp";       // of Streamable HTTP
   bool websocket = true;           // whether there is WebSocket, at /ws
   bool sse = true;                 // whether there is HTTP with SSE, at /sse and /messages
-  std::vector<Route> routes = {};  // your own pages on the same port
+  std::vector<Route> routes = {};  // your own pages, at all places
 };
 /// A Unix domain socket. Each message is one line of JSON.
 struct unix_socket {  // NOLINT(readability-identifier-naming)
   std::string path;
   unsigned mode = 0600;  // permissions of the socket, as for chmod
 };
-/// Standard input and output, until the input ends. Each message is one line of JSON.
+/// Standard input and output, until the input ends. Each message is one line of JSON. Once started,
+/// and also after stop(), other code that reads standard input finds its end, and what it writes to
+/// standard output goes to standard error.
 struct stdio {};  // NOLINT(readability-identifier-naming)
 
 /// The places that the arguments of main() name: `--listen HOST:PORT`, which may be repeated,
@@ -196,12 +198,13 @@ class Serving {
 
 /// Starts serving and returns. The arguments are http, unix_socket, stdio, command_line and
 /// ServeOptions, in any order; each may be in a std::optional. Only http may be repeated. The
-/// error's message says what is wrong: no place, an empty path, a port or path that is in use,
-/// places with different access, a TLS file that is missing or cannot be read, a trusted proxy that
-/// is not an address or a network, a key that is too short or that two clients share, keys together
-/// with an authenticator, limits that contradict each other, a URL path that is used twice, a
-/// command line that is not as described (code 2), a definition that cannot be served, or threads
-/// or descriptors that the system refuses. For `--help`, it is the help (code 0).
+/// error's message says what is wrong: no place, a path that cannot be, a port or path that is in
+/// use, places with different access, routes in two of them, an argument that is given twice, a TLS
+/// file that is missing or cannot be read, a trusted proxy that is not an address or a network, a
+/// key that is too short or that two clients share, keys together with an authenticator, limits
+/// that contradict each other, a URL path that is used twice, a command line that is not as
+/// described (code 2), a definition that cannot be served, or threads or descriptors that the
+/// system refuses. For `--help`, it is the help (code 0).
 template <class... Where>
 std::expected<Serving, Error> start(const Server& server, const Where&... where) {
   return detail::start_at(server, {detail::place(where)...});

@@ -288,6 +288,8 @@ class Server {
   // Each of these returns false if there is no such entry. Calls under way go on.
 
   bool remove_tool(std::string_view name);
+  /// The URI of the SKILL.md of a skill removes the skill with all of its files. Throws
+  /// std::invalid_argument for another file of a skill, which says that it has this file.
   bool remove_resource(std::string_view uri);
   bool remove_resource_template(std::string_view uri_template);
   bool remove_prompt(std::string_view name);

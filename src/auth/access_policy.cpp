@@ -80,9 +80,10 @@ void warn_of_proxy(const PeerAddress& proxy, bool is_trusted) {
   if (const auto left_out = limit.take()) {
     log_warning(is_trusted
                     ? "a trusted proxy names no client, so its clients count as one: let it "
-                      "write the field of --forwarded-field, or give each client a key"
-                    : "a proxy's clients count as one: name it with --trusted-proxy, or give "
-                      "each client a key",
+                      "write X-Forwarded-For (or what --forwarded-field of sluice serve says), or "
+                      "give each client a key"
+                    : "a proxy's clients count as one: name it in trusted_proxies "
+                      "(--trusted-proxy of sluice serve), or give each client a key",
                 {{"proxy", proxy.to_string()}, {"left_out", *left_out}});
   }
 }

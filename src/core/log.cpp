@@ -219,17 +219,22 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
   if (log_enabled(level)) output().write(format_line(level, message, fields));
 }
 
-void log_exception(LogLimit& limit, std::string_view message) noexcept {
+void log_exception(LogLimit& limit, std::string_view message,
+                   std::optional<LogField> where) noexcept {
   try {
     const std::optional<std::int64_t> left_out = limit.take();
     if (!left_out) return;
+    LogField what{"exception", std::string_view("unknown type")};
     try {
       throw;
     } catch (const std::exception& error) {
-      log_error(message, {{"exception", what_of(error)}, {"left_out", *left_out}});
-    } catch (...) {
-      log_error(message,
-                {{"exception", std::string_view("unknown type")}, {"left_out", *left_out}});
+      what.value = what_of(error);
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
+    }
+    if (where) {
+      log_error(message, {*where, what, {"left_out", *left_out}});
+    } else {
+      log_error(message, {what, {"left_out", *left_out}});
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch)
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -53,7 +54,8 @@ inline void log_error(std::string_view m, std::initializer_list<LogField> f = {}
 }
 
 /// Logs the exception that is being handled as an error, unless `limit` suppresses it. Does not
-/// throw: if memory runs out, the line is left out.
-void log_exception(LogLimit& limit, std::string_view message) noexcept;
+/// throw: if memory runs out, the line is left out. `where` says what failed.
+void log_exception(LogLimit& limit, std::string_view message,
+                   std::optional<LogField> where = {}) noexcept;
 
 }  // namespace sluice

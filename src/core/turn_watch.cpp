@@ -29,14 +29,16 @@ void TurnWatch::on_turn_end() {
 }
 
 void TurnWatch::finish(TimePoint now) {
-  if (now - since_ < kLong) return;
+  if (kind_.empty() || now - since_ < kLong) return;
   const std::optional<std::int64_t> left_out = limit_.take(now);
   if (!left_out) return;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now - since_);
-  log_warning("a handler blocks its event loop: wrap it in blocking(), or await in_background()",
-              {{kind_, std::string_view(name_)},
-               {"ms", std::int64_t{ms.count()}},
-               {"left_out", *left_out}});
+  log_warning(
+      "user code blocks its event loop: wrap a handler in blocking(), or await in_background(); "
+      "other code must not wait",
+      {{kind_, std::string_view(name_)},
+       {"ms", std::int64_t{ms.count()}},
+       {"left_out", *left_out}});
 }
 
 }  // namespace sluice

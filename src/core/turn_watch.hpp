@@ -27,9 +27,13 @@ class TurnWatch final : private Executor::TurnHook {
   TurnWatch(const TurnWatch&) = delete;
   TurnWatch& operator=(const TurnWatch&) = delete;
 
-  /// Says that `work` begins. It is taken to last until other work begins, or until the end of the
-  /// turn.
+  /// Says that `work` begins. It is taken to last until other work begins, until end(), or until
+  /// the end of the turn.
   void begin(Work work);
+  /// Says that what follows is no user code.
+  void end() {
+    if (is_watching_) begin({});
+  }
 
  private:
   void on_turn_end() override;
@@ -37,7 +41,7 @@ class TurnWatch final : private Executor::TurnHook {
 
   Executor* loop_;
   bool is_watching_ = false;
-  std::string_view kind_;
+  std::string_view kind_;  // empty: no user code
   std::string name_;
   TimePoint since_;
   LogLimit limit_;

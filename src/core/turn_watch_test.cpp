@@ -25,7 +25,7 @@ class TurnWatchTest : public testing::Test {
     return testing::internal::GetCapturedStderr();
   }
   [[nodiscard]] static bool names(const std::string& log, const std::string& tool) {
-    return log.contains("a handler blocks its event loop") && log.contains("tool=" + tool + " ");
+    return log.contains("user code blocks its event loop") && log.contains("tool=" + tool + " ");
   }
 
   ManualExecutor loop;
@@ -53,6 +53,16 @@ TEST_F(TurnWatchTest, TheWorkThatTookLongIsTheOneThatIsNamed) {
   work("last", 10ms);
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(names(log, "slow")) << log;
+  EXPECT_EQ(logged(), "");
+}
+
+TEST_F(TurnWatchTest, WhatFollowsTheEndIsNoUserCode) {
+  work("quick", 10ms);
+  watch.end();
+  loop.stall(1s);
+  EXPECT_EQ(logged(), "");
+  watch.end();
+  loop.stall(1s);
   EXPECT_EQ(logged(), "");
 }
 

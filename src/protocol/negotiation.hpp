@@ -36,6 +36,9 @@ struct RequestSender {
 /// The member of `_meta` in which a client says what it is (2026-07-28, Base Protocol, `_meta`).
 inline constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
 
+/// The member of `_meta` in which a server says what it is (the same).
+inline constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";
+
 /// What a request says about itself, in any era.
 struct RequestContext {
   const Revision* revision = nullptr;

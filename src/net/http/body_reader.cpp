@@ -107,7 +107,7 @@ Result<void> BodyReader::take_size(char c) {
     remaining_ = remaining_ * 16 + static_cast<std::size_t>(digit);
     if (remaining_ > max_body_ - body_.size()) {
       return fail(413, "The request's body is longer than " + std::to_string(max_body_) +
-                           " bytes (max-body)");
+                           " bytes (max_message, or --max-body of sluice serve)");
     }
     return {};
   }

@@ -265,7 +265,7 @@ Result<bool> ContentDecoder::step(std::string_view body, std::size_t most) {
       return false;
     case Inflation::too_large:
       return fail(413, "The request's body expands to more than " + std::to_string(max_size_) +
-                           " bytes (max-body)");
+                           " bytes (max_message, or --max-body of sluice serve)");
     case Inflation::incomplete:
       return fail(400, "The compressed body is cut off");
     case Inflation::broken:
@@ -318,7 +318,7 @@ Result<bool> MessageInflater::step(std::string_view payload) {
       return true;
     case Inflation::too_large:
       return fail(1009, "A message expands to more than " + std::to_string(max_size_) +
-                            " bytes (max-body)");
+                            " bytes (max_message, or --max-body of sluice serve)");
     case Inflation::incomplete:
     case Inflation::broken:
       break;

@@ -142,8 +142,9 @@ class HttpExchange : public RefCounted {
   virtual void set_head_lines(std::string lines) = 0;
 
   /// Sends a whole reply, with Content-Length unless a long body is gzipped. Gzips the body if that
-  /// is configured, worth the cost and accepted. `content_type` may be empty if there is no body.
-  /// Copies what it must keep.
+  /// is configured, worth the cost and accepted, and `extra` names no coding. `content_type` may be
+  /// empty if there is no body. Sends no body with a status that has none, such as 204. Copies what
+  /// it must keep.
   virtual void reply(int status, std::string_view content_type, std::string_view body,
                      HeaderFields extra = {}) = 0;
   /// The same; a long body is not copied.

@@ -168,7 +168,7 @@ Result<void> find_framing(const HttpParserLimits& limits, HttpRequestHead& head)
   }
   if (error != std::errc() || value > limits.body) {
     return fail(413, "The request's body is longer than " + std::to_string(limits.body) +
-                         " bytes (max-body)");
+                         " bytes (max_message, or --max-body of sluice serve)");
   }
   if (value > 0) head.framing = BodyFraming::length;
   head.content_length = value;

@@ -1,13 +1,22 @@
 #pragma once
 
-// Status codes that the clients act on (RFC 9110 section 15, RFC 6455 section 7.4.1).
+// Status codes that the code acts on (RFC 9110 section 15, RFC 6455 section 7.4.1).
 
 namespace sluice {
 
 inline constexpr int kSwitchingProtocols = 101;
+inline constexpr int kNoContent = 204;
+inline constexpr int kResetContent = 205;
+inline constexpr int kPartialContent = 206;
+inline constexpr int kNotModified = 304;
 inline constexpr int kBadRequest = 400;
 inline constexpr int kBadGateway = 502;
 inline constexpr int kGatewayTimeout = 504;
+
+/// Whether a reply of that status may have content (RFC 9110, sections 15.3.5, 15.3.6, 15.4.5).
+constexpr bool may_have_content(int status) {
+  return status >= 200 && status != kNoContent && status != kResetContent && status != kNotModified;
+}
 
 inline constexpr int kGoingAway = 1001;
 /// Stands for a close frame that gives no code.

@@ -363,6 +363,38 @@ TEST_F(HttpServerTest, CompressesLargeRepliesForWhoAcceptsThem) {
   EXPECT_THAT(peer.taken, Not(HasSubstr("Content-Encoding")));
 }
 
+TEST_F(HttpServerTest, DoesNotCompressWhatIsCodedOrAPartOrNoText) {
+  const std::string body(10'000, 'z');
+  handle = [&](const HttpRequest& request, const HttpExchangePtr& exchange) {
+    if (request.path == "/coded") {
+      exchange->reply(200, "text/plain", body, {{"content-encoding", "br"}});
+    } else if (request.path == "/part") {
+      exchange->reply(206, "text/plain", body, {{"Content-Range", "bytes 0-9999/20000"}});
+    } else {
+      exchange->reply(200, "image/png", body);
+    }
+  };
+  Peer peer = connect();
+  for (const std::string_view path : {"/coded", "/part", "/image"}) {
+    peer.send(get(path, "Accept-Encoding: gzip\r\n"));
+    ASSERT_TRUE(peer.expect(body)) << path;
+    EXPECT_THAT(peer.taken, Not(HasSubstr("gzip"))) << path;
+  }
+}
+
+TEST_F(HttpServerTest, SendsNoBodyWithAStatusThatHasNone) {
+  handle = [&](const HttpRequest& request, const HttpExchangePtr& exchange) {
+    exchange->reply_with(std::stoi(std::string(request.path.substr(1))), "text/plain", "body");
+  };
+  Peer peer = connect();
+  for (const std::string_view path : {"/204", "/205", "/304"}) {
+    peer.send(get(path) + get("/200"));
+    ASSERT_TRUE(peer.expect("\r\n\r\nHTTP/1.1 200 OK\r\n")) << path;
+    EXPECT_EQ(peer.taken.contains("Content-Length"), path == "/205");
+    ASSERT_TRUE(peer.expect("body"));
+  }
+}
+
 TEST_F(HttpServerTest, AsksForTheBodyOfWhoWaitsToBeAsked) {
   Peer peer = connect();
   peer.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");

@@ -1,5 +1,6 @@
 #include "net/server/server_exchange.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -7,7 +8,9 @@
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
 #include "core/text/json_escape.hpp"
+#include "core/text/text.hpp"
 #include "net/http/compression.hpp"
+#include "net/http/status_codes.hpp"
 #include "net/server/server_websocket.hpp"
 #include "net/websocket/websocket.hpp"
 
@@ -23,6 +26,21 @@ void append_hex(std::string& out, std::size_t value) {
 void append_chunk_head(std::string& out, std::size_t size) {
   append_hex(out, size);
   out.append("\r\n");
+}
+
+/// Images and archives are compressed already.
+bool is_coded_well(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  return type.starts_with("text/") || type.ends_with("json") || type.ends_with("xml") ||
+         type.ends_with("javascript");
+}
+
+/// Whether the content may be coded: it has no coding yet, and is not a part of something.
+bool may_be_coded(int status, std::string_view content_type, HeaderFields extra) {
+  return status != kPartialContent && is_coded_well(content_type) &&
+         std::ranges::none_of(extra, [](const HeaderField& field) {
+           return equals_ignoring_case(field.name, "content-encoding");
+         });
 }
 
 }  // namespace
@@ -56,7 +74,8 @@ void append_reply_head(std::string& out, const ReplyHead& head) {
   }
   if (head.content_length == ReplyHead::kChunked) {
     out.append("Transfer-Encoding: chunked\r\n");
-  } else if (head.content_length != ReplyHead::kUntilClose && head.status != 204) {
+  } else if (head.content_length != ReplyHead::kUntilClose && head.status != kNoContent &&
+             head.status != kNotModified) {
     out.append("Content-Length: ");
     append_number(out, head.content_length);
     out.append("\r\n");
@@ -107,9 +126,15 @@ void ServerExchange::reply(int status, std::string_view content_type, std::strin
   if (!connection.may_send()) return done();
   ServerCounters& counters = connection.worker().counters;
   ServerCounters::add(counters.responses[status / 100 - 1]);
+  if (!may_have_content(status)) {
+    content_type = {};
+    body = {};
+    owned = nullptr;
+  }
   std::string compressed;
   const bool is_long = body.size() > kCompressedAtOnce;
-  bool gzipped = accepts_gzip_ && body.size() >= http_->worker().options.gzip_threshold;
+  bool gzipped = accepts_gzip_ && body.size() >= http_->worker().options.gzip_threshold &&
+                 may_be_coded(status, content_type, extra);
   if (gzipped && is_long) {
     gzipped = minor_version_ > 0 && !is_head_ && http_->compress_later(body);
   } else if (gzipped) {

@@ -50,6 +50,10 @@ Descriptor open_again(int descriptor, int mode) {
   return shared;
 }
 
+std::unexpected<Error> cannot_take_streams() {
+  return fail(1, std::string("Cannot take standard input and output: ") + std::strerror(errno));
+}
+
 }  // namespace
 
 DescriptorIo::DescriptorIo(int descriptor)
@@ -85,7 +89,7 @@ std::uint32_t DescriptorIo::unacknowledged() const {
   return is_socket_ ? unacknowledged_bytes(descriptor_) : 0;
 }
 
-Result<StandardStreams> take_standard_streams() {
+Result<StandardStreams> open_standard_streams() {
   // Checked first: a descriptor that is opened later could get the number of a closed stream.
   if (!is_open(STDIN_FILENO, O_RDONLY)) {
     return fail(1, "Standard input is closed; messages come from there");
@@ -95,10 +99,24 @@ Result<StandardStreams> take_standard_streams() {
   }
   StandardStreams streams{.input = open_again(STDIN_FILENO, O_RDONLY),
                           .output = open_again(STDOUT_FILENO, O_WRONLY)};
+  if (!streams.input || !streams.output) return cannot_take_streams();
+  return streams;
+}
+
+Result<void> divert_standard_streams() {
   const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!streams.input || !streams.output || !nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0 ||
+  if (!nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0 ||
       ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-    return fail(1, std::string("Cannot take standard input and output: ") + std::strerror(errno));
+    return cannot_take_streams();
+  }
+  return {};
+}
+
+Result<StandardStreams> take_standard_streams() {
+  Result<StandardStreams> streams = open_standard_streams();
+  if (!streams) return streams;
+  if (Result<void> diverted = divert_standard_streams(); !diverted) {
+    return std::unexpected(std::move(diverted.error()));
   }
   return streams;
 }

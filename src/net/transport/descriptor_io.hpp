@@ -32,10 +32,15 @@ struct StandardStreams {
   Descriptor output;
 };
 
-/// Takes over standard input and output for a protocol. From then on, other code that reads
-/// standard input finds its end, and what other code writes to standard output goes to standard
-/// error. So nothing else gets into the protocol. The error says which of them is closed, or what
-/// failed.
+/// Opens standard input and output for a protocol. The error says which of them is closed, or what
+/// failed. Call it before anything else gets the descriptor of a closed one.
+Result<StandardStreams> open_standard_streams();
+
+/// From then on, other code that reads standard input finds its end, and what other code writes to
+/// standard output goes to standard error. So nothing else gets into the protocol.
+Result<void> divert_standard_streams();
+
+/// Both.
 Result<StandardStreams> take_standard_streams();
 
 }  // namespace sluice

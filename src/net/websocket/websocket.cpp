@@ -272,8 +272,8 @@ Result<void> WebSocketDecoder::check_header(const Header& header) const {
   }
   const std::size_t before = partial_ == nullptr ? 0 : partial_->message.size();
   if (header.length > max_message_ || before + header.length > max_message_) {
-    return fail(kTooBig,
-                "A message is longer than " + std::to_string(max_message_) + " bytes (max-body)");
+    return fail(kTooBig, "A message is longer than " + std::to_string(max_message_) +
+                             " bytes (max_message, or --max-body of sluice serve)");
   }
   return {};
 }

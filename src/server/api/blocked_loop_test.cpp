@@ -54,8 +54,8 @@ class BlockedLoopTest : public ::testing::Test {
 
 TEST_F(BlockedLoopTest, AToolThatBlocksIsNamed) {
   server.tool("slow", "", [this] { return block(); });
-  EXPECT_THAT(called("slow"), HasSubstr("a handler blocks its event loop: wrap it in blocking(), "
-                                        "or await in_background() tool=slow ms=100"));
+  EXPECT_THAT(called("slow"), HasSubstr("wrap a handler in blocking(), or await in_background(); "
+                                        "other code must not wait tool=slow ms=100"));
 }
 
 /// Serves a tool that sends without end, and calls it.
@@ -111,6 +111,13 @@ TEST_F(BlockedLoopTest, ACoroutineThatBlocksLaterIsNamed) {
     co_return block();
   });
   EXPECT_THAT(called("later"), HasSubstr("tool=later ms=100"));
+}
+
+TEST_F(BlockedLoopTest, SoIsWhatHidesATool) {
+  server.tool("hidden", "", [] { return std::string("done"); },
+              {.visible_to = [this](const Principal&) { return block() == "done"; }});
+  EXPECT_THAT(called("hidden"), HasSubstr("visible_to=hidden ms=100"));
+  EXPECT_THAT(logged("tools/list", R"("cursor":null)"), IsEmpty());  // has been said just now
 }
 
 TEST_F(BlockedLoopTest, SoAreResourcesPromptsAndMiddleware) {

@@ -1,9 +1,12 @@
 #include "server/api/options_json.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 
 #include "json/json.hpp"
+#include "server/catalog/content_json.hpp"
 
 namespace sluice {
 namespace {
@@ -22,6 +25,16 @@ std::string text_or_nothing(const json::object& object) {
   return object.empty() ? std::string() : to_json(object);
 }
 
+std::string meta_json(const json::object& meta) {
+  for (const auto& [name, value] : meta) {
+    if (is_deeper_than(value, kMaxMetaDepth - 1)) {
+      throw std::invalid_argument("meta is nested in more than " + std::to_string(kMaxMetaDepth) +
+                                  " levels; see its member " + std::string(name));
+    }
+  }
+  return text_or_nothing(meta);
+}
+
 std::string annotations_json(const ToolAnnotations& annotations) {
   json::object out;
   put(out, "readOnlyHint", annotations.read_only);
@@ -36,7 +49,7 @@ std::string annotations_json(const ContentAnnotations& annotations) {
   if (!annotations.audience.empty()) {
     out["audience"] = json::array(annotations.audience.begin(), annotations.audience.end());
   }
-  if (annotations.priority >= 0) out["priority"] = annotations.priority;
+  if (annotations.priority >= 0) out["priority"] = std::min(annotations.priority, 1.0);
   if (!annotations.last_modified.empty()) out["lastModified"] = annotations.last_modified;
   return text_or_nothing(out);
 }

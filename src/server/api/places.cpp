@@ -27,6 +27,17 @@ std::string usage(const command_line& line) {
          "  --help              Print this\n";
 }
 
+/// Adds the routes of a place. Two functions cannot be compared, so only one place may have some.
+Result<void> add_routes(const std::vector<Route>& routes, Places& out) {
+  if (routes.empty()) return {};
+  if (!out.routes.empty()) {
+    return fail(
+        1, "All places of a server have the same routes: give them to one sluice::http{} only");
+  }
+  out.routes = routes;
+  return {};
+}
+
 /// Adds the places that `line` names.
 Result<void> read(const command_line& line, Places& out) {
   const auto wrong = [&](const std::string& what) {
@@ -57,15 +68,11 @@ Result<void> read(const command_line& line, Places& out) {
     out.over_http.push_back(std::move(there));
   }
   if (line.count <= 1) out.over_http.push_back(line.over_http);
-  return {};
+  return add_routes(line.over_http.routes, out);
 }
 
 bool have_same_paths(const http& a, const http& b) {
-  const auto is_same_route = [](const Route& one, const Route& other) {
-    return one.method == other.method && one.path == other.path && one.is_open == other.is_open;
-  };
-  return a.path == b.path && a.websocket == b.websocket && a.sse == b.sse &&
-         std::ranges::equal(a.routes, b.routes, is_same_route);
+  return a.path == b.path && a.websocket == b.websocket && a.sse == b.sse;
 }
 
 bool have_same_access(const http& a, const http& b) {
@@ -92,8 +99,8 @@ Result<void> check(const Places& places) {
     }
     if (!have_same_paths(place, places.over_http.front())) {
       return fail(1,
-                  "All places of a server have the same path, routes and transports: give them to "
-                  "each sluice::http{}");
+                  "All places of a server have the same path and transports: give them to each "
+                  "sluice::http{}");
     }
   }
   return {};
@@ -132,6 +139,8 @@ Result<AccessPolicy::Options> access_of(const http& place) {
 Result<Places> Places::make(std::initializer_list<detail::Place> places) {
   using Kind = detail::Place::Kind;
   Places out;
+  bool has_options = false;
+  bool has_command_line = false;
   Result<void> step;
   for (const detail::Place& place : places) {
     switch (place.kind) {
@@ -139,6 +148,7 @@ Result<Places> Places::make(std::initializer_list<detail::Place> places) {
         break;
       case Kind::http:
         out.over_http.push_back(*static_cast<const http*>(place.value));
+        step = add_routes(out.over_http.back().routes, out);
         break;
       case Kind::unix_socket:
         if (out.over_unix) step = fail(1, "A server has at most one sluice::unix_socket{}");
@@ -148,10 +158,13 @@ Result<Places> Places::make(std::initializer_list<detail::Place> places) {
         out.over_stdio = true;
         break;
       case Kind::options:
+        if (std::exchange(has_options, true)) step = fail(1, "Give ServeOptions once");
         out.options = *static_cast<const ServeOptions*>(place.value);
         break;
       case Kind::command_line:
-        step = read(*static_cast<const command_line*>(place.value), out);
+        step = std::exchange(has_command_line, true)
+                   ? fail(1, "Give sluice::command_line once")
+                   : read(*static_cast<const command_line*>(place.value), out);
         break;
     }
     if (!step) return std::unexpected(std::move(step.error()));
@@ -181,13 +194,14 @@ Result<ServerHostOptions> Places::host_options() const {
   if (!over_http.empty()) {
     const http& first = over_http.front();
     out.paths = {
-        .mcp = first.path, .websocket = first.websocket, .sse = first.sse, .routes = first.routes};
+        .mcp = first.path, .websocket = first.websocket, .sse = first.sse, .routes = routes};
     Result<AccessPolicy::Options> access = access_of(over_http.front());
     if (!access) return std::unexpected(std::move(access.error()));
     out.access = *std::move(access);
   }
   if (over_unix) {
     if (over_unix->path.empty()) return fail(1, "unix_socket needs a path");
+    if (over_unix->path.contains('\0')) return fail(1, "The path of a unix_socket has a zero byte");
     out.unix_path = over_unix->path;
     out.unix_mode = static_cast<mode_t>(over_unix->mode);
   }

@@ -18,7 +18,8 @@ struct Places {
   /// The code of the "error" that is the answer to --help.
   static constexpr int kHelp = 0;
 
-  std::vector<http> over_http;  // all with the same access
+  std::vector<http> over_http;  // all with the same access; see `routes`
+  std::vector<Route> routes;    // at all of them, from one of them
   std::optional<unix_socket> over_unix;
   bool over_stdio = false;
   ServeOptions options;

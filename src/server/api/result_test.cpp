@@ -18,6 +18,11 @@ using ::testing::HasSubstr;
 
 const json::object kCostMeta{{"example.com/cost", 3}};
 
+const json::object kServersOwn = {
+    {"io.modelcontextprotocol/serverInfo", {{"name", "another"}, {"version", "9"}}},
+    {"io.modelcontextprotocol/related-task", {{"taskId", "another"}}},
+    {"example.com/cost", 3}};
+
 json::object nested(int levels) {
   json::object out;
   for (int i = 1; i < levels; ++i) out = {{"a", std::move(out)}};
@@ -39,6 +44,12 @@ Server marking_server() {
   });
   server.tool("deep", "", [] { return ToolResult{.text = "done", .meta = nested(101)}; });
   server.tool("deepest", "", [] { return ToolResult{.text = "done", .meta = nested(100)}; });
+  server.tool("posing", "", [] { return ToolResult{.text = "done", .meta = kServersOwn}; });
+  server.tool("posing_task", "", [] { return ToolResult{.text = "done", .meta = kServersOwn}; },
+              {.tasks = TaskSupport::optional});
+  server.prompt("posing", "", [] {
+    return PromptResult{.messages = {{.content = Content::text("hi")}}, .meta = kServersOwn};
+  });
   server.tool("block", "", [] {
     return std::vector<Content>{Content::text("one").with_meta(kCostMeta), Content::text("two")};
   });
@@ -86,6 +97,22 @@ TEST_P(ResultTest, MetaThatIsNestedTooDeepIsLeftOut) {
   EXPECT_EQ(deep.text(), "done");
   EXPECT_THAT(to_json(deep.result), Not(HasSubstr(R"("a":)")));
   EXPECT_THAT(to_json(client.call("deepest").result), HasSubstr(R"("a":)"));
+}
+
+TEST_P(ResultTest, NoMemberOfMetaComesTwice) {
+  const json::value called(client.call("posing").result);
+  const json::value got = result("prompts/get", {{"name", "posing"}});
+  for (const json::value& each : {called, got}) {
+    EXPECT_EQ(cost_in(each), 3);
+    EXPECT_THAT(to_json(each), Not(HasSubstr("another")));
+  }
+  if (std::string(GetParam()) != "2025-11-25") return;
+  const json::value begun(
+      client.request("tools/call", {{"name", "posing_task"}, {"task", json::object()}}).result);
+  const json::value& id = begun.at("task").at("taskId");
+  const json::value end = result("tasks/result", {{"taskId", id}});
+  EXPECT_EQ(end.at("_meta").at("io.modelcontextprotocol/related-task").at("taskId"), id);
+  EXPECT_EQ(cost_in(end), 3);
 }
 
 TEST_P(ResultTest, BlocksHaveMetaWhereTheRevisionHasIt) {

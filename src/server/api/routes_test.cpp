@@ -14,7 +14,9 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const std::string kPingText = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
@@ -110,14 +112,32 @@ TEST_F(RoutesTest, AProgramHasPagesOfItsOwn) {
 }
 
 TEST_F(RoutesTest, OwnPagesNeedCredentialsUnlessTheyAreOpen) {
-  Route open = page("/open");
-  open.is_open = true;
+  Route open{.path = "/open",
+             .answer =
+                 [](const RouteRequest& request) {
+                   return RouteReply{.body = "for " + request.principal.id};
+                 },
+             .is_open = true};
   serve({.keys = {{"ann", "0123456789abcdef"}}, .routes = {page("/closed"), open}});
   EXPECT_THAT(reply("GET /closed"), StartsWith("HTTP/1.1 401"));
   EXPECT_THAT(reply("GET /closed", "Authorization: Bearer 0123456789abcdef\r\n"),
               StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(reply("GET /open"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(reply("GET /open"), HasSubstr("for 127.0.0.1"));
+  EXPECT_THAT(reply("GET /open", "Authorization: Bearer unknown_unknown_\r\n"),
+              HasSubstr("for 127.0.0.1"));
+  EXPECT_THAT(reply("GET /open", "Authorization: Bearer 0123456789abcdef\r\n"),
+              HasSubstr("for key:ann"));
   EXPECT_THAT(reply("GET /open", "Origin: https://evil.example\r\n"), StartsWith("HTTP/1.1 403"));
+}
+
+TEST_F(RoutesTest, WhoIsLostIsToldOfWhatEverybodyMaySee) {
+  Route open = page("/m");
+  open.is_open = true;
+  const std::vector<Route> routes{page("/closed"), open};
+  serve({.routes = routes});
+  EXPECT_THAT(reply("GET /none"), HasSubstr("/closed, /m\""));
+  serve({.keys = {{"ann", "0123456789abcdef"}}, .routes = routes});
+  EXPECT_THAT(reply("GET /none"), AllOf(HasSubstr(", /m\""), Not(HasSubstr("/closed"))));
 }
 
 TEST_F(RoutesTest, AReplyThatCannotBeSentIsAnInternalError) {
@@ -128,15 +148,51 @@ TEST_F(RoutesTest, AReplyThatCannotBeSentIsAnInternalError) {
                     replying("/type", {.content_type = "a\r\nb"}),
                     replying("/name", {.headers = {{"a b", "c"}}}),
                     replying("/value", {.headers = {{"a", "b\r\nSet-Cookie: c"}}}),
+                    replying("/control", {.headers = {{"a", "b\x01"}}}),
+                    replying("/delete", {.headers = {{"a", "b\x7f"}}}),
+                    replying("/length", {.headers = {{"content-length", "2"}}}),
+                    replying("/framing", {.headers = {{"Transfer-Encoding", "chunked"}}}),
+                    replying("/types", {.headers = {{"Content-Type", "text/html"}}}),
+                    replying("/origin", {.headers = {{"Access-Control-Allow-Origin", "*"}}}),
+                    replying("/204", {.status = 204, .body = "body"}),
+                    replying("/205", {.status = 205, .body = "body"}),
+                    replying("/304", {.status = 304, .body = "body"}),
                     {.path = "/throws", .answer = [](const RouteRequest&) -> RouteReply {
                        throw std::runtime_error("secret");
                      }}}});
-  for (const std::string path : {"/status", "/type", "/name", "/value", "/throws"}) {
+  for (const std::string path :
+       {"/status", "/type", "/name", "/value", "/control", "/delete", "/length", "/framing",
+        "/types", "/origin", "/204", "/205", "/304", "/throws"}) {
     const std::string got = reply("GET " + path);
     EXPECT_THAT(got, StartsWith("HTTP/1.1 500")) << path;
     EXPECT_THAT(got, Not(HasSubstr("secret")));
     EXPECT_THAT(got, Not(HasSubstr("Set-Cookie")));
   }
+}
+
+TEST_F(RoutesTest, AReplyWithoutContentHasNoLengthAndNoType) {
+  const auto replying = [](const std::string& path, int status) {
+    return Route{.path = path, .answer = [status](const RouteRequest&) {
+                   return RouteReply{.status = status, .headers = {{"ETag", "\"a\""}}};
+                 }};
+  };
+  serve({.routes = {replying("/204", 204), replying("/304", 304)}});
+  for (const std::string status : {"204", "304"}) {
+    const std::string got = reply("GET /" + status);
+    EXPECT_THAT(got, StartsWith("HTTP/1.1 " + status));
+    EXPECT_THAT(got, HasSubstr("ETag: \"a\"\r\n"));
+    EXPECT_THAT(got, Not(HasSubstr("Content-")));
+  }
+}
+
+TEST_F(RoutesTest, AFailedRouteIsNamedInTheLog) {
+  serve({.routes = {{.path = "/broken", .answer = [](const RouteRequest&) -> RouteReply {
+                       throw std::runtime_error("because");
+                     }}}});
+  ::testing::internal::CaptureStderr();
+  reply("GET /broken");
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("a Route failed path=/broken exception=because"));
 }
 
 TEST_F(RoutesTest, PathsThatCannotBeServedAreRefused) {
@@ -148,6 +204,9 @@ TEST_F(RoutesTest, PathsThatCannotBeServedAreRefused) {
   EXPECT_EQ(refusal({.path = "/ws"}), "The path '/ws' cannot be served: something else is there");
   EXPECT_EQ(refusal({.path = "/ws", .websocket = false}), "");
   EXPECT_THAT(refusal({.path = "/streams/x"}), HasSubstr("something else is there"));
+  const Server without_streams("test", "1", {.stream_methods = false});
+  EXPECT_TRUE(start(without_streams, http{.port = 0, .routes = {page("/streams/x")}},
+                    ServeOptions{.threads = 1}));
   EXPECT_THAT(refusal({.routes = {page("/mcp")}}), HasSubstr("something else is there"));
   EXPECT_THAT(refusal({.routes = {page("/a"), page("/a")}}), HasSubstr("something else is there"));
   EXPECT_THAT(refusal({.routes = {{.path = "/a"}}}), HasSubstr("its Route has no answer"));

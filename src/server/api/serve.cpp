@@ -103,9 +103,9 @@ std::expected<Serving, Error> Serving::State::start(const Server& server, Places
   auto state = std::make_unique<State>(server.state(), std::move(places));
   StandardStreams streams;
   if (state->places.over_stdio) {
-    Result<StandardStreams> taken = take_standard_streams();
-    if (!taken) return std::unexpected(std::move(taken.error()));
-    streams = std::move(*taken);
+    Result<StandardStreams> opened = open_standard_streams();
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    streams = std::move(*opened);
   }
   Result<std::unique_ptr<ServerHost>> host = started(*state->server, std::move(*options));
   if (!host) return std::unexpected(std::move(host.error()));
@@ -114,6 +114,10 @@ std::expected<Serving, Error> Serving::State::start(const Server& server, Places
   for (const std::string& url : state->host->urls())
     state->urls.push_back(url + state->places.over_http.front().path);
   if (state->places.over_stdio) {
+    // Last: a program that could not start keeps them.
+    if (Result<void> diverted = divert_standard_streams(); !diverted) {
+      return std::unexpected(std::move(diverted.error()));
+    }
     state->host->serve_lines(std::move(streams.input), std::move(streams.output),
                              [ended = std::move(input_ended)] {
                                if (ended) ended();

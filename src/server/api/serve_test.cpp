@@ -1,5 +1,6 @@
 #include "sluice/serve.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -14,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -124,6 +126,48 @@ TEST(Serve, WhatTheSystemRefusesIsAnError) {
   EXPECT_TRUE(start(server, http{.port = 0}, ServeOptions{.threads = 2}));
 }
 
+/// Gives a standard stream to a pipe.
+class PipeInstead {
+ public:
+  explicit PipeInstead(int number) : number_(number), before_(::dup(number)) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    const auto used = static_cast<std::size_t>(number == STDIN_FILENO ? 0 : 1);
+    EXPECT_GE(::dup2(ends.at(used), number), 0);
+    for (const int end : ends) ::close(end);
+    inode_ = inode();
+  }
+  ~PipeInstead() {
+    ::dup2(before_, number_);
+    ::close(before_);
+  }
+  PipeInstead(const PipeInstead&) = delete;
+  PipeInstead& operator=(const PipeInstead&) = delete;
+  [[nodiscard]] bool is_there() const { return inode() == inode_; }
+
+ private:
+  [[nodiscard]] ino_t inode() const {
+    struct stat status{};
+    EXPECT_EQ(::fstat(number_, &status), 0);
+    return status.st_ino;
+  }
+  int number_;
+  int before_;
+  ino_t inode_ = 0;
+};
+
+TEST(Serve, StandardStreamsAreTakenOnlyOfAProgramThatServes) {
+  const auto first = start(Server("test", "1"), http{.port = 0}, ServeOptions{.threads = 1});
+  ASSERT_TRUE(first);
+  const PipeInstead input(STDIN_FILENO);
+  const PipeInstead output(STDOUT_FILENO);
+  const ServeOptions options{.threads = 1};
+  EXPECT_FALSE(start(Server("test", "1"), http{.port = first->port()}, stdio{}, options));
+  EXPECT_TRUE(input.is_there() && output.is_there());
+  EXPECT_TRUE(start(Server("test", "1"), stdio{}, options));
+  EXPECT_FALSE(input.is_there() || output.is_there());
+}
+
 TEST(Serve, KeysAndAnAuthenticatorAreOneTooMany) {
   const Server server("test", "1");
   const auto nobody = std::make_shared<Nobody>();
@@ -163,6 +207,30 @@ TEST(Serve, PlacesThatCannotBeAreRefused) {
   const Server server("test", "1");
   EXPECT_THAT(error_of(start(server, unix_socket{.path = "a"}, unix_socket{.path = "b"})),
               HasSubstr("at most one sluice::unix_socket{}"));
+  EXPECT_THAT(error_of(start(server, unix_socket{.path = std::string("a\0b", 3)})),
+              HasSubstr("has a zero byte"));
+  const ServeOptions options{.threads = 1};
+  EXPECT_EQ(error_of(start(server, http{.port = 0}, options, options)), "Give ServeOptions once");
+  const command_line line{.count = 0, .arguments = nullptr, .over_http = {.port = 0}};
+  EXPECT_EQ(error_of(start(server, line, line)), "Give sluice::command_line once");
+}
+
+TEST(Serve, RoutesOfAllPlacesComeFromOne) {
+  const auto saying = [](const std::string& word) {
+    return http{.port = 0, .routes = {{.path = "/who", .answer = [word](const RouteRequest&) {
+                                         return RouteReply{.body = word};
+                                       }}}};
+  };
+  const Server server("test", "1");
+  EXPECT_THAT(error_of(start(server, saying("public"), saying("internal"))),
+              HasSubstr("give them to one sluice::http{} only"));
+  const auto serving = start(server, http{.port = 0}, saying("one"), ServeOptions{.threads = 1});
+  ASSERT_TRUE(serving);
+  for (const std::string& url : serving->urls()) {
+    Peer peer(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+    peer.get("/who");
+    EXPECT_THAT(peer.until("one"), HasSubstr("200 OK"));
+  }
 }
 
 /// A command line of main().

@@ -294,7 +294,14 @@ bool Server::remove_tool(std::string_view name) {
 }
 
 bool Server::remove_resource(std::string_view uri) {
-  return take(*state_, &ServerDefinition::resources, &Resource::uri, uri, Change::Kind::resources);
+  std::vector<Resource> removed;
+  const bool was_skill = state_->change(Change::Kind::resources, [&](ServerDefinition& definition) {
+    const Result<bool> withdrawn = withdraw_skill(definition, uri, removed);
+    if (!withdrawn) throw std::invalid_argument(withdrawn.error().message);
+    return *withdrawn;
+  });
+  return was_skill ||
+         take(*state_, &ServerDefinition::resources, &Resource::uri, uri, Change::Kind::resources);
 }
 
 bool Server::remove_resource_template(std::string_view uri_template) {
@@ -327,6 +334,7 @@ Server& Server::skills(const std::string& directory) {
 }
 
 Server& Server::use(Middleware middleware) {
+  if (!middleware) throw std::invalid_argument("a middleware is empty: give use() a function");
   state_->change({}, [&](ServerDefinition& definition) {
     definition.middleware.push_back(std::move(middleware));
     return true;

@@ -18,6 +18,7 @@
 #include "server/api/server_state.hpp"
 #include "server/dispatch/server_test_support.hpp"
 #include "sluice/concurrency.hpp"
+#include "sluice/testing.hpp"
 
 namespace sluice {
 namespace {
@@ -1141,6 +1142,58 @@ TEST_F(PublicServerTest, MiddlewareStandsAroundHandlers) {
             (std::vector<std::string>{"add", "none -32602", "late", "late cancelled", " 403"}));
 }
 
+TEST(SkillRemoval, TakesTheWholeSkill) {
+  Server server("test", "1");
+  const auto add = [&] {
+    server.skill("acme/one", {{"SKILL.md", "---\nname: one\ndescription: d\n---\nx"},
+                              {"references/MORE.md", "more"}});
+  };
+  add();
+  server.resource("note://r", "r", [] { return std::string("r"); });
+  testing::Client client(server);
+  EXPECT_THROW(server.remove_resource("skill://acme/one/references/MORE.md"),
+               std::invalid_argument);
+  EXPECT_EQ(client.request("skills/list").result.at("skills").as_array().size(), 1U);
+  EXPECT_TRUE(server.remove_resource("skill://acme/one/SKILL.md"));
+  EXPECT_FALSE(server.remove_resource("skill://acme/one/SKILL.md"));
+  const testing::Reply left = client.request("resources/list");
+  ASSERT_EQ(left.result.at("resources").as_array().size(), 1U);
+  EXPECT_TRUE(client.request("skills/list").error);
+  add();
+  EXPECT_EQ(client.request("skills/list").result.at("skills").as_array().size(), 1U);
+}
+
+TEST(ListCursors, AreGoodAtAnyServerAndAfterChanges) {
+  const auto made = [] {
+    Server made("test", "1", {.page_size = 2});
+    for (const char* const name : {"a", "b", "c"}) {
+      made.tool(name, "", [] { return std::string(); });
+    }
+    return made;
+  };
+  Server one = made();
+  testing::Client first(one);
+  testing::Client second(made());
+  const json::object begun = first.request("tools/list").result;
+  const json::object cursor{{"cursor", begun.at("nextCursor")}};
+  const auto names = [&](testing::Client& client) {
+    const testing::Reply rest = client.request("tools/list", cursor);
+    if (rest.error) return rest.error->message;
+    std::string out;
+    for (const json::value& tool : rest.result.at("tools").as_array()) {
+      out.append(tool.at("name").as_string());
+    }
+    return out;
+  };
+  EXPECT_EQ(names(second), "c");
+  one.resource("note://r", "r", [] { return std::string(); });
+  one.tool("d", "", [] { return std::string(); });
+  one.remove_tool("a");
+  EXPECT_EQ(names(first), "cd");
+  one.remove_tool("b");
+  EXPECT_THAT(names(first), HasSubstr("which may have changed; begin again without one"));
+}
+
 TEST_F(PublicServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
   EXPECT_THROW(server.completion(PromptRef{"none"}, "x",
                                  [](const std::string&) { return std::vector<std::string>(); }),
@@ -1149,6 +1202,13 @@ TEST_F(PublicServerTest, MistakesInADefinitionAreSaidWhenTheyAreMade) {
                std::invalid_argument);
   EXPECT_THROW(server.prompt("add", "", [](Add) { return std::string(); }), std::invalid_argument);
   EXPECT_THROW(Server("test", "1", {.state_keys = {"short"}}), std::invalid_argument);
+  EXPECT_THROW(server.use(Middleware()), std::invalid_argument);
+  json::object meta;
+  for (int i = 0; i < 100; ++i) meta = {{"a", std::move(meta)}};
+  const auto add = [&] { server.tool("deep", "", [] { return std::string(); }, {.meta = meta}); };
+  EXPECT_THROW(add(), std::invalid_argument);
+  meta = meta.at("a").as_object();
+  EXPECT_NO_THROW(add());
 }
 
 }  // namespace

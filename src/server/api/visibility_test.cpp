@@ -95,7 +95,18 @@ TEST_P(VisibilityTest, PagesAreFullAndNoneIsEmpty) {
   EXPECT_THAT(pages(guest), ElementsAre("a_all d_all "));
   const testing::Reply foreign = guest.request("tools/list", {{"cursor", "AAAA"}});
   ASSERT_TRUE(foreign.error);
-  EXPECT_THAT(foreign.error->message, HasSubstr("cursor is not one that this list has given"));
+  EXPECT_THAT(foreign.error->message, HasSubstr("cursor does not fit this list"));
+}
+
+TEST_P(VisibilityTest, ACursorTellsNothingOfAHiddenTool) {
+  const Server server = guarded_server(2);
+  testing::Client admin(server, as("admin"));
+  testing::Client guest(server, as("guest"));
+  const json::value of_admin = admin.request("tools/list").result.at("nextCursor");
+  const testing::Reply hidden = guest.request("tools/list", {{"cursor", of_admin}});
+  const testing::Reply missing = guest.request("tools/list", {{"cursor", "AAAA"}});
+  ASSERT_TRUE(hidden.error && missing.error);
+  EXPECT_EQ(hidden.error->message, missing.error->message);
 }
 
 TEST_P(VisibilityTest, AListThatDiffersIsNeverShared) {

@@ -1,12 +1,15 @@
 #include "sluice/content.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
 #include "core/text/base64.hpp"
 #include "json/json.hpp"
+#include "protocol/negotiation.hpp"
 #include "protocol/revision.hpp"
+#include "protocol/task.hpp"
 #include "server/catalog/content_json.hpp"
 
 namespace sluice {
@@ -31,7 +34,7 @@ std::string finish(std::string members, const ContentAnnotations& annotations) {
   }
   if (annotations.priority >= 0) {
     own.append(R"(,"priority":)");
-    append_json(own, json::value(annotations.priority));
+    append_json(own, json::value(std::min(annotations.priority, 1.0)));
   }
   append_string_member(own, "lastModified", annotations.last_modified);
   if (!own.empty()) members.append(R"(,"annotations":{)").append(own, 1).append("}");
@@ -91,8 +94,15 @@ std::string meta_members(const json::object& meta) {
     }
     return {};
   }
-  const std::string text = to_json(meta);
-  return text.substr(1, text.size() - 2);
+  std::string out;
+  for (const auto& [name, value] : meta) {
+    if (name == kServerInfoKey || name == kRelatedTaskKey) continue;
+    if (!out.empty()) out.push_back(',');
+    append_json_string(out, name);
+    out.push_back(':');
+    append_json(out, value);
+  }
+  return out;
 }
 
 void append_resource_contents(std::string& out, const ResourceContents& contents) {

@@ -13,7 +13,7 @@ bool Tool::is_visible_to(const Principal& caller) const {
     return visible_to(caller);
   } catch (...) {
     static LogLimit limit;
-    log_exception(limit, "The visible_to of a tool failed");
+    log_exception(limit, "The visible_to of a tool failed", LogField{"tool", name});
     return false;
   }
 }

@@ -1,12 +1,9 @@
 #include "server/catalog/feature_lists.hpp"
 
 #include <algorithm>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <span>
+#include <optional>
 #include <utility>
 
-#include "core/crypto/random.hpp"
 #include "core/text/base64.hpp"
 #include "json/json.hpp"
 #include "protocol/task.hpp"
@@ -18,7 +15,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kListNames = {"tools", "resources", "resourceTemplates",
                                                         "prompts", "skills"};
-constexpr std::size_t kCursorBytes = 18;  // of the MAC; a multiple of 3 needs no padding
 
 /// The extension that announces the stream methods, in all eras. Its name follows the rules for
 /// `_meta` keys (2026-07-28, Base Protocol, `_meta`).
@@ -135,17 +131,38 @@ std::vector<std::string> entries(const std::vector<Feature>& features, const Rev
   return out;
 }
 
-std::string cursor_for(std::string_view key, std::string_view what) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> mac{};
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-       reinterpret_cast<const unsigned char*>(what.data()), what.size(), mac.data(), nullptr);
+/// What comes before the name of an entry in a cursor of that list.
+std::string cursor_begin(FeatureList list) {
+  return std::string(kListNames[static_cast<std::size_t>(list)]) + " after ";
+}
+
+std::string cursor_after(FeatureList list, std::string_view name) {
   std::string out;
-  append_base64(out, {reinterpret_cast<const char*>(mac.data()), kCursorBytes});
+  append_base64(out, cursor_begin(list).append(name));
   return out;
 }
 
+/// The name of the entry that `cursor` is behind; nothing if it is no cursor of that list.
+std::optional<std::string> name_in(FeatureList list, std::string_view cursor) {
+  std::optional<std::string> text = decode_base64(cursor);
+  const std::string begin = cursor_begin(list);
+  if (!text || !text->starts_with(begin)) return {};
+  return text->erase(0, begin.size());
+}
+
+/// The same for a hidden entry as for one that there is not.
 std::unexpected<Error> unknown_cursor() {
-  return fail(kInvalidParams, "Invalid params: cursor is not one that this list has given");
+  return fail(kInvalidParams,
+              "Invalid params: cursor does not fit this list, which may have changed; begin again "
+              "without one");
+}
+
+template <class Feature>
+std::vector<std::string_view> names_of(const std::vector<Feature>& features,
+                                       std::string Feature::* name) {
+  std::vector<std::string_view> out;
+  for (const Feature& feature : features) out.push_back(feature.*name);
+  return out;
 }
 
 std::string capabilities_of(const ServerDefinition& definition, const Revision& revision,
@@ -182,87 +199,61 @@ std::string capabilities_of(const ServerDefinition& definition, const Revision& 
 
 }  // namespace
 
-FeatureLists::FeatureLists(const ServerDefinition& definition) : definition_(&definition) {
-  const std::string key = random_id(32);
-  const bool hides = std::ranges::any_of(
-      definition.tools, [](const Tool& tool) { return static_cast<bool>(tool.visible_to); });
-  const std::size_t page_size = std::max<std::size_t>(definition.page_size, 1);
+FeatureLists::FeatureLists(const ServerDefinition& definition)
+    : definition_(&definition),
+      hides_tools_(std::ranges::any_of(
+          definition.tools, [](const Tool& tool) { return static_cast<bool>(tool.visible_to); })),
+      names_{names_of(definition.tools, &Tool::name),
+             names_of(definition.resources, &Resource::uri),
+             names_of(definition.resource_templates, &ResourceTemplate::uri_template),
+             names_of(definition.prompts, &Prompt::name),
+             {}} {
+  for (const Skill& skill : definition.skills) {
+    names_[static_cast<std::size_t>(FeatureList::skills)].push_back(skill.uri());
+  }
   for (const Revision& revision : revisions()) {
     capabilities_.push_back({capabilities_of(definition, revision, false),
                              capabilities_of(definition, revision, true)});
-    if (hides) {
-      auto& tools = own_tools_.emplace_back();
-      for (const Tool& tool : definition.tools) {
-        tools.push_back(
-            {entry(tool, revision),
-             cursor_for(key, std::string(revision.name) + "/own/" + std::to_string(tools.size()))});
-      }
-    }
-    auto& lists = pages_.emplace_back();
-    const std::array<std::vector<std::string>, kLists> all = {
-        entries(definition.tools, revision), entries(definition.resources, revision),
-        entries(definition.resource_templates, revision), entries(definition.prompts, revision),
-        entries(definition.skills, revision)};
-    for (std::size_t list = 0; list < kLists; ++list) {
-      std::span<const std::string> left = all[list];
-      do {
-        const auto now = left.first(std::min(page_size, left.size()));
-        left = left.subspan(now.size());
-        Page page;
-        if (!lists[list].empty()) {
-          page.cursor =
-              cursor_for(key, std::string(revision.name) + "/" + std::string(kListNames[list]) +
-                                  "/" + std::to_string(lists[list].size()));
-          lists[list].back().members.append(R"(,"nextCursor":")").append(page.cursor).append("\"");
-        }
-        page.members.append("\"").append(kListNames[list]).append(R"(":[)");
-        for (const std::string& each : now) {
-          if (page.members.back() != '[') page.members.push_back(',');
-          page.members.append(each);
-        }
-        page.members.push_back(']');
-        lists[list].push_back(std::move(page));
-      } while (!left.empty());
-      for (Page& page : lists[list]) {
-        append_caching(page.members, definition.list_caching, revision);
-      }
-    }
+    entries_.push_back(
+        {entries(definition.tools, revision), entries(definition.resources, revision),
+         entries(definition.resource_templates, revision), entries(definition.prompts, revision),
+         entries(definition.skills, revision)});
   }
 }
 
-Result<std::string_view> FeatureLists::page(FeatureList list, const Revision& revision,
-                                            const std::string* cursor) const {
-  const Pages& pages = pages_[revision_index(revision)][static_cast<std::size_t>(list)];
-  if (cursor == nullptr) return pages.front().members;
-  if (!cursor->empty()) {
-    const auto found = std::ranges::find(pages, *cursor, &Page::cursor);
-    if (found != pages.end()) return found->members;
-  }
-  return unknown_cursor();
-}
-
-Result<std::string> FeatureLists::tools_of(const Principal& caller, const Revision& revision,
-                                           const std::string* cursor) const {
-  const std::vector<ListedTool>& tools = own_tools_[revision_index(revision)];
+Result<std::string> FeatureLists::page(FeatureList list, const Principal* caller,
+                                       const Revision& revision, const std::string* cursor) const {
+  const auto of_list = static_cast<std::size_t>(list);
+  const std::vector<std::string_view>& names = names_[of_list];
+  const std::vector<std::string>& entries = entries_[revision_index(revision)][of_list];
+  const auto is_listed = [&](std::size_t at) {
+    return caller == nullptr || definition_->tools[at].is_visible_to(*caller);
+  };
   std::size_t at = 0;
   if (cursor != nullptr) {
-    const auto found = std::ranges::find(tools, *cursor, &ListedTool::cursor);
-    if (found == tools.end()) return unknown_cursor();
-    at = static_cast<std::size_t>(found - tools.begin());
+    const std::optional<std::string> name = name_in(list, *cursor);
+    if (!name) return unknown_cursor();
+    at = static_cast<std::size_t>(std::ranges::find(names, *name) - names.begin());
+    if (at == names.size() || !is_listed(at)) return unknown_cursor();
+    ++at;
   }
+  std::string members = "\"" + std::string(kListNames[of_list]) + "\":[";
   std::size_t left = std::max<std::size_t>(definition_->page_size, 1);
-  std::string members = R"("tools":[)";
-  for (; at < tools.size(); ++at) {
-    if (!definition_->tools[at].is_visible_to(caller)) continue;
+  std::string_view last;
+  for (; at < entries.size(); ++at) {
+    if (!is_listed(at)) continue;
     if (left-- == 0) break;
     if (members.back() != '[') members.push_back(',');
-    members.append(tools[at].entry);
+    members.append(entries[at]);
+    last = names[at];
   }
   members.push_back(']');
-  if (at < tools.size()) {
-    members.append(R"(,"nextCursor":")").append(tools[at].cursor).append("\"");
+  if (at < entries.size()) {
+    members.append(R"(,"nextCursor":")").append(cursor_after(list, last)).append("\"");
   }
-  append_caching(members, {.fresh_for = definition_->list_caching.fresh_for}, revision);
+  Caching caching = definition_->list_caching;
+  if (caller != nullptr) caching.shared = false;
+  append_caching(members, caching, revision);
   return members;
 }
 

@@ -6,6 +6,7 @@
 
 #include "json/json.hpp"
 #include "protocol/error_codes.hpp"
+#include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/catalog/content_json.hpp"
 
@@ -16,7 +17,7 @@ ResultWriter::ResultWriter(const ServerDefinition& definition) : sealer_(definit
   server_info_.append(R"(,"version":)");
   append_json_string(server_info_, definition.version);
   server_info_.push_back('}');
-  meta_member_ = R"("_meta":{"io.modelcontextprotocol/serverInfo":)" + server_info_ + "}";
+  meta_member_ = R"("_meta":{")" + std::string(kServerInfoKey) + "\":" + server_info_ + "}";
 }
 
 void ResultWriter::open(std::string& out, const RequestId& id, const Revision& revision) const {

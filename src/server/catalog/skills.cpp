@@ -200,6 +200,26 @@ Result<void> offer_skills(ServerDefinition& definition, std::vector<Skill> skill
   return {};
 }
 
+Result<bool> withdraw_skill(ServerDefinition& definition, std::string_view uri,
+                            std::vector<Resource>& removed) {
+  const auto skill = std::ranges::find_if(definition.skills, [uri](const Skill& each) {
+    return std::ranges::find(each.files(), uri, &Skill::File::uri) != each.files().end();
+  });
+  if (skill == definition.skills.end()) return false;
+  if (uri != skill->uri()) {
+    return invalid(skill->uri(), "it says that it has " + std::string(uri) +
+                                     "; remove the whole skill, by the URI of its SKILL.md");
+  }
+  for (const Skill::File& file : skill->files()) {
+    const auto found = std::ranges::find(definition.resources, file.uri, &Resource::uri);
+    if (found == definition.resources.end()) continue;
+    removed.push_back(std::move(*found));
+    definition.resources.erase(found);
+  }
+  definition.skills.erase(skill);
+  return true;
+}
+
 Result<std::string> read_skill_directory(const ServerDefinition& definition, std::string_view uri) {
   std::string out = R"("resources":[)";
   std::set<std::string_view> folders;

@@ -10,6 +10,7 @@
 
 namespace sluice {
 
+struct Resource;
 struct ServerDefinition;
 
 /// A skill: instructions for a model and the files that they refer to, served as resources (the
@@ -61,6 +62,11 @@ class Skill {
 /// Adds `skills` to `definition`, and their files as resources. Error: -32602 if there is already a
 /// resource with the URI of a file, or if two files have one URI; nothing is added then.
 Result<void> offer_skills(ServerDefinition& definition, std::vector<Skill> skills);
+
+/// If `uri` is that of the SKILL.md of a skill, moves the resources of the skill to `removed`, and
+/// returns true. Error: -32602 if it is that of another file of a skill.
+Result<bool> withdraw_skill(ServerDefinition& definition, std::string_view uri,
+                            std::vector<Resource>& removed);
 
 /// The members of the result of resources/directory/read for `uri`, a folder of a skill: its direct
 /// children as resources, where folders have the type inode/directory. Error: -32602 if `uri` is

@@ -262,14 +262,13 @@ Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& 
   std::string cursor;
   if (given != nullptr) cursor = given->get_string();
   const std::string* const at = given == nullptr ? nullptr : &cursor;
-  if (kList == FeatureList::tools && lists().hides_tools()) {
-    Result<std::string> own = lists().tools_of(scope.caller.principal(), scope.revision, at);
-    if (!own) return std::unexpected(std::move(own.error()));
-    return *std::move(own);
-  }
-  const Result<std::string_view> page = lists().page(kList, scope.revision, at);
-  if (!page) return std::unexpected(page.error());
-  return std::string(*page);
+  const bool differs = kList == FeatureList::tools && lists().hides_tools();
+  if (differs) scope.watch.begin({"visible_to", "tools/list"});
+  Result<std::string> page =
+      lists().page(kList, differs ? &scope.caller.principal() : nullptr, scope.revision, at);
+  if (differs) scope.watch.end();
+  if (!page) return std::unexpected(std::move(page.error()));
+  return *std::move(page);
 }
 
 Result<FeatureAnswer> Dispatcher::read(const json::object& params, const Scope& scope) const {
@@ -415,6 +414,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
                  &revision, out);
   }
   const Tool* const tool = definition().find_tool(name->get_string());
+  if (tool != nullptr && tool->visible_to) calls_.watch().begin({"visible_to", tool->name});
   if (tool == nullptr || !tool->is_visible_to(caller.principal())) {
     return error(message.id,
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},

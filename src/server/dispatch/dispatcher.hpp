@@ -56,6 +56,9 @@ class Dispatcher {
   Outcome dispatch(const Message& message, const MirroredHeaders* headers, Caller& caller,
                    std::string& out);
 
+  /// Is told of the user code that runs on the loop.
+  [[nodiscard]] TurnWatch& watch() { return calls_.watch(); }
+
   /// Stops the calls that are under way or wait in the middleware, and answers them with `error`.
   void end_calls(const Error& error);
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -164,9 +165,8 @@ TEST_F(FeatureTest, ListsComeInPages) {
   const std::string second = ask("prompts/list", R"("cursor":")" + cursor + "\"");
   EXPECT_THAT(second, HasSubstr("review"));
   EXPECT_THAT(second, Not(HasSubstr("nextCursor")));
-  // A cursor is good for the list and revision that gave it, and not to be made up.
+  // A cursor is good for the list that gave it.
   EXPECT_EQ(error_code(ask("tools/list", R"("cursor":")" + cursor + "\"")), -32602);
-  EXPECT_EQ(error_code(ask("prompts/list", R"("cursor":")" + cursor + "\"", "2025-06-18")), -32602);
   for (const std::string_view bad : {R"("")", R"("1")", "1", "null"}) {
     EXPECT_EQ(error_code(ask("prompts/list", R"("cursor":)" + std::string(bad))), -32602) << bad;
   }
@@ -271,6 +271,9 @@ TEST(Content, IsWhatTheRevisionKnows) {
                   "2024-11-05"),
             R"({"type":"text","text":"a\n","annotations":{"audience":["user","assistant"],)"
             R"("priority":0.5,"lastModified":"2026-01-01"}})");
+  EXPECT_EQ(shown(Content::text("a", {.priority = std::numeric_limits<double>::infinity()}),
+                  "2024-11-05"),
+            R"({"type":"text","text":"a","annotations":{"priority":1}})");
   EXPECT_EQ(shown(Content::image("\x01", "image/png"), "2024-11-05"),
             R"({"type":"image","data":"AQ==","mimeType":"image/png"})");
   EXPECT_EQ(shown(Content::audio("\x01", "audio/wav"), "2025-03-26"),

@@ -223,8 +223,11 @@ ServerHost::ServerHost(std::unique_ptr<State> state) : state_(std::move(state)) 
 Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definition,
                                                       ServerHostOptions options) {
   if (options.max_message > kMaxMessage) {
-    return fail(1, "max-body may be at most 1 GiB: lengths within a message have 32 bits");
+    return fail(1,
+                "max_message (--max-body of sluice serve) may be at most 1 GiB: lengths within a "
+                "message have 32 bits");
   }
+  options.paths.streams = definition.has_streams;
   if (Result<void> checked = options.paths.check(); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
@@ -246,7 +249,6 @@ Result<std::unique_ptr<ServerHost>> ServerHost::start(ServerDefinition definitio
   HttpEndpoint::Options endpoint;
   endpoint.websocket.max_message = options.max_message;
   endpoint.paths = std::move(options.paths);
-  endpoint.paths.streams = server.first->definition().has_streams;
   endpoint.metrics = [&server_host = *host] { return server_host.metrics(); };
   endpoint.sse_sessions = std::make_shared<SseSessions>(server.sessions);
   endpoint.not_ready = [&server] {

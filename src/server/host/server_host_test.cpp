@@ -232,7 +232,7 @@ TEST_F(ServerHostTest, RefusesMessagesLongerThanItCanCount) {
   large.max_message = std::size_t{1} << 32U;
   const auto refused = ServerHost::start(definition, std::move(large));
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("max-body"));
+  EXPECT_THAT(refused.error().message, HasSubstr("max_message"));
 }
 
 TEST_F(ServerHostTest, AShutdownEndsWhatTheDeadlineCutsOff) {

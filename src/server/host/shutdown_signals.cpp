@@ -1,16 +1,33 @@
 #include "server/host/shutdown_signals.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <utility>
 
 namespace sluice {
 namespace {
+
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+
+/// Where a thread that does not block the signals writes those that it receives; -1: nowhere.
+std::atomic<int> receiver = -1;
+
+void hand_over(int signal) {
+  const int error = errno;
+  const auto number = static_cast<unsigned char>(signal);
+  [[maybe_unused]] const ssize_t written = ::write(receiver, &number, 1);
+  errno = error;
+}
 
 bool is_ignored(int signal) {
   struct sigaction action{};
@@ -31,10 +48,35 @@ ShutdownSignals::ShutdownSignals(Hangup hangup)
   }
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   signal_ = Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC));
+
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+  Descriptor reads(ends[0]);
+  Descriptor writes(ends[1]);
+  int nobody = -1;
+  if (!receiver.compare_exchange_strong(nobody, writes.get())) return;
+  handed_over_ = std::move(reads);
+  hands_over_ = std::move(writes);
+  struct sigaction action{};
+  action.sa_handler = hand_over;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (sigismember(&signals_, kSignals[i]) == 1) {
+      ::sigaction(kSignals[i], &action, &handlers_before_[i]);
+    }
+  }
 }
 
 ShutdownSignals::~ShutdownSignals() {
   while (take() != SignalRequest::none) {
+  }
+  if (hands_over_) {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      if (sigismember(&signals_, kSignals[i]) == 1) {
+        ::sigaction(kSignals[i], &handlers_before_[i], nullptr);
+      }
+    }
+    receiver = -1;
   }
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
@@ -50,7 +92,8 @@ bool ShutdownSignals::has_hung_up() const {
 }
 
 SignalRequest ShutdownSignals::wait() const {
-  std::array<pollfd, 2> either{{{.fd = signal_.get(), .events = POLLIN, .revents = 0},
+  std::array<pollfd, 3> either{{{.fd = signal_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = handed_over_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = input_ended_.get(), .events = POLLIN, .revents = 0}}};
   while (::poll(either.data(), either.size(), -1) < 0) {
   }
@@ -58,10 +101,16 @@ SignalRequest ShutdownSignals::wait() const {
   return request == SignalRequest::none ? SignalRequest::end : request;
 }
 
-SignalRequest ShutdownSignals::take() const {
+int ShutdownSignals::take_signal() const {
+  unsigned char number = 0;
+  if (handed_over_ && ::read(handed_over_.get(), &number, 1) == 1) return number;
   const timespec now{};
-  const int signal = sigtimedwait(&signals_, nullptr, &now);
-  if (signal <= 0) return SignalRequest::none;
+  return std::max(0, sigtimedwait(&signals_, nullptr, &now));
+}
+
+SignalRequest ShutdownSignals::take() const {
+  const int signal = take_signal();
+  if (signal == 0) return SignalRequest::none;
   const bool reloads = signal == SIGHUP && hangup_ == Hangup::reloads && !has_hung_up();
   return reloads ? SignalRequest::reload : SignalRequest::end;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 
@@ -20,8 +21,10 @@ enum class Hangup : std::uint8_t {
 
 /// Waits for what ends a server: SIGINT, SIGTERM, SIGHUP, or the end of standard input. While this
 /// object exists, the signals are blocked in the thread that created it and in the threads that
-/// this one starts. The destructor drops those that are pending and restores the signal mask. A
-/// SIGHUP that would end the server is left alone if it was ignored before, as under nohup.
+/// this one starts; other threads of the program hand them over to it. If several of these objects
+/// exist, only the first gets what other threads receive. The destructor drops what is pending, and
+/// restores the signal mask and the handlers. A SIGHUP that would end the server is left alone if
+/// it was ignored before, as under nohup.
 class ShutdownSignals {
  public:
   explicit ShutdownSignals(Hangup hangup = Hangup::ends);
@@ -39,12 +42,17 @@ class ShutdownSignals {
 
  private:
   [[nodiscard]] bool has_hung_up() const;
+  /// Consumes a signal that is pending or that another thread has received. 0: there is none.
+  [[nodiscard]] int take_signal() const;
 
   Hangup hangup_;
   int terminal_ = -1;  // the first standard stream that was one; -1: none
   sigset_t signals_{};
   sigset_t before_{};  // the signal mask to restore
   Descriptor signal_;
+  Descriptor handed_over_;  // the end to read; -1: another object gets them
+  Descriptor hands_over_;   // the end to write
+  std::array<struct sigaction, 3> handlers_before_{};
   Descriptor input_ended_;
 };
 

@@ -1,6 +1,7 @@
 #include "server/host/shutdown_signals.hpp"
 
 #include <csignal>
+#include <future>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <pty.h>
@@ -58,6 +59,29 @@ TEST(ShutdownSignals, AreSignalsWhichArriveAsBeforeAfterwards) {
       EXPECT_FALSE(is_blocked(signal));
     }
   }).join();
+}
+
+TEST(ShutdownSignals, GetWhatAThreadReceivesThatWasThereBefore) {
+  std::promise<void> started;
+  std::promise<void> over;
+  std::thread other([&] {
+    started.set_value();
+    over.get_future().wait();
+  });
+  started.get_future().wait();
+  std::thread([&other] {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      const ShutdownSignals signals(Hangup::reloads);
+      pthread_kill(other.native_handle(), signal);
+      EXPECT_EQ(signals.wait(), signal == SIGHUP ? SignalRequest::reload : SignalRequest::end);
+      EXPECT_EQ(signals.take(), SignalRequest::none);
+    }
+  }).join();
+  struct sigaction now{};
+  ::sigaction(SIGTERM, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+  over.set_value();
+  other.join();
 }
 
 TEST(ShutdownSignals, DropWhatNobodyTook) {

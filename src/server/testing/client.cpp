@@ -214,8 +214,16 @@ struct Client::State final : MessageOutput {
     to_send.push_back(to_json(message));
   }
 
+  /// Moves the clock of the server to the real time, and as far beyond as advance() was asked to.
+  void catch_up() {
+    const TimePoint now = std::chrono::steady_clock::now() + ahead;
+    const TimePoint there = host->loop().clock().now();
+    if (there < now) host->advance(now - there);
+  }
+
   /// Passes messages to the server and takes its own, until there are none.
   void run() {
+    if (!options.virtual_time) catch_up();
     host->loop().run();  // changes of the Server come first
     do {
       while (!server_reads_later && !to_send.empty()) {
@@ -321,7 +329,6 @@ struct Client::State final : MessageOutput {
     if (!is_busy) busy_since.reset();
     if (!options.virtual_time) {
       loop.wait(kLook);
-      host->advance(std::chrono::steady_clock::now() - loop.clock().now());
     } else if (is_busy && real_now - busy_since.value_or(real_now) < kWorkers) {
       if (!busy_since) busy_since = real_now;
       loop.wait(kLook);
@@ -339,8 +346,8 @@ struct Client::State final : MessageOutput {
 
   /// Lets time pass until the request is answered.
   Reply wait_for(PendingReply::State& request) {
-    const TimePoint until = host->loop().clock().now() + at_most_forever(options.patience);
     run();
+    const TimePoint until = host->loop().clock().now() + at_most_forever(options.patience);
     while (!request.reply) {
       if (host->loop().clock().now() >= until) {
         throw_late(request, "it takes longer than `patience`");
@@ -352,9 +359,13 @@ struct Client::State final : MessageOutput {
   }
 
   void advance(Duration time) {
+    if (!options.virtual_time) {
+      ahead += std::max(time, Duration());
+      return run();
+    }
     const TimePoint until = host->loop().clock().now() + time;
     run();
-    while (host->loop().clock().now() < until && options.virtual_time && step(until)) {
+    while (host->loop().clock().now() < until && step(until)) {
     }
     if (host->loop().clock().now() < until) host->advance(until - host->loop().clock().now());
     run();
@@ -375,6 +386,7 @@ struct Client::State final : MessageOutput {
   bool server_reads_later = false;   // it has not handled the last message yet
   std::map<std::int64_t, std::shared_ptr<PendingReply::State>> waiting;
   std::vector<std::pair<std::string, json::object>> notifications;
+  Duration ahead{};                     // of the real time, if time is not virtual
   std::optional<TimePoint> busy_since;  // when workers were first seen at work, in real time
   std::int64_t last_id = 0;
   json::object about;

@@ -261,6 +261,23 @@ TEST(TestingClientOfAnyRevision, WaitsForOtherThreadsInRealTime) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(TestingClientOfAnyRevision, RealTimeGoesOnAfterAJump) {
+  Server server("tested", "1", {.call_timeout = 24h});
+  server.tool("nap", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(1ms);
+    co_return "rested";
+  });
+  server.tool("long", "", [](Call& call) -> Task<std::string> {
+    co_await call.sleep(1h);
+    co_return "rested";
+  });
+  Client client(server, {.virtual_time = false, .patience = 10s});
+  PendingReply pending = client.begin_call("long");
+  client.advance(1h);
+  EXPECT_TRUE(pending.is_ready());
+  EXPECT_EQ(client.call("nap").text(), "rested");
+}
+
 TEST(TestingClientOfAnyRevision, TimeGoesStepByStep) {
   Server server("tested", "1");
   server.tool("steps", "", [](Call& call) -> Task<std::string> {

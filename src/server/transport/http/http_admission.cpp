@@ -169,11 +169,13 @@ HttpRefusal HttpAdmission::no_route(std::string_view path) const {
   if (!methods.empty())
     return {405, kInvalidRequest, "This path takes " + methods, "Allow", methods};
   std::string all;
-  for (const Row& row : rows_) {
-    if (all.contains(row.path)) continue;
+  for (auto row = rows_.begin(); row != rows_.end(); ++row) {
+    // It is not known who asks, so the program's closed pages are not listed.
+    if (row->own != nullptr && !row->is_open && policy_->authenticates()) continue;
+    if (std::ranges::find(rows_.begin(), row, row->path, &Row::path) != row) continue;
     if (!all.empty()) all.append(", ");
-    all.append(row.path);
-    if (row.is_prefix) all.append("{stream_id}");
+    all.append(row->path);
+    if (row->is_prefix) all.append("{stream_id}");
   }
   return {404, kMethodNotFound, "Nothing is here; there are " + all};
 }
@@ -194,7 +196,8 @@ std::optional<HttpRefusal> HttpAdmission::refusal_of_sender(const HttpRequest& h
   if (host.data() != nullptr && !host_allowed(host)) {
     return HttpRefusal{403, kInvalidRequest,
                        "Host '" + std::string(host) +
-                           "' is not a name of this server; allow it with --allow-host"};
+                           "' is not a name of this server; its operator may add it to "
+                           "allowed_hosts (--allow-host of sluice serve)"};
   }
   const std::string_view origin = head.header(KnownHeader::origin);
   if (head.repeated(KnownHeader::origin)) {
@@ -203,7 +206,8 @@ std::optional<HttpRefusal> HttpAdmission::refusal_of_sender(const HttpRequest& h
   if (origin.data() != nullptr && !policy_->origin_allowed(origin, host, head.tls)) {
     return HttpRefusal{403, kInvalidRequest,
                        "Origin '" + std::string(origin) +
-                           "' may not call this server; allow it with --allow-origin"};
+                           "' may not call this server; its operator may add it to "
+                           "allowed_origins (--allow-origin of sluice serve)"};
   }
   return {};
 }
@@ -220,10 +224,14 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
     if (row == rows_.end()) return std::unexpected(no_route(head.path));
     admitted.route = row->route;
     admitted.own = row->own;
-    if (policy_->authenticates() && !row->is_open) {
+    // Who asks for an open page of the program may be known to it.
+    if (policy_->authenticates() && (!row->is_open || row->own != nullptr)) {
       std::expected<Principal, Refusal> who = policy_->authenticate(head);
-      if (!who) return std::unexpected(refusal_of(std::move(who.error())));
-      admitted.principal = *std::move(who);
+      if (who) {
+        admitted.principal = *std::move(who);
+      } else if (!row->is_open) {
+        return std::unexpected(refusal_of(std::move(who.error())));
+      }
     }
   }
   if (admitted.route == HttpRoute::session_events || admitted.route == HttpRoute::session_end) {

@@ -1,6 +1,7 @@
 #include "server/transport/http/http_endpoint.hpp"
 
 #include <algorithm>
+#include <array>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/dispatch/batch.hpp"
 #include "server/transport/http/http_channel.hpp"
@@ -156,18 +158,41 @@ std::string lines_for_page(const HttpRequest& request) {
          "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Mcp-Session-Id\r\n";
 }
 
+/// RFC 9110, section 5.5.
 bool is_field_value(std::string_view value) {
-  return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+  static constexpr char kDelete = 0x7f;
+  return std::ranges::all_of(value, [](char c) {
+    return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != kDelete);
+  });
+}
+
+/// Whether the server writes the field itself. A second one would contradict it.
+bool is_own_field(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kOwn = {"Access-Control-Allow-Origin",
+                                                           "Connection",
+                                                           "Content-Length",
+                                                           "Content-Type",
+                                                           "Date",
+                                                           "Keep-Alive",
+                                                           "Trailer",
+                                                           "Transfer-Encoding"};
+  return std::ranges::any_of(
+      kOwn, [name](std::string_view own) { return equals_ignoring_case(name, own); });
 }
 
 /// Why a reply cannot be sent; empty if it can.
-std::string_view fault_of(const RouteReply& reply) {
+std::string fault_of(const RouteReply& reply) {
   if (reply.status < 200 || reply.status > 599) return "its status is not 200 to 599";
-  if (!is_field_value(reply.content_type)) return "its content type has a line break";
+  if (!may_have_content(reply.status) && !reply.body.empty()) {
+    return "its status does not go with a body";
+  }
+  if (!is_field_value(reply.content_type)) return "its content type has a control character";
   for (const auto& [name, value] : reply.headers) {
-    if (name.empty() || !std::ranges::all_of(name, is_token_char))
+    if (name.empty() || !std::ranges::all_of(name, is_token_char)) {
       return "a field has no valid name";
-    if (!is_field_value(value)) return "a field has a line break";
+    }
+    if (is_own_field(name)) return "the server itself writes the field " + name;
+    if (!is_field_value(value)) return "the field " + name + " has a control character";
   }
   return {};
 }
@@ -202,10 +227,19 @@ void HttpEndpoint::log_refusal(const HttpRequest& request, const HttpRefusal& re
 std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
   // The reason is not kept. answer() finds it again, which asks no authenticator.
   if (admission_.refusal_of_sender(head)) return std::make_unique<Verdict>();
-  Verdict::Admission admitted = admission_.admit(head);
+  Verdict::Admission admitted = admit(head);
   std::shared_ptr<MemoryShare> client;
   if (admitted) client = memory_of(head, admitted->principal);
   return std::make_unique<Verdict>(std::move(admitted), std::move(client));
+}
+
+std::expected<HttpAdmission::Admitted, HttpRefusal> HttpEndpoint::admit(const HttpRequest& head) {
+  if (!service_->access->authenticates()) return admission_.admit(head);
+  TurnWatch& watch = service_->dispatcher.watch();
+  watch.begin({"authenticator", {}});
+  std::expected<HttpAdmission::Admitted, HttpRefusal> admitted = admission_.admit(head);
+  watch.end();
+  return admitted;
 }
 
 /// The share of `principal`, or of the client's address if the principal is not known yet. The last
@@ -238,8 +272,7 @@ void HttpEndpoint::answer(const HttpRequest& request, HttpExchangePtr exchange) 
   if (request.has(KnownHeader::origin)) exchange->set_head_lines(lines_for_page(request));
   auto* const verdict = static_cast<Verdict*>(request.verdict);
   std::expected<HttpAdmission::Admitted, HttpRefusal> admitted =
-      verdict == nullptr || !verdict->admitted ? admission_.admit(request)
-                                               : std::move(*verdict->admitted);
+      verdict == nullptr || !verdict->admitted ? admit(request) : std::move(*verdict->admitted);
   if (!admitted) {
     const int status = admitted.error().status;
     if (status == 401 || status == 403) log_refusal(request, admitted.error());
@@ -392,18 +425,21 @@ void HttpEndpoint::tell_readiness(HttpExchange& exchange) {
 
 void HttpEndpoint::answer_own(const Route& route, const HttpRequest& request,
                               HttpExchange& exchange, const Principal& principal) {
+  TurnWatch& watch = service_->dispatcher.watch();
   try {
     const RequestHead head(request, service_->access->proxies());
+    watch.begin({"route", route.path});
     const RouteReply reply = route.answer({head, request.body, principal});
-    if (const std::string_view wrong = fault_of(reply); !wrong.empty()) {
-      throw std::logic_error(std::string(wrong));
-    }
+    watch.end();
+    if (const std::string wrong = fault_of(reply); !wrong.empty()) throw std::logic_error(wrong);
     std::vector<HeaderField> fields;
     for (const auto& [name, value] : reply.headers) fields.push_back({name, value});
     exchange.reply(reply.status, reply.content_type, reply.body,
                    std::span<const HeaderField>(fields));
   } catch (...) {
-    log_exception(logged_failures_, "a Route failed");
+    watch.end();
+    log_exception(logged_failures_, "a Route failed",
+                  LogField{"path", std::string_view(route.path)});
     refuse(exchange, 500, kInternalError, "Internal error");
   }
 }

@@ -39,6 +39,7 @@ class HttpEndpoint final : public HttpHandler {
   [[nodiscard]] bool streams_body(const HttpRequest& head) const override;
 
  private:
+  std::expected<HttpAdmission::Admitted, HttpRefusal> admit(const HttpRequest& head);
   void answer(const HttpRequest& request, HttpExchangePtr exchange);
   /// The id of `principal` is empty if it has not been determined yet.
   void post_message(const HttpRequest& request, const HttpExchangePtr& exchange,
