@@ -123,7 +123,7 @@ struct ServeOptions {
   std::size_t max_stream_chunks = 16'384;               // of one stream, not read yet
   std::size_t max_stream_bytes = 1 << 20;               // the same
   std::size_t retained_stream_bytes = 64 << 10;         // of one stream, for readers that come back
-  std::size_t stream_memory = 256 << 20;                // of all streams
+  std::size_t stream_memory = 256 << 20;                // of all streams; at least 64 KiB
   std::chrono::milliseconds stream_expiry{300'000};     // a stream that nobody reads this long ends
   std::chrono::milliseconds stream_tombstone{300'000};  // how long its id is remembered after that
   /// A reader that holds up a full stream and does not move for this long is dropped.

@@ -19,7 +19,7 @@ namespace sluice {
 struct ChatToolCall {
   std::string id;  // empty: none
   std::string name;
-  std::string arguments;  // JSON text of an object
+  std::string arguments;  // should be the JSON text of an object; the engine checks it
 };
 
 /// One turn of a conversation. `role` is "system", "user", "assistant" or "tool".
@@ -31,6 +31,9 @@ struct ChatMessage {
   std::string tool_call_id = {};
   std::string tool_name = {};
 };
+
+/// The bytes of all texts of `message`.
+std::size_t text_bytes(const ChatMessage& message);
 
 /// How the next token is chosen. The defaults are those of llama.cpp.
 struct SamplingParams {
@@ -48,6 +51,8 @@ struct SamplingParams {
 
 /// The most bytes of a tool's name.
 inline constexpr std::size_t kMaxToolName = 256;
+/// The most bytes of the id of a call.
+inline constexpr std::size_t kMaxCallId = 256;
 
 /// What to ask a model for. Exactly one of `messages` and `prompt` is set. Messages are rendered
 /// with the model's chat template. A prompt is used as one user message if the model has a chat

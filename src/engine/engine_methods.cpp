@@ -34,8 +34,10 @@ ChunkKind chunk_kind(Delta::Kind kind) {
 std::size_t memory_of(const GenerationRequest& request) {
   std::size_t bytes = request.prompt.size() + request.json_schema.size() + request.grammar.size() +
                       request.tools.size();
+  for (const std::string& stop : request.stop) bytes += sizeof stop + stop.size();
   for (const ChatMessage& message : request.messages) {
-    bytes += sizeof message + message.content.size();
+    bytes +=
+        sizeof message + message.tool_calls.size() * sizeof(ChatToolCall) + text_bytes(message);
   }
   return bytes;
 }

@@ -14,8 +14,8 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kMaxMessages = 4096;
-constexpr std::size_t kMaxCalls = 128;  // of one message
+constexpr std::size_t kMaxMessages = 4096;  // their calls count like messages
+constexpr std::size_t kMaxCalls = 128;      // of one message
 constexpr std::size_t kMaxStops = 16;
 // Engines may accept less. Longer values are refused before they are converted to text.
 constexpr std::size_t kMaxSchemaBytes = std::size_t{64} << 10U;
@@ -76,8 +76,21 @@ Result<void> read_text(const json::object& params, std::string_view name, std::s
   return {};
 }
 
+/// Reads the id of a call, if there is one.
+Result<void> read_id(const json::object& object, std::string_view name, const std::string& at,
+                     std::string& into) {
+  const json::value* const id = find_parameter(object, name);
+  if (id == nullptr) return {};
+  if (!id->is_string() || id->get_string().size() > kMaxCallId) {
+    return bad(at + "." + std::string(name), "a string of at most 256 bytes");
+  }
+  into = id->get_string();
+  return {};
+}
+
 /// Reads a call in one of two forms: {"name", "arguments"}, as results have it, or that object as
-/// the member "function", as common chat APIs have it.
+/// the member "function", as common chat APIs have it. Arguments that are text may have millions of
+/// values, so they are not parsed here, on the loop.
 Result<ChatToolCall> read_call(const json::value& value, const std::string& at) {
   const json::object* const given = value.if_object();
   const json::value* const function = given == nullptr ? nullptr : given->if_contains("function");
@@ -91,22 +104,25 @@ Result<ChatToolCall> read_call(const json::value& value, const std::string& at) 
   }
   out.name = name->get_string();
   const json::value* const arguments = call->if_contains("arguments");
-  Result<json::value> parsed = arguments == nullptr ? json::value(json::object()) : *arguments;
-  if (parsed->is_string()) parsed = parse_json(arguments->get_string());
-  if (!parsed || !parsed->is_object()) {
+  if (arguments == nullptr) {
+    out.arguments = "{}";
+  } else if (arguments->is_object()) {
+    out.arguments = to_json(*arguments);
+  } else if (arguments->is_string()) {
+    out.arguments = arguments->get_string();
+  } else {
     return bad(at + ".arguments", "an object, or the JSON text of one");
   }
-  out.arguments = to_json(*parsed);
-  if (const json::value* const id = find_parameter(*given, "id")) {
-    if (!id->is_string()) return bad(at + ".id", "a string");
-    out.id = id->get_string();
+  if (Result<void> read = read_id(*given, "id", at, out.id); !read) {
+    return std::unexpected(std::move(read.error()));
   }
   return out;
 }
 
-/// Reads what a message has besides its content.
+/// Reads what a message has besides its content. `asked` is the last message of an assistant before
+/// it, or null.
 Result<void> read_calls(const json::object& message, const std::string& at,
-                        const std::vector<ChatMessage>& before, ChatMessage& chat) {
+                        const ChatMessage* asked, ChatMessage& chat) {
   const json::value* const calls =
       chat.role == "assistant" ? find_parameter(message, "tool_calls") : nullptr;
   if (calls != nullptr) {
@@ -121,15 +137,12 @@ Result<void> read_calls(const json::object& message, const std::string& at,
       chat.tool_calls.push_back(*std::move(call));
     }
   }
-  const json::value* const id =
-      chat.role == "tool" ? find_parameter(message, "tool_call_id") : nullptr;
-  if (id == nullptr) return {};
-  if (!id->is_string()) return bad(at + ".tool_call_id", "a string");
-  chat.tool_call_id = id->get_string();
+  if (chat.role != "tool") return {};
+  if (Result<void> read = read_id(message, "tool_call_id", at, chat.tool_call_id); !read) {
+    return read;
+  }
   // The result follows its call closely, after the results of other calls of the same answer.
-  const auto asked =
-      std::ranges::find(before.rbegin(), before.rend(), "assistant", &ChatMessage::role);
-  if (asked == before.rend()) return {};
+  if (asked == nullptr || chat.tool_call_id.empty()) return {};
   const auto call = std::ranges::find(asked->tool_calls, chat.tool_call_id, &ChatToolCall::id);
   if (call != asked->tool_calls.end()) chat.tool_name = call->name;
   return {};
@@ -142,6 +155,9 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
   if (messages == nullptr || messages->empty() || messages->size() > kMaxMessages) {
     return bad("messages", "an array of 1 to 4096 messages");
   }
+  request.messages.reserve(messages->size());  // so that `asked` stays where it is
+  const ChatMessage* asked = nullptr;
+  std::size_t calls = 0;
   for (std::size_t i = 0; i < messages->size(); ++i) {
     const std::string at = "messages[" + std::to_string(i) + "]";
     const json::object* const message = (*messages)[i].if_object();
@@ -154,7 +170,11 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
         chat.role != "tool") {
       return bad(at + ".role", "\"system\", \"user\", \"assistant\" or \"tool\"");
     }
-    if (Result<void> read = read_calls(*message, at, request.messages, chat); !read) return read;
+    if (Result<void> read = read_calls(*message, at, asked, chat); !read) return read;
+    calls += chat.tool_calls.size();
+    if (messages->size() + calls > kMaxMessages) {
+      return bad("messages", "at most 4096 messages, their tool_calls included");
+    }
     const json::value* const content = find_parameter(*message, "content");
     const bool may_be_missing = !chat.tool_calls.empty();
     if (content == nullptr ? !may_be_missing : !content->is_string()) {
@@ -162,6 +182,7 @@ Result<void> read_messages(const json::object& params, GenerationRequest& reques
     }
     if (content != nullptr) chat.content = content->get_string();
     request.messages.push_back(std::move(chat));
+    if (request.messages.back().role == "assistant") asked = &request.messages.back();
   }
   return {};
 }

@@ -122,7 +122,8 @@ TEST(GenerationParams, MessagesHaveCallsAndResults) {
     {"role":"assistant","content":null,"tool_calls":[
       {"id":"a","type":"function","function":{"name":"get","arguments":"{\"city\":\"Paris\"}"}},
       {"id":"b","name":"find","arguments":{"city":"Rome"}},
-      {"name":"now"}]},
+      {"name":"now"},
+      {"name":"raw","arguments":"[ 1"}]},
     {"role":"tool","tool_call_id":"b","content":"12"},
     {"role":"tool","content":"13"},
     {"role":"tool","tool_call_id":"unknown","content":"14"},
@@ -130,10 +131,11 @@ TEST(GenerationParams, MessagesHaveCallsAndResults) {
   ASSERT_TRUE(request) << request.error().message;
   const ChatMessage& asked = request->messages[1];
   EXPECT_EQ(asked.content, "");
-  ASSERT_EQ(asked.tool_calls.size(), 3U);
+  ASSERT_EQ(asked.tool_calls.size(), 4U);
   EXPECT_EQ(asked.tool_calls[0].id, "a");
   EXPECT_EQ(asked.tool_calls[0].name, "get");
   EXPECT_EQ(asked.tool_calls[0].arguments, R"({"city":"Paris"})");
+  EXPECT_EQ(asked.tool_calls[3].arguments, "[ 1") << "text is left to the engine";
   EXPECT_EQ(asked.tool_calls[1].arguments, R"({"city":"Rome"})");
   EXPECT_EQ(asked.tool_calls[2].arguments, "{}");
   EXPECT_EQ(request->messages[2].tool_call_id, "b");
@@ -151,13 +153,51 @@ TEST(GenerationParams, MessagesHaveCallsAndResults) {
   EXPECT_THAT(refusal(R"("tool_calls":[7])"), HasSubstr("messages[0].tool_calls[0] must be an"));
   EXPECT_THAT(refusal(R"("tool_calls":[{"function":7}])"), HasSubstr("tool_calls[0] must be an"));
   EXPECT_THAT(refusal(R"("tool_calls":[{"name":""}])"), HasSubstr("tool_calls[0].name must be"));
-  EXPECT_THAT(refusal(R"("tool_calls":[{"name":"a","arguments":"[1]"}])"),
+  EXPECT_THAT(refusal(R"("tool_calls":[{"name":"a","arguments":[1]}])"),
               HasSubstr("tool_calls[0].arguments must be an object, or the JSON text of one"));
-  EXPECT_THAT(refusal(R"("tool_calls":[{"name":"a","arguments":"{"}])"),
-              HasSubstr("tool_calls[0].arguments must be"));
   EXPECT_THAT(refusal(R"("tool_calls":[{"name":"a","id":1}])"), HasSubstr("tool_calls[0].id must"));
   EXPECT_THAT(read(R"([{"role":"tool","content":"1","tool_call_id":1}])").error().message,
               HasSubstr("messages[0].tool_call_id must be a string"));
+  const std::string longest(256, 'i');
+  const std::string call = R"("tool_calls":[{"name":"a","id":")" + longest;
+  EXPECT_EQ(refusal(call + R"("}])"), "none");
+  EXPECT_THAT(refusal(call + R"(i"}])"), HasSubstr("tool_calls[0].id must be a string of at most"));
+  const std::string result = R"([{"role":"tool","content":"1","tool_call_id":")" + longest;
+  EXPECT_TRUE(read(result + R"("}])"));
+  EXPECT_THAT(read(result + R"(i"}])").error().message, HasSubstr("at most 256 bytes"));
+}
+
+TEST(GenerationParams, AResultBelongsToTheLastMessageWithCalls) {
+  const auto request = decode_generation(parse_json(R"({"messages":[
+        {"role":"assistant","tool_calls":[{"id":"a","name":"old"},{"id":"b","name":"other"}]},
+        {"role":"tool","tool_call_id":"b","content":"1"},
+        {"role":"assistant","tool_calls":[{"id":"a","name":"new"},{"name":"nameless"}]},
+        {"role":"tool","tool_call_id":"a","content":"2"},
+        {"role":"tool","tool_call_id":"b","content":"3"},
+        {"role":"tool","tool_call_id":"","content":"4"}]})")
+                                             .value()
+                                             .as_object());
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->messages[1].tool_name, "other");
+  EXPECT_EQ(request->messages[3].tool_name, "new");
+  EXPECT_EQ(request->messages[4].tool_name, "");
+  EXPECT_EQ(request->messages[5].tool_name, "");
+}
+
+TEST(GenerationParams, CallsCountLikeMessages) {
+  const auto refusal = [](std::size_t calls_of_last) {
+    json::array messages;
+    const auto add = [&](std::size_t calls) {
+      json::array list(calls, {{"name", "a"}});
+      messages.push_back({{"role", "assistant"}, {"tool_calls", std::move(list)}});
+    };
+    for (int i = 0; i < 31; ++i) add(128);  // 3999 with the messages
+    add(calls_of_last);
+    const auto request = decode_generation({{"messages", std::move(messages)}});
+    return request ? "none" : request.error().message;
+  };
+  EXPECT_EQ(refusal(96), "none");
+  EXPECT_THAT(refusal(97), HasSubstr("at most 4096 messages, their tool_calls included"));
 }
 
 }  // namespace

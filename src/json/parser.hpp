@@ -36,6 +36,8 @@ class JsonParser {
   std::expected<json::value, JsonSyntaxError> parse(std::string_view text,
                                                     json::storage_ptr storage = {},
                                                     std::size_t max_values = SIZE_MAX);
+  /// How many values, and names of members, the last text had up to its end or its error.
+  [[nodiscard]] std::size_t values() const;
 
  private:
   class Impl;

@@ -267,9 +267,15 @@ test('prompts that wait for the model count as memory of their client', async (t
   t.after(() => socket.close());
   const busy = await socket.call('run', { prompt: 'x', stream: true });
   await socket.when(() => socket.chunks(busy.stream_id).length > 0, 'the slot is taken');
-  const waiting = { prompt: 'water '.repeat(30_000), stream: true, max_tokens: 1 };
+  const text = 'water '.repeat(30_000);
+  const waiting = { prompt: text, stream: true, max_tokens: 1 };
   const first = await client.call('run', waiting);
-  const second = await client.call('run', waiting);
+  const call = { name: 'find', arguments: { text } };
+  const second = await client.call('run', {
+    messages: [{ role: 'assistant', tool_calls: [call] }],
+    stream: true,
+    max_tokens: 1,
+  });
   assert.ok((await server.metric(wire.metric.stream_bytes)) > 360_000);
   for (const stream of [true, false]) {
     const { error } = await client.reply('run', { ...waiting, stream });

@@ -182,6 +182,15 @@ TEST(ServeConfig, TlsNeedsBothFiles) {
   EXPECT_THAT(error_of(sources({{"tls_certificate", {"a.pem"}}}, {}, "")), HasSubstr("both"));
 }
 
+TEST(ServeConfig, StreamsNeedSomeMemory) {
+  const auto error = [](std::string size) {
+    return error_of(sources(
+        {{"streams.max_bytes", {"1KiB"}}, {"streams.max_total_bytes", {std::move(size)}}}, {}, ""));
+  };
+  EXPECT_EQ(error("64KiB"), "no error");
+  EXPECT_THAT(error("65535"), HasSubstr("at least 64KiB"));
+}
+
 TEST(ServeConfig, OneStreamCannotBeAllowedMoreThanAllTogether) {
   EXPECT_THAT(error_of(sources({{"streams.max_total_bytes", {"512KiB"}}}, {}, "")),
               HasSubstr("--max-stream-bytes"));

@@ -350,8 +350,8 @@ std::vector<Setting> make_settings() {
              SLUICE_AT(streams.max_chunks)));
   add(size("streams.max_bytes", "--max-stream-bytes", 1024,
            "Text that one stream keeps until its readers have it", SLUICE_AT(streams.max_bytes)));
-  add(size("streams.max_total_bytes", "--max-total-bytes", 1024, "Memory for all streams together",
-           SLUICE_AT(streams.max_total_bytes)));
+  add(size("streams.max_total_bytes", "--max-total-bytes", std::size_t{64} << 10U,
+           "Memory for all streams together", SLUICE_AT(streams.max_total_bytes)));
   add(size("streams.retained_bytes", "--retained-bytes", 0,
            "Text that one stream keeps after its readers had it, for a reader that resumes",
            SLUICE_AT(streams.retained_bytes)));

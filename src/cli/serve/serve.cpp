@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -304,8 +305,15 @@ int serve(const ServeConfig& config, const std::function<Result<ServeConfig>()>&
   // If no other clients are served, the only client has ended its input or sent a signal.
   log_info(serves_others ? "shutting down; a second signal ends the program at once"
                          : "shutting down");
-  server.stop([&] { return !serves_others || signals.take() == SignalRequest::end; });
+  bool hurries = false;
+  server.stop([&] {
+    hurries = hurries || signals.take() == SignalRequest::end;
+    return hurries || !serves_others;
+  });
   log_info("stopped");
+  // The engine still finishes what it is preparing or computing. Only a patient user waits for it.
+  if (hurries) std::_Exit(kExitOk);
+  signals.exit_at_once();
   return kExitOk;
 }
 

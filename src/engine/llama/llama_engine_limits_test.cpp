@@ -186,8 +186,45 @@ TEST_F(LlamaEngineLimits, RefusesWhatCanNeverBeServed) {
   R empty;
   empty.messages.assign(engine_->info().context_tokens, {.role = "user", .content = ""});
   EXPECT_THAT(refused(empty), HasSubstr("messages must have fewer elements"));
+  const auto calls = [](std::size_t count, std::string arguments) {
+    R request;
+    request.messages = {{.role = "assistant", .content = ""}};
+    request.messages[0].tool_calls.assign(
+        count, {.id = "", .name = "f", .arguments = std::move(arguments)});
+    return request;
+  };
+  EXPECT_THAT(refused(calls(engine_->info().context_tokens - 1, "{}")),
+              HasSubstr("their tool_calls included"));
+  for (const char* const arguments : {"", "[1]", "{", "{}{}"}) {
+    EXPECT_THAT(refused_later(calls(1, arguments)),
+                HasSubstr("must be an object, or the JSON text of one"));
+  }
+  const auto numbers = [](std::size_t count) {
+    std::string text = R"({"a":[0)";
+    for (std::size_t i = 1; i < count; ++i) text += ",0";
+    return text + "]}";
+  };
+  // The object, the name and the array count, too.
+  EXPECT_THAT(refused_later(calls(1, numbers(4093))), HasSubstr("the prompt is too long"));
+  EXPECT_THAT(refused_later(calls(1, numbers(4094))), HasSubstr("at most 4096 values and names"));
   EXPECT_THAT(refused(changed([](R& r) { r.tools = std::string(300'000, ' '); })),
               HasSubstr("256 KiB"));
+}
+
+TEST_F(LlamaEngineLimits, ManyValuesInTheArgumentsOfAllCallsAreRefused) {
+  LlamaOptions options = built_in_options();
+  options.context_tokens = 16384;
+  load(std::move(options));
+  std::string text = R"({"a":[0)";  // 1024 values and names
+  for (int i = 1; i < 1021; ++i) text += ",0";
+  const auto error = [&](std::size_t calls) {
+    GenerationRequest request;
+    request.messages = {{.role = "assistant", .content = ""}};
+    request.messages[0].tool_calls.assign(calls, {.id = "", .name = "f", .arguments = text + "]}"});
+    return start(request).sink->wait().error.value_or(Error{}).message;
+  };
+  EXPECT_THAT(error(64), HasSubstr("the prompt is too long"));
+  EXPECT_THAT(error(65), HasSubstr("those of all calls at most 65536"));
 }
 
 /// Requests that could keep the caller's or the engine's thread busy for very long.

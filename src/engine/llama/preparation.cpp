@@ -47,7 +47,7 @@ void Preparation::work() {
       run = queue_.pop();
     }
     if (!run->cancelled) {
-      auto prepared = preparer_.prepare(*run->request);
+      auto prepared = preparer_.prepare(*std::move(run->request));
       if (prepared) {
         run->prepared = std::move(*prepared);
       } else {

@@ -13,7 +13,7 @@ namespace sluice {
 
 /// A thread that prepares requests. It renders templates, tokenizes, and parses
 /// schemas and grammars, so that neither an event loop nor the model waits for that. Principals are
-/// served in turn. One request takes up to some tenths of a second. Thread-safe.
+/// served in turn. One request takes about a second at most. Thread-safe.
 class Preparation {
  public:
   /// `done` receives every run: prepared, with a fault, or unprepared if it was cancelled or the

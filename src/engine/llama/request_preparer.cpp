@@ -19,14 +19,15 @@
 #include "engine/llama/model/llama_log.hpp"
 #include "engine/llama/sampling/token_sampler.hpp"
 #include "json/json.hpp"
+#include "json/parser.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
 namespace {
 
-/// The bytes and messages that take a few milliseconds to render and tokenize.
+/// The bytes and turns that take a few milliseconds to render and tokenize.
 constexpr std::size_t kQuickPrompt = std::size_t{4} << 10U;
-constexpr std::size_t kQuickMessages = 16;
+constexpr std::size_t kQuickTurns = 16;
 
 std::size_t longest_text(const llama_vocab* vocab) {
   std::size_t longest = 1;
@@ -51,13 +52,21 @@ std::optional<float> recommended_temperature(const llama_model* model) {
   return check_sampling(params) ? params.temperature : std::nullopt;
 }
 
-std::size_t prompt_bytes(const GenerationRequest& request) {
+/// The bytes of what every template shows.
+std::size_t shown_bytes(const GenerationRequest& request) {
   std::size_t bytes = request.prompt.size();
   for (const ChatMessage& message : request.messages) {
     bytes += message.content.size();
     for (const ChatToolCall& call : message.tool_calls) bytes += call.arguments.size();
   }
   return bytes;
+}
+
+/// How many messages and calls a template processes. Each takes time, even an empty one.
+std::size_t turns(const GenerationRequest& request) {
+  std::size_t count = request.messages.size();
+  for (const ChatMessage& message : request.messages) count += message.tool_calls.size();
+  return count;
 }
 
 std::unexpected<Error> invalid(std::string message) {
@@ -71,6 +80,30 @@ std::unexpected<Error> too_long(std::string_view has, std::uint32_t context) {
   append_number(message, context);
   message += ", including the answer; shorten the prompt";
   return invalid(std::move(message));
+}
+
+/// Checks the arguments of all calls, and writes them as compact JSON.
+Result<void> read_arguments(GenerationRequest& request) {
+  JsonParser parser;
+  std::size_t left = RequestPreparer::kMaxValues;
+  for (ChatMessage& message : request.messages) {
+    for (ChatToolCall& call : message.tool_calls) {
+      const std::size_t most = std::min(left, RequestPreparer::kMaxCallValues);
+      const auto arguments = parser.parse(call.arguments, {}, most);
+      if (!arguments && parser.values() > most) {
+        return invalid(
+            "the arguments of a call in tool_calls must have at most 4096 values and names, and "
+            "those of all calls at most 65536");
+      }
+      if (!arguments || !arguments->is_object()) {
+        return invalid(
+            "the arguments of a call in tool_calls must be an object, or the JSON text of one");
+      }
+      left -= parser.values();
+      call.arguments = to_json(*arguments);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -105,25 +138,26 @@ Result<void> RequestPreparer::check(const GenerationRequest& request) const {
     return invalid("json_schema and grammar must have at most 64 KiB");
   }
   if (request.tools.size() > kMaxToolsBytes) return invalid("tools must have at most 256 KiB");
-  // A template processes each message, even an empty one, which takes time.
-  if (request.messages.size() >= context_tokens_) {
+  if (turns(request) >= context_tokens_) {
     std::string message =
-        "messages must have fewer elements than the number of tokens in the context, which is ";
+        "messages must have fewer elements, their tool_calls included, than the number of tokens "
+        "in the context, which is ";
     append_number(message, context_tokens_);
     return invalid(std::move(message));
   }
-  if (prompt_bytes(request) / longest_piece_ >= context_tokens_) {
+  if (shown_bytes(request) / longest_piece_ >= context_tokens_) {
     std::string at_least = "at least ";
-    append_number(at_least, prompt_bytes(request) / longest_piece_);
+    append_number(at_least, shown_bytes(request) / longest_piece_);
     return too_long(at_least, context_tokens_);
   }
   return {};
 }
 
 bool RequestPreparer::is_quick(const GenerationRequest& request) const {
+  std::size_t bytes = request.prompt.size();
+  for (const ChatMessage& message : request.messages) bytes += text_bytes(message);
   return request.grammar.empty() && request.json_schema.empty() && request.tools.empty() &&
-         prompt_bytes(request) <= kQuickPrompt && request.messages.size() <= kQuickMessages &&
-         !format_.is_large();
+         bytes <= kQuickPrompt && turns(request) <= kQuickTurns && !format_.is_large();
 }
 
 /// The grammar of the request itself, which must have a grammar or a schema.
@@ -218,10 +252,12 @@ Result<std::vector<llama_token>> RequestPreparer::tokenize(const std::string& te
   return tokens;
 }
 
-Result<PreparedRequest> RequestPreparer::prepare(const GenerationRequest& request) const {
+Result<PreparedRequest> RequestPreparer::prepare(GenerationRequest request) const {
+  const bool quick = is_quick(request);
   const LlamaGuard guard;
   try {
-    return translate(request);
+    if (auto read = read_arguments(request); !read) return std::unexpected(std::move(read).error());
+    return translate(request, quick ? quick_format_ : format_);
   } catch (const std::exception& error) {
     log_warning("the model failed to tokenize a prompt",
                 {{"error", std::string_view(error.what())}});
@@ -229,7 +265,8 @@ Result<PreparedRequest> RequestPreparer::prepare(const GenerationRequest& reques
   }
 }
 
-Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& request) const {
+Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& request,
+                                                   const ChatFormat& format) const {
   PreparedRequest prepared;
   prepared.sampling = request.sampling;
   if (!prepared.sampling.temperature) prepared.sampling.temperature = temperature_;
@@ -239,7 +276,7 @@ Result<PreparedRequest> RequestPreparer::translate(const GenerationRequest& requ
   const bool chat = !request.messages.empty() || !request.tools.empty() || format_.is_explicit();
   std::optional<ChatPrompt> prompt;
   if (chat) {
-    auto rendered = (is_quick(request) ? quick_format_ : format_).render(request);
+    auto rendered = format.render(request);
     if (!rendered) return std::unexpected(std::move(rendered).error());
     prompt = std::move(*rendered);
     text = std::move(prompt->text);

@@ -35,6 +35,10 @@ class RequestPreparer {
   static constexpr std::size_t kMaxStopBytes = 1024;
   static constexpr std::size_t kMaxGrammarBytes = std::size_t{64} << 10U;
   static constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
+  // Values, and names of members, in the arguments of calls. llama.cpp takes time in proportion to
+  // the square of an object's size.
+  static constexpr std::size_t kMaxCallValues = 4096;
+  static constexpr std::size_t kMaxValues = 65536;  // of all calls
 
   RequestPreparer(const llama_model* model, std::uint32_t context_tokens);
 
@@ -46,12 +50,13 @@ class RequestPreparer {
   [[nodiscard]] bool is_quick(const GenerationRequest& request) const;
 
   /// Translates a request that check() has accepted: renders the template, tokenizes, and parses
-  /// schema and grammar. Takes up to some tenths of a second for any request. Error: -32602, also
-  /// for a prompt that does not fit into the context.
-  [[nodiscard]] Result<PreparedRequest> prepare(const GenerationRequest& request) const;
+  /// the arguments of calls, schema and grammar. Takes about a second at most for any request.
+  /// Error: -32602, also for a prompt that does not fit into the context.
+  [[nodiscard]] Result<PreparedRequest> prepare(GenerationRequest request) const;
 
  private:
-  [[nodiscard]] Result<PreparedRequest> translate(const GenerationRequest& request) const;
+  [[nodiscard]] Result<PreparedRequest> translate(const GenerationRequest& request,
+                                                  const ChatFormat& format) const;
   [[nodiscard]] Result<Grammar> grammar_of(const GenerationRequest& request) const;
   [[nodiscard]] Result<std::vector<llama_token>> tokenize(const std::string& text,
                                                           bool special) const;

@@ -11,6 +11,10 @@ Result<void> check(const ServeOptions& options) {
   if (options.max_message > options.connection_memory / 2) {
     return fail(1, "max_message is more than half of connection_memory");
   }
+  // With less, a stream that keeps nothing may already be short of memory.
+  if (options.stream_memory < std::size_t{64} << 10U) {
+    return fail(1, "stream_memory is less than 64 KiB");
+  }
   if (options.max_stream_bytes > options.stream_memory) {
     return fail(1, "max_stream_bytes is more than stream_memory");
   }

@@ -70,7 +70,9 @@ TEST(ServeLimits, ThoseThatContradictEachOtherAreRefused) {
   EXPECT_EQ(refusal({.threads = 1, .max_message = 0}), "max_message must not be 0");
   EXPECT_EQ(refusal({.threads = 1, .connection_memory = 1 << 20}),
             "max_message is more than half of connection_memory");
-  EXPECT_EQ(refusal({.threads = 1, .stream_memory = 1}),
+  EXPECT_EQ(refusal({.threads = 1, .max_stream_bytes = 1, .stream_memory = 65'535}),
+            "stream_memory is less than 64 KiB");
+  EXPECT_EQ(refusal({.threads = 1, .stream_memory = 65'536}),
             "max_stream_bytes is more than stream_memory");
   EXPECT_EQ(refusal({.threads = 1, .task_memory = 1}),
             "max_task_result is more than half of task_memory");

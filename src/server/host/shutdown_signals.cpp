@@ -115,4 +115,15 @@ SignalRequest ShutdownSignals::take() const {
   return reloads ? SignalRequest::reload : SignalRequest::end;
 }
 
+void ShutdownSignals::exit_at_once() const {
+  sigset_t ends = signals_;
+  if (hangup_ == Hangup::reloads) sigdelset(&ends, SIGHUP);
+  struct sigaction exit{};
+  exit.sa_handler = [](int) { ::_exit(0); };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (sigismember(&ends, signal) == 1) ::sigaction(signal, &exit, nullptr);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+}
+
 }  // namespace sluice

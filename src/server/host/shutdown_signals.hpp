@@ -39,6 +39,9 @@ class ShutdownSignals {
   [[nodiscard]] SignalRequest wait() const;
   /// Consumes a pending signal, if there is one.
   [[nodiscard]] SignalRequest take() const;
+  /// From now on, a signal that asks for the end exits the process with 0, whatever it is doing.
+  /// Must be called on the thread that created the object.
+  void exit_at_once() const;
 
  private:
   [[nodiscard]] bool has_hung_up() const;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <pty.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -139,6 +140,23 @@ TEST(ShutdownSignals, TheHangupOfTheTerminalAsksForTheEnd) {
     pthread_kill(pthread_self(), SIGHUP);
     EXPECT_EQ(signals.wait(), SignalRequest::end);
   }).join();
+}
+
+TEST(ShutdownSignals, ExitAtOnceOnRequest) {
+  for (const Hangup hangup : {Hangup::ends, Hangup::reloads}) {
+    for (const int signal : {SIGINT, SIGTERM}) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        const ShutdownSignals signals(hangup);
+        ::raise(signal);
+        signals.exit_at_once();
+        ::_exit(1);
+      }
+      int status = -1;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+    }
+  }
 }
 
 TEST(ShutdownSignals, AreTheEndOfTheInput) {
