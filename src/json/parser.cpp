@@ -172,6 +172,8 @@ class JsonParser::Impl {
     return builder.values.release();
   }
 
+  [[nodiscard]] std::size_t found() const { return parser_.handler().found; }
+
  private:
   /// Returns how many bytes of `text` were read.
   std::size_t write(std::string_view text, json::storage_ptr storage, error_code& error) {
@@ -193,6 +195,10 @@ std::expected<json::value, JsonSyntaxError> JsonParser::parse(std::string_view t
                                                               json::storage_ptr storage,
                                                               std::size_t max_values) {
   return impl_->parse(text, std::move(storage), max_values);
+}
+
+std::size_t JsonParser::found() const {
+  return impl_->found();
 }
 
 }  // namespace sluice

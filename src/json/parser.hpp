@@ -36,6 +36,8 @@ class JsonParser {
   std::expected<json::value, JsonSyntaxError> parse(std::string_view text,
                                                     json::storage_ptr storage = {},
                                                     std::size_t max_values = SIZE_MAX);
+  /// How many values, and names of members, the last text has.
+  [[nodiscard]] std::size_t found() const;
 
  private:
   class Impl;
