@@ -74,6 +74,11 @@ class MemoryHold {
     bytes_ += bytes;
     return true;
   }
+  /// Takes over what `other` holds of the same share.
+  void join(MemoryHold other) {
+    if (share_ == nullptr) return std::swap(*this, other);
+    bytes_ += std::exchange(other.bytes_, 0);
+  }
   void remove(std::size_t bytes) {
     if (share_ == nullptr) return;
     bytes_ -= bytes;

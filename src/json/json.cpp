@@ -147,6 +147,30 @@ bool is_longer_than(const json::value& value, std::size_t bytes) {
   return false;
 }
 
+JsonSize size_of(const json::value& value, std::size_t max_values) {
+  JsonSize size;
+  std::vector<const json::value*> left = {&value};
+  while (!left.empty() && size.values <= max_values) {
+    const json::value& next = *left.back();
+    left.pop_back();
+    ++size.values;
+    if (const json::string* text = next.if_string()) {
+      size.bytes += text->size();
+    } else if (const json::array* array = next.if_array()) {
+      if (size.values + array->size() > max_values) return {.values = max_values + 1};
+      for (const json::value& each : *array) left.push_back(&each);
+    } else if (const json::object* object = next.if_object()) {
+      size.values += object->size();
+      if (size.values > max_values) break;
+      for (const auto& [key, member] : *object) {
+        size.bytes += key.size();
+        left.push_back(&member);
+      }
+    }
+  }
+  return size;
+}
+
 bool is_deeper_than(const json::value& value, std::size_t levels) {
   struct Container {
     const json::value* value;

@@ -24,6 +24,9 @@ inline constexpr std::size_t kMaxJsonDepth = 128;
 /// the value a few levels deeper and its receiver must be able to parse the whole.
 inline constexpr std::size_t kMaxNestedDepth = kMaxJsonDepth - 8;
 
+/// About the bytes of memory that a value, or the name of a member, takes beside its text.
+inline constexpr std::size_t kMemoryOfValue = 32;
+
 /// Appends `value` as compact JSON text; a number that is not finite becomes null.
 void append_json(std::string& out, const json::value& value);
 std::string to_json(const json::value& value);
@@ -41,6 +44,17 @@ void append_json_error(std::string& out, const Error& error);
 /// Whether the JSON text of `value` is certainly longer than `bytes`, so that an oversized value
 /// can be refused without writing it. Stops looking as soon as that is known.
 bool is_longer_than(const json::value& value, std::size_t bytes);
+
+/// How large a value is.
+struct JsonSize {
+  std::size_t values = 0;  // and names of members, as JsonParser counts them
+  std::size_t bytes = 0;   // of strings and names
+
+  /// About what the value takes in memory.
+  [[nodiscard]] std::size_t memory() const { return bytes + (values * kMemoryOfValue); }
+};
+/// Stops looking after more than `max_values` values.
+JsonSize size_of(const json::value& value, std::size_t max_values = SIZE_MAX);
 
 /// Whether the arrays and objects in `value` are nested more than `levels` deep. Does not recurse.
 bool is_deeper_than(const json::value& value, std::size_t levels);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/text/utf8.hpp"
+#include "json/parser.hpp"
 
 namespace sluice {
 namespace {
@@ -97,6 +98,17 @@ TEST(JsonText, IsKnownToBeTooLongBeforeItIsWritten) {
   EXPECT_TRUE(is_longer_than(parse_json("[1,2,3]").value(), 6));
   EXPECT_TRUE(is_longer_than(parse_json(R"({"a":1,"bc":2})").value(), 12));
   EXPECT_TRUE(is_longer_than(json::value(json::string(100, 'x')), 101));
+}
+
+TEST(JsonValue, IsMeasuredAsTheParserCounts) {
+  JsonParser parser;
+  for (const char* const text : {"1", "\"abc\"", "[]", "{}", R"({"a":1,"bc":[{},"x",[[null]]]})"}) {
+    const auto value = parser.parse(text);
+    ASSERT_TRUE(value);
+    EXPECT_EQ(size_of(*value).values, parser.values()) << text;
+    EXPECT_GT(size_of(*value, parser.values() - 1).values, parser.values() - 1) << text;
+  }
+  EXPECT_EQ(size_of(parse_json(R"({"a":1,"bc":[{},"defg"]})").value()).bytes, 7U);
 }
 
 TEST(JsonValue, IsKnownToBeTooDeepWithoutRecursion) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/over_limit.hpp"
 #include "json_schema/json_schema.hpp"
 #include "rpc/error_codes.hpp"
 
@@ -130,6 +131,10 @@ Result<void> check_form(const InputRequest& request, const json::object& accepte
 }  // namespace
 
 Result<void> check_answer(const InputRequest& request, const json::value& answer) {
+  if (size_of(answer, kMaxAnswerValues).values > kMaxAnswerValues) {
+    return unfit(request,
+                 "it has more than " + std::to_string(kMaxAnswerValues) + " values and names");
+  }
   if (const auto valid = shape_of(request.method).validate(answer, kMaxSteps); !valid) {
     return unfit(request, valid.error().describe("result"));
   }
@@ -153,6 +158,13 @@ Result<void> AskedInputs::check(std::size_t index, const json::value& answer) co
 Result<void> AskedInputs::take(std::size_t index, const json::value& answer) {
   if (answers_[index]) return {};
   if (Result<void> fits = check(index, answer); !fits) return fits;
+  const std::size_t bytes = size_of(answer).memory();
+  if (bytes > CoarseHold::kFree && !memory_.add(bytes)) {
+    return over_limit(
+        "Your streams, calls and subscriptions hold as much memory as they may, and there is none "
+        "for the answer to " +
+        requests_[index].method + "; wait for some, or raise streams.max_total_bytes");
+  }
   answers_[index].emplace(answer, json::storage_ptr());
   --missing_;
   return {};

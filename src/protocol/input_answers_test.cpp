@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/memory_budget.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -42,7 +45,7 @@ TEST(CheckAnswer, WhatTakesLongToCheckIsRefused) {
     }
     return R"({"role":"assistant","model":"m","content":[)" + content + "]}";
   };
-  check(request, {{sampled(100), ""}, {sampled(50'000), "cannot be checked: it takes more than"}});
+  check(request, {{sampled(100), ""}, {sampled(3'000), "cannot be checked: it takes more than"}});
 }
 
 TEST(CheckAnswer, ElicitationFollowsTheRequestedSchema) {
@@ -108,6 +111,38 @@ TEST(CheckAnswer, SampledMessagesHaveRoleModelAndContent) {
           {R"({"role":"user","model":"m","content":{"type":"audio","data":"a"}})",
            "result.content"},
       });
+}
+
+TEST(CheckAnswer, AnAnswerHasALimitOfValues) {
+  json::array list(kMaxAnswerValues - 3);
+  const auto check_list = [&] {
+    return check_answer({"ask", "any", {}}, json::value{{"z", list}});
+  };
+  EXPECT_TRUE(check_list());
+  list.push_back(nullptr);
+  const auto refused = check_list();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, kInvalidParams);
+  EXPECT_THAT(refused.error().message, HasSubstr("more than 16384 values"));
+}
+
+TEST(AskedInputs, LongAnswersAreOnTheMemoryOfTheQuestions) {
+  MemoryBudget budget(std::size_t{1} << 20U);
+  const std::vector<InputRequest> requests = {{"a", "any", {}}, {"b", "any", {}}};
+  {
+    AskedInputs asked(requests, MemoryHold(std::make_shared<MemoryShare>(budget)));
+    ASSERT_TRUE(asked.take(0, json::value{{"short", "x"}}));
+    EXPECT_EQ(budget.used(), 0U);
+    const auto refused =
+        asked.take(1, json::value{{"text", std::string(std::size_t{2} << 20U, 'x')}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, kLimitReached);
+    EXPECT_FALSE(asked.answered(1));
+    ASSERT_TRUE(asked.take(1, json::value{{"list", json::array(10'000)}}));
+    EXPECT_TRUE(asked.complete());
+    EXPECT_GT(budget.used(), 10'000 * sizeof(json::value));
+  }
+  EXPECT_EQ(budget.used(), 0U);
 }
 
 TEST(CheckAnswer, RootsAreFiles) {

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "core/crypto/random.hpp"
+#include "core/over_limit.hpp"
 #include "core/text/base64.hpp"
+#include "json/parser.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -79,6 +81,13 @@ std::unexpected<Error> bad_state() {
       "without it");
 }
 
+std::unexpected<Error> too_long_state() {
+  return over_limit("The answers so far are too long to ask more: at most " +
+                    std::to_string(InputRounds::kMaxState) + " bytes, sealed, and " +
+                    std::to_string(InputRounds::kMaxStateValues) +
+                    " values can travel with the client");
+}
+
 }  // namespace
 
 std::string digest_of(const Message& message) {
@@ -123,9 +132,12 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
     if (!state->is_string()) {
       return fail(kInvalidParams, "Invalid params: requestState must be a string");
     }
+    if (state->get_string().size() > kMaxState) return bad_state();
     const auto opened = sealer.open(state->get_string(), rounds.purpose_);
     if (!opened) return bad_state();
-    const Result<json::value> parsed = parse_json(*opened);
+    JsonParser parser;
+    const auto parsed = parser.parse(*opened);
+    rounds.values_ = parser.values();
     if (!parsed || parsed->at("until").as_int64() < seconds(now)) return bad_state();
     rounds.key_ = parsed->at("key").as_string();
     rounds.found_before_ = parsed->at("found").as_int64();
@@ -148,6 +160,11 @@ Result<InputRounds> InputRounds::read(const Message& message, const std::string&
         return fail(kInvalidParams, "Invalid params: inputResponses[\"" + std::string(key) +
                                         "\"] must be an object");
       }
+      if (size_of(answer, kMaxAnswerValues).values > kMaxAnswerValues) {
+        return fail(kInvalidParams, "Invalid params: inputResponses[\"" + std::string(key) +
+                                        "\"] has more than " + std::to_string(kMaxAnswerValues) +
+                                        " values and names");
+      }
       rounds.answers_[key] = {{"q", *question}, {"a", json::value(answer, json::storage_ptr())}};
     }
   }
@@ -163,12 +180,10 @@ const json::value* InputRounds::find(const InputRequest& request) {
   return &entry.at("a");
 }
 
-std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, const Sealer& sealer,
-                             Time now) const {
-  std::string out;
-  append_input_requests(out, missing);
-  out.append(R"(,"requestState":)");
-  json::object state;
+Result<std::string> InputRounds::ask(const std::vector<const InputRequest*>& missing,
+                                     const Sealer& sealer, Time now) const {
+  json::value whole(json::object_kind);
+  json::object& state = whole.get_object();
   state["until"] = seconds(now + kLifetime);
   state["key"] = key_;
   state["found"] = std::max(found_, found_before_);
@@ -176,7 +191,17 @@ std::string InputRounds::ask(const std::vector<const InputRequest*>& missing, co
   state["answers"] = answers_;
   json::object& asked = state["asked"].emplace_object();
   for (const InputRequest* request : missing) asked[request->key] = digest_of(*request);
-  append_json_string(out, sealer.seal(to_json(state), purpose_));
+  // A state that is far too long is not written at all.
+  if (size_of(whole, kMaxStateValues).values > kMaxStateValues ||
+      is_longer_than(whole, kMaxState)) {
+    return too_long_state();
+  }
+  const std::string sealed = sealer.seal(to_json(whole), purpose_);
+  if (sealed.size() > kMaxState) return too_long_state();
+  std::string out;
+  append_input_requests(out, missing);
+  out.append(R"(,"requestState":)");
+  append_json_string(out, sealed);
   return out;
 }
 

@@ -23,6 +23,9 @@ struct InputRequest {
   json::object params;
 };
 
+/// The most values, and names of members, in one answer of the client: a loop checks and copies it.
+inline constexpr std::size_t kMaxAnswerValues = 16'384;
+
 /// A digest of what `message` asks for. It does not depend on the order of members, nor on what
 /// differs between the rounds of one request. Takes long for a long message.
 std::string digest_of(const Message& message);
@@ -44,8 +47,9 @@ class InputRounds {
   using Time = std::chrono::system_clock::time_point;
 
   /// Reads `inputResponses` and `requestState` of `message`, whose `digest` is computed if it is
-  /// empty. Error: -32602 for values of the wrong type, and for a state that this server did not
-  /// seal, that belongs to another principal or request, or that has expired.
+  /// empty. Error: -32602 for values of the wrong type, for an answer of more than kMaxAnswerValues
+  /// values, and for a state that this server did not seal, that belongs to another principal or
+  /// request, or that has expired.
   static Result<InputRounds> read(const Message& message, const std::string& principal,
                                   const Sealer& sealer, Time now);
 
@@ -58,14 +62,22 @@ class InputRounds {
   /// Identifies all rounds of one request, including replayed ones, and nothing else.
   [[nodiscard]] const std::string& key() const { return key_; }
 
-  /// The members of the InputRequiredResult that asks for `missing`.
-  [[nodiscard]] std::string ask(const std::vector<const InputRequest*>& missing,
-                                const Sealer& sealer, Time now) const;
+  /// How many values, and names of members, came in the state.
+  [[nodiscard]] std::size_t values() const { return values_; }
+
+  /// The members of the InputRequiredResult that asks for `missing`. Error: kLimitReached if the
+  /// answers so far are too long to travel with the client.
+  [[nodiscard]] Result<std::string> ask(const std::vector<const InputRequest*>& missing,
+                                        const Sealer& sealer, Time now) const;
 
   static constexpr std::size_t kKeyLength = 24;  // length of key(), in characters
   /// How long a client may take to answer a round.
   static constexpr std::chrono::minutes kLifetime{30};
   static constexpr std::int64_t kMaxFruitless = 10;
+  /// The most bytes of a sealed state, and the most values in it. Each round opens it and seals it
+  /// again on the loop, in about a millisecond.
+  static constexpr std::size_t kMaxState = std::size_t{256} << 10U;
+  static constexpr std::size_t kMaxStateValues = 16'384;
 
  private:
   /// The number of rounds in a row, up to this one, that got no further.
@@ -76,6 +88,7 @@ class InputRounds {
   std::string purpose_;  // the principal and the request that the state is sealed for
   std::string key_;
   json::object answers_;    // question's key -> {"q": the question's digest, "a": the answer}
+  std::size_t values_ = 0;  // in the state
   std::int64_t found_ = 0;  // answers found in this round
   std::int64_t found_before_ = -1;  // the most in a round before; -1 if there was none
   std::int64_t fruitless_before_ = 0;

@@ -14,6 +14,15 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr const char* kRequest = R"("name":"ask","arguments":{"a":1,"b":[2,{"c":3,"d":4}]})";
+
+std::string list_of(std::size_t values) {
+  std::string list = R"({"z":[)";
+  for (std::size_t i = 0; i < values; ++i) list.append("0,");
+  list.back() = ']';
+  return list + "}";
+}
+
 class InputRoundsTest : public ::testing::Test {
  protected:
   /// Reads a request of `principal` with these params (JSON members).
@@ -34,18 +43,24 @@ class InputRoundsTest : public ::testing::Test {
   /// The state after a round that asks for `key`.
   std::string state_after(const InputRounds& rounds, const std::string& key) {
     const InputRequest request = question(key);
-    const auto result = parse_json("{" + rounds.ask({&request}, sealer, now) + "}");
+    const auto result = parse_json("{" + rounds.ask({&request}, sealer, now).value() + "}");
     EXPECT_TRUE(result);
     EXPECT_TRUE(result->at("inputRequests").as_object().contains(key));
     return R"("requestState":)" + to_json(result->at("requestState"));
+  }
+
+  /// Rounds in which `answer` has answered the question `key`.
+  InputRounds answered(const std::string& key, const std::string& answer) {
+    const InputRounds first = read(kRequest).value();
+    return read(std::string(kRequest) + R"(,"inputResponses":{")" + key + R"(":)" + answer + "}," +
+                state_after(first, key))
+        .value();
   }
 
   MessageParser parser;
   Sealer sealer;
   InputRounds::Time now{1'800'000'000s};
 };
-
-constexpr const char* kRequest = R"("name":"ask","arguments":{"a":1,"b":[2,{"c":3,"d":4}]})";
 
 TEST_F(InputRoundsTest, AnswersOfEarlierRoundsTravelWithTheClient) {
   auto first = read(kRequest);
@@ -145,6 +160,49 @@ TEST_F(InputRoundsTest, TheStateHidesTheAnswers) {
   ASSERT_TRUE(rounds);
   ASSERT_NE(rounds->find(question("name")), nullptr);
   EXPECT_THAT(state_after(*rounds, "more"), Not(HasSubstr("Ada Lovelace")));
+}
+
+TEST_F(InputRoundsTest, NoMoreTravelsThanALoopCanHandleAtOnce) {
+  const InputRequest next = question("more");
+  const auto refused = [&](const std::string& answer) {
+    InputRounds rounds = answered("name", answer);
+    // The handler gets the last answer, whatever its length is.
+    EXPECT_NE(rounds.find(question("name")), nullptr);
+    const Result<std::string> asked = rounds.ask({&next}, sealer, now);
+    return !asked && asked.error().code == kLimitReached;
+  };
+  const auto text = [](std::size_t bytes, char c) {
+    return R"({"t":")" + std::string(bytes, c) + "\"}";
+  };
+  EXPECT_FALSE(refused(text(InputRounds::kMaxState / 4 * 3 - 1000, 'x')));
+  EXPECT_TRUE(refused(text(InputRounds::kMaxState / 4 * 3, 'x')));
+  EXPECT_TRUE(refused(text(std::size_t{4} << 20U, 'x')));
+  EXPECT_FALSE(refused(list_of(InputRounds::kMaxStateValues - 100)));
+  EXPECT_TRUE(refused(list_of(InputRounds::kMaxStateValues - 3)));
+}
+
+TEST_F(InputRoundsTest, ALongerStateIsNotOpened) {
+  EXPECT_FALSE(read(std::string(kRequest) + R"(,"requestState":")" +
+                    std::string(InputRounds::kMaxState + 4, 'A') + "\""));
+}
+
+TEST_F(InputRoundsTest, TheValuesOfTheStateAreCounted) {
+  EXPECT_EQ(read(kRequest)->values(), 0U);
+  const InputRounds rounds = answered("name", list_of(1000));
+  const Result<InputRounds> next = read(std::string(kRequest) + "," + state_after(rounds, "more"));
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->values(), 1000U);
+  EXPECT_LT(next->values(), 1050U);
+}
+
+TEST_F(InputRoundsTest, AnAnswerOfTooManyValuesIsRefused) {
+  const InputRounds first = read(kRequest).value();
+  const Result<InputRounds> rounds =
+      read(std::string(kRequest) + R"(,"inputResponses":{"name":)" + list_of(kMaxAnswerValues) +
+           "}," + state_after(first, "name"));
+  ASSERT_FALSE(rounds);
+  EXPECT_EQ(rounds.error().code, kInvalidParams);
+  EXPECT_THAT(rounds.error().message, HasSubstr("inputResponses[\"name\"] has more than 16384"));
 }
 
 TEST_F(InputRoundsTest, WhatIsIllTypedIsNamed) {

@@ -187,6 +187,7 @@ std::expected<Message, MessageError> MessageParser::parse(std::string_view text)
   Message message;
   message.body = body;
   message.text = text;
+  message.values = parser_.values();
   if (const json::value* id = body->if_contains("id")) {
     std::optional<std::string> exact = exact_text(*id, text, {"id"});
     if (!exact) return invalid("\"id\" must be a string or an integer");

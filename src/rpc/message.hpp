@@ -34,6 +34,7 @@ struct Message {
   const json::object* params = nullptr;  // null if absent
   const json::object* body = nullptr;    // the whole message
   std::string_view text;                 // the JSON text it was parsed from
+  std::size_t values = 0;                // in it, and names of members
   std::string digest = {};               // of what it asks for; only workers compute it here
 };
 

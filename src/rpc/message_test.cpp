@@ -264,6 +264,7 @@ TEST(Message, HasNoMoreValuesThanItMayOrItsBytesAllow) {
   const std::string long_value = "\"" + std::string(20, 'x') + "\"";
   EXPECT_TRUE(parser.parse(with(2 * kMost, long_value)));
   EXPECT_TRUE(parser.parse(with(1, "1")));
+  EXPECT_EQ(parser.parse(with(7, "1"))->values, kFrame + 7);
 }
 
 TEST(MessageParser, GoesOnAfterErrorsAndLargeMessages) {

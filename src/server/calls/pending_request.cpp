@@ -230,13 +230,32 @@ PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests,
     answer(std::unexpected(std::move(memory.error())));
     return {};
   }
-  if (memory->bytes() > 0) {
-    // The questions keep `answer`, and with it the memory, as long as they exist.
-    answer = [hold = std::move(*memory), then = std::move(answer)](
-                 Result<std::vector<json::value>> given) mutable { then(std::move(given)); };
+  if (memory->bytes() == 0) memory = MemoryHold(this->memory());
+  answer = [weak = weak_from_this(),
+            then = std::move(answer)](Result<std::vector<json::value>> given) mutable {
+    if (const auto self = weak.lock(); self != nullptr && given) {
+      if (Result<void> held = self->hold_answers(*given); !held) {
+        given = std::unexpected(std::move(held.error()));
+      }
+    }
+    then(std::move(given));
+  };
+  if (task() != nullptr) {
+    return task()->ask(std::move(requests), std::move(answer), *std::move(memory));
   }
-  if (task() != nullptr) return task()->ask(std::move(requests), std::move(answer));
-  return ask_in_session(std::move(requests), std::move(answer));
+  return ask_in_session(std::move(requests), std::move(answer), *std::move(memory));
+}
+
+/// Holds memory for answers until the call is over, because its handler may keep them.
+Result<void> PendingRequest::hold_answers(const std::vector<json::value>& answers) {
+  if (over_) return {};
+  std::size_t bytes = 0;
+  for (const json::value& answer : answers) bytes += size_of(answer).memory();
+  Result<MemoryHold> more = hold_for_call(calls_->streams().streams(), principal().id, bytes,
+                                          "what the client has answered");
+  if (!more) return std::unexpected(std::move(more.error()));
+  if (more->bytes() > 0) rare().memory.join(*std::move(more));
+  return {};
 }
 
 Result<std::shared_ptr<PendingRequest>> PendingRequest::begin_task() {
@@ -273,8 +292,12 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
     return;
   }
   std::string message;
-  catalog_->results().append_input_required(message, id(), *context().revision, *rounds(),
-                                            asked.missing());
+  if (Result<void> written = catalog_->results().append_input_required(
+          message, id(), *context().revision, *rounds(), asked.missing());
+      !written) {
+    answer(std::unexpected(std::move(written.error())));
+    return;
+  }
   StreamProducer* const producer = std::exchange(producer_, nullptr);
   const std::shared_ptr<PendingRequest> keep = shared_from_this();
   conclude({.response = std::move(message)});
@@ -282,9 +305,9 @@ void PendingRequest::ask_in_rounds(std::vector<InputRequest> requests, Answer an
 }
 
 PendingRequest::Withdraw PendingRequest::ask_in_session(std::vector<InputRequest> requests,
-                                                        Answer answer) {
-  const auto asked =
-      std::make_shared<SessionQuestions>(*this, session_, std::move(requests), std::move(answer));
+                                                        Answer answer, MemoryHold memory) {
+  const auto asked = std::make_shared<SessionQuestions>(*this, session_, std::move(requests),
+                                                        std::move(answer), std::move(memory));
   rare().questions.push_back(asked);
   if (Result<void> sent = asked->send(); !sent) {
     forget(*asked);

@@ -115,8 +115,10 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
 
   /// Asks the client. `answer` gets the results in the order of the requests, or the first error:
   /// -32021 (-32600 before 2026-07-28) if the client has not declared a capability that is needed,
-  /// -32602 if an answer does not fit its request (check_answer()). Any number of questions may be
-  /// open at the same time. If `requests` is empty, `answer` gets an empty list at once.
+  /// -32602 if an answer does not fit its request (check_answer()), kLimitReached if there is no
+  /// memory for the questions or the answers, which the client's share holds. Any number of
+  /// questions may be open at the same time. If `requests` is empty, `answer` gets an empty list at
+  /// once.
   ///
   /// In a session the requests are sent, and `answer` is called when the responses are there. From
   /// 2026-07-28 on, the call ends with an InputRequiredResult, `answer` is destroyed without being
@@ -212,7 +214,8 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
   [[nodiscard]] double next_progress(double wanted) const;
   bool send_progress(double progress, std::optional<double> total, std::string_view message);
   void ask_in_rounds(std::vector<InputRequest> requests, Answer answer);
-  Withdraw ask_in_session(std::vector<InputRequest> requests, Answer answer);
+  Withdraw ask_in_session(std::vector<InputRequest> requests, Answer answer, MemoryHold memory);
+  Result<void> hold_answers(const std::vector<json::value>& answers);
   void forget(const SessionQuestions& questions);
 
   /// An answer whose response a worker writes.
@@ -226,7 +229,7 @@ class PendingRequest final : public std::enable_shared_from_this<PendingRequest>
     std::unique_ptr<InputRounds> rounds;  // null if the client cannot be asked in rounds
     std::unique_ptr<RequestWatch> watch;  // null without middleware
     std::shared_ptr<TaskRecord> task;     // null if it does not run as one
-    MemoryHold memory;                    // until it is over
+    MemoryHold memory;                    // for request and answers, until it is over
     BeginTask begin_task;
     std::string key;  // idempotency_key() if there are no rounds; empty until asked for
     std::vector<std::shared_ptr<SessionQuestions>> questions;    // not answered yet

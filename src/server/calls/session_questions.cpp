@@ -41,11 +41,12 @@ void remember_pages(Session& session, const Error& error) {
 }
 
 SessionQuestions::SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
-                                   std::vector<InputRequest> requests, PendingRequest::Answer done)
+                                   std::vector<InputRequest> requests, PendingRequest::Answer done,
+                                   MemoryHold memory)
     : asker_(&asker),
       executor_(&asker.executor()),
       session_(std::move(session)),
-      asked_(std::move(requests)),
+      asked_(std::move(requests), std::move(memory)),
       done_(std::move(done)) {}
 
 SessionQuestions::~SessionQuestions() {

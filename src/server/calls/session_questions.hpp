@@ -21,10 +21,11 @@ class SessionQuestions final : public std::enable_shared_from_this<SessionQuesti
  public:
   /// `asker` keeps this alive until it is over. `done` is called at most once, with the results in
   /// the order of the requests or the first error: -32603 if the client answers with an error,
-  /// which is then the data; -32602 if an answer does not fit its request; kTimedOut if the client
-  /// does not answer in time.
+  /// which is then the data; that of AskedInputs::take(); kTimedOut if the client does not answer
+  /// in time. `memory` is for AskedInputs.
   SessionQuestions(PendingRequest& asker, std::shared_ptr<Session> session,
-                   std::vector<InputRequest> requests, PendingRequest::Answer done);
+                   std::vector<InputRequest> requests, PendingRequest::Answer done,
+                   MemoryHold memory);
   ~SessionQuestions();
   SessionQuestions(const SessionQuestions&) = delete;
   SessionQuestions& operator=(const SessionQuestions&) = delete;

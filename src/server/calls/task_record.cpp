@@ -142,6 +142,7 @@ void TaskRecord::forget(const Error& error) {
 
 Result<void> TaskRecord::answer(const json::object& responses) {
   std::deque<std::shared_ptr<TaskQuestion>> answered;
+  Result<void> all_taken;
   {
     const std::lock_guard lock(mutex_);
     // If one of them does not fit, none is taken.
@@ -152,14 +153,18 @@ Result<void> TaskRecord::answer(const json::object& responses) {
         for (std::size_t i = 0; i < asked.requests().size(); ++i) {
           const json::value* const response = responses.if_contains(asked.requests()[i].key);
           if (response == nullptr || asked.answered(i)) continue;
-          const Result<void> fits = takes ? asked.take(i, *response) : asked.check(i, *response);
-          if (!fits) return fits;
-          changed = true;
+          if (!takes) {
+            if (Result<void> fits = asked.check(i, *response); !fits) return fits;
+          } else if (Result<void> taken = asked.take(i, *response); !taken) {
+            all_taken = std::move(taken);
+          } else {
+            changed = true;
+          }
         }
         if (takes && asked.complete()) answered.push_back(question);
       }
     }
-    if (!changed) return {};
+    if (!changed) return all_taken;
     std::erase_if(questions_, [&](const auto& question) {
       return std::ranges::find(answered, question) != answered.end();
     });
@@ -172,7 +177,7 @@ Result<void> TaskRecord::answer(const json::object& responses) {
   for (std::shared_ptr<TaskQuestion>& question : answered) {
     loop_->post([question = std::move(question)] { question->answer(question->asked.release()); });
   }
-  return {};
+  return all_taken;
 }
 
 Result<void> TaskRecord::observe(Executor& loop, std::weak_ptr<TaskObserver> observer) {
@@ -268,7 +273,7 @@ void TaskRecord::make_unique(InputRequest& request) {
 }
 
 std::move_only_function<void()> TaskRecord::ask(std::vector<InputRequest> requests,
-                                                TaskQuestion::Answer answer) {
+                                                TaskQuestion::Answer answer, MemoryHold memory) {
   if (requests.empty()) {
     answer(std::vector<json::value>());
     return {};
@@ -276,8 +281,9 @@ std::move_only_function<void()> TaskRecord::ask(std::vector<InputRequest> reques
   const std::lock_guard lock(mutex_);
   if (ended()) return {};
   for (InputRequest& request : requests) make_unique(request);
-  const auto question = std::make_shared<TaskQuestion>(
-      AskedInputs(std::move(requests)), std::move(answer), std::weak_ptr<TaskObserver>());
+  const auto question =
+      std::make_shared<TaskQuestion>(AskedInputs(std::move(requests), std::move(memory)),
+                                     std::move(answer), std::weak_ptr<TaskObserver>());
   questions_.push_back(question);
   set_status(TaskStatus::input_required, kWaitsForClient);
   return [weak = weak_from_this(), asked = std::weak_ptr(question)] {

@@ -126,8 +126,8 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   /// Cancels the task and stops its request. Returns false if it has already ended.
   bool cancel();
   /// Takes the client's responses, by the keys of the open requests; other keys are ignored. Error:
-  /// -32602 if a response does not fit its request. Then no responses to later requests are taken,
-  /// and the task goes on waiting.
+  /// -32602 if a response does not fit its request; then none is taken. kLimitReached if there is
+  /// no memory for a response; the others are taken.
   Result<void> answer(const json::object& responses);
   /// Tells `observer` of changes from now on, on `loop`. Error: kLimitReached if there are
   /// kMaxObservers already.
@@ -166,10 +166,11 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   [[nodiscard]] std::optional<LoggingLevel> logging_level() const;
   /// Sends a whole notification to the first observer or, if there is none, to the session.
   void send(const std::shared_ptr<const std::string>& message);
-  /// Asks the client. A key that the task has used before is changed. The returned function, which
-  /// may be empty, withdraws what has not been answered.
+  /// Asks the client. A key that the task has used before is changed. `memory` is for AskedInputs.
+  /// The returned function, which may be empty, withdraws what has not been answered.
   std::move_only_function<void()> ask(std::vector<InputRequest> requests,
-                                      TaskQuestion::Answer answer);
+                                      TaskQuestion::Answer answer,
+                                      MemoryHold memory = MemoryHold());
   /// How a request has ended.
   enum class Ending : std::uint8_t { result, error_result, error };
   /// Ends the task. `response` is the whole response to kRequestId, and `why` says what went wrong.

@@ -47,13 +47,16 @@ void ResultWriter::append(std::string& out, const RequestId& id, const Revision&
   close(out, revision, meta);
 }
 
-void ResultWriter::append_input_required(std::string& out, const RequestId& id,
-                                         const Revision& revision, const InputRounds& rounds,
-                                         const std::vector<const InputRequest*>& missing) const {
+Result<void> ResultWriter::append_input_required(
+    std::string& out, const RequestId& id, const Revision& revision, const InputRounds& rounds,
+    const std::vector<const InputRequest*>& missing) const {
+  const auto asked = rounds.ask(missing, sealer_, std::chrono::system_clock::now());
+  if (!asked) return std::unexpected(asked.error());
   out.append(R"({"jsonrpc":"2.0","id":)").append(id);
   out.append(R"(,"result":{"resultType":"input_required",)");
-  out.append(rounds.ask(missing, sealer_, std::chrono::system_clock::now())).append(",");
+  out.append(*asked).append(",");
   close(out, revision);
+  return {};
 }
 
 void ResultWriter::append_tool_result(std::string& out, const RequestId& id,

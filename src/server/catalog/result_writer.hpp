@@ -23,10 +23,10 @@ class ResultWriter {
   /// its `_meta` has `meta` (in the same form).
   void append(std::string& out, const RequestId& id, const Revision& revision,
               std::string_view members, std::string_view meta = {}) const;
-  /// An InputRequiredResult that asks for `missing`.
-  void append_input_required(std::string& out, const RequestId& id, const Revision& revision,
-                             const InputRounds& rounds,
-                             const std::vector<const InputRequest*>& missing) const;
+  /// An InputRequiredResult that asks for `missing`. Error: as InputRounds::ask().
+  Result<void> append_input_required(std::string& out, const RequestId& id,
+                                     const Revision& revision, const InputRounds& rounds,
+                                     const std::vector<const InputRequest*>& missing) const;
   void append_tool_result(std::string& out, const RequestId& id, const Revision& revision,
                           const ToolResult& result, std::string_view meta = {}) const;
   /// A CreateTaskResult: `members` are those of the Task, `meta` as for append().

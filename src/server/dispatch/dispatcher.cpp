@@ -582,7 +582,8 @@ Result<std::shared_ptr<PendingRequest>> Dispatcher::open_call(
     if (!read) return std::unexpected(std::move(read.error()));
     rounds = std::make_unique<InputRounds>(std::move(*read));
   }
-  Result<MemoryHold> memory = memory_for(message, context, caller);
+  Result<MemoryHold> memory =
+      memory_for(message, context, caller, rounds == nullptr ? 0 : rounds->values());
   if (!memory) return std::unexpected(std::move(memory.error()));
   return calls_.open({.id = message.id,
                       .context = std::move(context),
@@ -629,11 +630,12 @@ void Dispatcher::describe_sender(RequestContext& context, const std::shared_ptr<
   }
 }
 
-/// Reserves memory for what a call keeps of its request: as much as the message's text, whatever
-/// the handler does with the parameters, and the header fields.
+/// Reserves memory for what a call keeps of its request: as much as the parsed message takes,
+/// whatever the handler does with the parameters, and the header fields. `more_values` were sealed
+/// in it.
 Result<MemoryHold> Dispatcher::memory_for(const Message& message, const RequestContext& context,
-                                          const Caller& caller) const {
-  std::size_t bytes = message.text.size();
+                                          const Caller& caller, std::size_t more_values) const {
+  std::size_t bytes = message.text.size() + ((message.values + more_values) * kMemoryOfValue);
   if (context.sender != nullptr) {
     for (const RequestField& field : context.sender->fields) {
       bytes += field.name.size() + field.value.value_or("").size();

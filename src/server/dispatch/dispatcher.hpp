@@ -135,7 +135,8 @@ class Dispatcher {
   void describe_sender(RequestContext& context, const std::shared_ptr<Session>& session,
                        Caller& caller) const;
   [[nodiscard]] Result<MemoryHold> memory_for(const Message& message, const RequestContext& context,
-                                              const Caller& caller) const;
+                                              const Caller& caller,
+                                              std::size_t more_values = 0) const;
   Outcome no_session(const RequestId& id, const Error& error, std::string& out);
   Outcome error(const RequestId& id, const Error& failure, const Revision* revision,
                 std::string& out);

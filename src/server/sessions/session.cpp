@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/input_rounds.hpp"
 #include "rpc/error_codes.hpp"
 #include "stream/stream_error.hpp"
 
@@ -21,6 +22,10 @@ std::unexpected<Error> too_many(std::size_t most, std::string_view what) {
 /// The outcome in a response's body. A copy, because the body's memory belongs to the parser.
 Result<json::value> outcome_of(const json::object& body) {
   if (const json::value* result = body.if_contains("result")) {
+    if (size_of(*result, kMaxAnswerValues).values > kMaxAnswerValues) {
+      return fail(kInternalError, "Its result has more than " + std::to_string(kMaxAnswerValues) +
+                                      " values and names");
+    }
     return json::value(*result, json::storage_ptr());
   }
   Error error{kInternalError, "The client answered with an error", {}};

@@ -132,6 +132,37 @@ TEST_F(TaskExtensionTest, AnUpdateThatDoesNotFitItsQuestionIsRefused) {
   EXPECT_EQ(heard, R"({"action":"accept","content":{}})");
 }
 
+TEST_F(TaskExtensionTest, AnswersToSomeOfTheQuestionsAreOnTheMemoryOfTheClient) {
+  const std::string id = begin_modern();
+  const std::size_t before = bench.policy.budget.used();
+  for (const char* const key : {"a", "b", "c"}) {
+    bench.calls.back()->ask({{key, "elicitation/create", {{"message", "?"}}},
+                             {std::string(key) + "-last", "elicitation/create", {}}},
+                            [this](const Result<std::vector<json::value>>& answers) {
+                              heard += answers ? "answers " : "error ";
+                            });
+  }
+  const std::size_t long_one = std::size_t{13} << 20U;
+  const std::string answer =
+      R"({"action":"accept","content":{"z":")" + std::string(long_one, 'x') + R"("}})";
+  const auto update = [&](const std::string& key, const std::string& more = "") {
+    return modern("tasks/update", R"("taskId":")" + id + R"(","inputResponses":{")" + key +
+                                      R"(":)" + answer + more + "}");
+  };
+  EXPECT_EQ(error_code(update("a")), 0);
+  EXPECT_EQ(error_code(update("b")), 0);
+  EXPECT_GE(bench.policy.budget.used(), before + 2 * long_one);
+  const std::string refused = update("c", R"(,"c-last":{"action":"decline"})");
+  EXPECT_EQ(error_code(refused), kLimitReached) << refused;
+  const json::object open = result_of(get_modern(id)).at("inputRequests").get_object();
+  EXPECT_TRUE(open.contains("c"));
+  EXPECT_FALSE(open.contains("c-last"));
+  EXPECT_EQ(heard, "");
+  modern("tasks/cancel", R"("taskId":")" + id + "\"");
+  bench.run_all();
+  EXPECT_EQ(bench.policy.budget.used(), before);
+}
+
 TEST_F(TaskExtensionTest, CancellingIsAcknowledgedWhateverTheStateIs) {
   const std::string id = begin_modern();
   for (int i = 0; i < 2; ++i) {
