@@ -79,12 +79,11 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
   /// left.
   bool go_on(const MirroredHeaders* headers, Caller& caller) {
     TurnWork& work = service_->streams.streams().work();
-    for (std::size_t done = 0; at_ < texts_.size(); ++at_) {
-      if (done >= TurnWork::kPart || !work.has_left()) return false;
+    const std::size_t end = work.left() - std::min(work.left(), TurnWork::kPart);
+    for (; at_ < texts_.size(); ++at_) {
+      if (work.left() <= end) return false;
       handle(headers, caller);
-      const std::size_t cost = kMessageCost + texts_[at_].size();
-      work.worked(cost);
-      done += cost + response_.size();
+      work.worked(kMessageCost + texts_[at_].size());
     }
     return true;
   }

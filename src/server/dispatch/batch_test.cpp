@@ -415,6 +415,28 @@ TEST_F(BatchTest, GoesOnNoMoreForACallerThatHasGone) {
                                        R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{)"
                                        R"("name":"echo","arguments":{"text":")" +
                                            std::string(20'000, 'x') + R"("}}})");
+TEST_F(BatchTest, ComparesFewUrisWithTemplatesInATurn) {
+  constexpr std::string_view kTemplate = "x:{+a}/{+b}/{+c}/{+d}";
+  bench.definition.resource_templates.push_back({.uri = UriTemplate::parse(kTemplate).value(),
+                                                 .uri_template = std::string(kTemplate),
+                                                 .name = "x",
+                                                 .description = "",
+                                                 .mime_type = "",
+                                                 .read = {}});
+  bench.serve();
+  service->dispatcher.take(bench.catalog);
+  // The last value is no UTF-8, so the whole URI is compared and none matches.
+  const std::string uri = "x:a/b/" + std::string(7000, 'c') + "/%FF";
+  const std::vector<std::string> reads(
+      40,
+      R"({"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":")" + uri + R"("}})");
+  DispatchWatch watch(bench.executors[0], dispatched, 40);
+  EXPECT_EQ(send(array(reads)), "");
+  bench.run_all();
+  EXPECT_EQ(dispatched, 40);
+  EXPECT_LE(watch.most, TurnWork::kTurn / (8 * uri.size()));
+}
+
   EXPECT_EQ(send(array(calls)), "");
   EXPECT_LT(dispatched, 40);
   const int before = dispatched;

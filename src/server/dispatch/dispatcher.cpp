@@ -273,17 +273,17 @@ Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& 
 
 Result<FeatureAnswer> Dispatcher::read(const json::object& params, const Scope& scope) const {
   scope.watch.begin({"resource", text_at(params, "uri")});
-  return read_resource(definition(), params, scope.revision);
+  return read_resource(catalog_->index(), params, scope.revision, streams_->streams().work());
 }
 
 Result<FeatureAnswer> Dispatcher::get(const json::object& params, const Scope& scope) const {
   scope.watch.begin({"prompt", text_at(params, "name")});
-  return get_prompt(definition(), params, scope.revision);
+  return get_prompt(catalog_->index(), params, scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::complete(const json::object& params, const Scope& scope) const {
   scope.watch.begin({"completion", {}});
-  return complete_argument(definition(), params);
+  return complete_argument(catalog_->index(), params, streams_->streams().work());
 }
 
 /// `members` with the caching hints of lists, in revisions that have such hints.
@@ -339,7 +339,8 @@ Result<FeatureAnswer> Dispatcher::set_level(const json::object& params, const Sc
 }
 
 Result<FeatureAnswer> Dispatcher::subscribe(const json::object& params, const Scope& scope) const {
-  const Result<std::string> uri = known_resource(definition(), params, scope.revision);
+  const Result<std::string> uri =
+      known_resource(catalog_->index(), params, scope.revision, streams_->streams().work());
   if (!uri) return std::unexpected(uri.error());
   if (scope.session == nullptr) {
     return fail(kInvalidRequest,
@@ -413,7 +414,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     return error(message.id, {kInvalidParams, "Invalid params: name must be a string", {}},
                  &revision, out);
   }
-  const Tool* const tool = definition().find_tool(name->get_string());
+  const Tool* const tool = catalog_->index().find_tool(name->get_string());
   if (tool == nullptr || !tool->is_visible_to(caller.principal())) {
     return error(message.id,
                  {kInvalidParams, "Unknown tool: " + std::string(name->get_string()), {}},
