@@ -101,6 +101,11 @@ void ResumableOutlet::on_cancel() {
   if (call != nullptr) call->on_outlet_closed(DisconnectReason::gone);
 }
 
+/// A reader that has come back has left again.
+void ResumableOutlet::on_unread() {
+  if (entry_ != nullptr) await_reader();
+}
+
 void ResumableOutlet::answer(CallAnswer answer) {
   const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
   call_.reset();
@@ -150,15 +155,14 @@ void ResumableOutlet::detach() {
 }
 
 void ResumableOutlet::await_reader() {
+  executor_->cancel(reader_timer_);
   reader_timer_ = executor_->schedule_at(
       executor_->clock().now() + session_->resume_window(), [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (self == nullptr) return;
-        if (self->stream_ != nullptr && self->stream_->has_readers()) {
-          self->await_reader();
-        } else {
-          self->close_outlet(DisconnectReason::gone);
-        }
+        self->reader_timer_ = 0;
+        const bool is_read = self->stream_ != nullptr && self->stream_->has_readers();
+        if (!is_read) self->close_outlet(DisconnectReason::gone);
       });
 }
 

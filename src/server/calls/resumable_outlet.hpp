@@ -49,13 +49,13 @@ class ResumableOutlet final : public CallOutlet,
   // StreamProducer
   void on_writable() override;
   void on_cancel() override;
+  void on_unread() override;
 
   void start_stream();
   void on_disconnect(DisconnectReason reason);
   /// The connection has gone. The stream waits for another one.
   void detach();
-  /// Checks after each resume window whether anybody reads the stream. Closes the outlet if nobody
-  /// does.
+  /// Closes the outlet unless somebody reads the stream when the resume window ends.
   void await_reader();
   void close_outlet(DisconnectReason reason);
   void leave_session();
