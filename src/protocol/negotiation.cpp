@@ -62,11 +62,12 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
                                       "\"] must be an object");
     }
   }
-  RequestContext context{.revision = revision,
-                         .progress_token = {},
-                         .capabilities = decode_client_capabilities(capabilities->get_object()),
-                         .logging_level = {},
-                         .trace = {}};
+  RequestContext context{
+      .revision = revision,
+      .progress_token = {},
+      .capabilities = decode_client_capabilities(capabilities->get_object(), *revision),
+      .logging_level = {},
+      .trace = {}};
   if (const json::value* level = meta.if_contains(kLoggingLevelKey)) {
     if (level->is_string()) context.logging_level = parse_logging_level(level->get_string());
     if (!context.logging_level) {

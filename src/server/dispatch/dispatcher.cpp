@@ -382,7 +382,7 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   } else {
     ClientDescription client;
     if (declared != nullptr) {
-      client.capabilities = decode_client_capabilities(declared->get_object());
+      client.capabilities = decode_client_capabilities(declared->get_object(), *revision);
     }
     const json::value* const info = message.params->if_contains("clientInfo");
     if (info != nullptr && info->is_object()) {
