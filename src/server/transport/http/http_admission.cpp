@@ -72,7 +72,7 @@ bool is_message_type(std::string_view content_type) {
 std::optional<HttpRefusal> refusal_of_types(HttpRoute route, const HttpRequest& head) {
   const bool takes_events = accepts(head, "text/event-stream", "text/*");
   if (route == HttpRoute::messages) {
-    if (takes_events || head.lists(KnownHeader::accept, kLinesType)) return {};
+    if (takes_events || accepts_by_name(head, kLinesType)) return {};
     return HttpRefusal{406, kInvalidRequest, "Accept application/x-ndjson or text/event-stream"};
   }
   if (!is_message_type(head.header(KnownHeader::content_type))) {

@@ -371,7 +371,7 @@ std::expected<Message, MessageError> HttpEndpoint::parse(const HttpRequest& requ
 
 void HttpEndpoint::post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
                               const Principal& principal) {
-  const bool takes_lines = request.lists(KnownHeader::accept, kLinesType);
+  const bool takes_lines = accepts_by_name(request, kLinesType);
   const auto body = std::make_shared<MessageBody>(
       *service_, request, exchange, principal,
       takes_lines ? HttpChannel::Format::lines : HttpChannel::Format::events,

@@ -15,8 +15,17 @@ void refuse(HttpExchange& exchange, int status, int code, std::string message, H
 bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype) {
   std::string all;
   const std::string_view accept = request.list(KnownHeader::accept, all);
-  return accept.data() == nullptr || list_has_token(accept, type) ||
-         list_has_token(accept, any_subtype) || list_has_token(accept, "*/*");
+  if (accept.data() == nullptr) return true;
+  // The most specific range decides.
+  for (const std::string_view range : {type, any_subtype, std::string_view("*/*")}) {
+    if (const std::optional<double> weight = list_weight(accept, range)) return *weight > 0;
+  }
+  return false;
+}
+
+bool accepts_by_name(const HttpRequest& request, std::string_view type) {
+  std::string all;
+  return list_weight(request.list(KnownHeader::accept, all), type).value_or(0) > 0;
 }
 
 }  // namespace sluice

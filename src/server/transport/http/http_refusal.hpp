@@ -16,3 +16,5 @@ void refuse(HttpExchange& exchange, int status, int code, std::string message,
 bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype);
 
 }  // namespace sluice
+/// Whether the field names `type` itself and takes it.
+bool accepts_by_name(const HttpRequest& request, std::string_view type);
