@@ -121,7 +121,10 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
     response_.clear();
     const std::expected<Message, MessageError> message =
         parsed_ != nullptr ? parsed_->message(at_) : service_->parser.parse(texts_[at_]);
-    if (!message) {
+    if (is_batch(texts_[at_])) {
+      append_error(response_, {},
+                   {kInvalidRequest, "Invalid Request: a batch must not contain another one", {}});
+    } else if (!message) {
       Dispatcher::reject(message.error(), response_);
     } else if (message->kind == MessageKind::request && is_self_contained(*message)) {
       append_error(response_, message->id,

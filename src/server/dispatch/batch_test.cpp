@@ -126,6 +126,11 @@ TEST_F(BatchTest, ExistsInOneRevisionOnly) {
   EXPECT_EQ(send(array({ping("1")}), {}), array({std::string(kPong)}));
 }
 
+TEST_F(BatchTest, ContainsNoOther) {
+  EXPECT_THAT(send("[" + array({ping("1")}) + "," + ping("2") + "]"),
+              AllOf(HasSubstr("must not contain another"), HasSubstr(R"("id":2,"result")")));
+}
+
 TEST_F(BatchTest, ALongOneIsRefusedWithoutBeingReadAgain) {
   const auto send_long = [this](const std::string& text) {
     const std::unique_ptr<LongMessage> parsed = service->long_messages.parse(text, [] {}, "alice");
@@ -410,11 +415,6 @@ TEST_F(BatchTest, LetsOthersGoOnBetweenItsParts) {
   EXPECT_EQ(memory.used(), 0U);
 }
 
-TEST_F(BatchTest, GoesOnNoMoreForACallerThatHasGone) {
-  const std::vector<std::string> calls(40,
-                                       R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{)"
-                                       R"("name":"echo","arguments":{"text":")" +
-                                           std::string(20'000, 'x') + R"("}}})");
 TEST_F(BatchTest, ComparesFewUrisWithTemplatesInATurn) {
   constexpr std::string_view kTemplate = "x:{+a}/{+b}/{+c}/{+d}";
   bench.definition.resource_templates.push_back({.uri = UriTemplate::parse(kTemplate).value(),
@@ -437,6 +437,11 @@ TEST_F(BatchTest, ComparesFewUrisWithTemplatesInATurn) {
   EXPECT_LE(watch.most, TurnWork::kTurn / (8 * uri.size()));
 }
 
+TEST_F(BatchTest, GoesOnNoMoreForACallerThatHasGone) {
+  const std::vector<std::string> calls(40,
+                                       R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{)"
+                                       R"("name":"echo","arguments":{"text":")" +
+                                           std::string(20'000, 'x') + R"("}}})");
   EXPECT_EQ(send(array(calls)), "");
   EXPECT_LT(dispatched, 40);
   const int before = dispatched;

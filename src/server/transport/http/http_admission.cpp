@@ -192,9 +192,9 @@ std::string HttpAdmission::methods_at(std::string_view path) const {
 std::optional<HttpRefusal> HttpAdmission::refusal_of_sender(const HttpRequest& head) const {
   const std::string_view host = head.host();
   if (host.data() != nullptr && !host_allowed(host)) {
-    return HttpRefusal{403, kInvalidRequest,
-                       "Host '" + std::string(host) +
-                           "' is not a name of this server; allow it with --allow-host"};
+    return HttpRefusal{
+        403, kInvalidRequest,
+        "Host '" + std::string(host) + "' is not a name of this server; allowed_hosts can add it"};
   }
   const std::string_view origin = head.header(KnownHeader::origin);
   if (head.repeated(KnownHeader::origin)) {
@@ -203,7 +203,7 @@ std::optional<HttpRefusal> HttpAdmission::refusal_of_sender(const HttpRequest& h
   if (origin.data() != nullptr && !policy_->origin_allowed(origin, host, head.tls)) {
     return HttpRefusal{403, kInvalidRequest,
                        "Origin '" + std::string(origin) +
-                           "' may not call this server; allow it with --allow-origin"};
+                           "' may not call this server; allowed_origins can add it"};
   }
   return {};
 }
