@@ -344,7 +344,7 @@ Result<FeatureAnswer> Dispatcher::subscribe(const json::object& params, const Sc
   if (!uri) return std::unexpected(uri.error());
   if (scope.session == nullptr) {
     return fail(kInvalidRequest,
-                "Invalid Request: subscriptions need a session; begin with initialize");
+                "Invalid Request: subscriptions need a session, and this request has none");
   }
   if (Result<void> done =
           scope.session->subscribe(*uri, streams_->streams().memory_of(scope.session->principal()));

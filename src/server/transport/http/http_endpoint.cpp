@@ -177,7 +177,7 @@ std::string_view fault_of(const RouteReply& reply) {
 HttpEndpoint::HttpEndpoint(Service& service, Options options)
     : service_(&service),
       options_(std::move(options)),
-      admission_(*service.access, options_.paths),
+      admission_(*service.access, options_.paths, service.sessions->enabled()),
       sse_(service),
       session_(service),
       websocket_(service),

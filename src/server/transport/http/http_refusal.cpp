@@ -1,15 +1,20 @@
 #include "server/transport/http/http_refusal.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "rpc/message.hpp"
 
 namespace sluice {
 
-void refuse(HttpExchange& exchange, int status, int code, std::string message, HeaderFields extra) {
+void refuse(HttpExchange& exchange, int status, const Error& error, HeaderFields extra) {
   std::string body;
-  append_error(body, {}, Error{code, std::move(message), {}});
+  append_error(body, {}, error);
   exchange.reply(status, "application/json", body, extra);
+}
+
+void refuse(HttpExchange& exchange, int status, int code, std::string message, HeaderFields extra) {
+  refuse(exchange, status, Error{code, std::move(message), {}}, extra);
 }
 
 bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype) {
