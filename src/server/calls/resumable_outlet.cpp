@@ -1,8 +1,15 @@
 #include "server/calls/resumable_outlet.hpp"
 
+#include <algorithm>
+
 #include "server/notifications/message_events.hpp"
 
 namespace sluice {
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::seconds(1);
+
+}  // namespace
 
 /// The channel as the cursor sees it.
 class ResumableOutlet::Sink final : public BlockSink {
@@ -101,9 +108,8 @@ void ResumableOutlet::on_cancel() {
   if (call != nullptr) call->on_outlet_closed(DisconnectReason::gone);
 }
 
-/// A reader that has come back has left again.
-void ResumableOutlet::on_unread() {
-  if (entry_ != nullptr) await_reader();
+void ResumableOutlet::on_unread() noexcept {
+  left_at_ = executor_->clock().now();
 }
 
 void ResumableOutlet::answer(CallAnswer answer) {
@@ -151,19 +157,26 @@ void ResumableOutlet::detach() {
     return;
   }
   entry_ = std::move(*entry);
-  await_reader();
+  left_at_ = executor_->clock().now();
+  await_reader(left_at_ + session_->resume_window());
 }
 
-void ResumableOutlet::await_reader() {
-  executor_->cancel(reader_timer_);
-  reader_timer_ = executor_->schedule_at(
-      executor_->clock().now() + session_->resume_window(), [weak = weak_from_this()] {
-        const auto self = weak.lock();
-        if (self == nullptr) return;
-        self->reader_timer_ = 0;
-        const bool is_read = self->stream_ != nullptr && self->stream_->has_readers();
-        if (!is_read) self->close_outlet(DisconnectReason::gone);
-      });
+void ResumableOutlet::await_reader(TimePoint until) {
+  reader_timer_ = executor_->schedule_at(until, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const TimePoint now = self->executor_->clock().now();
+    const bool is_read = self->stream_ != nullptr && self->stream_->has_readers();
+    const Duration window = self->session_->resume_window();
+    // A window of 0 must not make this run in every turn.
+    const TimePoint end =
+        is_read ? now + std::max<Duration>(window, kLookEvery) : self->left_at_ + window;
+    if (now < end) {
+      self->await_reader(end);
+    } else {
+      self->close_outlet(DisconnectReason::gone);
+    }
+  });
 }
 
 void ResumableOutlet::close_outlet(DisconnectReason reason) {

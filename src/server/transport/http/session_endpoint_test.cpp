@@ -313,7 +313,7 @@ TEST_F(SessionEndpointTest, ACallWhoseClientStaysAwayIsCancelled) {
   ASSERT_TRUE(peer.expect("\ndata: \n\n"));
   const std::string primed = event_id(peer.taken);
   peer.close();
-  // If the client is back in time, the call continues, however long that takes.
+  // If the client is back in time, the call continues, however often the server checks for it.
   Peer back = connect_to_endpoint();
   back.send(get("/mcp", session + last_event(primed)));
   ASSERT_TRUE(back.expect(": open\n\n"));
