@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t split = input.find('\n');
   const Result<UriTemplate> made = UriTemplate::parse(input.substr(0, split));
   if (!made || split == std::string_view::npos) return 0;
-  if (const auto found = made->match(input.substr(split + 1))) {
+  std::size_t steps = 0;
+  if (const auto found = made->match(input.substr(split + 1), steps)) {
     for (const auto& [name, value] : *found) {
       if (!made->has_variable(name) || !is_valid_utf8(value)) std::abort();
     }

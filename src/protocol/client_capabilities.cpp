@@ -24,20 +24,24 @@ std::string info_text(const json::object& said, std::string_view name) {
 
 }  // namespace
 
-ClientCapabilities decode_client_capabilities(const json::object& declared) {
+ClientCapabilities decode_client_capabilities(const json::object& declared,
+                                              const Revision& revision) {
   ClientCapabilities found;
   found.roots = object_member(declared, "roots") != nullptr;
   if (const json::object* sampling = object_member(declared, "sampling")) {
     found.sampling = true;
-    found.sampling_tools = object_member(*sampling, "tools") != nullptr;
+    found.sampling_tools = revision.sampling_tools && object_member(*sampling, "tools") != nullptr;
   }
-  if (const json::object* elicitation = object_member(declared, "elicitation")) {
-    found.elicitation_url = object_member(*elicitation, "url") != nullptr;
+  const json::object* const elicitation = object_member(declared, "elicitation");
+  if (elicitation != nullptr && revision.elicitation != ElicitationModel::none) {
+    found.elicitation_url = revision.elicitation == ElicitationModel::form_or_url &&
+                            object_member(*elicitation, "url") != nullptr;
     // An empty object declares form mode, which used to be the only mode.
     found.elicitation_form =
         object_member(*elicitation, "form") != nullptr || !found.elicitation_url;
   }
-  if (const json::object* extensions = object_member(declared, "extensions")) {
+  const json::object* const extensions = object_member(declared, "extensions");
+  if (extensions != nullptr && revision.tasks == TaskModel::extension) {
     found.tasks = object_member(*extensions, kTasksExtension) != nullptr;
   }
   return found;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "json/json.hpp"
+#include "protocol/revision.hpp"
 #include "sluice/client_info.hpp"
 
 namespace sluice {
@@ -25,8 +26,9 @@ struct ClientCapabilities {
   }
 };
 
-/// Ignores members that are unknown or have the wrong type.
-ClientCapabilities decode_client_capabilities(const json::object& declared);
+/// Ignores members that `revision` does not have, and those of the wrong type.
+ClientCapabilities decode_client_capabilities(const json::object& declared,
+                                              const Revision& revision);
 
 /// What an Implementation says. Members that are missing or have the wrong type are empty.
 ClientInfo decode_client_info(const json::object& said);

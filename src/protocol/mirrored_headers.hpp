@@ -25,13 +25,15 @@ class HeaderSource {
   [[nodiscard]] virtual Field find(std::string_view name) const = 0;
 };
 
+inline constexpr std::string_view kVersionField = "MCP-Protocol-Version";
+
 /// The header fields of an HTTP request that must mirror its body. For an absent field the view's
 /// data() is null. Transports without headers have no MirroredHeaders.
 struct MirroredHeaders {
   std::string_view protocol_version;  // MCP-Protocol-Version
   std::string_view method;            // Mcp-Method
   std::string_view name;              // Mcp-Name
-  /// The name of a field above that is repeated, or empty.
+  /// The name of a field above that is repeated, or empty. Of several, the version's is named.
   std::string_view repeated = {};
   /// All header fields, for those that mirror tool parameters; null if there are no others.
   const HeaderSource* all = nullptr;

@@ -25,11 +25,20 @@ std::string quotable(std::string_view value) {
   return out;
 }
 
-std::unexpected<Error> unsupported(std::string_view requested) {
-  std::string data = R"({"supported":)" + revisions_json() + R"(,"requested":)";
+Error unsupported(std::string_view requested, std::string message, const std::string& supported) {
+  std::string data = R"({"supported":)" + supported + R"(,"requested":)";
   append_json_string(data, quotable(requested));
   data.push_back('}');
-  return fail(kUnsupportedProtocolVersion, "Unsupported protocol version", std::move(data));
+  return {kUnsupportedProtocolVersion, std::move(message), std::move(data)};
+}
+
+/// A message that names a legacy revision in its `_meta`. A client that took that revision from
+/// `supported` would come back with the same message.
+Error begins_with_initialize(std::string_view requested) {
+  return unsupported(requested,
+                     "Unsupported protocol version: to speak " + std::string(requested) +
+                         ", begin with initialize",
+                     revisions_json(Era::modern));
 }
 
 Result<RequestContext> negotiate_modern(const Message& message, const json::object& meta,
@@ -45,7 +54,8 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
     return std::unexpected(check_mirrored_headers(message, *headers, name).error());
   }
   const Revision* const revision = find_revision(name);
-  if (revision == nullptr || revision->era != Era::modern) return unsupported(name);
+  if (revision == nullptr) return std::unexpected(unsupported_revision(name));
+  if (revision->era != Era::modern) return std::unexpected(begins_with_initialize(name));
   if (headers != nullptr) {
     if (Result<void> checked = check_mirrored_headers(message, *headers, name); !checked) {
       return std::unexpected(std::move(checked.error()));
@@ -62,11 +72,12 @@ Result<RequestContext> negotiate_modern(const Message& message, const json::obje
                                       "\"] must be an object");
     }
   }
-  RequestContext context{.revision = revision,
-                         .progress_token = {},
-                         .capabilities = decode_client_capabilities(capabilities->get_object()),
-                         .logging_level = {},
-                         .trace = {}};
+  RequestContext context{
+      .revision = revision,
+      .progress_token = {},
+      .capabilities = decode_client_capabilities(capabilities->get_object(), *revision),
+      .logging_level = {},
+      .trace = {}};
   if (const json::value* level = meta.if_contains(kLoggingLevelKey)) {
     if (level->is_string()) context.logging_level = parse_logging_level(level->get_string());
     if (!context.logging_level) {
@@ -82,6 +93,10 @@ const json::value* meta_of(const Message& message) {
 }
 
 }  // namespace
+
+Error unsupported_revision(std::string_view requested) {
+  return unsupported(requested, "Unsupported protocol version", revisions_json());
+}
 
 RequestContext copy_of(const RequestContext& context) {
   return {.revision = context.revision,
@@ -100,8 +115,11 @@ bool is_self_contained(const Message& message) {
 
 Result<const Revision*> implied_revision(const MirroredHeaders* headers, const Revision* agreed) {
   if (headers != nullptr && headers->protocol_version.data() != nullptr) {
+    if (headers->repeated == kVersionField) {
+      return fail(kInvalidRequest, "The MCP-Protocol-Version header came more than once");
+    }
     const Revision* const named = find_revision(headers->protocol_version);
-    if (named == nullptr) return unsupported(headers->protocol_version);
+    if (named == nullptr) return std::unexpected(unsupported_revision(headers->protocol_version));
     return agreed != nullptr && named->era == agreed->era ? agreed : named;
   }
   if (agreed != nullptr) return agreed;

@@ -69,15 +69,17 @@ RequestContext copy_of(const RequestContext& context);
 /// `agreed` is the revision of the caller's session, or null. If neither the request nor a session
 /// names a revision, it is 2025-03-26 over HTTP (2025-11-25, Protocol Version Header), and the
 /// newest legacy revision on other transports.
-/// the newest legacy one's elsewhere.
 Result<RequestContext> negotiate(const Message& message, const MirroredHeaders* headers,
                                  const Revision* agreed);
 
 /// The revision of messages that do not name one: `agreed`; otherwise what the header names;
 /// otherwise as for negotiate(). A header that names another supported revision of the same era is
-/// accepted (2025-11-25, Protocol Version Header: it SHOULD be the negotiated one). Error: -32022
-/// for a revision that is not supported.
+/// accepted (2025-11-25, Protocol Version Header: it SHOULD be the negotiated one). Errors: -32022
+/// for a revision that is not supported, -32600 for a header that came more than once.
 Result<const Revision*> implied_revision(const MirroredHeaders* headers, const Revision* agreed);
+
+/// The -32022 for a revision that is not served.
+Error unsupported_revision(std::string_view requested);
 
 /// Whether `message` names its own revision, as messages do from 2026-07-28 on. Such a message does
 /// not use a session.

@@ -1,5 +1,6 @@
 #include "protocol/negotiation.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view kVersion = R"("io.modelcontextprotocol/protocolVersion":"2026-07-28")";
 constexpr std::string_view kCapabilities = R"("io.modelcontextprotocol/clientCapabilities":{})";
+constexpr std::string_view kLegacy = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";
 
 /// A request of `method` with these members in params._meta and params.
 std::string request(std::string_view method, std::string_view meta, std::string_view params = "") {
@@ -85,7 +87,6 @@ TEST(Negotiate, RequestsWithoutMetaAreLegacy) {
 }
 
 TEST(Negotiate, RefusesRevisionsThatAreNotServed) {
-  constexpr std::string_view kLegacy = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";
   struct Case {
     std::string text;
     std::optional<MirroredHeaders> headers;
@@ -96,10 +97,6 @@ TEST(Negotiate, RefusesRevisionsThatAreNotServed) {
                 {},
                 "2030-01-01"},
            Case{request("a", R"("io.modelcontextprotocol/protocolVersion":"\"")"), {}, "\\\""},
-           // Messages of a legacy revision must not name it in _meta.
-           Case{request("a", R"("io.modelcontextprotocol/protocolVersion":"2025-11-25")"),
-                {},
-                "2025-11-25"},
            Case{std::string(kLegacy), headers("1.0"), "1.0"},
            Case{std::string(kLegacy), headers(""), ""},
            Case{std::string(kLegacy), headers("\xFF\xC3\xA9"), "???"},
@@ -111,6 +108,23 @@ TEST(Negotiate, RefusesRevisionsThatAreNotServed) {
     EXPECT_EQ(context.error().data, R"({"supported":)" + revisions_json() + R"(,"requested":")" +
                                         std::string(c.requested) + R"("})");
   }
+}
+
+TEST(Negotiate, ALegacyRevisionIsNotNamedInMeta) {
+  const auto context = negotiated(
+      request("a", R"("io.modelcontextprotocol/protocolVersion":"2025-11-25")"), nullptr);
+  ASSERT_FALSE(context);
+  EXPECT_EQ(context.error().code, kUnsupportedProtocolVersion);
+  EXPECT_THAT(context.error().message, ::testing::HasSubstr("begin with initialize"));
+  EXPECT_EQ(context.error().data, R"({"supported":["2026-07-28"],"requested":"2025-11-25"})");
+}
+
+TEST(Negotiate, ALegacyRevisionIsNamedOnce) {
+  MirroredHeaders twice = headers("2025-06-18");
+  twice.repeated = kVersionField;
+  const auto context = negotiated(std::string(kLegacy), &twice);
+  ASSERT_FALSE(context);
+  EXPECT_EQ(context.error().code, kInvalidRequest);
 }
 
 TEST(Negotiate, ModernMetaMustBeComplete) {

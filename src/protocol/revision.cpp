@@ -29,6 +29,8 @@ constexpr std::array<Revision, 5> kRevisions = {{
      .resource_links = true,
      .titles = true,
      .icons = true,
+     .elicitation = ElicitationModel::form_or_url,
+     .sampling_tools = true,
      .elicitation_ids = false,
      .tasks = TaskModel::extension,
      .batches = false,
@@ -51,6 +53,8 @@ constexpr std::array<Revision, 5> kRevisions = {{
      .resource_links = true,
      .titles = true,
      .icons = true,
+     .elicitation = ElicitationModel::form_or_url,
+     .sampling_tools = true,
      .elicitation_ids = true,
      .tasks = TaskModel::requested,
      .batches = false,
@@ -73,6 +77,8 @@ constexpr std::array<Revision, 5> kRevisions = {{
      .resource_links = true,
      .titles = true,
      .icons = false,
+     .elicitation = ElicitationModel::form,
+     .sampling_tools = false,
      .elicitation_ids = false,
      .tasks = TaskModel::none,
      .batches = false,
@@ -95,6 +101,8 @@ constexpr std::array<Revision, 5> kRevisions = {{
      .resource_links = false,
      .titles = false,
      .icons = false,
+     .elicitation = ElicitationModel::none,
+     .sampling_tools = false,
      .elicitation_ids = false,
      .tasks = TaskModel::none,
      .batches = true,
@@ -117,6 +125,8 @@ constexpr std::array<Revision, 5> kRevisions = {{
      .resource_links = false,
      .titles = false,
      .icons = false,
+     .elicitation = ElicitationModel::none,
+     .sampling_tools = false,
      .elicitation_ids = false,
      .tasks = TaskModel::none,
      .batches = false,
@@ -142,9 +152,10 @@ const Revision& newest_revision(Era era) {
   return *std::ranges::find(kRevisions, era, &Revision::era);
 }
 
-std::string revisions_json() {
+std::string revisions_json(std::optional<Era> era) {
   std::string out = "[";
   for (const Revision& revision : kRevisions) {
+    if (era && revision.era != *era) continue;
     if (out.size() > 1) out.push_back(',');
     append_json_string(out, revision.name);
   }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ enum class TaskModel : std::uint8_t {
   requested,  // the client requests it with `task` (2025-11-25, Tasks)
   extension,  // the server decides, for clients that declare the extension (SEP-2663)
 };
+
+/// What a server may ask the user for by way of the client.
+enum class ElicitationModel : std::uint8_t { none, form, form_or_url };
 
 /// How a revision differs from the others. Each revision is one row in revision.cpp. Code asks the
 /// row what it needs to know, never the revision's name.
@@ -42,10 +46,12 @@ struct Revision {
   bool resource_links;     // content may be a resource link
   bool titles;             // tools, resources and prompts may have a `title` and `_meta`
   bool icons;              // tools, resources and prompts may have `icons`
-  bool elicitation_ids;    // URL elicitations have ids, and their completion is notified
-  TaskModel tasks;         // how tool calls can become tasks
-  bool batches;            // several messages may be sent as one array
-  int unknown_resource;    // error code for a resource that does not exist
+  ElicitationModel elicitation;
+  bool sampling_tools;   // sampling requests may include tools
+  bool elicitation_ids;  // URL elicitations have ids, and their completion is notified
+  TaskModel tasks;       // how tool calls can become tasks
+  bool batches;          // several messages may be sent as one array
+  int unknown_resource;  // error code for a resource that does not exist
 };
 
 /// All supported revisions, newest first.
@@ -59,7 +65,7 @@ const Revision* find_revision(std::string_view name);
 
 const Revision& newest_revision(Era era);
 
-/// The names of all supported revisions, as a JSON array.
-std::string revisions_json();
+/// The names of all supported revisions, or of those of one era, as a JSON array.
+std::string revisions_json(std::optional<Era> era = {});
 
 }  // namespace sluice

@@ -82,7 +82,7 @@ TEST(TaskTest, IdsResponsesAndCursorsAreChecked) {
 
 TEST(TaskTest, AClientDeclaresTheExtensionAsAnObject) {
   const auto declares = [](std::string_view text) {
-    return decode_client_capabilities(parsed_object(text)).tasks;
+    return decode_client_capabilities(parsed_object(text), newest_revision(Era::modern)).tasks;
   };
   EXPECT_TRUE(declares(R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})"));
   EXPECT_FALSE(declares(R"({"extensions":{"io.modelcontextprotocol/tasks":true}})"));

@@ -495,6 +495,7 @@ void Cursor::detach() {
   if (stream->cursors_ == nullptr) {
     if (stream->poller_ == ChunkStream::Poller::none) stream->absent_at_ = held();
     stream->manager_->place(*stream);
+    if (stream->producer_ != nullptr) stream->producer_->on_unread();
   }
   stream->touch();
   if (stream->paused_) stream->queue();

@@ -53,6 +53,8 @@ class StreamProducer {
   /// The producer must stop, because nobody wants more chunks. Called at most once; finish() or
   /// fail() may still follow.
   virtual void on_cancel() = 0;
+  /// The last reader has left. Others may come. Must not change the stream.
+  virtual void on_unread() noexcept {}
 };
 
 /// Encodes chunks in the form of one kind of delivery. Readers that share blocks must use the same

@@ -172,33 +172,10 @@ Result<Windows> windows_of(std::string_view content_encoding) {
 }  // namespace
 
 bool accepts_gzip(std::string_view accept_encoding) {
-  double gzip = -1;
-  double any = -1;
-  double identity = -1;
-  while (!accept_encoding.empty()) {
-    const std::size_t comma = accept_encoding.find(',');
-    const std::string_view item = accept_encoding.substr(0, comma);
-    const std::size_t semicolon = item.find(';');
-    const std::string_view coding = trim(item.substr(0, semicolon));
-    double weight = 1;
-    if (semicolon != std::string_view::npos) {
-      const std::string parameter(trim(item.substr(semicolon + 1)));
-      if (parameter.starts_with("q=") || parameter.starts_with("Q=")) {
-        weight = std::strtod(parameter.c_str() + 2, nullptr);
-      }
-    }
-    if (equals_ignoring_case(coding, "gzip") || equals_ignoring_case(coding, "x-gzip")) {
-      gzip = weight;
-    } else if (coding == "*") {
-      any = weight;
-    } else if (equals_ignoring_case(coding, "identity")) {
-      identity = weight;
-    }
-    if (comma == std::string_view::npos) break;
-    accept_encoding.remove_prefix(comma + 1);
-  }
-  if (gzip < 0) gzip = any;
-  return gzip > 0 && gzip >= identity;
+  std::optional<double> gzip = list_weight(accept_encoding, "gzip");
+  if (!gzip) gzip = list_weight(accept_encoding, "x-gzip");
+  if (!gzip) gzip = list_weight(accept_encoding, "*");
+  return gzip && *gzip > 0 && *gzip >= list_weight(accept_encoding, "identity").value_or(0);
 }
 
 void gzip(std::string_view data, std::string& out) {

@@ -1,6 +1,7 @@
 #include "net/http/http_types.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/text/text.hpp"
@@ -92,6 +93,19 @@ bool spells(std::string_view text, std::string_view token) {
   return equals_ignoring_case(text, token);
 }
 
+double weight_of(std::string_view parameters) {
+  while (!parameters.empty()) {
+    const std::size_t end = parameters.find(';');
+    const std::string parameter(trim(parameters.substr(0, end)));
+    if (parameter.starts_with("q=") || parameter.starts_with("Q=")) {
+      return std::strtod(parameter.c_str() + 2, nullptr);
+    }
+    if (end == std::string_view::npos) break;
+    parameters.remove_prefix(end + 1);
+  }
+  return 1;
+}
+
 }  // namespace
 
 KnownHeader known_header(std::string_view name) {
@@ -113,14 +127,21 @@ bool equals_ignoring_case(std::string_view a, std::string_view b) {
 }
 
 bool list_has_token(std::string_view list, std::string_view token) {
+  return list_weight(list, token).has_value();
+}
+
+std::optional<double> list_weight(std::string_view list, std::string_view token) {
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
     const std::string_view item = list.substr(0, comma);
-    if (spells(trim(item.substr(0, item.find(';'))), token)) return true;
-    if (comma == std::string_view::npos) return false;
+    const std::size_t semicolon = item.find(';');
+    if (spells(trim(item.substr(0, semicolon)), token)) {
+      return semicolon == std::string_view::npos ? 1 : weight_of(item.substr(semicolon + 1));
+    }
+    if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
   }
-  return false;
+  return std::nullopt;
 }
 
 std::string_view HttpRequest::list(KnownHeader name, std::string& all) const {

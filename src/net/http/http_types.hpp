@@ -63,6 +63,10 @@ bool equals_ignoring_case(std::string_view a, std::string_view b);
 /// `*+-./`.
 bool list_has_token(std::string_view list, std::string_view token);
 
+/// The weight of `token` in such a list: its parameter `q`, or 1 without one (RFC 9110, section
+/// 12.4.2). Nothing if the list does not have the token.
+std::optional<double> list_weight(std::string_view list, std::string_view token);
+
 struct HeaderField {
   std::string_view name;
   std::string_view value;

@@ -115,15 +115,11 @@ Result<void> UriTemplate::parse_expression(std::string_view expression) {
 class UriTemplate::Matcher {
  public:
   Matcher(const std::vector<Part>& parts, std::string_view uri)
-      : parts_(parts), uri_(uri), fits_((parts.size() + 1) * (uri.size() + 1)) {
-    fits_[index(parts.size(), uri.size())] = true;
-    for (std::size_t part = parts.size(); part-- > 0;) {
-      for (std::size_t at = uri.size() + 1; at-- > 0;) fits_[index(part, at)] = takes(part, at);
-    }
-  }
+      : parts_(parts), uri_(uri), fits_((parts.size() + 1) * (uri.size() + 1)) {}
 
-  bool match(Variables& found) const {
-    if (!fits(0, 0)) return false;
+  /// Adds the positions that it looked at to `steps`.
+  bool match(Variables& found, std::size_t& steps) {
+    if (!fill(steps) || !fits(0, 0)) return false;
     std::size_t at = 0;
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       const Part& wanted = parts_[part];
@@ -140,6 +136,21 @@ class UriTemplate::Matcher {
   }
 
  private:
+  /// Returns false as soon as a part fits nowhere.
+  bool fill(std::size_t& steps) {
+    fits_[index(parts_.size(), uri_.size())] = true;
+    for (std::size_t part = parts_.size(); part-- > 0;) {
+      bool somewhere = false;
+      for (std::size_t at = uri_.size() + 1; at-- > 0;) {
+        if (!takes(part, at)) continue;
+        fits_[index(part, at)] = true;
+        somewhere = true;
+      }
+      steps += uri_.size() + 1;
+      if (!somewhere) return false;
+    }
+    return true;
+  }
   [[nodiscard]] std::size_t index(std::size_t part, std::size_t at) const {
     return part * (uri_.size() + 1) + at;
   }
@@ -160,8 +171,10 @@ class UriTemplate::Matcher {
   std::vector<bool> fits_;
 };
 
-std::optional<UriTemplate::Variables> UriTemplate::match(std::string_view uri) const {
-  if (uri.size() > kMaxUri) return std::nullopt;
+std::optional<UriTemplate::Variables> UriTemplate::match(std::string_view uri,
+                                                         std::size_t& steps) const {
+  ++steps;
+  if (uri.size() > kMaxUri || !begins(uri)) return std::nullopt;
   Variables found;
   std::string_view path = uri;
   if (!fragment_.empty()) {
@@ -187,8 +200,18 @@ std::optional<UriTemplate::Variables> UriTemplate::match(std::string_view uri) c
       path = path.substr(0, mark);
     }
   }
-  if (!Matcher(parts_, path).match(found)) return std::nullopt;
+  if (!ends(path) || !Matcher(parts_, path).match(found, steps)) return std::nullopt;
   return found;
+}
+
+bool UriTemplate::begins(std::string_view uri) const {
+  return parts_.empty() || parts_.front().kind != Kind::literal ||
+         uri.starts_with(parts_.front().text);
+}
+
+bool UriTemplate::ends(std::string_view path) const {
+  return parts_.empty() || parts_.back().kind != Kind::literal ||
+         path.ends_with(parts_.back().text);
 }
 
 std::optional<UriTemplate::Variables> UriTemplate::match_query(std::string_view query) const {

@@ -12,7 +12,14 @@ using Variables = UriTemplate::Variables;
 std::optional<Variables> match(std::string_view text, std::string_view uri) {
   const Result<UriTemplate> made = UriTemplate::parse(text);
   EXPECT_TRUE(made) << made.error().message;
-  return made ? made->match(uri) : std::nullopt;
+  std::size_t steps = 0;
+  return made ? made->match(uri, steps) : std::nullopt;
+}
+
+std::size_t steps_of(std::string_view text, std::string_view uri) {
+  std::size_t steps = 0;
+  (void)UriTemplate::parse(text).value().match(uri, steps);
+  return steps;
 }
 
 TEST(UriTemplate, FindsTheVariablesOfAUri) {
@@ -59,6 +66,14 @@ TEST(UriTemplate, TakesNoLongerForHardCases) {
   std::string text = "x:";
   for (int i = 0; i < 32; ++i) text.append("{+v" + std::to_string(i) + "}a");
   EXPECT_EQ(match(text, "x:" + std::string(UriTemplate::kMaxUri - 3, 'a') + "b"), std::nullopt);
+}
+
+TEST(UriTemplate, CountsWhatAComparisonCosts) {
+  const std::string uri = "x:a/" + std::string(4000, 'a');
+  EXPECT_EQ(steps_of("y:{v}", uri), 1);
+  EXPECT_EQ(steps_of("{+v}/end", uri), 1);
+  EXPECT_EQ(steps_of("x:{v}/a/{+w}", uri), 1 + 2 * (uri.size() + 1));  // "/a/" fits nowhere
+  EXPECT_EQ(steps_of("x:{v}/{+w}", uri), 1 + 4 * (uri.size() + 1));
 }
 
 TEST(UriTemplate, SaysWhatIsWrongWithATemplate) {

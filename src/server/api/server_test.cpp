@@ -140,7 +140,7 @@ TEST_F(PublicServerTest, ATaskDoesNotWaitForTheRoomOfTheCallThatItWas) {
 TEST_F(PublicServerTest, AStructIsTheSchemaTheArgumentsAndTheResult) {
   server.tool("add", "Adds", [](Add in) { return Total{in.a + in.b}; }, {.title = "Sum"});
   serve();
-  const Tool& tool = *bench.definition.find_tool("add");
+  const Tool& tool = *bench.catalog->index().find_tool("add");
   EXPECT_EQ(parse_json(tool.input_schema).value(), schema_of<Add>());
   EXPECT_EQ(parse_json(tool.output_schema).value(), schema_of<Total>(SchemaUse::encoding));
   EXPECT_EQ(tool.metadata.title, "Sum");
@@ -173,8 +173,8 @@ TEST_F(PublicServerTest, ArraysAndScalarsAreStructuredWhereTheRevisionHasThem) {
   server.tool("raw", "", [] { return json::value(json::array{"a"}); },
               {.output_schema = {{"type", "array"}}});
   serve();
-  EXPECT_EQ(bench.definition.find_tool("number")->output_schema, R"({"type":"integer"})");
-  EXPECT_EQ(parse_json(bench.definition.find_tool("sums")->output_schema).value(),
+  EXPECT_EQ(bench.catalog->index().find_tool("number")->output_schema, R"({"type":"integer"})");
+  EXPECT_EQ(parse_json(bench.catalog->index().find_tool("sums")->output_schema).value(),
             schema_of<std::vector<Total>>(SchemaUse::encoding));
   EXPECT_EQ(call("number", "{}").at_pointer("/result/structuredContent").as_int64(), 7);
   const json::value sums = call("sums", "{}");
@@ -191,7 +191,7 @@ TEST_F(PublicServerTest, AToolWithoutParametersTakesNone) {
   server.tool("bare", "", [] { return "x"; });
   server.tool("raw", "", [](const json::object&) { return "x"; });
   serve();
-  EXPECT_EQ(parse_json(bench.definition.find_tool("bare")->input_schema)
+  EXPECT_EQ(parse_json(bench.catalog->index().find_tool("bare")->input_schema)
                 .value()
                 .at("additionalProperties"),
             false);

@@ -190,6 +190,14 @@ void PendingRequest::disconnect(std::chrono::milliseconds retry) {
 }
 
 std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>& requests) const {
+  static const Error kNowhere{
+      kInvalidRequest,
+      "The client cannot be asked here: the request has no session, its reply carries no events, "
+      "or its method may not ask",
+      {}};
+  // Without a session it is not known what a client has declared.
+  const bool is_unknown = session_ == nullptr && context().revision->era == Era::legacy;
+  if (is_unknown && task() == nullptr) return kNowhere;
   const ClientCapabilities& declared = client();
   for (const InputRequest& request : requests) {
     const std::string missing = missing_capabilities(declared, request.method, request.params);
@@ -200,11 +208,7 @@ std::optional<Error> PendingRequest::cannot_ask(const std::vector<InputRequest>&
                  R"({"requiredCapabilities":)" + missing + "}"};
   }
   if (task() != nullptr || rounds() != nullptr || (session_ != nullptr && carries())) return {};
-  return Error{
-      kInvalidRequest,
-      "The client cannot be asked here: the request has no session, its reply carries no events, "
-      "or its method may not ask",
-      {}};
+  return kNowhere;
 }
 
 PendingRequest::Withdraw PendingRequest::ask(std::vector<InputRequest> requests, Answer answer) {

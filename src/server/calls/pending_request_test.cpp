@@ -1,5 +1,6 @@
 #include "server/calls/pending_request.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <future>
@@ -16,8 +17,10 @@
 #include "server/calls/long_result.hpp"
 #include "server/calls/session_questions.hpp"
 #include "server/dispatch/server_test_support.hpp"
+#include "server/notifications/message_events.hpp"
 #include "server/workers/worker_pool.hpp"
 #include "sluice/call.hpp"
+#include "stream/stream_test_support.hpp"
 
 namespace sluice {
 namespace {
@@ -92,6 +95,41 @@ class PendingRequestTest : public ::testing::Test {
 };
 
 constexpr const char* kAsksAll = R"({"elicitation":{},"roots":{}})";
+
+TEST_F(PendingRequestTest, ACallOutlivesEachOfItsConnectionsForTheWholeResumeWindow) {
+  constexpr Duration kWindow = std::chrono::seconds(10);
+  caller.agreed = std::make_shared<Session>("s", "alice", *find_revision("2025-11-25"),
+                                            ClientDescription(), kWindow);
+  bench.request("tools/call", R"("name":"later")", caller);
+  const std::string id =
+      channel().written.substr(channel().written.find("id: ") + 4, StreamId::kLength);
+  channel().close();
+  std::unique_ptr<Subscription> reader;
+  const auto come_back = [&] {
+    bench.services[0]->subscribe(id, caller.agreed->stream_principal(), 0, 0, message_events(),
+                                 false,
+                                 std::make_unique<RecordingSink>(std::make_shared<Written>()),
+                                 [&](Result<std::unique_ptr<Subscription>> subscribed) {
+                                   reader = std::move(subscribed).value();
+                                 });
+    bench.run_all();
+    ASSERT_NE(reader, nullptr);
+  };
+  ManualExecutor& loop = bench.executors[0];
+  for (int i = 0; i < 3; ++i) {
+    loop.advance(kWindow * 3 / 4);
+    ASSERT_FALSE(call().over());
+    come_back();
+    loop.advance(kWindow / 5);
+    reader = nullptr;
+  }
+  come_back();
+  loop.advance(kWindow * 3);
+  EXPECT_FALSE(call().over());
+  reader = nullptr;
+  loop.advance(kWindow);
+  EXPECT_TRUE(call().over());
+}
 
 TEST_F(PendingRequestTest, ASessionsClientIsAskedWhileTheCallWaits) {
   call_in_session(kAsksAll);

@@ -1,8 +1,15 @@
 #include "server/calls/resumable_outlet.hpp"
 
+#include <algorithm>
+
 #include "server/notifications/message_events.hpp"
 
 namespace sluice {
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::seconds(1);
+
+}  // namespace
 
 /// The channel as the cursor sees it.
 class ResumableOutlet::Sink final : public BlockSink {
@@ -101,6 +108,10 @@ void ResumableOutlet::on_cancel() {
   if (call != nullptr) call->on_outlet_closed(DisconnectReason::gone);
 }
 
+void ResumableOutlet::on_unread() noexcept {
+  left_at_ = executor_->clock().now();
+}
+
 void ResumableOutlet::answer(CallAnswer answer) {
   const std::shared_ptr<ResumableOutlet> keep = shared_from_this();
   call_.reset();
@@ -146,20 +157,26 @@ void ResumableOutlet::detach() {
     return;
   }
   entry_ = std::move(*entry);
-  await_reader();
+  left_at_ = executor_->clock().now();
+  await_reader(left_at_ + session_->resume_window());
 }
 
-void ResumableOutlet::await_reader() {
-  reader_timer_ = executor_->schedule_at(
-      executor_->clock().now() + session_->resume_window(), [weak = weak_from_this()] {
-        const auto self = weak.lock();
-        if (self == nullptr) return;
-        if (self->stream_ != nullptr && self->stream_->has_readers()) {
-          self->await_reader();
-        } else {
-          self->close_outlet(DisconnectReason::gone);
-        }
-      });
+void ResumableOutlet::await_reader(TimePoint until) {
+  reader_timer_ = executor_->schedule_at(until, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const TimePoint now = self->executor_->clock().now();
+    const bool is_read = self->stream_ != nullptr && self->stream_->has_readers();
+    const Duration window = self->session_->resume_window();
+    // A window of 0 must not make this run in every turn.
+    const TimePoint end =
+        is_read ? now + std::max<Duration>(window, kLookEvery) : self->left_at_ + window;
+    if (now < end) {
+      self->await_reader(end);
+    } else {
+      self->close_outlet(DisconnectReason::gone);
+    }
+  });
 }
 
 void ResumableOutlet::close_outlet(DisconnectReason reason) {

@@ -49,14 +49,15 @@ class ResumableOutlet final : public CallOutlet,
   // StreamProducer
   void on_writable() override;
   void on_cancel() override;
+  void on_unread() noexcept override;
 
   void start_stream();
   void on_disconnect(DisconnectReason reason);
   /// The connection has gone. The stream waits for another one.
   void detach();
-  /// Checks after each resume window whether anybody reads the stream. Closes the outlet if nobody
-  /// does.
-  void await_reader();
+  /// Closes the outlet at `until`, or later: once nobody has read the stream for the whole resume
+  /// window.
+  void await_reader(TimePoint until);
   void close_outlet(DisconnectReason reason);
   void leave_session();
   void close();
@@ -71,6 +72,7 @@ class ResumableOutlet final : public CallOutlet,
   std::unique_ptr<Session::Reader> reader_;  // while the cursor reads
   std::unique_ptr<Session::Call> entry_;     // while no channel can cancel the call
   Executor::TimerId reader_timer_ = 0;
+  TimePoint left_at_;  // when the last reader left
 };
 
 }  // namespace sluice

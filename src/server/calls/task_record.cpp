@@ -57,10 +57,16 @@ TaskRecord::TaskRecord(Details details, std::shared_ptr<TaskEnvironment> environ
     meta_.push_back('}');
   }
   environment_->running.fetch_add(1, std::memory_order_relaxed);
+  if (const auto session = session_.lock()) session->add_task();
 }
 
 TaskRecord::~TaskRecord() {
-  if (!ended()) environment_->running.fetch_sub(1, std::memory_order_relaxed);
+  if (!ended()) stop_counting();
+}
+
+void TaskRecord::stop_counting() {
+  environment_->running.fetch_sub(1, std::memory_order_relaxed);
+  if (const auto session = session_.lock()) session->remove_task();
 }
 
 TaskStatus TaskRecord::status() const {
@@ -102,7 +108,7 @@ bool TaskRecord::finish(TaskStatus status, std::string_view message, std::string
     outcome_ = std::move(outcome);
     unanswered.swap(questions_);
     set_status(status, message);
-    environment_->running.fetch_sub(1, std::memory_order_relaxed);
+    stop_counting();
   }
   // The callbacks that wait for answers belong to the loop, and may release the request.
   if (!unanswered.empty()) loop_->post([unanswered = std::move(unanswered)] {});

@@ -183,6 +183,8 @@ class TaskRecord final : public std::enable_shared_from_this<TaskRecord> {
   };
 
   void withdraw(const std::shared_ptr<TaskQuestion>& question);
+  /// The task no longer counts as running.
+  void stop_counting();
   bool finish(TaskStatus status, std::string_view message, std::string outcome);
   std::weak_ptr<PendingRequest> request() const;
   // With the lock held.

@@ -8,14 +8,15 @@
 #include "core/executor.hpp"
 #include "core/ref_ptr.hpp"
 #include "server/catalog/definition.hpp"
+#include "server/catalog/feature_index.hpp"
 #include "server/catalog/feature_lists.hpp"
 #include "server/catalog/result_writer.hpp"
 #include "server/catalog/tool_schemas.hpp"
 
 namespace sluice {
 
-/// One version of what a server offers, with its lists and schemas prepared. Immutable, shared by
-/// all loops. A change while the server is being served makes a new Catalog.
+/// One version of what a server offers, with its index, lists and schemas prepared. Immutable,
+/// shared by all loops. A change while the server is being served makes a new Catalog.
 class Catalog {
  public:
   /// The Error is that of ToolSchemas::compile().
@@ -23,12 +24,14 @@ class Catalog {
 
   explicit Catalog(ServerDefinition definition)
       : definition_(std::move(definition)),
+        index_(definition_),
         lists_(definition_),
         has_tasks_(definition_.has_tasks()) {}
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
   [[nodiscard]] const ServerDefinition& definition() const { return definition_; }
+  [[nodiscard]] const FeatureIndex& index() const { return index_; }
   [[nodiscard]] const FeatureLists& lists() const { return lists_; }
   [[nodiscard]] const ToolSchemas& schemas() const { return *schemas_; }
   /// Whether any call can become a task.
@@ -36,6 +39,7 @@ class Catalog {
 
  private:
   ServerDefinition definition_;
+  FeatureIndex index_;
   FeatureLists lists_;
   bool has_tasks_;
   std::optional<ToolSchemas> schemas_;
@@ -50,6 +54,7 @@ class LoopCatalog final : public RefCounted {
       : catalog_(std::move(catalog)), results_(&results), loop_(&loop) {}
 
   [[nodiscard]] const ServerDefinition& definition() const { return catalog_->definition(); }
+  [[nodiscard]] const FeatureIndex& index() const { return catalog_->index(); }
   [[nodiscard]] const FeatureLists& lists() const { return catalog_->lists(); }
   [[nodiscard]] const ToolSchemas& schemas() const { return catalog_->schemas(); }
   [[nodiscard]] bool has_tasks() const { return catalog_->has_tasks(); }

@@ -23,24 +23,9 @@ bool ServerDefinition::has_tasks() const {
       tools, [](const Tool& tool) { return tool.task_support != TaskSupport::forbidden; });
 }
 
-const Tool* ServerDefinition::find_tool(std::string_view tool) const {
-  const auto found = std::ranges::find(tools, tool, &Tool::name);
-  return found == tools.end() ? nullptr : &*found;
-}
-
 const StreamMethod* ServerDefinition::find_stream_method(std::string_view method) const {
   const auto found = std::ranges::find(stream_methods, method, &StreamMethod::name);
   return found == stream_methods.end() ? nullptr : &*found;
-}
-
-const Resource* ServerDefinition::find_resource(std::string_view uri) const {
-  const auto found = std::ranges::find(resources, uri, &Resource::uri);
-  return found == resources.end() ? nullptr : &*found;
-}
-
-const Prompt* ServerDefinition::find_prompt(std::string_view prompt) const {
-  const auto found = std::ranges::find(prompts, prompt, &Prompt::name);
-  return found == prompts.end() ? nullptr : &*found;
 }
 
 }  // namespace sluice

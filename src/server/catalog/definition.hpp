@@ -215,10 +215,7 @@ struct ServerDefinition {
 
   /// Whether any call can become a task.
   [[nodiscard]] bool has_tasks() const;
-  [[nodiscard]] const Tool* find_tool(std::string_view tool) const;
   [[nodiscard]] const StreamMethod* find_stream_method(std::string_view method) const;
-  [[nodiscard]] const Resource* find_resource(std::string_view uri) const;
-  [[nodiscard]] const Prompt* find_prompt(std::string_view prompt) const;
 };
 
 }  // namespace sluice

@@ -183,10 +183,11 @@ Result<Skill> Skill::make(std::string_view path, std::vector<Source> files) {
 }
 
 Result<void> offer_skills(ServerDefinition& definition, std::vector<Skill> skills) {
-  std::set<std::string_view> added;
+  std::set<std::string_view> taken;
+  for (const Resource& resource : definition.resources) taken.insert(resource.uri);
   for (const Skill& skill : skills) {
     for (const Skill::File& file : skill.files()) {
-      if (definition.find_resource(file.uri) != nullptr || !added.insert(file.uri).second) {
+      if (!taken.insert(file.uri).second) {
         return invalid(skill.uri(), "there is already a resource " + file.uri);
       }
     }

@@ -79,12 +79,11 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
   /// left.
   bool go_on(const MirroredHeaders* headers, Caller& caller) {
     TurnWork& work = service_->streams.streams().work();
-    for (std::size_t done = 0; at_ < texts_.size(); ++at_) {
-      if (done >= TurnWork::kPart || !work.has_left()) return false;
+    const std::size_t end = work.left() - std::min(work.left(), TurnWork::kPart);
+    for (; at_ < texts_.size(); ++at_) {
+      if (work.left() <= end) return false;
       handle(headers, caller);
-      const std::size_t cost = kMessageCost + texts_[at_].size();
-      work.worked(cost);
-      done += cost + response_.size();
+      work.worked(kMessageCost + texts_[at_].size());
     }
     return true;
   }
@@ -122,7 +121,10 @@ class BatchRun final : public std::enable_shared_from_this<BatchRun> {
     response_.clear();
     const std::expected<Message, MessageError> message =
         parsed_ != nullptr ? parsed_->message(at_) : service_->parser.parse(texts_[at_]);
-    if (!message) {
+    if (is_batch(texts_[at_])) {
+      append_error(response_, {},
+                   {kInvalidRequest, "Invalid Request: a batch must not contain another one", {}});
+    } else if (!message) {
       Dispatcher::reject(message.error(), response_);
     } else if (message->kind == MessageKind::request && is_self_contained(*message)) {
       append_error(response_, message->id,

@@ -126,6 +126,11 @@ TEST_F(BatchTest, ExistsInOneRevisionOnly) {
   EXPECT_EQ(send(array({ping("1")}), {}), array({std::string(kPong)}));
 }
 
+TEST_F(BatchTest, ContainsNoOther) {
+  EXPECT_THAT(send("[" + array({ping("1")}) + "," + ping("2") + "]"),
+              AllOf(HasSubstr("must not contain another"), HasSubstr(R"("id":2,"result")")));
+}
+
 TEST_F(BatchTest, ALongOneIsRefusedWithoutBeingReadAgain) {
   const auto send_long = [this](const std::string& text) {
     const std::unique_ptr<LongMessage> parsed = service->long_messages.parse(text, [] {}, "alice");
@@ -408,6 +413,28 @@ TEST_F(BatchTest, LetsOthersGoOnBetweenItsParts) {
     EXPECT_EQ(answers.as_array()[i].at("id").as_int64(), static_cast<std::int64_t>(i) + 1);
   }
   EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(BatchTest, ComparesFewUrisWithTemplatesInATurn) {
+  constexpr std::string_view kTemplate = "x:{+a}/{+b}/{+c}/{+d}";
+  bench.definition.resource_templates.push_back({.uri = UriTemplate::parse(kTemplate).value(),
+                                                 .uri_template = std::string(kTemplate),
+                                                 .name = "x",
+                                                 .description = "",
+                                                 .mime_type = "",
+                                                 .read = {}});
+  bench.serve();
+  service->dispatcher.take(bench.catalog);
+  // The last value is no UTF-8, so the whole URI is compared and none matches.
+  const std::string uri = "x:a/b/" + std::string(7000, 'c') + "/%FF";
+  const std::vector<std::string> reads(
+      40,
+      R"({"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":")" + uri + R"("}})");
+  DispatchWatch watch(bench.executors[0], dispatched, 40);
+  EXPECT_EQ(send(array(reads)), "");
+  bench.run_all();
+  EXPECT_EQ(dispatched, 40);
+  EXPECT_LE(watch.most, TurnWork::kTurn / (8 * uri.size()));
 }
 
 TEST_F(BatchTest, GoesOnNoMoreForACallerThatHasGone) {

@@ -273,17 +273,17 @@ Result<FeatureAnswer> Dispatcher::list(const json::object& params, const Scope& 
 
 Result<FeatureAnswer> Dispatcher::read(const json::object& params, const Scope& scope) const {
   scope.watch.begin({"resource", text_at(params, "uri")});
-  return read_resource(definition(), params, scope.revision);
+  return read_resource(catalog_->index(), params, scope.revision, streams_->streams().work());
 }
 
 Result<FeatureAnswer> Dispatcher::get(const json::object& params, const Scope& scope) const {
   scope.watch.begin({"prompt", text_at(params, "name")});
-  return get_prompt(definition(), params, scope.revision);
+  return get_prompt(catalog_->index(), params, scope.revision);
 }
 
 Result<FeatureAnswer> Dispatcher::complete(const json::object& params, const Scope& scope) const {
   scope.watch.begin({"completion", {}});
-  return complete_argument(definition(), params);
+  return complete_argument(catalog_->index(), params, streams_->streams().work());
 }
 
 /// `members` with the caching hints of lists, in revisions that have such hints.
@@ -339,11 +339,12 @@ Result<FeatureAnswer> Dispatcher::set_level(const json::object& params, const Sc
 }
 
 Result<FeatureAnswer> Dispatcher::subscribe(const json::object& params, const Scope& scope) const {
-  const Result<std::string> uri = known_resource(definition(), params, scope.revision);
+  const Result<std::string> uri =
+      known_resource(catalog_->index(), params, scope.revision, streams_->streams().work());
   if (!uri) return std::unexpected(uri.error());
   if (scope.session == nullptr) {
     return fail(kInvalidRequest,
-                "Invalid Request: subscriptions need a session; begin with initialize");
+                "Invalid Request: subscriptions need a session, and this request has none");
   }
   if (Result<void> done =
           scope.session->subscribe(*uri, streams_->streams().memory_of(scope.session->principal()));
@@ -381,7 +382,7 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
   } else {
     ClientDescription client;
     if (declared != nullptr) {
-      client.capabilities = decode_client_capabilities(declared->get_object());
+      client.capabilities = decode_client_capabilities(declared->get_object(), *revision);
     }
     const json::value* const info = message.params->if_contains("clientInfo");
     if (info != nullptr && info->is_object()) {
@@ -413,7 +414,7 @@ Outcome Dispatcher::call_tool(const Message& message, const MirroredHeaders* hea
     return error(message.id, {kInvalidParams, "Invalid params: name must be a string", {}},
                  &revision, out);
   }
-  const Tool* const tool = definition().find_tool(name->get_string());
+  const Tool* const tool = catalog_->index().find_tool(name->get_string());
   if (tool != nullptr && tool->visible_to) calls_.watch().begin({"visible_to", tool->name});
   if (tool == nullptr || !tool->is_visible_to(caller.principal())) {
     return error(message.id,

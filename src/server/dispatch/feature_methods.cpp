@@ -187,14 +187,14 @@ std::unexpected<Error> no_argument(std::string_view argument) {
 }
 
 /// The completer of the argument, or null if it has none.
-Result<const Completer*> find_completer(const ServerDefinition& definition, const json::object& ref,
-                                        std::string_view argument) {
+Result<const Completer*> find_completer(const FeatureIndex& index, const json::object& ref,
+                                        std::string_view argument, TurnWork& work) {
   const Result<std::string> type = string_at(ref, "type", "ref.type");
   if (!type) return std::unexpected(type.error());
   if (*type == "ref/prompt") {
     const Result<std::string> name = string_at(ref, "name", "ref.name");
     if (!name) return std::unexpected(name.error());
-    const Prompt* const prompt = definition.find_prompt(*name);
+    const Prompt* const prompt = index.find_prompt(*name);
     if (prompt == nullptr) return fail(kInvalidParams, "Unknown prompt: " + *name);
     if (std::ranges::find(prompt->arguments, argument, &PromptArgument::name) ==
         prompt->arguments.end()) {
@@ -205,53 +205,46 @@ Result<const Completer*> find_completer(const ServerDefinition& definition, cons
   if (*type == "ref/resource") {
     const Result<std::string> uri = string_at(ref, "uri", "ref.uri");
     if (!uri) return std::unexpected(uri.error());
-    for (const ResourceTemplate& resource : definition.resource_templates) {
-      if (resource.uri_template == *uri || resource.uri.match(*uri)) {
-        if (!resource.uri.has_variable(argument)) return no_argument(argument);
-        return completer_of(resource.completers, argument);
-      }
-    }
-    return fail(kInvalidParams, "Unknown resource template: " + *uri);
+    const ResourceTemplate* resource = index.find_template(*uri);
+    if (resource == nullptr) resource = index.match(*uri, work).resource;
+    if (resource == nullptr) return fail(kInvalidParams, "Unknown resource template: " + *uri);
+    if (!resource->uri.has_variable(argument)) return no_argument(argument);
+    return completer_of(resource->completers, argument);
   }
   return invalid("ref.type must be \"ref/prompt\" or \"ref/resource\"");
 }
 
 }  // namespace
 
-Result<std::string> known_resource(const ServerDefinition& definition, const json::object& params,
-                                   const Revision& revision) {
+Result<std::string> known_resource(const FeatureIndex& index, const json::object& params,
+                                   const Revision& revision, TurnWork& work) {
   Result<std::string> uri = string_at(params, "uri", "uri");
-  if (!uri || definition.find_resource(*uri) != nullptr) return uri;
-  for (const ResourceTemplate& resource : definition.resource_templates) {
-    if (resource.uri.match(*uri)) return uri;
-  }
+  if (!uri || index.find_resource(*uri) != nullptr) return uri;
+  if (index.match(*uri, work).resource != nullptr) return uri;
   return unknown_resource(*uri, revision);
 }
 
-Result<FeatureAnswer> read_resource(const ServerDefinition& definition, const json::object& params,
-                                    const Revision& revision) {
+Result<FeatureAnswer> read_resource(const FeatureIndex& index, const json::object& params,
+                                    const Revision& revision, TurnWork& work) {
   Result<std::string> uri = string_at(params, "uri", "uri");
   if (!uri) return std::unexpected(uri.error());
   ReadMembers members{*uri, &revision};
-  if (const Resource* const resource = definition.find_resource(*uri)) {
+  if (const Resource* const resource = index.find_resource(*uri)) {
     members.caching = resource->caching;
     return ask(resource->read, std::move(*uri), std::move(members));
   }
-  for (const ResourceTemplate& resource : definition.resource_templates) {
-    if (auto variables = resource.uri.match(*uri)) {
-      members.caching = resource.caching;
-      return ask(resource.read, ResourceMatch{std::move(*uri), std::move(*variables)},
-                 std::move(members));
-    }
-  }
-  return unknown_resource(*uri, revision);
+  FeatureIndex::Match match = index.match(*uri, work);
+  if (match.resource == nullptr) return unknown_resource(*uri, revision);
+  members.caching = match.resource->caching;
+  return ask(match.resource->read, ResourceMatch{std::move(*uri), std::move(match.variables)},
+             std::move(members));
 }
 
-Result<FeatureAnswer> get_prompt(const ServerDefinition& definition, const json::object& params,
+Result<FeatureAnswer> get_prompt(const FeatureIndex& index, const json::object& params,
                                  const Revision& revision) {
   const Result<std::string> name = string_at(params, "name", "name");
   if (!name) return std::unexpected(name.error());
-  const Prompt* const prompt = definition.find_prompt(*name);
+  const Prompt* const prompt = index.find_prompt(*name);
   if (prompt == nullptr) return fail(kInvalidParams, "Unknown prompt: " + *name);
   Result<UriTemplate::Variables> arguments = strings_at(params, "arguments", "arguments");
   if (!arguments) return std::unexpected(arguments.error());
@@ -263,8 +256,8 @@ Result<FeatureAnswer> get_prompt(const ServerDefinition& definition, const json:
   return ask(prompt->get, std::move(*arguments), PromptMembers{prompt->description, &revision});
 }
 
-Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
-                                        const json::object& params) {
+Result<FeatureAnswer> complete_argument(const FeatureIndex& index, const json::object& params,
+                                        TurnWork& work) {
   const Result<const json::object*> ref = object_at(params, "ref", "ref");
   if (!ref) return std::unexpected(ref.error());
   const Result<const json::object*> argument = object_at(params, "argument", "argument");
@@ -277,7 +270,7 @@ Result<FeatureAnswer> complete_argument(const ServerDefinition& definition,
   if (!context) return std::unexpected(context.error());
   Result<UriTemplate::Variables> chosen = strings_at(**context, "arguments", "context.arguments");
   if (!chosen) return std::unexpected(chosen.error());
-  const Result<const Completer*> completer = find_completer(definition, **ref, *name);
+  const Result<const Completer*> completer = find_completer(index, **ref, *name, work);
   if (!completer) return std::unexpected(completer.error());
   if (*completer == nullptr) return CompletionMembers()({});
   return ask(**completer, TypedArgument{std::move(*name), std::move(*value), std::move(*chosen)},

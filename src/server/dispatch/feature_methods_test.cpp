@@ -185,6 +185,18 @@ TEST_F(FeatureTest, ReadsResources) {
               HasSubstr(R"("ttlMs":0,"cacheScope":"private")"));
 }
 
+TEST_F(FeatureTest, ComparingAUriWithTemplatesIsWorkOfTheTurn) {
+  const std::string uri = "note://" + std::string(8000, '1');
+  for (const std::string& params :
+       {R"("uri":")" + uri + "\"", R"("ref":{"type":"ref/resource","uri":")" + uri +
+                                       R"("},"argument":{"name":"name","value":"a"})"}) {
+    const std::size_t before = bench.managers[0]->work().left();
+    ask(params.starts_with(R"("uri)") ? "resources/read" : "completion/complete", params);
+    EXPECT_GE(before - bench.managers[0]->work().left(), 3 * uri.size());
+    bench.run_all();
+  }
+}
+
 TEST_F(FeatureTest, UnknownResourcesAreNamedInTheRevisionsWay) {
   for (const std::string_view uri : {"note://then", "note://1999/x", ""}) {
     const std::string asked = R"("uri":")" + std::string(uri) + "\"";

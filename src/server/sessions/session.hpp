@@ -97,6 +97,12 @@ class Session {
                                                 std::function<void()> cancel);
   void cancel_call(const RequestId& request_id);
 
+  /// A task of the session begins, or has ended.
+  void add_task() { tasks_.fetch_add(1); }
+  void remove_task() { tasks_.fetch_sub(1); }
+  /// Whether a task has not ended.
+  [[nodiscard]] bool has_tasks() const { return tasks_.load() > 0; }
+
   // --- requests to the client ----------------------------------------------------------------
 
   /// The outcome of a request to the client: the result, or the client's error.
@@ -227,6 +233,7 @@ class Session {
   const ClientDescription client_;
   const Duration resume_window_;
   std::atomic<LoggingLevel> level_ = LoggingLevel::debug;
+  std::atomic<std::uint32_t> tasks_ = 0;  // that have not ended
   std::atomic<TimePoint::rep> used_ = 0;
 
   mutable std::mutex mutex_;

@@ -52,11 +52,13 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
                                    const RequestContext& context,
                                    const std::string& principal) const {
   const bool needed = tool.task_support == TaskSupport::required;
+  std::string_view how = "call it with `task`";
   const bool possible = tool.task_support != TaskSupport::forbidden;
   const TaskPlan directly;
   if (!catalog_->has_tasks()) return directly;
   switch (context.revision->tasks) {
     case TaskModel::none:
+      how = "this protocol revision has none";
       break;
     case TaskModel::requested: {
       const Result<std::optional<TaskRequest>> request = decode_task_request(params);
@@ -78,7 +80,7 @@ Result<TaskPlan> TaskService::plan(const Tool& tool, const json::object& params,
   }
   if (!needed) return directly;
   return fail(kMethodNotFound,
-              "Method not found: " + tool.name + " runs only as a task; call it with `task`");
+              "Method not found: " + tool.name + " runs only as a task; " + std::string(how));
 }
 
 TaskService::Run TaskService::run_of(const Tool& tool, const json::object& params) {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
-#include "protocol/error_codes.hpp"
+#include "protocol/negotiation.hpp"
 #include "protocol/revision.hpp"
 #include "rpc/error_codes.hpp"
 #include "server/transport/http/http_refusal.hpp"
@@ -72,7 +72,7 @@ bool is_message_type(std::string_view content_type) {
 std::optional<HttpRefusal> refusal_of_types(HttpRoute route, const HttpRequest& head) {
   const bool takes_events = accepts(head, "text/event-stream", "text/*");
   if (route == HttpRoute::messages) {
-    if (takes_events || head.lists(KnownHeader::accept, kLinesType)) return {};
+    if (takes_events || accepts_by_name(head, kLinesType)) return {};
     return HttpRefusal{406, kInvalidRequest, "Accept application/x-ndjson or text/event-stream"};
   }
   if (!is_message_type(head.header(KnownHeader::content_type))) {
@@ -88,11 +88,11 @@ std::optional<HttpRefusal> refusal_of_types(HttpRoute route, const HttpRequest& 
 }  // namespace
 
 void refuse(HttpExchange& exchange, const HttpRefusal& refusal) {
+  const Error error{refusal.code, refusal.message, refusal.data};
   if (refusal.field.empty()) {
-    refuse(exchange, refusal.status, refusal.code, refusal.message);
+    refuse(exchange, refusal.status, error);
   } else {
-    refuse(exchange, refusal.status, refusal.code, refusal.message,
-           {{refusal.field, refusal.value}});
+    refuse(exchange, refusal.status, error, {{refusal.field, refusal.value}});
   }
 }
 
@@ -107,13 +107,15 @@ std::optional<HttpRefusal> HttpAdmission::refusal_of_revision(const HttpRequest&
   }
   const std::string_view version = head.header(KnownHeader::mcp_protocol_version);
   if (version.data() == nullptr || find_revision(version) != nullptr) return {};
-  return HttpRefusal{400, kUnsupportedProtocolVersion, "Unsupported protocol version"};
+  Error error = unsupported_revision(version);
+  return HttpRefusal{400, error.code, std::move(error.message), {}, {}, std::move(error.data)};
 }
 
-std::vector<HttpAdmission::Row> HttpAdmission::rows_of(const HttpPaths& paths) {
-  std::vector<Row> rows = {{HttpRoute::session_events, Method::get, paths.mcp},
-                           {HttpRoute::message, Method::post, paths.mcp},
-                           {HttpRoute::session_end, Method::del, paths.mcp}};
+std::vector<HttpAdmission::Row> HttpAdmission::rows_of(const HttpPaths& paths, bool has_sessions) {
+  std::vector<Row> rows;
+  if (has_sessions) rows.push_back({HttpRoute::session_events, Method::get, paths.mcp});
+  rows.push_back({HttpRoute::message, Method::post, paths.mcp});
+  if (has_sessions) rows.push_back({HttpRoute::session_end, Method::del, paths.mcp});
   if (paths.streams) rows.push_back({HttpRoute::stream, Method::get, kStreams, true});
   if (paths.websocket) rows.push_back({HttpRoute::websocket, Method::get, "/ws"});
   if (paths.sse) {
@@ -134,8 +136,8 @@ std::vector<HttpAdmission::Row> HttpAdmission::rows_of(const HttpPaths& paths) {
   return rows;
 }
 
-HttpAdmission::HttpAdmission(const AccessPolicy& policy, const HttpPaths& paths)
-    : policy_(&policy), rows_(rows_of(paths)) {}
+HttpAdmission::HttpAdmission(const AccessPolicy& policy, const HttpPaths& paths, bool has_sessions)
+    : policy_(&policy), rows_(rows_of(paths, has_sessions)) {}
 
 Result<void> HttpPaths::check() const {
   using Row = HttpAdmission::Row;
@@ -152,7 +154,7 @@ Result<void> HttpPaths::check() const {
     }
     if (!route.answer) return wrong(route.path, "its Route has no answer");
   }
-  const std::vector<Row> rows = HttpAdmission::rows_of(*this);
+  const std::vector<Row> rows = HttpAdmission::rows_of(*this, true);
   for (auto row = rows.begin(); row != rows.end(); ++row) {
     const bool is_taken = std::any_of(rows.begin(), row, [&](const Row& other) {
       return other.method == row->method && (other.is_at(row->path) || row->is_at(other.path));
@@ -234,7 +236,14 @@ std::expected<HttpAdmission::Admitted, HttpRefusal> HttpAdmission::admit(
       }
     }
   }
-  if (admitted.route == HttpRoute::session_events || admitted.route == HttpRoute::session_end) {
+  const bool is_of_session =
+      admitted.route == HttpRoute::session_events || admitted.route == HttpRoute::session_end;
+  if ((is_of_session || admitted.route == HttpRoute::message) &&
+      head.repeated(KnownHeader::mcp_session_id)) {
+    return std::unexpected(
+        HttpRefusal{400, kInvalidRequest, "The Mcp-Session-Id header came more than once"});
+  }
+  if (is_of_session) {
     if (std::optional<HttpRefusal> refused = refusal_of_revision(head)) {
       return std::unexpected(std::move(*refused));
     }

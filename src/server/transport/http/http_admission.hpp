@@ -22,6 +22,7 @@ struct HttpRefusal {
   std::string message;
   std::string_view field = {};  // static
   std::string value = {};
+  std::string data = {};  // of the error; JSON text
 };
 
 void refuse(HttpExchange& exchange, const HttpRefusal& refusal);
@@ -83,8 +84,8 @@ class HttpAdmission {
   /// Protocol Version Header). For messages that do not name their revision otherwise.
   static std::optional<HttpRefusal> refusal_of_revision(const HttpRequest& head);
 
-  /// `policy` and `paths` outlive this.
-  HttpAdmission(const AccessPolicy& policy, const HttpPaths& paths);
+  /// `policy` and `paths` outlive this. Without sessions there is nothing to GET or DELETE.
+  HttpAdmission(const AccessPolicy& policy, const HttpPaths& paths, bool has_sessions);
 
   /// Checks Host and Origin. Returns why the request may not come to this server at all, or
   /// nothing.
@@ -109,7 +110,7 @@ class HttpAdmission {
   };
   friend struct HttpPaths;
 
-  static std::vector<Row> rows_of(const HttpPaths& paths);
+  static std::vector<Row> rows_of(const HttpPaths& paths, bool has_sessions);
   [[nodiscard]] HttpRefusal no_route(std::string_view path) const;
   [[nodiscard]] bool host_allowed(std::string_view host) const;
 

@@ -202,7 +202,7 @@ std::string fault_of(const RouteReply& reply) {
 HttpEndpoint::HttpEndpoint(Service& service, Options options)
     : service_(&service),
       options_(std::move(options)),
-      admission_(*service.access, options_.paths),
+      admission_(*service.access, options_.paths, service.sessions->enabled()),
       sse_(service),
       session_(service),
       websocket_(service),
@@ -404,7 +404,7 @@ std::expected<Message, MessageError> HttpEndpoint::parse(const HttpRequest& requ
 
 void HttpEndpoint::post_lines(const HttpRequest& request, const HttpExchangePtr& exchange,
                               const Principal& principal) {
-  const bool takes_lines = request.lists(KnownHeader::accept, kLinesType);
+  const bool takes_lines = accepts_by_name(request, kLinesType);
   const auto body = std::make_shared<MessageBody>(
       *service_, request, exchange, principal,
       takes_lines ? HttpChannel::Format::lines : HttpChannel::Format::events,

@@ -217,6 +217,14 @@ TEST_F(HttpEndpointTest, SaysWhatItTakesAndWhere) {
   EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\n")), StartsWith("HTTP/1.1 406 "));
   EXPECT_THAT(ask(post("/mcp", kPing, "Accept: image/png\r\nAccept: application/json\r\n"), kPong),
               StartsWith("HTTP/1.1 200 "));
+  for (const std::string none :
+       {"*/*;q=0", "application/json;q=0, text/event-stream;charset=utf-8; q=0.0, */*",
+        "text/*; q=0, application/json;q=0"}) {
+    EXPECT_THAT(ask(post("/mcp", kPing, "Accept: " + none + "\r\n")), StartsWith("HTTP/1.1 406 "))
+        << none;
+  }
+  EXPECT_THAT(ask(post("/mcp", kPing, "Accept: application/json;q=0, text/*;q=0.1\r\n"), kPong),
+              StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(ask("PUT /mcp HTTP/1.1\r\nHost: test\r\n\r\n"),
               HasSubstr("Allow: GET, POST, DELETE, OPTIONS\r\n"));
   EXPECT_THAT(ask(post("/metrics", "")), StartsWith("HTTP/1.1 405 "));

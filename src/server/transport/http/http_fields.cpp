@@ -15,9 +15,9 @@ HeaderSource::Field RequestFields::find(std::string_view name) const {
 
 MirroredHeaders mirrored_headers(const HttpRequest& request, const RequestFields& all) {
   static constexpr std::pair<KnownHeader, std::string_view> kOnce[] = {
-      {KnownHeader::mcp_protocol_version, "MCP-Protocol-Version"},
       {KnownHeader::mcp_method, "Mcp-Method"},
-      {KnownHeader::mcp_name, "Mcp-Name"}};
+      {KnownHeader::mcp_name, "Mcp-Name"},
+      {KnownHeader::mcp_protocol_version, kVersionField}};
   MirroredHeaders headers{.protocol_version = request.header(KnownHeader::mcp_protocol_version),
                           .method = request.header(KnownHeader::mcp_method),
                           .name = request.header(KnownHeader::mcp_name),

@@ -1,22 +1,36 @@
 #include "server/transport/http/http_refusal.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "rpc/message.hpp"
 
 namespace sluice {
 
-void refuse(HttpExchange& exchange, int status, int code, std::string message, HeaderFields extra) {
+void refuse(HttpExchange& exchange, int status, const Error& error, HeaderFields extra) {
   std::string body;
-  append_error(body, {}, Error{code, std::move(message), {}});
+  append_error(body, {}, error);
   exchange.reply(status, "application/json", body, extra);
+}
+
+void refuse(HttpExchange& exchange, int status, int code, std::string message, HeaderFields extra) {
+  refuse(exchange, status, Error{code, std::move(message), {}}, extra);
 }
 
 bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype) {
   std::string all;
   const std::string_view accept = request.list(KnownHeader::accept, all);
-  return accept.data() == nullptr || list_has_token(accept, type) ||
-         list_has_token(accept, any_subtype) || list_has_token(accept, "*/*");
+  if (accept.data() == nullptr) return true;
+  // The most specific range decides.
+  for (const std::string_view range : {type, any_subtype, std::string_view("*/*")}) {
+    if (const std::optional<double> weight = list_weight(accept, range)) return *weight > 0;
+  }
+  return false;
+}
+
+bool accepts_by_name(const HttpRequest& request, std::string_view type) {
+  std::string all;
+  return list_weight(request.list(KnownHeader::accept, all), type).value_or(0) > 0;
 }
 
 }  // namespace sluice

@@ -3,16 +3,20 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "net/http/http_exchange.hpp"
 
 namespace sluice {
 
 /// Answers with an HTTP status and a JSON-RPC error without an id as the body.
+void refuse(HttpExchange& exchange, int status, const Error& error, HeaderFields extra = {});
 void refuse(HttpExchange& exchange, int status, int code, std::string message,
             HeaderFields extra = {});
 
 /// Whether the Accept field of `request` takes `type`, which is one of `any_subtype` (such as
 /// text/*). Without the field, everything is taken.
 bool accepts(const HttpRequest& request, std::string_view type, std::string_view any_subtype);
+/// Whether the field names `type` itself and takes it.
+bool accepts_by_name(const HttpRequest& request, std::string_view type);
 
 }  // namespace sluice

@@ -37,14 +37,14 @@ bool MessageBody::open() {
 
 bool MessageBody::on_body(std::string_view bytes) {
   reader_.append(bytes);
-  const bool more = handle_lines();
-  return draw() && more;
+  stopped_ = !handle_lines();
+  return draw() && !stopped_;
 }
 
 /// Charges what is held of the request to the client's memory. If there is none left, the request
 /// fails. A reply that has begun cannot carry an error any more and is aborted.
 bool MessageBody::draw() {
-  if (hold_.hold(memory_, head_.size() + reader_.held_bytes())) return true;
+  if (hold_.hold(memory_, head_.size() + reader_.held_bytes() + held_bytes_)) return true;
   const std::shared_ptr<MessageBody> keep = shared_from_this();
   if (exchange_->is_open() && !exchange_->is_streaming()) {
     refuse(*exchange_, 503, kBusy,
@@ -68,13 +68,16 @@ void MessageBody::on_shutdown() {
 
 void MessageBody::go_on() {
   if (!waiting_ || !exchange_->is_open()) return;
-  if (handle_lines() && draw() && !ended_) exchange_->resume_body();
+  const bool more = handle_lines();
+  if (!draw() || !more || ended_ || !std::exchange(stopped_, false)) return;
+  exchange_->resume_body();
 }
 
 bool MessageBody::handle_lines() {
   waiting_ = false;
   for (std::size_t taken = 0; exchange_->is_open(); ++taken) {
-    if (long_ != nullptr || reply_->open_channels() >= kMaxOpen || !reply_->has_capacity()) {
+    const bool is_held = !held_.empty() && !(held_.front().is_request && is_full());
+    if (long_ != nullptr || !reply_->has_capacity() || (!is_held && held_.size() >= kMaxHeld)) {
       waiting_ = true;
       return false;
     }
@@ -83,16 +86,18 @@ bool MessageBody::handle_lines() {
       exchange_->executor().post([self = shared_from_this()] { self->go_on(); });
       return false;
     }
+    if (is_held) {
+      const std::string next = std::move(held_.front().text);
+      held_.pop_front();
+      held_bytes_ -= next.size();
+      take(next, true);
+      continue;
+    }
     const LineReader::Next next = reader_.next();
     if (next.kind != LineReader::Next::Kind::none) ++lines_;
     switch (next.kind) {
       case LineReader::Next::Kind::line:
-        if (LongMessages::is_long(next.line)) {
-          long_ = service_->long_messages.parse(
-              std::string(next.line), [this] { handle_long(); }, principal_.id);
-        } else {
-          handle(service_->parser.parse(next.line));
-        }
+        take(next.line, false);
         break;
       case LineReader::Next::Kind::too_long: {
         std::string response;
@@ -105,17 +110,48 @@ bool MessageBody::handle_lines() {
         break;
       }
       case LineReader::Next::Kind::none:
-        if (ended_) reply_->complete();
+        waiting_ = !held_.empty();
+        if (ended_ && !waiting_) reply_->complete();
         return true;
     }
   }
   return true;
 }
 
+void MessageBody::take(std::string_view text, bool was_held) {
+  if (LongMessages::is_long(text)) {
+    long_was_held_ = was_held;
+    long_ =
+        service_->long_messages.parse(std::string(text), [this] { handle_long(); }, principal_.id);
+    return;
+  }
+  const auto message = service_->parser.parse(text);
+  if (!was_held && must_hold(message)) {
+    hold(text, message->kind);
+  } else {
+    handle(message);
+  }
+}
+
+bool MessageBody::must_hold(const std::expected<Message, MessageError>& message) const {
+  if (!message || message->kind == MessageKind::response) return false;
+  return !held_.empty() || (message->kind == MessageKind::request && is_full());
+}
+
+void MessageBody::hold(std::string_view text, MessageKind kind) {
+  held_.push_back({std::string(text), kind == MessageKind::request});
+  held_bytes_ += text.size();
+}
+
 void MessageBody::handle_long() {
   const std::shared_ptr<MessageBody> keep = shared_from_this();
-  const std::unique_ptr<LongMessage> message = std::move(long_);
-  handle(message->message());
+  const std::unique_ptr<LongMessage> parsed = std::move(long_);
+  const auto message = parsed->message();
+  if (!long_was_held_ && must_hold(message)) {
+    hold(parsed->text(), message->kind);
+  } else {
+    handle(message);
+  }
   go_on();
 }
 

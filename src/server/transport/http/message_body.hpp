@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,12 +38,21 @@ class MessageBody final : public BodyHandler,
     return reader_.in_line() ? lines_ + 1 : 0;
   }
 
-  /// With this many unanswered requests, no more lines are handled.
+  /// With this many unanswered requests, no more are handled. The requests may be waiting for the
+  /// client's responses, which may come behind others. So up to kMaxHeld messages are kept for
+  /// later, and what follows them is read.
   static constexpr std::size_t kMaxOpen = 64;
+  static constexpr std::size_t kMaxHeld = 64;
   /// The most lines that are handled before other tasks of the loop run.
   static constexpr std::size_t kMaxTurn = 60;
 
  private:
+  /// A message that is kept for later.
+  struct Held {
+    std::string text;
+    bool is_request;
+  };
+
   // Caller
   [[nodiscard]] const Principal& principal() const override { return principal_; }
   Result<std::shared_ptr<ReplyChannel>> open_channel(const RequestId& id) override;
@@ -56,7 +66,14 @@ class MessageBody final : public BodyHandler,
   /// Handles the lines that have arrived. Returns false if it has stopped before the last and goes
   /// on later.
   bool handle_lines();
+  [[nodiscard]] bool is_full() const { return reply_->open_channels() >= kMaxOpen; }
+  /// Handles a message, at once unless it is a long one.
+  void take(std::string_view text, bool was_held);
   void handle(const std::expected<Message, MessageError>& message);
+  /// Whether a message that has just come is kept for later, so that it overtakes no other. Only
+  /// responses do.
+  [[nodiscard]] bool must_hold(const std::expected<Message, MessageError>& message) const;
+  void hold(std::string_view text, MessageKind kind);
   void handle_long();
   void go_on();
   /// Returns false if the request has failed for lack of memory.
@@ -73,11 +90,15 @@ class MessageBody final : public BodyHandler,
   std::shared_ptr<Session> session_;  // of the message that is handled
   std::shared_ptr<SharedReply> reply_;
   LineReader reader_;
-  std::unique_ptr<LongMessage> long_;  // is being parsed; comes before what the reader holds
-  std::uint64_t lines_ = 0;            // the number of lines read
+  std::unique_ptr<LongMessage> long_;  // is being parsed; comes before what follows
+  bool long_was_held_ = false;
+  std::deque<Held> held_;  // they come before what the reader holds
+  std::size_t held_bytes_ = 0;
+  std::uint64_t lines_ = 0;  // the number of lines read
   std::shared_ptr<MemoryShare> memory_;
-  CoarseHold hold_;       // for the head and what the reader holds
+  CoarseHold hold_;       // for the head and for messages that are not handled yet
   bool waiting_ = false;  // whether handle_lines() goes on later
+  bool stopped_ = false;  // whether no more of the body is read until then
   bool ended_ = false;    // whether the body has ended, or nothing more of it is read
 };
 

@@ -170,6 +170,36 @@ TEST_F(MessageBodyTest, IsReadNoFasterThanItIsAnswered) {
   EXPECT_TRUE(peer.expect("0\r\n\r\n"));
 }
 
+TEST_F(MessageBodyTest, ResponsesAreReadBehindRequestsThatWait) {
+  const std::string session = initialize("2025-06-18", R"({"roots":{}})");
+  Peer peer = begin(std::string(kLines) + session);
+  std::string many;
+  for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
+  peer.send(chunk(many + ping_line("\"a\"") + later("\"b\"") + later("\"c\"") +
+                  R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                  R"({"requestId":"b"}})"
+                  "\n"));
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
+  bool is_answered = false;
+  calls[0]->ask({{"roots", "roots/list", {}}},
+                [&](const Result<std::vector<json::value>>&) { is_answered = true; });
+  ASSERT_TRUE(peer.expect(R"("method":"roots/list"})"));
+  EXPECT_THAT(peer.taken, Not(HasSubstr(pong("\"a\""))));
+  const std::size_t at = peer.taken.rfind("\"id\":") + 5;
+  const std::string id = peer.taken.substr(at, peer.taken.find(',', at) - at);
+  peer.send(chunk(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"roots":[]}})" + "\n"));
+  ASSERT_TRUE(until([&] { return is_answered; }));
+  // What waits keeps its order.
+  calls[0]->complete({.text = "done"});
+  ASSERT_TRUE(peer.expect(pong("\"a\"")));
+  calls[1]->complete({.text = "done"});
+  ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen + 2; }));
+  EXPECT_TRUE(until([&] { return calls[MessageBody::kMaxOpen]->over(); }));
+  for (const auto& call : calls) call->complete({.text = "done"});
+  peer.send("0\r\n\r\n");
+  EXPECT_TRUE(peer.expect("0\r\n\r\n"));
+}
+
 TEST_F(MessageBodyTest, ManyLinesGiveWayToOthers) {
   std::size_t handled = 0;
   definition.tools.push_back({.name = "count",
@@ -223,7 +253,8 @@ TEST_F(MessageBodyTest, WhatWaitsForAnswersIsNotLate) {
   Peer peer = begin(kLines);
   std::string many;
   for (std::size_t i = 0; i < MessageBody::kMaxOpen; ++i) many += later(std::to_string(i));
-  peer.send(chunk(many + ping_line("x") + ping_line("1").substr(0, 9)));
+  for (std::size_t i = 0; i < MessageBody::kMaxHeld; ++i) many += ping_line("\"x\"");
+  peer.send(chunk(many + ping_line("1").substr(0, 9)));
   ASSERT_TRUE(until([&] { return calls.size() == MessageBody::kMaxOpen; }));
   pass(2 * options.request_timeout);
   for (const auto& call : calls) call->complete({.text = "done"});

@@ -12,11 +12,6 @@ namespace sluice {
 
 std::shared_ptr<Session> SessionEndpoint::find(const HttpRequest& request, HttpExchange& exchange,
                                                const std::string& principal) {
-  if (!service_->sessions->enabled()) {
-    refuse(exchange, 405, kInvalidRequest, "There are no sessions here; send messages with POST",
-           {{"Allow", "POST, OPTIONS"}});
-    return nullptr;
-  }
   const std::string_view id = request.header(KnownHeader::mcp_session_id);
   if (id.data() == nullptr) {
     refuse(exchange, 400, kInvalidRequest,

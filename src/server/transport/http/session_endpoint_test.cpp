@@ -64,16 +64,22 @@ TEST_F(SessionEndpointTest, TheSessionsRevisionIsTheOneSpoken) {
   }
   for (const std::string field :
        {"MCP-Protocol-Version: 2025-11-26\r\n", "MCP-Protocol-Version: x\r\n"}) {
-    EXPECT_THAT(ask(post("/mcp", kPing, session + field)), StartsWith("HTTP/1.1 400"));
     const std::string response = R"({"jsonrpc":"2.0","id":1,"result":{}})";
-    EXPECT_THAT(ask(post("/mcp", response, session + field)), StartsWith("HTTP/1.1 400"));
-    EXPECT_THAT(ask(get("/mcp", "Accept: text/event-stream\r\n" + session + field)),
-                StartsWith("HTTP/1.1 400"));
-    EXPECT_THAT(ask(remove(session + field)), StartsWith("HTTP/1.1 400"));
+    for (const std::string& reply :
+         {ask(post("/mcp", kPing, session + field)), ask(post("/mcp", response, session + field)),
+          ask(get("/mcp", "Accept: text/event-stream\r\n" + session + field)),
+          ask(remove(session + field))}) {
+      EXPECT_THAT(reply, StartsWith("HTTP/1.1 400"));
+      EXPECT_THAT(reply, HasSubstr(R"("code":-32022)"));
+      EXPECT_THAT(reply, HasSubstr(R"("data":{"supported":["2026-07-28",)"));
+    }
   }
-  const std::string twice =
-      "MCP-Protocol-Version: 2025-06-18\r\nMCP-Protocol-Version: 2025-11-25\r\n";
-  EXPECT_THAT(ask(remove(session + twice)), StartsWith("HTTP/1.1 400"));
+  for (const std::string& twice :
+       {session + "MCP-Protocol-Version: 2025-06-18\r\nMCP-Protocol-Version: 2025-11-25\r\n",
+        session + session}) {
+    EXPECT_THAT(ask(post("/mcp", kPing, twice)), StartsWith("HTTP/1.1 400"));
+    EXPECT_THAT(ask(remove(twice)), StartsWith("HTTP/1.1 400"));
+  }
   EXPECT_EQ(sessions->size(), 1U);
 }
 
@@ -102,6 +108,8 @@ TEST_F(SessionEndpointTest, WithoutSessionsEachRequestStandsByItself) {
   EXPECT_THAT(ask(post("/mcp", kPing, "Mcp-Session-Id: whatever\r\n")), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(ask(get("/mcp", "Accept: text/event-stream\r\n")), StartsWith("HTTP/1.1 405"));
   EXPECT_THAT(ask(remove("Mcp-Session-Id: whatever\r\n")), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(ask("OPTIONS /mcp HTTP/1.1\r\nHost: test\r\n\r\n", "\r\n\r\n"),
+              HasSubstr("Allow: POST, OPTIONS\r\n"));
 }
 
 TEST_F(SessionEndpointTest, ALimitOfSessionsIsSaid) {

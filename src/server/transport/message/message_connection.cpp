@@ -346,6 +346,7 @@ MessageConnection::UnhandledPtr MessageConnection::handle(
   } else if (is_cancellation(*message)) {
     cancel_request(*message);
   } else {
+    if (message->method == "initialize") was_quiet_ = pending_.empty();
     service_->dispatcher.dispatch(*message, nullptr, *this, response);
     // Messages behind an initialize belong to its session, and those behind a subscribe may be
     // about its stream. They wait.
@@ -486,12 +487,11 @@ Result<std::shared_ptr<ReplyChannel>> MessageConnection::open_channel(const Requ
 
 Result<void> MessageConnection::begin_session(const Revision& revision,
                                               const ClientDescription& client) {
-  // Calls and tasks that are under way hold the session and may send requests in it. Responses are
-  // matched by ids that belong to this session, so it cannot be replaced yet.
-  if (agreed_.use_count() > 1) {
+  // What is under way speaks to the client in this session, and hears its answers there.
+  if (agreed_ != nullptr && (!was_quiet_ || agreed_->has_tasks())) {
     return fail(kInvalidRequest,
-                "Invalid Request: calls or tasks of this connection's session are under way; wait "
-                "for them, or initialize on another connection");
+                "Invalid Request: requests or tasks of this connection are under way; wait for "
+                "them, or initialize on another connection");
   }
   const auto agreement =
       std::make_shared<Agreement>(weak_from_this(), principal_.id, revision, client);

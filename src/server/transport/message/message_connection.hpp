@@ -208,6 +208,7 @@ class MessageConnection final : public Caller,
   std::uint64_t subscribed_ = 0;
   std::uint64_t batches_ = 0;      // the number of batches answered later
   std::uint32_t next_served_ = 0;  // index among those that waited for the output
+  bool was_quiet_ = true;          // when the last initialize came, no request was unanswered
   bool blocked_ = false;
   bool takes_turns_ = false;  // serve_waiting() is running
   bool stopped_ = false;      // a sender was told to wait for its next turn

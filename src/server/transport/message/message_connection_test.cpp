@@ -102,6 +102,26 @@ TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileCallsAreUnderWay) {
   EXPECT_EQ(begin(), 0);
 }
 
+TEST_F(MessageConnectionTest, ItsSessionIsNotBegunAnewWhileATaskOfItRuns) {
+  bench.definition.tools[1].task_support = TaskSupport::optional;
+  bench.serve();
+  service.dispatcher.take(bench.catalog);
+  const auto begin = [&] {
+    say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
+        R"({"protocolVersion":"2025-11-25","capabilities":{}}})");
+    return error_code(output.messages.back());
+  };
+  EXPECT_EQ(begin(), 0);
+  say(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"later","task":{}}})");
+  bench.run_all();
+  ASSERT_EQ(bench.calls.size(), 1U);
+  EXPECT_EQ(begin(), kInvalidRequest);
+  bench.calls[0]->complete({.text = "done"});
+  bench.run_all();
+  EXPECT_THAT(output.messages.back(), ::testing::HasSubstr(R"("status":"completed")"));
+  EXPECT_EQ(begin(), 0);
+}
+
 TEST_F(MessageConnectionTest, WhatComesBehindABatchThatTakesTurnsWaits) {
   say(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)"
       R"({"protocolVersion":"2025-03-26","capabilities":{}}})");
