@@ -24,6 +24,8 @@ class TurnWork final : private Executor::TurnHook {
 
   /// Whether more work may be done in this turn.
   [[nodiscard]] bool has_left() const { return left_ > 0; }
+  /// How much, in bytes of answers.
+  [[nodiscard]] std::size_t left() const { return left_; }
   /// Whether nobody waits for a later turn.
   [[nodiscard]] bool is_idle() const { return waiting_.empty(); }
   /// Counts an answer of `bytes` bytes, or work that takes as long.
