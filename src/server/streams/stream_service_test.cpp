@@ -156,7 +156,7 @@ TEST_P(StreamServiceTest, APollThatWaitsTakesMemoryOfItsClient) {
 }
 
 TEST_P(StreamServiceTest, ManyPollsThatWaitAreAnsweredInSeveralTurns) {
-  constexpr std::size_t kPolls = 5000;
+  constexpr std::size_t kPolls = 3000;
   std::vector<RecordingCaller> callers(kPolls);
   for (RecordingCaller& each : callers) {
     bench.request("run", with_id(*stream, R"(,"from_seq":0,"wait_ms":1000)"), each);
