@@ -24,7 +24,7 @@ class TurnWork final : private Executor::TurnHook {
 
   /// Whether more work may be done in this turn.
   [[nodiscard]] bool has_left() const { return left_ > 0; }
-  /// How much of it.
+  /// How much, in bytes of answers.
   [[nodiscard]] std::size_t left() const { return left_; }
   /// Whether nobody waits for a later turn.
   [[nodiscard]] bool is_idle() const { return waiting_.empty(); }

@@ -54,6 +54,9 @@ inline constexpr std::size_t kMaxToolName = 256;
 /// The most bytes of the id of a call.
 inline constexpr std::size_t kMaxCallId = 256;
 
+/// The most microseconds between two chunks of the synthetic engine.
+inline constexpr std::int64_t kMaxIntervalUs = 60'000'000;
+
 /// What to ask a model for. Exactly one of `messages` and `prompt` is set. Messages are rendered
 /// with the model's chat template. A prompt is used as one user message if the model has a chat
 /// template, and unchanged otherwise.

@@ -257,16 +257,18 @@ void add_load_test_tools(ServerDefinition& definition, Engine& engine) {
        .description = "Emits numbered progress messages, each with the time at which it was made",
        .input_schema = R"({"type":"object","properties":{)"
                        R"("count":{"type":"integer","minimum":0,"maximum":1000000000},)"
-                       R"("interval_ms":{"type":"integer","minimum":-1,"maximum":3600000},)"
-                       R"("interval_us":{"type":"integer","minimum":-1,"maximum":3600000000}}})",
+                       R"("interval_ms":{"type":"integer","minimum":-1,"maximum":)" +
+                       std::to_string(kMaxIntervalUs / 1000) +
+                       R"(},"interval_us":{"type":"integer","minimum":-1,"maximum":)" +
+                       std::to_string(kMaxIntervalUs) + "}}}",
        .handler = Tool::Deferred([&engine](const json::object& arguments,
                                            std::shared_ptr<PendingRequest> call) -> Result<void> {
          json::object params = arguments;
          if (const json::value* interval = params.if_contains("interval_ms")) {
            const std::optional<std::int64_t> ms = integer_of(*interval);
-           if (!ms || *ms < -1 || *ms > 3'600'000) {
+           if (!ms || *ms < -1 || *ms > kMaxIntervalUs / 1000) {
              return fail(kInvalidParams,
-                         "Invalid params: interval_ms must be an integer from -1 to 3600000");
+                         "Invalid params: interval_ms must be an integer from -1 to 60000");
            }
            params["interval_us"] = *ms < 0 ? -1 : *ms * 1000;
          }

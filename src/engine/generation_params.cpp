@@ -22,7 +22,6 @@ constexpr std::size_t kMaxSchemaBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMaxToolsBytes = std::size_t{256} << 10U;
 constexpr std::size_t kMaxStopCharacters = 256;
 constexpr double kMaxCount = 1e9;
-constexpr double kMaxIntervalUs = 3.6e9;
 
 template <auto Field>
 void set_float(SamplingParams& sampling, float value) {
@@ -272,7 +271,7 @@ Result<GenerationRequest> decode_generation(const json::object& params) {
   r = read_integer(params, "count", 0, kMaxCount,
                    [&](std::int64_t count) { request.count = count; });
   if (!r) return failed(r);
-  r = read_integer(params, "interval_us", -1, kMaxIntervalUs,
+  r = read_integer(params, "interval_us", -1, static_cast<double>(kMaxIntervalUs),
                    [&](std::int64_t interval) { request.interval_us = interval; });
   if (!r) return failed(r);
   return request;
@@ -308,8 +307,10 @@ std::string generation_schema() {
          R"("description":"Among your own requests, higher is served earlier"},)"
          R"("count":{"type":["integer","null"],"minimum":0,"maximum":1000000000,)"
          R"("description":"Synthetic engine: number of chunks"},)"
-         R"("interval_us":{"type":["integer","null"],"minimum":-1,"maximum":3600000000,)"
-         R"("description":"Synthetic engine: us between chunks; -1: none, each sent separately"}}})";
+         R"("interval_us":{"type":["integer","null"],"minimum":-1,"maximum":)" +
+         std::to_string(kMaxIntervalUs) +
+         R"(,"description":"Synthetic engine: us between chunks; )"
+         R"(-1: none, each sent separately"}}})";
 }
 
 std::string completion_members(const Completion& completion) {

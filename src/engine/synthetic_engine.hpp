@@ -28,7 +28,6 @@ class SyntheticEngine final : public Engine {
   static constexpr std::int64_t kDefaultCount = 16;
   static constexpr std::int64_t kMaxCount = 100'000'000;
   static constexpr std::int64_t kDefaultIntervalUs = 0;
-  static constexpr std::int64_t kMaxIntervalUs = 60'000'000;
   /// How many chunks are made before the loop serves others.
   static constexpr int kMaxBatch = 64;
   /// The same for an interval of -1. Each chunk is then flushed, which may mean a send to each of a

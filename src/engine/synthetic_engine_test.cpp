@@ -197,8 +197,7 @@ TEST_F(SyntheticEngineTest, RefusesWhatIsOutOfRangeAndNamesIt) {
 }
 
 TEST_F(SyntheticEngineTest, TheLargestScheduleDoesNotOverflow) {
-  const auto generation =
-      start(request(SyntheticEngine::kMaxCount, SyntheticEngine::kMaxIntervalUs));
+  const auto generation = start(request(SyntheticEngine::kMaxCount, kMaxIntervalUs));
   loop_.advance(61s);
   EXPECT_EQ(sink_->deltas.size(), 2U);
 }

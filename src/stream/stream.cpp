@@ -1,8 +1,8 @@
 #include "stream/stream.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
-#include <vector>
 
 #include "json/json.hpp"
 #include "stream/stream_error.hpp"
@@ -84,7 +84,10 @@ bool ChunkStream::keep(ChunkKind kind, std::string_view text) {
 }
 
 void ChunkStream::flush() {
-  if (dirty_) notify_cursors();
+  if (!dirty_ || telling_) return;
+  // Readers that a round has told already are told again.
+  if (crowd_ != nullptr) crowd_->untold = nullptr;
+  notify_cursors(std::numeric_limits<std::size_t>::max(), 0);
 }
 
 void ChunkStream::finish(std::string trailer) {
@@ -195,21 +198,22 @@ bool ChunkStream::cancel() {
 
 Bytes ChunkStream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t max_bytes,
                            Seq& next_seq) {
-  if (shared_ == nullptr) shared_ = std::make_unique<SharedBlock>();
-  if (shared_->encoder != &encoder || shared_->from != from || shared_->bytes.empty()) {
+  if (crowd_ == nullptr) crowd_ = std::make_unique<Crowd>();
+  SharedBlock& shared = crowd_->block;
+  if (shared.encoder != &encoder || shared.from != from || shared.bytes.empty()) {
     std::string text;
-    shared_->next = encode(text, encoder, from, next(), max_bytes);
+    shared.next = encode(text, encoder, from, next(), max_bytes);
     encoder.seal(text);
     auto hold = std::make_shared<MemoryHold>(log_.share_handle());
     if (!hold->add(text.capacity())) return {};
-    shared_->bytes = Bytes(std::move(text), std::move(hold));
-    shared_->encoder = &encoder;
-    shared_->from = from;
+    shared.bytes = Bytes(std::move(text), std::move(hold));
+    shared.encoder = &encoder;
+    shared.from = from;
   }
   // Outside a round of notifications nothing else would release the shared block.
   if (!telling_) queue();
-  next_seq = shared_->next;
-  return shared_->bytes;
+  next_seq = shared.next;
+  return shared.bytes;
 }
 
 Seq ChunkStream::encode(std::string& out, const ChunkEncoder& encoder, Seq from, Seq limit,
@@ -250,7 +254,7 @@ std::string& ChunkStream::block_scratch() {
 }
 
 void ChunkStream::mark_dirty() {
-  if (shared_ != nullptr) shared_->bytes = Bytes();
+  if (crowd_ != nullptr) crowd_->block.bytes = Bytes();
   dirty_ = true;
   queue();
 }
@@ -261,69 +265,54 @@ void ChunkStream::queue() {
   queued_ = true;
 }
 
-class ChunkStream::Round {
+class ChunkStream::Telling {
  public:
-  /// `readers` are the cursors to notify; those that are destroyed meanwhile are set to null. It is
-  /// null if there is only one cursor.
-  Round(ChunkStream& stream, std::vector<Cursor*>* readers)
-      : stream_(stream), readers_(readers), outer_(std::exchange(stream.manager_->rounds_, this)) {
-    stream_.telling_ = true;
-  }
-  ~Round() {
-    stream_.telling_ = false;
-    stream_.manager_->rounds_ = outer_;
-  }
-  Round(const Round&) = delete;
-  Round& operator=(const Round&) = delete;
-
-  static void leave(const ChunkStream& stream, const Cursor& reader) {
-    for (Round* round = stream.manager_->rounds_; round != nullptr; round = round->outer_) {
-      if (&round->stream_ != &stream || round->readers_ == nullptr) continue;
-      std::ranges::replace(*round->readers_, &reader, nullptr);
-    }
-  }
+  explicit Telling(ChunkStream& stream) : stream_(stream) { stream_.telling_ = true; }
+  ~Telling() { stream_.telling_ = false; }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
 
  private:
   ChunkStream& stream_;
-  std::vector<Cursor*>* readers_;
-  Round* outer_;
 };
 
-std::size_t ChunkStream::notify_cursors() {
+std::size_t ChunkStream::notify_cursors(std::size_t budget, std::size_t cost) {
   if (telling_) return 0;
-  dirty_ = false;
-  if (cursors_ == nullptr) return 0;
-  std::size_t told = 1;
+  std::size_t taken = 0;
   // The manager keeps a queued stream alive until it flushes it.
   const std::shared_ptr<ChunkStream> keep = queued_ ? nullptr : shared_from_this();
-  if (cursors_->next_ == nullptr) {
-    const Round round(*this, nullptr);
-    cursors_->on_chunks();
-  } else {
-    // Cursors may come and go during a notification. Walk a copy, in which detach() sets its own
-    // entry to null.
-    std::vector<Cursor*> walk;
-    walk.swap(manager_->cursor_walk());
-    for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
-      walk.push_back(cursor);
-    }
-    told = walk.size();
-    {
-      const Round round(*this, &walk);
-      for (std::size_t i = 0; i < walk.size(); ++i) {
-        if (walk[i] != nullptr) walk[i]->on_chunks();
+  {
+    const Telling telling(*this);
+    if (crowd_ == nullptr) {
+      dirty_ = false;
+      if (cursors_ == nullptr) return 0;
+      taken = cost;
+      cursors_->on_chunks();
+    } else {
+      if (crowd_->untold == nullptr) {
+        dirty_ = false;
+        crowd_->untold = cursors_;
+      }
+      // Readers that come meanwhile are before those that are untold.
+      while (crowd_->untold != nullptr && (taken == 0 || taken < budget)) {
+        Cursor* const cursor = crowd_->untold;
+        crowd_->untold = cursor->next_;
+        taken += cost;
+        cursor->on_chunks();
       }
     }
-    walk.clear();
-    walk.swap(manager_->cursor_walk());
   }
   queue();
-  return told;
+  return taken;
 }
 
 void ChunkStream::settle() {
   // Later readers have no use for the block that was encoded for the readers of this turn.
-  shared_.reset();
+  if (cursors_ == nullptr) {
+    crowd_.reset();
+  } else if (crowd_ != nullptr) {
+    crowd_->block = {};
+  }
   if (!listed_) return;
   make_room();
   if (!paused_) return;
@@ -339,10 +328,28 @@ void ChunkStream::settle() {
 Seq ChunkStream::hold() const {
   Seq lowest = next();
   if (poller_ != Poller::none || cursors_ == nullptr) lowest = absent_at_;
-  for (const Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
-    lowest = std::min(lowest, cursor->held());
-  }
+  if (cursors_ != nullptr) lowest = std::min(lowest, held_by_readers());
   return lowest;
+}
+
+Seq ChunkStream::held_by_readers() const {
+  if (crowd_ == nullptr) return cursors_->held();
+  // Readers are often many at the same place, so it is not looked for each time that one moves.
+  if (crowd_->at_lowest == 0) {
+    crowd_->lowest = cursors_->held();
+    for (const Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
+      crowd_->add(cursor->held());
+    }
+  }
+  return crowd_->lowest;
+}
+
+void ChunkStream::on_hold(Seq seq) {
+  if (crowd_ != nullptr && crowd_->at_lowest > 0) crowd_->add(seq);
+}
+
+void ChunkStream::on_release(Seq seq) {
+  if (crowd_ != nullptr && crowd_->at_lowest > 0 && crowd_->lowest == seq) --crowd_->at_lowest;
 }
 
 std::size_t ChunkStream::retained_bytes() const {
@@ -438,16 +445,13 @@ std::size_t ChunkStream::drop_stalled(Seq lowest, const Error& error) {
     poller_ = Poller::none;
     ++dropped;
   }
-  // Dropping one cursor may destroy others, which sets their entries in the list to null.
-  std::vector<Cursor*> stalled;
-  for (Cursor* cursor = cursors_; cursor != nullptr; cursor = cursor->next_) {
-    if (cursor->held() == lowest && !cursor->moved_) stalled.push_back(cursor);
-  }
+  if (crowd_ == nullptr) crowd_ = std::make_unique<Crowd>();
   {
-    const Round round(*this, &stalled);
-    for (std::size_t i = 0; i < stalled.size(); ++i) {
-      Cursor* const cursor = stalled[i];
-      if (cursor == nullptr) continue;
+    const Telling telling(*this);
+    // Dropping one cursor may destroy others.
+    for (Cursor* cursor = cursors_; cursor != nullptr; cursor = crowd_->unchecked) {
+      crowd_->unchecked = cursor->next_;
+      if (cursor->held() != lowest || cursor->moved_) continue;
       ++dropped;
       cursor->detach();
       cursor->on_dropped(error);
@@ -470,7 +474,11 @@ void ChunkStream::touch() {
 Cursor::Cursor(std::shared_ptr<ChunkStream> stream, Seq from)
     : position_(from), acknowledged_(from) {
   if (!stream->listed_) return;
+  if (stream->cursors_ != nullptr && stream->crowd_ == nullptr) {
+    stream->crowd_ = std::make_unique<ChunkStream::Crowd>();
+  }
   stream_ = std::move(stream);
+  stream_->on_hold(from);
   next_ = std::exchange(stream_->cursors_, this);
   link_ = &stream_->cursors_;
   if (next_ != nullptr) next_->link_ = &next_;
@@ -489,10 +497,15 @@ void Cursor::detach() {
   if (stream == nullptr) return;
   *link_ = next_;
   if (next_ != nullptr) next_->link_ = link_;
+  if (ChunkStream::Crowd* const crowd = stream->crowd_.get()) {
+    if (crowd->untold == this) crowd->untold = next_;
+    if (crowd->unchecked == this) crowd->unchecked = next_;
+    stream->on_release(held());
+  }
   next_ = nullptr;
-  if (stream->telling_) ChunkStream::Round::leave(*stream, *this);
   if (!stream->listed_) return;
   if (stream->cursors_ == nullptr) {
+    if (!stream->telling_) stream->crowd_.reset();
     if (stream->poller_ == ChunkStream::Poller::none) stream->absent_at_ = held();
     stream->manager_->place(*stream);
     if (stream->producer_ != nullptr) stream->producer_->on_unread();
@@ -504,9 +517,12 @@ void Cursor::detach() {
 void Cursor::pass(Seq position) {
   if (position > position_) {
     stream_->manager_->count_read();
-    if (!holds_acknowledged_) moved_ = true;
+    if (!holds_acknowledged_) {
+      moved_ = true;
+      stream_->on_release(position_);
+    }
+    position_ = position;
   }
-  position_ = position;
   if (stream_->ended() && position >= stream_->next()) stream_->mark_delivered();
   stream_->manager_->place(*stream_);
   // During a round of notifications this is not necessary: settle() runs after it anyway.
@@ -518,8 +534,11 @@ void Cursor::pass(Seq position) {
 
 void Cursor::acknowledge(Seq seq) {
   if (seq > acknowledged_) {
+    if (holds_acknowledged_) {
+      moved_ = true;
+      stream_->on_release(acknowledged_);
+    }
     acknowledged_ = seq;
-    if (holds_acknowledged_) moved_ = true;
     stream_->manager_->count_read();
   }
   stream_->touch();
@@ -528,6 +547,12 @@ void Cursor::acknowledge(Seq seq) {
   }
   stream_->manager_->place(*stream_);
   if (stream_->paused_ || stream_->log_.bytes() > stream_->retained_bytes()) stream_->queue();
+}
+
+void Cursor::hold_until_acknowledged() {
+  if (stream_ != nullptr) stream_->on_release(held());
+  holds_acknowledged_ = true;
+  if (stream_ != nullptr) stream_->on_hold(held());
 }
 
 void Cursor::on_dismissed() {

@@ -205,10 +205,20 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// append() without the end of the stream: returns false if there is no memory for the chunk.
   bool keep(ChunkKind kind, std::string_view text);
   void mark_dirty();
-  /// Returns how many there are.
-  std::size_t notify_cursors();
+  /// Whether some readers have not been told of every chunk.
+  [[nodiscard]] bool has_news() const {
+    return dirty_ || (crowd_ != nullptr && crowd_->untold != nullptr);
+  }
+  /// Tells the readers that there are chunks, each of which takes `cost` of `budget`. If there are
+  /// more readers than that, the next call goes on with the others. Returns what it took.
+  std::size_t notify_cursors(std::size_t budget, std::size_t cost);
   /// The lowest chunk that some reader still needs.
   [[nodiscard]] Seq hold() const;
+  /// The same of the attached readers; there must be one.
+  [[nodiscard]] Seq held_by_readers() const;
+  /// A reader begins to hold the chunks from `seq` on, or ends to.
+  void on_hold(Seq seq);
+  void on_release(Seq seq);
   /// Frees chunks that every reader has passed, except those that are retained for a reader that
   /// resumes.
   void make_room();
@@ -234,8 +244,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// attached.
   [[nodiscard]] bool evictable() const;
 
-  /// Exists while readers are being notified.
-  class Round;
+  /// Exists while readers are being told of chunks or dropped.
+  class Telling;
 
   /// What is known only after the stream has ended.
   struct Ending {
@@ -249,6 +259,22 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
     Seq from = 0;
     Seq next = 0;
     Bytes bytes;
+  };
+
+  /// What several readers share, and how far a walk through them has come. A reader that leaves
+  /// moves the walks on.
+  struct Crowd {
+    void add(Seq held) {
+      if (held < lowest) at_lowest = 0;
+      if (at_lowest == 0) lowest = held;
+      if (held == lowest) ++at_lowest;
+    }
+
+    SharedBlock block;
+    Seq lowest = 0;               // held by a reader
+    std::size_t at_lowest = 0;    // how many readers hold it; 0: they must be looked at again
+    Cursor* untold = nullptr;     // the next to be told of chunks
+    Cursor* unchecked = nullptr;  // the next to be dropped, should it have stalled
   };
 
   StreamManager* manager_;
@@ -269,7 +295,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   bool dirty_ : 1 = false;          // readers have not been notified of every chunk
   bool queued_ : 1 = false;         // in the manager's list of streams to flush
   bool interrupted_ : 1 = false;    // a reader was disconnected before the end and may return
-  bool telling_ : 1 = false;        // a Round of this stream exists; there is no second one
+  bool telling_ : 1 = false;        // a Telling of this stream exists; there is no second one
   bool awaits_memory_ : 1 = false;  // in the manager's list of streams that wait for memory
   bool yields_ : 1 = false;         // in the manager's list of streams that may have memory to free
   /// What the poller has acknowledged. Without a poller, where the last reader was when it left.
@@ -279,7 +305,7 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   ClientQuota::Unit unit_;
   const char* method_;
   std::unique_ptr<Ending> ending_;
-  std::unique_ptr<SharedBlock> shared_;
+  std::unique_ptr<Crowd> crowd_;  // null before there are several readers
   TimePoint last_access_;
   std::uint64_t stall_timer_ = 0;
   // Links in the manager's lists.
@@ -321,7 +347,7 @@ class Cursor {
   /// for the buffer to move on.
   void acknowledge(Seq seq);
   /// From now on the cursor holds chunks from the acknowledged position, not from the passed one.
-  void hold_until_acknowledged() { holds_acknowledged_ = true; }
+  void hold_until_acknowledged();
   /// The reader was disconnected and may return. Within the retained bytes, the stream keeps for it
   /// what it has passed, even if others acknowledge it.
   void expect_return();

@@ -20,7 +20,7 @@ constexpr Duration kMemoryRetry = std::chrono::milliseconds(50);
 /// memory for ever.
 constexpr std::size_t kKeptScratch = std::size_t{128} << 10U;
 /// What telling a reader of new chunks takes of the work of a turn, in bytes of an answer.
-constexpr std::size_t kReaderCost = 256;
+constexpr std::size_t kReaderCost = 1024;
 
 const Error& shutting_down() {
   static const Error error{kStreamInvalidState, "The server is shutting down"};
@@ -196,8 +196,10 @@ void StreamManager::flush() {
 
 void StreamManager::flush(ChunkStream& stream) {
   try {
-    if (stream.dirty_) {
-      if (const std::size_t told = stream.notify_cursors()) work_.worked(told * kReaderCost);
+    if (stream.has_news()) {
+      if (const std::size_t cost = stream.notify_cursors(work_.left(), kReaderCost)) {
+        work_.worked(cost);
+      }
     }
   } catch (...) {
     static LogLimit limit;
@@ -209,7 +211,7 @@ void StreamManager::flush(ChunkStream& stream) {
   // Cleared only now: what readers do during their round needs no further turn.
   stream.queued_ = false;
   stream.settle();
-  if (stream.dirty_) stream.queue();
+  if (stream.has_news()) stream.queue();
 }
 
 std::string& StreamManager::emptied(std::string& text) {

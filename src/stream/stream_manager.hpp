@@ -146,13 +146,12 @@ class StreamManager {
   std::string& scratch() { return emptied(scratch_); }
   std::string& block_scratch() { return emptied(block_scratch_); }
   static std::string& emptied(std::string& text);
-  std::vector<Cursor*>& cursor_walk() { return cursor_walk_; }
 
   /// If there is no memory for the stream, throws std::bad_alloc and changes nothing.
   std::shared_ptr<ChunkStream> add(StartOptions options, std::shared_ptr<MemoryShare> share,
                                    ClientQuota::Unit unit, bool is_private);
-  /// Tells the readers of the streams that have changed. If these are many, some hear of it in a
-  /// later turn, and clients take turns.
+  /// Tells the readers of the streams that have changed. If streams or readers are many, some hear
+  /// of it in a later turn, and clients take turns.
   void flush();
   void flush(ChunkStream& stream);
   void sweep();
@@ -188,8 +187,6 @@ class StreamManager {
   ClientStreams<&by_yield> yielding_;  // used by reclaim()
   std::vector<std::shared_ptr<ChunkStream>> to_flush_;
   std::vector<std::weak_ptr<ChunkStream>> await_memory_;
-  std::vector<Cursor*> cursor_walk_;
-  ChunkStream::Round* rounds_ = nullptr;  // the rounds on the stack, innermost first
   std::string scratch_;
   std::string block_scratch_;
   Executor::TimerId sweep_timer_ = 0;

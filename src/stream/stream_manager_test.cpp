@@ -61,6 +61,33 @@ TEST(StreamManager, AClientWithManyReadersDelaysNoOther) {
   EXPECT_LE(told_before, 6'000U);
 }
 
+TEST(StreamManager, AStreamWithManyReadersDelaysNoOther) {
+  StreamBench bench;
+  const auto crowded = bench.start({.principal = "mallory", .priority = 10});
+  const auto other = bench.start({.principal = "alice"});
+  std::vector<std::unique_ptr<ReadingCursor>> readers;
+  for (int i = 0; i < 20'000; ++i) {
+    readers.push_back(std::make_unique<ReadingCursor>(crowded, 0));
+  }
+  const auto told = [&] {
+    return std::ranges::count_if(readers, [](const auto& each) { return each->told > 0; });
+  };
+  std::ptrdiff_t told_before = 0;
+  ReadingCursor reader(other, 0);
+  reader.when_told = [&] {
+    told_before = told();
+    // One of those that are not told yet leaves, and there is something new for all.
+    readers.erase(readers.begin() + 10);
+    crowded->append(ChunkKind::text, "y");
+  };
+  crowded->append(ChunkKind::text, "x");
+  other->append(ChunkKind::text, "x");
+  bench.executor.run();
+  EXPECT_LE(told_before, 6'000);
+  EXPECT_EQ(told(), 19'999);
+  for (const auto& each : readers) ASSERT_EQ(each->text, "xy");
+}
+
 TEST(StreamManager, ReadersThatCannotWaitForALaterTurnAreToldNow) {
   for (std::size_t failing = 1; failing < 8; ++failing) {
     StreamBench bench;

@@ -465,6 +465,31 @@ TEST(StreamCursor, AReleaseFreesWhatWasAcknowledged) {
   EXPECT_EQ(stream->first(), 7U);
 }
 
+TEST(StreamCursor, TheLowestReaderHoldsTheChunks) {
+  StreamBench bench(small(100, 1 << 20, 1 << 20));
+  const auto stream = bench.start_pushed();
+  for (int i = 0; i < 10; ++i) stream->append(ChunkKind::text, "x");
+  std::vector<std::unique_ptr<ReadingCursor>> readers;
+  for (const Seq place : {5U, 2U, 2U, 8U}) {
+    readers.push_back(std::make_unique<ReadingCursor>(stream, place));
+    readers.back()->slow = true;
+  }
+  EXPECT_EQ(stream->undelivered(), 2U);
+  readers[1]->pass(9);
+  EXPECT_EQ(stream->undelivered(), 2U);
+  readers[2]->hold_until_acknowledged();
+  readers[2]->pass(7);
+  EXPECT_EQ(stream->undelivered(), 2U);
+  readers[2]->acknowledge(6);
+  EXPECT_EQ(stream->undelivered(), 5U);
+  readers.push_back(std::make_unique<ReadingCursor>(stream, 4));
+  EXPECT_EQ(stream->undelivered(), 4U);
+  readers.pop_back();
+  EXPECT_EQ(stream->undelivered(), 5U);
+  readers[0] = nullptr;
+  EXPECT_EQ(stream->undelivered(), 6U);
+}
+
 // --- cancelling -----------------------------------------------------------------------------
 
 TEST(StreamCancel, TellsTheProducerOnce) {

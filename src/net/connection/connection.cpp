@@ -16,7 +16,11 @@ using namespace std::chrono_literals;
 
 constexpr Duration kLinger = 2s;
 /// If handling one unit of input takes this long, its time is counted as work.
-constexpr Duration kLongStep = 1ms;
+constexpr Duration kLongStep = 100us;
+/// What sending to a peer that takes more costs, in units of work: each time, and for each so many
+/// bytes.
+constexpr std::size_t kSendCost = 1024;
+constexpr std::size_t kSentBytes = 4;
 
 }  // namespace
 
@@ -63,8 +67,7 @@ void Connection::be_ready(unsigned readiness) {
   if (writing_ && (readiness & (kWritable | kGone)) != 0) {
     writing_ = false;
     ServerCounters::add(worker_->counters.unblocked);
-    flush();
-    notify_drain();
+    send_more();
     // A TLS read may have waited for this.
     if (is_tls_) is_readable_ = true;
   }
@@ -84,6 +87,13 @@ void Connection::worked(std::size_t cost) {
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
   worked_ = static_cast<std::uint32_t>(std::min(worked_ + std::min(cost, kMost), kMost));
   worker_->worked(cost);
+}
+
+void Connection::end_step() {
+  const TimePoint now = worker_->loop.clock().now();
+  // What is asked in few bytes may take long to answer.
+  const Duration took = now - std::exchange(worker_->step_begun, now);
+  if (took >= kLongStep) worked(static_cast<std::size_t>(took / kCostTime));
 }
 
 /// Reads what there is.
@@ -144,11 +154,9 @@ void Connection::process() {
       wait_for_turn();
       break;
     }
-    const TimePoint begun = worker_->loop.clock().now();
+    worker_->step_begun = worker_->loop.clock().now();
     const bool has_more = protocol_->on_input(input_);
-    // What is asked in few bytes may take long to answer.
-    const Duration took = worker_->loop.clock().now() - begun;
-    if (took >= kLongStep) worked(static_cast<std::size_t>(took / kCostTime));
+    end_step();
     if (!has_more) break;
   }
   processing_ = false;
@@ -173,7 +181,12 @@ void Connection::wait_for_turn() {
 void Connection::go_on() {
   waiting_ = false;
   resume_ = true;
-  if (!is_over()) on_turn_end();
+  if (is_over()) return;
+  ConnectionWorker& worker = *worker_;
+  const std::size_t waited = queued_bytes();
+  on_turn_end();
+  // Counted now, so that input is handled too.
+  if (waited > 0) worker.worked(kSendCost + waited / kSentBytes);
 }
 
 /// Keeps what is left of the input, between events.
@@ -389,6 +402,19 @@ bool Connection::is_stalled(TimePoint now) {
   if (unacknowledged_ >= before) return true;
   progress_at_ = now;
   return false;
+}
+
+/// Sends what the peer did not take before, now or in this connection's turn. Many peers may take
+/// much at the same time.
+void Connection::send_more() {
+  if (!worker_->has_work_left()) {
+    wait_for_turn();
+    return;
+  }
+  const std::size_t waited = queued_bytes();
+  flush();
+  notify_drain();
+  worker_->worked(kSendCost + (waited + queued_bytes()) / kSentBytes);
 }
 
 /// Input and senders both waited for the peer to read. They take turns to go first, because either

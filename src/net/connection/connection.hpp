@@ -70,6 +70,8 @@ class Connection : public RefCounted, private Executor::TurnHook {
   /// Counts the cost of handling input, apart from its bytes, which are counted when they are read
   /// (WorkLimits).
   void worked(std::size_t cost);
+  /// Call between the parts of one input. Counts the time that the part took, if it was long.
+  void end_step();
   /// Whether more work on the input may be done in this turn.
   [[nodiscard]] bool may_work() const;
   /// Uses `protocol` from the next input on.
@@ -171,6 +173,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   void lose_output();
   bool send_some();
   void wait_writable();
+  void send_more();
   void notify_drain();
   void linger();
   /// `why` is for the log.

@@ -1,7 +1,6 @@
 #include "net/connection/connection_shares.hpp"
 
-#include <algorithm>
-#include <memory>
+#include <map>
 
 namespace sluice {
 
@@ -11,9 +10,7 @@ ConnectionTicket::Count ConnectionShares::of(const PeerAddress& peer, std::size_
       return each.second->open.load() + each.second->refused.load() == 0;
     });
   }
-  std::array<std::uint8_t, 16> network = peer.ip;
-  if (!peer.is_v4()) std::fill(network.begin() + 8, network.end(), std::uint8_t{0});
-  ConnectionTicket::Count& count = counts_[network];
+  ConnectionTicket::Count& count = counts_[peer.network()];
   if (count == nullptr) count.reset(new ConnectionCount{.all = all_});
   return count;
 }

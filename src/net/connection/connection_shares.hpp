@@ -11,8 +11,8 @@
 
 namespace sluice {
 
-/// Counts the connections of each client. A client is an IPv4 address or a 64-bit IPv6 network,
-/// which is what a client is commonly given. Not thread-safe, but the counts are.
+/// Counts the connections of each client (PeerAddress::network()). Not thread-safe, but the counts
+/// are.
 class ConnectionShares {
  public:
   /// Connections that are counted here are also counted in `all`.

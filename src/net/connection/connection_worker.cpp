@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/client.hpp"
 #include "core/client_turns.hpp"
 #include "net/connection/connection.hpp"
 
@@ -125,42 +124,39 @@ void ConnectionWorker::worked(std::size_t cost) {
 }
 
 void ConnectionWorker::wait_for_turn(Connection& connection) {
-  Queue& queue =
-      connection.is_established() ? waiting_ : newcomers_[client_of(connection.peer().to_string())];
-  queue.emplace_back(&connection);
+  Turns& turns = connection.is_established() ? waiting_ : newcomers_;
+  Client client;
+  if (connection.is_charged()) {
+    client.share = connection.memory().get();
+  } else {
+    client.network = connection.peer().network();
+  }
+  turns.waiting[client].emplace_back(&connection);
   loop.at_turn_end(*this);
 }
 
 /// Lets waiting connections continue while there is work left. One that uses up its share before it
-/// is done waits again, at the end of the queue.
-void ConnectionWorker::go_on_with_waiting() {
-  for (std::size_t count = waiting_.size(); count > 0 && has_work_left(); --count) {
-    const RefPtr<Connection> next = std::move(waiting_.front());
-    waiting_.pop_front();
-    next->go_on();
-  }
-}
-
-/// The same for connections in a TLS handshake. The loop ends, because one that waits again has
-/// used up work.
-void ConnectionWorker::go_on_with_newcomers() {
-  while (!newcomers_.empty() && has_work_left()) {
-    const auto turn = next_turn(newcomers_, last_newcomer_, [](const auto&) { return true; });
-    last_newcomer_ = turn->first;
+/// is done waits again.
+void ConnectionWorker::go_on(Turns& turns) {
+  std::size_t count = 0;
+  for (const auto& [client, queue] : turns.waiting) count += queue.size();
+  for (; count > 0 && has_work_left(); --count) {
+    const auto turn = next_turn(turns.waiting, turns.last, [](const auto&) { return true; });
+    turns.last = turn->first;
     const RefPtr<Connection> next = std::move(turn->second.front());
     turn->second.pop_front();
-    if (turn->second.empty()) newcomers_.erase(turn);
+    if (turn->second.empty()) turns.waiting.erase(turn);
     next->go_on();
   }
 }
 
 void ConnectionWorker::on_turn_end() {
   work_left_ = work_.turn;
-  go_on_with_waiting();
+  go_on(waiting_);
   // At least one of them continues, however busy the others are.
   work_left_ = std::max<std::size_t>(work_left_, 1);
-  go_on_with_newcomers();
-  if (!waiting_.empty() || !newcomers_.empty()) loop.at_turn_end(*this);
+  go_on(newcomers_);
+  if (!waiting_.waiting.empty() || !newcomers_.waiting.empty()) loop.at_turn_end(*this);
   // Destroying them may release more.
   const std::vector<Executor::Task> gone = std::exchange(released_, {});
 }

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/client_memory.hpp"
@@ -95,9 +95,9 @@ class ConnectionWorker : private Executor::TurnHook {
   [[nodiscard]] bool has_work_left() const { return work_left_ > 0; }
   /// Counts work that has been done.
   void worked(std::size_t cost);
-  /// Lets `connection` continue with its input in a later turn, after those that wait already.
-  /// Connections in a TLS handshake come after all others, because a handshake can take as long as
-  /// hundreds of requests. Among them, clients (by address) take turns.
+  /// Lets `connection` continue in a later turn. Clients take turns: those that connections are
+  /// charged to, or else addresses. Connections in a TLS handshake come after all others, because a
+  /// handshake can take as long as hundreds of requests.
   void wait_for_turn(Connection& connection);
   [[nodiscard]] const WorkLimits& work() const { return work_; }
   [[nodiscard]] TimePoint now() const { return clock_->now(); }
@@ -119,6 +119,7 @@ class ConnectionWorker : private Executor::TurnHook {
 
   Executor& loop;
   EventLoop* const sockets;
+  TimePoint step_begun;  // of the connection whose input is being handled
   ServerCounters counters;
   BufferPool buffers;
   MemoryBudget* const memory;  // as in the options
@@ -127,11 +128,19 @@ class ConnectionWorker : private Executor::TurnHook {
   std::shared_ptr<MemoryShare> nobodys_memory;
 
  private:
-  using Queue = std::deque<RefPtr<Connection>>;
+  /// Either the share that its connections are charged to, or its address.
+  struct Client {
+    const MemoryShare* share = nullptr;
+    std::array<std::uint8_t, 16> network{};
+    auto operator<=>(const Client&) const = default;
+  };
+  struct Turns {
+    std::map<Client, std::deque<RefPtr<Connection>>> waiting;  // no queue is empty
+    Client last;                                               // whose turn was last
+  };
 
   void on_turn_end() override;
-  void go_on_with_waiting();
-  void go_on_with_newcomers();
+  void go_on(Turns& turns);
   void tick();
   void schedule_tick();
   void unlist(Connection& connection);
@@ -143,9 +152,8 @@ class ConnectionWorker : private Executor::TurnHook {
   std::uint16_t number_ = 0;
   Connection* connections_ = nullptr;  // intrusive list, each with a reference
   std::vector<Executor::Task> released_;
-  Queue waiting_;
-  std::map<std::string, Queue, std::less<>> newcomers_;  // in a TLS handshake; no queue is empty
-  std::string last_newcomer_;                            // whose turn was last
+  Turns waiting_;
+  Turns newcomers_;  // in a TLS handshake
   std::size_t work_left_;
   TimePoint coarse_now_;
   Executor::TimerId tick_timer_ = 0;

@@ -34,6 +34,12 @@ bool PeerAddress::is_loopback() const {
          ip[15] == 1;
 }
 
+std::array<std::uint8_t, 16> PeerAddress::network() const {
+  std::array<std::uint8_t, 16> network = ip;
+  if (!is_v4()) std::fill(network.begin() + 8, network.end(), std::uint8_t{0});
+  return network;
+}
+
 std::string PeerAddress::to_string() const {
   if (is_v4()) {
     std::array<char, INET_ADDRSTRLEN> text{};

@@ -18,6 +18,9 @@ struct PeerAddress {
 
   [[nodiscard]] bool is_v4() const;
   [[nodiscard]] bool is_loopback() const;
+  /// What counts as one client: the IPv4 address, or the 64-bit IPv6 network, which is what a
+  /// client is commonly given.
+  [[nodiscard]] std::array<std::uint8_t, 16> network() const;
   /// The address without the port: "192.0.2.1", "2001:db8::1".
   [[nodiscard]] std::string to_string() const;
 };

@@ -73,6 +73,7 @@ void ServerWebSocket::on_drain() {
 }
 
 bool ServerWebSocket::wants_more() const {
+  connection_->end_step();
   return connection_->is_open() && !input_paused_ && !connection_->is_output_full() &&
          connection_->may_work();
 }

@@ -4,12 +4,17 @@
 #include <string_view>
 #include <utility>
 
+#include "core/client.hpp"
+#include "core/turn_work.hpp"
 #include "json/json.hpp"
 #include "protocol/chunk_json.hpp"
 #include "server/streams/text_accumulator.hpp"
 
 namespace sluice {
 namespace {
+
+/// What passing on a byte takes of the work of a turn, in bytes of an answer.
+constexpr std::size_t kPassCost = 8;
 
 /// Encodes each chunk as one line of JSON. The call's loop decodes it again.
 class LineEncoder final : public ChunkEncoder {
@@ -22,32 +27,36 @@ class LineEncoder final : public ChunkEncoder {
 
 const LineEncoder kLineEncoder;
 
-/// Passes the chunks of a stream to the call that follows it. The sink of the subscription keeps it
-/// alive until leave().
+/// Passes the chunks of a stream to the call that follows it, in turns of the loop that have work
+/// left. The sink of the subscription keeps it alive until leave().
 class Follower final : public StreamProducer, public std::enable_shared_from_this<Follower> {
  public:
-  explicit Follower(std::shared_ptr<PendingRequest> call)
-      : call_(std::move(call)), text_(call_->memory()) {}
+  Follower(std::shared_ptr<PendingRequest> call, TurnWork& work)
+      : call_(std::move(call)),
+        work_(&work),
+        client_(client_of(call_->principal().id)),
+        text_(call_->memory()) {}
 
   void attach(std::unique_ptr<Subscription> subscription) {
     if (call_ == nullptr) return;
     subscription_ = std::move(subscription);
-    subscription_->resume();
+    go_on();
   }
 
-  void on_writable() override {
-    if (subscription_ != nullptr) subscription_->resume();
-  }
+  void on_writable() override { go_on(); }
   void on_cancel() override { leave(); }
 
   bool take(std::string_view block) {
+    work_->worked(block.size() * kPassCost);
     bool writable = true;
     while (call_ != nullptr && !block.empty()) {
       const std::size_t end = block.find('\n');
       writable = take_chunk(block.substr(0, end)) && writable;
       block.remove_prefix(end + 1);
     }
-    return writable;
+    if (!writable || work_->has_left()) return writable;
+    go_on();
+    return false;
   }
 
   void fail(const Error& error) {
@@ -55,6 +64,13 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
   }
 
  private:
+  void go_on() {
+    if (subscription_ == nullptr) return;
+    work_->run(client_, [self = shared_from_this()] {
+      if (self->subscription_ != nullptr) self->subscription_->resume();
+    });
+  }
+
   bool take_chunk(std::string_view line) {
     const Result<json::value> chunk = parse_json(line);
     if (!chunk || !chunk->is_object()) return true;
@@ -100,6 +116,8 @@ class Follower final : public StreamProducer, public std::enable_shared_from_thi
   }
 
   std::shared_ptr<PendingRequest> call_;
+  TurnWork* work_;
+  std::string client_;
   std::unique_ptr<Subscription> subscription_;
   TextAccumulator text_;
 };
@@ -120,7 +138,7 @@ class FollowerSink final : public BlockSink {
 
 void follow_stream(StreamService& streams, const std::string& stream_id,
                    const std::shared_ptr<PendingRequest>& call) {
-  const auto follower = std::make_shared<Follower>(call);
+  const auto follower = std::make_shared<Follower>(call, streams.streams().work());
   call->set_producer(follower.get());
   streams.subscribe(stream_id, call->principal().id, std::nullopt, 0, kLineEncoder, false,
                     std::make_unique<FollowerSink>(follower),

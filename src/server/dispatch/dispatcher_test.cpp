@@ -504,6 +504,22 @@ TEST_F(DispatcherTest, ACallMayFollowAStream) {
   EXPECT_EQ(error_code(caller.channel().replies[0]), -32001);
 }
 
+TEST_F(DispatcherTest, ALongBacklogIsFollowedInSeveralTurns) {
+  const std::shared_ptr<ChunkStream> stream = bench.start(0);
+  for (int i = 0; i < 40; ++i) stream->append(ChunkKind::text, std::string(10'000, 'x'));
+  stream->finish(R"("status":"finished","finish_reason":"stop")");
+  bench.run_all();
+  call_later();
+  bench.calls[0]->follow(std::string(stream->id()));
+  EXPECT_FALSE(bench.calls[0]->over());
+  call_later();
+  bench.calls[1]->follow(std::string(stream->id()));
+  EXPECT_EQ(caller.channel().written, "") << "there is no work left in this turn";
+  bench.run_all();
+  for (const auto& call : bench.calls) EXPECT_TRUE(call->over());
+  EXPECT_THAT(caller.channel().written, HasSubstr(std::string(400'000, 'x')));
+}
+
 TEST_F(DispatcherTest, TheTextOfAFollowedStreamDrawsOnItsClientsMemory) {
   const std::shared_ptr<ChunkStream> stream = bench.start(0);
   call_later();

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 
+#include "core/client_memory.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -66,10 +67,12 @@ bool wants(const Session& session, const Change& change) {
   }
 }
 
-namespace {
-
-/// The standalone stream of a session, as a listener.
-class StandaloneStream final : public ChangeListener {
+/// Writes the standalone stream of a session, as a listener and for messages of no request. While
+/// the stream is full, keeps what the client must hear of, and sends that when there is room again.
+/// Belongs to the loop of the stream.
+class StandaloneStream final : public ChangeListener,
+                               public std::enable_shared_from_this<StandaloneStream>,
+                               private StreamProducer {
  public:
   StandaloneStream(std::weak_ptr<Session> session, std::weak_ptr<ChunkStream> stream)
       : session_(std::move(session)), stream_(std::move(stream)) {}
@@ -80,11 +83,19 @@ class StandaloneStream final : public ChangeListener {
   }
   void tell(const Change& change) override {
     const auto stream = stream_.lock();
-    if (stream != nullptr) stream->offer(ChunkKind::message, message_of(change));
+    if (stream == nullptr || stream->ended() || send(*stream, message_of(change))) return;
+    missed(*stream).changes.add(change);
+  }
+  /// `state_of` is as for Session::Outlet.
+  void say(const std::string& state_of, const std::string& message) {
+    const auto stream = stream_.lock();
+    if (stream == nullptr || stream->ended() || send(*stream, message) || state_of.empty()) return;
+    missed(*stream).keep(state_of, message);
   }
   void close() override {
     const auto stream = stream_.lock();
     if (stream == nullptr) return;
+    const std::unique_ptr<Missed> dropped = std::move(missed_);
     const bool is_read = stream->has_readers();
     stream->finish();
     // A shutdown waits until ended streams have been read. Nobody will come to read this one.
@@ -92,11 +103,69 @@ class StandaloneStream final : public ChangeListener {
   }
 
  private:
+  /// What came while the stream was full.
+  struct Missed {
+    void keep(const std::string& state_of, const std::string& message) {
+      static constexpr std::size_t kPerState = 128;
+      if (const auto found = states.find(state_of); found != states.end()) {
+        found->second = message;
+      } else if (memory.add(kPerState + state_of.size() + message.size())) {
+        states.emplace(state_of, message);
+      }
+    }
+
+    MissedChanges changes;
+    std::map<std::string, std::string> states;
+    MemoryHold memory;                        // of the states
+    std::shared_ptr<StandaloneStream> owner;  // which is the producer of the stream meanwhile
+  };
+  Missed& missed(ChunkStream& stream) {
+    if (missed_ == nullptr) {
+      missed_ = std::make_unique<Missed>();
+      missed_->memory = MemoryHold(stream.memory_share());
+      missed_->owner = shared_from_this();
+      stream.set_producer(this);
+    }
+    return *missed_;
+  }
+  /// Returns false if there is no room.
+  bool send(ChunkStream& stream, std::string_view message) {
+    return send_missed(stream) && stream.offer(ChunkKind::message, message);
+  }
+  bool send_missed(ChunkStream& stream) {
+    while (missed_ != nullptr && !missed_->changes.empty()) {
+      if (stream.paused()) return false;
+      const Change change = missed_->changes.take();
+      if (!stream.offer(ChunkKind::message, message_of(change))) {
+        missed_->changes.add(change);
+        return false;
+      }
+    }
+    while (missed_ != nullptr && !missed_->states.empty()) {
+      const auto next = missed_->states.begin();
+      if (!stream.offer(ChunkKind::message, next->second)) return false;
+      missed_->states.erase(next);
+    }
+    if (missed_ != nullptr) {
+      stream.set_producer(nullptr);
+      const std::unique_ptr<Missed> sent = std::move(missed_);
+    }
+    return true;
+  }
+
+  void on_writable() override {
+    const auto keep = shared_from_this();
+    if (const auto stream = stream_.lock()) send_missed(*stream);
+  }
+  void on_cancel() override {
+    if (const auto stream = stream_.lock()) stream->set_producer(nullptr);
+    const std::unique_ptr<Missed> dropped = std::move(missed_);
+  }
+
   std::weak_ptr<Session> session_;
   std::weak_ptr<ChunkStream> stream_;  // locked only on its loop
+  std::unique_ptr<Missed> missed_;     // null while nothing is missed
 };
-
-}  // namespace
 
 /// Thread-safe.
 class ChangeNotifier::Loop {
@@ -125,15 +194,18 @@ class ChangeNotifier::Loop {
     post();
   }
 
-  /// Runs `work` on this loop with the standalone stream of `session`, which belongs to this loop.
-  void with_stream_of(const std::shared_ptr<Session>& session,
-                      std::move_only_function<void(ChunkStream&)> work) {
-    shard_.executor->post([this, session, work = std::move(work)]() mutable {
+  /// Sends `message` to the standalone stream of `session`, which belongs to this loop.
+  void send(const std::shared_ptr<Session>& session, const std::string& state_of,
+            const std::shared_ptr<const std::string>& message) {
+    shard_.executor->post([this, session, state_of, message] {
       const std::optional<StreamId> id = session->standalone_stream();
-      if (!id) return;
-      if (const auto stream = shard_.streams->find(*id, session->stream_principal())) {
-        work(**stream);
+      const std::shared_ptr<StandaloneStream> writer = session->standalone_writer();
+      // What is sent counts as access.
+      if (!id || writer == nullptr ||
+          !shard_.streams->find(*id, session->stream_principal()).has_value()) {
+        return;
       }
+      writer->say(state_of, *message);
     });
   }
 
@@ -241,10 +313,10 @@ void ChangeNotifier::add(Executor& loop, std::weak_ptr<ChangeListener> listener)
 
 StreamId ChangeNotifier::add(const std::shared_ptr<Session>& session,
                              const std::shared_ptr<ChunkStream>& stream) {
-  const auto listener = std::make_shared<StandaloneStream>(session, stream);
+  const auto writer = std::make_shared<StandaloneStream>(session, stream);
   Executor& loop = stream->executor();
-  const StreamId id = session->offer_standalone_stream(stream, loop, listener);
-  if (id == stream->id()) add(loop, listener);
+  const StreamId id = session->offer_standalone_stream(stream, loop, writer);
+  if (id == stream->id()) add(loop, writer);
   return id;
 }
 
@@ -257,8 +329,7 @@ void ChangeNotifier::send(const std::shared_ptr<Session>& session, const std::st
   if (session->send(state_of, message)) return;
   const std::optional<StreamId> id = session->standalone_stream();
   if (!id) return;
-  loops_[StreamManager::loop_of(*id, loops_.size())]->with_stream_of(
-      session, [message](ChunkStream& stream) { stream.offer(ChunkKind::message, *message); });
+  loops_[StreamManager::loop_of(*id, loops_.size())]->send(session, state_of, message);
 }
 
 void ChangeNotifier::close() {

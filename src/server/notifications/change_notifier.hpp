@@ -74,7 +74,8 @@ class ChangeNotifier {
   StreamId add(const std::shared_ptr<Session>& session, const std::shared_ptr<ChunkStream>& stream);
 
   /// If something changes several times before a loop sends the change, that loop sends it once. A
-  /// session misses changes while it has not opened its standalone stream or does not read it.
+  /// session misses changes while it has not opened its standalone stream. While it does not read
+  /// it, each change waits once.
   void publish(const Change& change);
   /// Sends `message` to the client of `session` only. It is a complete notification that belongs to
   /// no request. `state_of` is as for Session::Outlet.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/dispatch/server_test_support.hpp"
+#include "stream/stream_test_support.hpp"
 
 namespace sluice {
 namespace {
@@ -129,6 +130,63 @@ TEST_F(ChangesTest, ABurstIsOneMessageOnTheStandaloneStreamOfASession) {
   bench.run_all();
   EXPECT_EQ(stream->next(), 1U);
   session->end();
+}
+
+/// The standalone stream of a session, with room for four messages.
+class StandaloneStreamTest : public ::testing::Test {
+ protected:
+  StandaloneStreamTest() { changes.add(session, stream); }
+  void say(const char* state_of, const char* text) {
+    changes.send(session, state_of, std::make_shared<const std::string>(text));
+  }
+
+  StreamBench bench{{.limits = {.max_chunks = 4}}};
+  ChangeNotifier changes{{{&bench.executor, bench.streams.get()}}};
+  std::shared_ptr<Session> session =
+      std::make_shared<Session>("id", "alice", newest_revision(Era::legacy), ClientDescription());
+  std::shared_ptr<ChunkStream> stream =
+      bench.streams->start_private(session->stream_principal(), "", "alice");
+};
+
+TEST_F(StandaloneStreamTest, WhatDoesNotFitComesWhenThereIsRoom) {
+  for (int i = 0; i < 6; ++i) say("", "1");
+  const std::size_t before = bench.policy.budget.used();
+  for (const char* text : {"2", "3"}) {
+    say("task", text);
+    changes.publish({Change::Kind::tools});
+    bench.executor.run();
+  }
+  EXPECT_GT(bench.policy.budget.used(), before);
+  ReadingCursor reader(stream, 0);
+  reader.read_all();
+  bench.executor.run();
+  std::string expected = "1111" + message_of({Change::Kind::tools}) + "3";
+  EXPECT_EQ(reader.text, expected);
+  say("task", "4");
+  say("", "5");
+  bench.executor.run();
+  EXPECT_EQ(reader.text, expected + "45");
+  EXPECT_EQ(stream->producer(), nullptr);
+}
+
+TEST_F(StandaloneStreamTest, WhatDoesNotFitGoesWithTheSessionOrTheStream) {
+  for (const bool shutdown : {false, true}) {
+    const std::weak_ptr<StandaloneStream> writer = session->standalone_writer();
+    for (int i = 0; i < 6; ++i) say("task", "1");
+    bench.executor.run();
+    if (shutdown) {
+      changes.close();
+    } else {
+      session->end();
+    }
+    bench.executor.run();
+    EXPECT_EQ(stream->producer(), nullptr);
+    session =
+        std::make_shared<Session>("id", "alice", newest_revision(Era::legacy), ClientDescription());
+    EXPECT_TRUE(writer.expired());
+    stream = bench.streams->start_private(session->stream_principal(), "", "alice");
+    changes.add(session, stream);
+  }
 }
 
 }  // namespace

@@ -195,13 +195,19 @@ std::optional<StreamId> Session::standalone_stream() const {
   return streams_ == nullptr ? std::nullopt : streams_->standalone;
 }
 
+std::shared_ptr<StandaloneStream> Session::standalone_writer() const {
+  const std::lock_guard lock(mutex_);
+  return streams_ == nullptr ? nullptr : streams_->standalone_writer;
+}
+
 StreamId Session::offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream,
-                                          Executor& loop, std::shared_ptr<const void> listener) {
+                                          Executor& loop,
+                                          std::shared_ptr<StandaloneStream> writer) {
   const std::lock_guard lock(mutex_);
   Streams& streams = streams_locked();
   if (!streams.standalone) {
     streams.standalone = stream->id();
-    streams.standalone_listener = std::move(listener);
+    streams.standalone_writer = std::move(writer);
     keep_locked(stream, loop);
   }
   return *streams.standalone;
@@ -211,7 +217,7 @@ void Session::forget_standalone_stream(const StreamId& stream) {
   const std::lock_guard lock(mutex_);
   if (streams_ == nullptr || streams_->standalone != stream) return;
   streams_->standalone.reset();
-  streams_->standalone_listener.reset();
+  streams_->standalone_writer.reset();
 }
 
 void Session::keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
@@ -220,7 +226,7 @@ void Session::keep(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
 }
 
 void Session::keep_locked(const std::shared_ptr<ChunkStream>& stream, Executor& loop) {
-  auto& [standalone, listener, kept, sweep_at] = streams_locked();
+  auto& [standalone, writer, kept, sweep_at] = streams_locked();
   if (kept.size() >= sweep_at) {
     std::erase_if(kept, [](const Kept& each) { return each.stream.expired(); });
     sweep_at = std::max<std::size_t>(8, 2 * kept.size());

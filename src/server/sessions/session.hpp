@@ -28,6 +28,8 @@
 
 namespace sluice {
 
+class StandaloneStream;
+
 /// The error message for a request whose session does not exist or belongs to another principal.
 inline constexpr std::string_view kNoSuchSession =
     "Session not found; it has ended or expired: begin another with initialize";
@@ -140,11 +142,12 @@ class Session {
                                             std::function<void()> close);
   /// The stream for messages that belong to no request, if there is one yet.
   [[nodiscard]] std::optional<StreamId> standalone_stream() const;
+  /// What appends to that stream, on its loop; null: there is no such stream.
+  [[nodiscard]] std::shared_ptr<StandaloneStream> standalone_writer() const;
   /// Makes `stream`, which belongs to `loop`, the standalone stream if there is none, and keeps it.
-  /// Owns `listener`, which appends to the stream, as long as it is that. Returns the id of the
-  /// standalone stream.
+  /// Owns `writer` as long as it is that. Returns the id of the standalone stream.
   StreamId offer_standalone_stream(const std::shared_ptr<ChunkStream>& stream, Executor& loop,
-                                   std::shared_ptr<const void> listener);
+                                   std::shared_ptr<StandaloneStream> writer);
   /// Call when `stream` has expired.
   void forget_standalone_stream(const StreamId& stream);
   /// Discards `stream`, which belongs to `loop`, when the session ends.
@@ -153,7 +156,7 @@ class Session {
   /// Where messages that belong to no request go, if the session's connection takes them itself.
   /// Runs on the loop that it was given with. `state_of` names what the message reports the state
   /// of: a client that does not keep up is sent the last message of each name. Messages without a
-  /// name may be left out for such a client.
+  /// name may be left out for such a client. The same is true of the standalone stream.
   using Outlet = std::function<void(const std::string& state_of, const std::string& message)>;
   void set_outlet(Executor& loop, Outlet outlet);
   /// Sends `message` to the outlet. Returns false if there is none; there may be a standalone
@@ -209,7 +212,7 @@ class Session {
   };
   struct Streams {
     std::optional<StreamId> standalone;
-    std::shared_ptr<const void> standalone_listener;
+    std::shared_ptr<StandaloneStream> standalone_writer;
     std::vector<Kept> kept;
     std::size_t sweep_at = 8;  // the size of `kept` at which expired streams are dropped from it
   };

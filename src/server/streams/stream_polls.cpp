@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/client.hpp"
+#include "core/client_memory.hpp"
+#include "core/over_limit.hpp"
 #include "protocol/chunk_json.hpp"
 #include "stream/stream_error.hpp"
 
@@ -12,6 +14,10 @@ namespace {
 
 /// About this much goes into one poll's reply; the rest waits for the next.
 constexpr std::size_t kPollBytes = std::size_t{256} << 10U;
+/// What answering a poll takes of the work of a turn, besides the bytes of the answer.
+constexpr std::size_t kPollCost = 1024;
+/// Bytes that a waiting poll takes.
+constexpr std::size_t kWaitMemory = 1024;
 
 /// Appends the result of a poll from `from`, at most `max_chunks`. Records the stream as delivered
 /// if that includes the last chunk.
@@ -55,8 +61,10 @@ bool answer_poll(std::string& out, ChunkStream& stream, Seq place, const RunPoll
 /// The cursor of a waiting poll.
 class LongPoll::Wait final : public Cursor {
  public:
-  Wait(LongPoll& poll, std::shared_ptr<ChunkStream> stream)
+  /// `memory` is held as long as this.
+  Wait(LongPoll& poll, std::shared_ptr<ChunkStream> stream, MemoryHold memory)
       : Cursor(std::move(stream), *poll.place_),
+        memory_(std::move(memory)),
         poll_(&poll),
         loop_(&this->stream()->executor()),
         until_(loop_->clock().now() + poll.facts_.poll.wait) {
@@ -89,6 +97,7 @@ class LongPoll::Wait final : public Cursor {
     return std::exchange(poll_, nullptr);
   }
 
+  MemoryHold memory_;
   LongPoll* poll_;
   Executor* loop_;
   TimePoint until_;
@@ -124,6 +133,7 @@ void LongPoll::ask() {
 void LongPoll::answer(TurnWork::Mark mark) {
   if (is_over_) return;
   const RunPoll& poll = facts_.poll;
+  facts_.streams->work().worked(kPollCost);
   Result<std::shared_ptr<ChunkStream>> stream =
       begin_poll(*facts_.streams, poll, facts_.principal, place_);
   if (!stream) {
@@ -138,7 +148,15 @@ void LongPoll::answer(TurnWork::Mark mark) {
     end(std::move(result), std::move(mark));
     return;
   }
-  wait_ = std::make_unique<Wait>(*this, std::move(*stream));
+  MemoryHold memory((*stream)->memory_share());
+  if (!memory.add(kWaitMemory)) {
+    end(over_limit(
+            "Your streams and polls hold as much memory as they may; wait for some polls, or "
+            "raise streams.max_total_bytes"),
+        std::move(mark));
+    return;
+  }
+  wait_ = std::make_unique<Wait>(*this, std::move(*stream), std::move(memory));
   facts_.loop->post([self = shared_from_this()] { self->facts_.channel->give_way(); });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/dispatch/server_test_support.hpp"
 #include "stream/stream_error.hpp"
@@ -137,6 +138,41 @@ TEST_P(StreamServiceTest, APollWaitsForChunks) {
   bench.run_all();
   EXPECT_EQ(answer(), expected(R"(,"chunks":[{"seq":0,"delta":"a","end":false}],"has_more":true)"));
   EXPECT_FALSE(caller.channel().waits_for_close());
+}
+
+TEST_P(StreamServiceTest, APollThatWaitsTakesMemoryOfItsClient) {
+  const std::string poll = with_id(*stream, R"(,"from_seq":0,"wait_ms":1000)");
+  const std::size_t before = bench.policy.budget.used();
+  EXPECT_EQ(ask("run", poll), "");
+  EXPECT_GE(bench.policy.budget.used(), before + 1000);
+  // Others hold all the rest.
+  const std::size_t rest = bench.policy.budget.limit() - bench.policy.budget.used();
+  ASSERT_TRUE(bench.policy.budget.try_acquire(rest));
+  EXPECT_EQ(error_code(ask("run", poll)), kLimitReached);
+  bench.policy.budget.release(rest);
+  loop().advance(1s);
+  bench.run_all();
+  EXPECT_EQ(bench.policy.budget.used(), before);
+}
+
+TEST_P(StreamServiceTest, ManyPollsThatWaitAreAnsweredInSeveralTurns) {
+  constexpr std::size_t kPolls = 3000;
+  std::vector<RecordingCaller> callers(kPolls);
+  for (RecordingCaller& each : callers) {
+    bench.request("run", with_id(*stream, R"(,"from_seq":0,"wait_ms":1000)"), each);
+  }
+  bench.run_all();
+  stream->append(ChunkKind::text, "a");
+  const auto answered = [&] {
+    return std::ranges::count_if(callers,
+                                 [](auto& each) { return !each.channel().replies.empty(); });
+  };
+  std::ptrdiff_t answered_before = -1;
+  bench.managers[GetParam()]->work().worked(TurnWork::kTurn);
+  bench.managers[GetParam()]->work().wait("another client", [&] { answered_before = answered(); });
+  bench.run_all();
+  EXPECT_LE(answered_before, 2000);
+  EXPECT_EQ(answered(), kPolls);
 }
 
 TEST_P(StreamServiceTest, APollWithoutAPlaceAcknowledgesNothingThoughItWaits) {
