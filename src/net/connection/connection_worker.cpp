@@ -132,19 +132,19 @@ void ConnectionWorker::wait_for_turn(Connection& connection) {
     client.network = connection.peer().network();
   }
   turns.waiting[client].emplace_back(&connection);
+  ++turns.count;
   loop.at_turn_end(*this);
 }
 
 /// Lets waiting connections continue while there is work left. One that uses up its share before it
 /// is done waits again.
 void ConnectionWorker::go_on(Turns& turns) {
-  std::size_t count = 0;
-  for (const auto& [client, queue] : turns.waiting) count += queue.size();
-  for (; count > 0 && has_work_left(); --count) {
+  for (std::size_t count = turns.count; count > 0 && has_work_left(); --count) {
     const auto turn = next_turn(turns.waiting, turns.last, [](const auto&) { return true; });
     turns.last = turn->first;
     const RefPtr<Connection> next = std::move(turn->second.front());
     turn->second.pop_front();
+    --turns.count;
     if (turn->second.empty()) turns.waiting.erase(turn);
     next->go_on();
   }

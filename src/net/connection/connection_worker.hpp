@@ -136,6 +136,7 @@ class ConnectionWorker : private Executor::TurnHook {
   };
   struct Turns {
     std::map<Client, std::deque<RefPtr<Connection>>> waiting;  // no queue is empty
+    std::size_t count = 0;                                     // of connections
     Client last;                                               // whose turn was last
   };
 

@@ -295,11 +295,12 @@ bool Server::remove_tool(std::string_view name) {
 
 bool Server::remove_resource(std::string_view uri) {
   std::vector<Resource> removed;
-  const bool was_skill = state_->change({Change::Kind::resources}, [&](ServerDefinition& definition) {
-    const Result<bool> withdrawn = withdraw_skill(definition, uri, removed);
-    if (!withdrawn) throw std::invalid_argument(withdrawn.error().message);
-    return *withdrawn;
-  });
+  const bool was_skill =
+      state_->change({Change::Kind::resources}, [&](ServerDefinition& definition) {
+        const Result<bool> withdrawn = withdraw_skill(definition, uri, removed);
+        if (!withdrawn) throw std::invalid_argument(withdrawn.error().message);
+        return *withdrawn;
+      });
   return was_skill ||
          take(*state_, &ServerDefinition::resources, &Resource::uri, uri, Change::Kind::resources);
 }
