@@ -80,7 +80,7 @@ test('a corrupt model file', async (t) => {
 test('no memory for the context', async (t) => {
   const file = path.join(scratch(t), 'model.gguf');
   writeFileSync(file, make_model());
-  const outcome = await serve_model(file, '--context', '1000000000', '--slots', '256');
+  const outcome = await serve_model(file, '--context', '1000000', '--slots', '256');
   assert.equal(outcome.signal, null, outcome.stderr);
   assert.equal(outcome.code, 1, outcome.stderr);
   assert.match(outcome.stderr, /memory|context/i);
