@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "json/json.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/error_codes.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
@@ -128,7 +129,6 @@ Error spoken(Error error, const Revision& revision) {
 
 int http_status_of(const Error& error, const Revision* revision, bool has_id) {
   static constexpr int kOk = 200;
-  static constexpr int kBadRequest = 400;
   static constexpr int kNotFound = 404;
   static constexpr int kServiceUnavailable = 503;
   // If there was no memory to parse the message, that is not the client's fault.

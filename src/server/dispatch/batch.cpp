@@ -7,6 +7,7 @@
 
 #include "core/client.hpp"
 #include "net/connection/connection_worker.hpp"
+#include "net/http/status_codes.hpp"
 #include "protocol/negotiation.hpp"
 #include "rpc/error_codes.hpp"
 #include "stream/stream_error.hpp"
@@ -176,7 +177,6 @@ Outcome refuse(const Error& error, int http_status, std::string& out) {
 Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredHeaders* headers,
                      Service& service, Caller& caller, SharedReply::Form form,
                      BatchedDispatch dispatch, Executor::Task& handled, std::string& out) {
-  static constexpr int kBadRequest = 400;
   static constexpr int kNotFound = 404;
   static constexpr int kUnavailable = 503;
   Result<std::shared_ptr<Session>> session = caller.session();
