@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "auth/api_keys.hpp"
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
 
@@ -95,8 +96,13 @@ bool is_loopback_host(std::string_view host) {
          (host.starts_with("127.") && !ip_address(host).empty());
 }
 
+bool AccessPolicy::is_user_code(const Authenticator* authenticator) {
+  return authenticator != nullptr && dynamic_cast<const ApiKeys*>(authenticator) == nullptr;
+}
+
 AccessPolicy::AccessPolicy(Options options)
     : authenticator_(std::move(options.authenticator)),
+      asks_user_code_(is_user_code(authenticator_.get())),
       origins_(std::move(options.allowed_origins)),
       hosts_(std::move(options.allowed_hosts)),
       proxies_(std::move(options.proxies)),

@@ -35,6 +35,7 @@ class AccessPolicy {
   /// whether callers prove who they are does not change.
   void replace_authenticator(std::shared_ptr<Authenticator> authenticator) {
     authenticator_ = std::move(authenticator);
+    asks_user_code_ = is_user_code(authenticator_.get());
   }
 
   /// Whether the request is addressed to this server: by localhost, a loopback address, one of the
@@ -58,6 +59,8 @@ class AccessPolicy {
   /// Whether it depends on authenticate() who may call, and as whom; else on nothing, and callers
   /// are who principal_by_address() says.
   [[nodiscard]] bool authenticates() const { return authenticator_ != nullptr; }
+  /// Whether authenticate() calls code of the program's user, which may take long.
+  [[nodiscard]] bool asks_user_code() const { return asks_user_code_; }
   /// Who makes the request, or why it is refused; never throws what the authenticator does.
   [[nodiscard]] std::expected<Principal, Refusal> authenticate(const HttpRequest& request) const;
   /// The address that the request comes from, which trusted proxies tell for others.
@@ -66,7 +69,11 @@ class AccessPolicy {
   [[nodiscard]] Principal principal_by_address(const HttpRequest& request) const;
 
  private:
+  /// Whether it is not one of Sluice's own. Null: no.
+  static bool is_user_code(const Authenticator* authenticator);
+
   std::shared_ptr<Authenticator> authenticator_;
+  bool asks_user_code_;
   std::vector<std::string> origins_;
   std::vector<std::string> hosts_;
   TrustedProxies proxies_;

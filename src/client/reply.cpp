@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -26,8 +27,7 @@ std::optional<Error> error_of(const json::object& message) {
 
 Result<json::object> parse_reply(int status, std::string_view body) {
   const auto not_a_reply = [&] {
-    constexpr int kTooLarge = 413;
-    if (status == kTooLarge) return fail(kInternalError, std::string(kRequestTooLarge));
+    if (status == kContentTooLarge) return fail(kInternalError, std::string(kRequestTooLarge));
     return fail(kInternalError, "The server answered with HTTP status " + std::to_string(status) +
                                     " and no JSON-RPC response; is this the URL of sluice?");
   };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/reply.hpp"
+#include "net/http/status_codes.hpp"
 #include "rpc/error_codes.hpp"
 
 namespace sluice {
@@ -15,8 +16,6 @@ constexpr std::uint64_t kAcknowledgeEvery = kWindow / 4;
 /// If no chunk comes for this long, the server may be waiting for room: it may keep fewer chunks
 /// than are acknowledged at once.
 constexpr auto kPause = std::chrono::milliseconds(100);
-
-constexpr int kMessageTooLarge = 1009;  // a close code (RFC 6455)
 
 }  // namespace
 
@@ -31,7 +30,7 @@ void WsAnswer::read_on() {
 void WsAnswer::on_lost(const Error& why) {
   open_ = false;
   // Only requests are large, so it is the request that was refused.
-  if (why.code == kMessageTooLarge && !started()) {
+  if (why.code == kMessageTooBig && !started()) {
     if (!ended()) fail({why.code, std::string(kRequestTooLarge)});
     return;
   }

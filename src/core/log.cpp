@@ -182,7 +182,8 @@ class Output {
   [[nodiscard]] bool try_to_write(std::string_view line) {
     pollfd ready{.fd = descriptor_, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, 0) == 0) return false;
-    const std::string text = std::string(is_torn_ ? "\n" : "").append(line);
+    const std::string mended = is_torn_ ? std::string("\n").append(line) : std::string();
+    const std::string_view text = is_torn_ ? mended : line;
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written > 0) is_torn_ = text[static_cast<std::size_t>(written) - 1] != '\n';
     return written == static_cast<ssize_t>(text.size());

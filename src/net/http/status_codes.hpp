@@ -10,7 +10,10 @@ inline constexpr int kResetContent = 205;
 inline constexpr int kPartialContent = 206;
 inline constexpr int kNotModified = 304;
 inline constexpr int kBadRequest = 400;
+inline constexpr int kNotFound = 404;
+inline constexpr int kContentTooLarge = 413;
 inline constexpr int kBadGateway = 502;
+inline constexpr int kServiceUnavailable = 503;
 inline constexpr int kGatewayTimeout = 504;
 
 /// Whether a reply of that status may have content (RFC 9110, sections 15.3.5, 15.3.6, 15.4.5).
@@ -21,5 +24,6 @@ constexpr bool may_have_content(int status) {
 inline constexpr int kGoingAway = 1001;
 /// Stands for a close frame that gives no code.
 inline constexpr int kNoStatus = 1005;
+inline constexpr int kMessageTooBig = 1009;
 
 }  // namespace sluice

@@ -73,6 +73,7 @@ void ServerWebSocket::on_drain() {
 }
 
 bool ServerWebSocket::wants_more() const {
+  // A message has just been handled. Whether another one may be depends on the time that it took.
   connection_->end_step();
   return connection_->is_open() && !input_paused_ && !connection_->is_output_full() &&
          connection_->may_work();

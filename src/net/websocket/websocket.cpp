@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kProtocolError = 1002;
 constexpr int kInvalidData = 1007;
-constexpr int kTooBig = 1009;
 constexpr std::size_t kMaxControl = 125;
 constexpr std::size_t kMaxHeader = 14;
 /// The cost of an empty frame, in units of WorkLimits.
@@ -272,8 +271,8 @@ Result<void> WebSocketDecoder::check_header(const Header& header) const {
   }
   const std::size_t before = partial_ == nullptr ? 0 : partial_->message.size();
   if (header.length > max_message_ || before + header.length > max_message_) {
-    return fail(kTooBig, "A message is longer than " + std::to_string(max_message_) +
-                             " bytes (max_message, or --max-body of sluice serve)");
+    return fail(kMessageTooBig, "A message is longer than " + std::to_string(max_message_) +
+                                    " bytes (max_message, or --max-body of sluice serve)");
   }
   return {};
 }

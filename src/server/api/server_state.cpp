@@ -30,12 +30,11 @@ bool ServerState::change(const std::vector<Change::Kind>& kinds,
   // of user code may use the Server.
   std::optional<ServerDefinition> other;
   const std::lock_guard lock(mutex_);
-  // start() and forget() change it only under this lock.
-  const std::vector<DefinitionHost*> hosts = hosts_;
-  if (hosts.empty()) return change(definition_);
+  // start() and forget() change hosts_ only under this lock.
+  if (hosts_.empty()) return change(definition_);
   other = definition_;
   if (!change(*other)) return false;
-  for (DefinitionHost* const host : hosts) {
+  for (DefinitionHost* const host : hosts_) {
     if (Result<void> replaced = host->replace(*other, kinds); !replaced) {
       throw std::invalid_argument(replaced.error().message);
     }

@@ -129,8 +129,6 @@ Error spoken(Error error, const Revision& revision) {
 
 int http_status_of(const Error& error, const Revision* revision, bool has_id) {
   static constexpr int kOk = 200;
-  static constexpr int kNotFound = 404;
-  static constexpr int kServiceUnavailable = 503;
   // If there was no memory to parse the message, that is not the client's fault.
   if (!has_id) return error.code == kBusy ? kServiceUnavailable : kBadRequest;
   switch (error.code) {

@@ -177,8 +177,6 @@ Outcome refuse(const Error& error, int http_status, std::string& out) {
 Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredHeaders* headers,
                      Service& service, Caller& caller, SharedReply::Form form,
                      BatchedDispatch dispatch, Executor::Task& handled, std::string& out) {
-  static constexpr int kNotFound = 404;
-  static constexpr int kUnavailable = 503;
   Result<std::shared_ptr<Session>> session = caller.session();
   if (!session) return refuse(session.error(), kNotFound, out);
   const Result<const Revision*> revision =
@@ -206,7 +204,7 @@ Outcome handle_batch(std::string_view text, LongMessage* parsed, const MirroredH
   if (!reply->reserve(texts->size(), ids + (LongMessages::is_long(text) ? 0 : text.size()))) {
     return refuse(
         {kBusy, "The server has no memory for the answers to this batch; try it again", {}},
-        kUnavailable, out);
+        kServiceUnavailable, out);
   }
   BatchCaller each(caller, std::move(*session), reply);
   const auto run = std::make_shared<BatchRun>(service, *texts, parsed, reply, std::move(dispatch));

@@ -170,7 +170,6 @@ Outcome Dispatcher::stream_method(const Message& message, Caller& caller, std::s
 }
 
 Outcome Dispatcher::no_session(const RequestId& id, const Error& error, std::string& out) {
-  static constexpr int kNotFound = 404;
   append_error(out, id, error);
   return {.kind = Outcome::Kind::answered, .http_status = kNotFound};
 }
@@ -391,7 +390,6 @@ Outcome Dispatcher::initialize(const Message& message, const Revision* revision,
     begun = caller.begin_session(*revision, client);
   }
   if (!begun) {
-    static constexpr int kServiceUnavailable = 503;
     append_error(out, message.id, begun.error());
     return {.kind = Outcome::Kind::answered, .http_status = kServiceUnavailable};
   }

@@ -115,6 +115,10 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   }
   std::shared_ptr<void> on_release() override;
 
+  /// So many texts and messages are sent before others have a turn.
+  static constexpr std::uint32_t kSentAtOnce = 256;
+  bool has_sent(bool has_room);
+
   /// Copies `_meta`, because the parameters do not exist once the coroutine waits.
   void keep_meta();
 
@@ -127,11 +131,7 @@ class HandlerRun final : public CoroutineRun, public detail::CallBackend, privat
   std::string split_;  // the beginning of a character, whose end is in the next text
   std::map<std::uint64_t, detail::Job> when_room_;  // in the order of the waits
   std::uint64_t last_wait_ = 0;
-  /// So many texts and messages are sent before others have a turn.
-  static constexpr std::uint32_t kSentAtOnce = 256;
-  bool has_sent(bool has_room);
-
-  std::uint32_t sent_ = 0;
+  std::uint32_t sent_ = 0;  // texts and messages
   bool full_ = false;
 };
 

@@ -120,7 +120,7 @@ void ShutdownSignals::exit_at_once() const {
   if (hangup_ == Hangup::reloads) sigdelset(&ends, SIGHUP);
   struct sigaction exit{};
   exit.sa_handler = [](int) { ::_exit(0); };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : kSignals) {
     if (sigismember(&ends, signal) == 1) ::sigaction(signal, &exit, nullptr);
   }
   pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <utility>
 
-#include "core/client_memory.hpp"
 #include "json/json.hpp"
 
 namespace sluice {
@@ -56,6 +54,31 @@ Change MissedChanges::take() {
   return {.kind = last_.first, .subject = last_.second};
 }
 
+void MissedMessages::add(const std::string& state_of, const std::string& message) {
+  static constexpr std::size_t kPerState = 128;
+  if (const auto found = states_.find(state_of); found != states_.end()) {
+    found->second = message;
+  } else if (memory_.add(kPerState + state_of.size() + message.size())) {
+    states_.emplace(state_of, message);
+  }
+}
+
+bool MissedMessages::send(const std::function<bool(const std::string& message)>& send) {
+  while (!changes_.empty()) {
+    const Change change = changes_.take();
+    if (!send(message_of(change))) {
+      changes_.add(change);
+      return false;
+    }
+  }
+  while (!states_.empty()) {
+    const auto next = states_.begin();
+    if (!send(next->second)) return false;
+    states_.erase(next);
+  }
+  return true;
+}
+
 bool wants(const Session& session, const Change& change) {
   switch (change.kind) {
     case Change::Kind::resource:
@@ -84,18 +107,18 @@ class StandaloneStream final : public ChangeListener,
   void tell(const Change& change) override {
     const auto stream = stream_.lock();
     if (stream == nullptr || stream->ended() || send(*stream, message_of(change))) return;
-    missed(*stream).changes.add(change);
+    missed(*stream).messages.add(change);
   }
   /// `state_of` is as for Session::Outlet.
   void say(const std::string& state_of, const std::string& message) {
     const auto stream = stream_.lock();
     if (stream == nullptr || stream->ended() || send(*stream, message) || state_of.empty()) return;
-    missed(*stream).keep(state_of, message);
+    missed(*stream).messages.add(state_of, message);
   }
   void close() override {
     const auto stream = stream_.lock();
     if (stream == nullptr) return;
-    const std::unique_ptr<Missed> dropped = std::move(missed_);
+    const std::shared_ptr<Missed> dropped = std::move(missed_);
     const bool is_read = stream->has_readers();
     stream->finish();
     // A shutdown waits until ended streams have been read. Nobody will come to read this one.
@@ -105,25 +128,13 @@ class StandaloneStream final : public ChangeListener,
  private:
   /// What came while the stream was full.
   struct Missed {
-    void keep(const std::string& state_of, const std::string& message) {
-      static constexpr std::size_t kPerState = 128;
-      if (const auto found = states.find(state_of); found != states.end()) {
-        found->second = message;
-      } else if (memory.add(kPerState + state_of.size() + message.size())) {
-        states.emplace(state_of, message);
-      }
-    }
-
-    MissedChanges changes;
-    std::map<std::string, std::string> states;
-    MemoryHold memory;                        // of the states
+    MissedMessages messages;
     std::shared_ptr<StandaloneStream> owner;  // which is the producer of the stream meanwhile
   };
   Missed& missed(ChunkStream& stream) {
     if (missed_ == nullptr) {
-      missed_ = std::make_unique<Missed>();
-      missed_->memory = MemoryHold(stream.memory_share());
-      missed_->owner = shared_from_this();
+      missed_ = std::make_shared<Missed>(MissedMessages(MemoryHold(stream.memory_share())),
+                                         shared_from_this());
       stream.set_producer(this);
     }
     return *missed_;
@@ -133,23 +144,14 @@ class StandaloneStream final : public ChangeListener,
     return send_missed(stream) && stream.offer(ChunkKind::message, message);
   }
   bool send_missed(ChunkStream& stream) {
-    while (missed_ != nullptr && !missed_->changes.empty()) {
-      if (stream.paused()) return false;
-      const Change change = missed_->changes.take();
-      if (!stream.offer(ChunkKind::message, message_of(change))) {
-        missed_->changes.add(change);
-        return false;
-      }
-    }
-    while (missed_ != nullptr && !missed_->states.empty()) {
-      const auto next = missed_->states.begin();
-      if (!stream.offer(ChunkKind::message, next->second)) return false;
-      missed_->states.erase(next);
-    }
-    if (missed_ != nullptr) {
-      stream.set_producer(nullptr);
-      const std::unique_ptr<Missed> sent = std::move(missed_);
-    }
+    const std::shared_ptr<Missed> now = missed_;  // sending may end the stream
+    if (now == nullptr) return true;
+    const bool all_sent = now->messages.send([&stream](const std::string& message) {
+      return stream.offer(ChunkKind::message, message);
+    });
+    if (!all_sent || missed_ != now) return false;
+    stream.set_producer(nullptr);
+    missed_ = nullptr;
     return true;
   }
 
@@ -159,12 +161,12 @@ class StandaloneStream final : public ChangeListener,
   }
   void on_cancel() override {
     if (const auto stream = stream_.lock()) stream->set_producer(nullptr);
-    const std::unique_ptr<Missed> dropped = std::move(missed_);
+    const std::shared_ptr<Missed> dropped = std::move(missed_);
   }
 
   std::weak_ptr<Session> session_;
   std::weak_ptr<ChunkStream> stream_;  // locked only on its loop
-  std::unique_ptr<Missed> missed_;     // null while nothing is missed
+  std::shared_ptr<Missed> missed_;     // null while nothing is missed
 };
 
 /// Thread-safe.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/client_memory.hpp"
 #include "core/executor.hpp"
 #include "server/sessions/session.hpp"
 #include "server/streams/stream_service.hpp"
@@ -45,6 +47,26 @@ class MissedChanges {
   using Key = std::pair<Change::Kind, std::string>;
   std::set<Key> changes_;
   Key last_{Change::Kind::elicitation, {}};  // taken last; at first, lists come before resources
+};
+
+/// What the client of a session must hear of, but could not be sent when it happened: changes, and
+/// of the messages about each state the last one (see Session::Outlet).
+class MissedMessages {
+ public:
+  /// `memory` is charged for messages. If it has no more, a message about another state is left
+  /// out.
+  explicit MissedMessages(MemoryHold memory = MemoryHold()) : memory_(std::move(memory)) {}
+
+  void add(const Change& change) { changes_.add(change); }
+  void add(const std::string& state_of, const std::string& message);
+  /// Passes them to `send`, until that returns false for one that it has no room for. Returns
+  /// whether all have been sent.
+  bool send(const std::function<bool(const std::string& message)>& send);
+
+ private:
+  MissedChanges changes_;
+  std::map<std::string, std::string> states_;
+  MemoryHold memory_;
 };
 
 /// Is told of changes as long as it lives.

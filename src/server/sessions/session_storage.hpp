@@ -18,20 +18,19 @@ class SessionStorage {
   /// threads ask for the first time, each may make one, and the first that is ready is kept: so no
   /// loop waits for what a worker makes.
   std::shared_ptr<void> value(const void* type, Make make) {
-    if (std::shared_ptr<void> known = find(type)) return known;
-    std::shared_ptr<void> made = make();
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(values_, type, &Value::first);
-    if (found != values_.end()) return found->second;
-    return values_.emplace_back(type, std::move(made)).second;
+    if (std::shared_ptr<void> known = known_or(type, nullptr)) return known;
+    return known_or(type, make());
   }
 
  private:
   using Value = std::pair<const void*, std::shared_ptr<void>>;
-  std::shared_ptr<void> find(const void* type) {
+  /// The value that is kept, or else `made`, which is kept from now on unless it is null.
+  std::shared_ptr<void> known_or(const void* type, std::shared_ptr<void> made) {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find(values_, type, &Value::first);
-    return found == values_.end() ? nullptr : found->second;
+    if (found != values_.end()) return found->second;
+    if (made != nullptr) values_.emplace_back(type, made);
+    return made;
   }
 
   std::mutex mutex_;

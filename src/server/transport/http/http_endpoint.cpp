@@ -234,7 +234,7 @@ std::unique_ptr<HeadVerdict> HttpEndpoint::judge(const HttpRequest& head) {
 }
 
 std::expected<HttpAdmission::Admitted, HttpRefusal> HttpEndpoint::admit(const HttpRequest& head) {
-  if (!service_->access->authenticates()) return admission_.admit(head);
+  if (!service_->access->asks_user_code()) return admission_.admit(head);
   TurnWatch& watch = service_->dispatcher.watch();
   watch.begin({"authenticator", {}});
   std::expected<HttpAdmission::Admitted, HttpRefusal> admitted = admission_.admit(head);

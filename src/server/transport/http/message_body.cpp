@@ -146,7 +146,7 @@ void MessageBody::hold(std::string_view text, MessageKind kind) {
 void MessageBody::handle_long() {
   const std::shared_ptr<MessageBody> keep = shared_from_this();
   const std::unique_ptr<LongMessage> parsed = std::move(long_);
-  const auto message = parsed->message();
+  const auto& message = parsed->message();
   if (!long_was_held_ && must_hold(message)) {
     hold(parsed->text(), message->kind);
   } else {

@@ -186,7 +186,7 @@ class MessageConnection::Agreement final : public ChangeListener {
     const auto connection = connection_.lock();
     if (connection == nullptr) return;
     if (connection->blocked_) {
-      missed().changes.add(change);
+      missed().add(change);
     } else {
       connection->send(message_of(change));
     }
@@ -198,35 +198,33 @@ class MessageConnection::Agreement final : public ChangeListener {
     if (!connection->blocked_) {
       connection->send(message);
     } else if (!state_of.empty()) {
-      missed().states.insert_or_assign(state_of, message);
+      missed().add(state_of, message);
     }
   }
   void tell_missed() {
     const auto connection = connection_.lock();
     if (connection == nullptr || missed_ == nullptr) return;
-    while (!missed_->changes.empty() && !connection->blocked_) tell(missed_->changes.take());
-    for (const auto& [state_of, message] : std::exchange(missed_->states, {})) {
-      say(state_of, message);
-    }
+    const bool all_sent = missed_->send([&connection](const std::string& message) {
+      if (connection->blocked_) return false;
+      connection->send(message);
+      return true;
+    });
+    if (all_sent) missed_ = nullptr;
   }
   void close() override {}
 
   Session session;
 
  private:
-  /// What came while the peer did not keep up. There are no more states than tasks of the session,
-  /// because a peer whose messages are not read begins no more tasks.
-  struct Missed {
-    MissedChanges changes;
-    std::map<std::string, std::string> states;
-  };
-  Missed& missed() {
-    if (missed_ == nullptr) missed_ = std::make_unique<Missed>();
+  MissedMessages& missed() {
+    if (missed_ == nullptr) missed_ = std::make_unique<MissedMessages>();
     return *missed_;
   }
 
   std::weak_ptr<MessageConnection> connection_;
-  std::unique_ptr<Missed> missed_;  // null before the first
+  /// What came while the peer did not keep up; null: nothing. There are no more states than tasks
+  /// of the session, because a peer whose messages are not read begins no more tasks.
+  std::unique_ptr<MissedMessages> missed_;
 };
 
 /// Marks that serve_waiting() is running.
