@@ -1,7 +1,8 @@
-"""Which functions of sluice run under load, in an order in which the linker can place them.
+"""Which functions of sluice run under load or at its start, in an order for the linker.
 
 Functions that run for the same request then share cache lines and pages, wherever they are
-defined. Callgrind counts instructions, so the result does not depend on the machine's load.
+defined. Those that run once, before the first reply, share the pages that a start reads. Callgrind
+counts instructions, so the result does not depend on the machine's load.
 """
 
 import collections
@@ -17,21 +18,33 @@ from .measure import Bench
 HOT = 2e-5
 
 
-def _callgrind(bench: Bench, load: list[str], output: str) -> None:
+def _callgrind(bench: Bench, load: list[str] | None) -> collections.Counter[str]:
+    """The instructions of each function under a load, or without one from the start to the end."""
+    output = os.path.join(bench.paths.scratch, "callgrind.out")
     server = servers.sluice(bench.paths)
     command = [
-        "valgrind", "--tool=callgrind", "--demangle=no", "--instr-atstart=no",
-        "--callgrind-out-file=" + output, *server.command,
+        "valgrind", "--tool=callgrind", "--demangle=no", "--callgrind-out-file=" + output,
+        # A load is measured without what happens once, when the program starts.
+        f"--instr-atstart={'no' if load else 'yes'}", *server.command,
     ]  # fmt: skip
     log = os.path.join(bench.paths.scratch, "callgrind.log")
     with processes.running(bench.cores.server, command, server.port, log) as process:
-        # Without what happens once, when the program starts.
-        switch = ["callgrind_control", "--instr=on", str(process.pid)]
-        subprocess.run(switch, check=True, capture_output=True)
-        arguments = ["--seconds", str(bench.seconds), "--warmup", "0", "--port", str(server.port)]
-        report = processes.load(bench.paths, bench.cores, [*load, *arguments])
-    if report["errors"]:
-        raise processes.BenchError(f"{report['errors']} errors: {report['first_error']}")
+        if load:
+            switch = ["callgrind_control", "--instr=on", str(process.pid)]
+            subprocess.run(switch, check=True, capture_output=True)
+            arguments = [
+                "--seconds", str(bench.seconds), "--warmup", "0", "--port", str(server.port)
+            ]  # fmt: skip
+            report = processes.load(bench.paths, bench.cores, [*load, *arguments])
+            if report["errors"]:
+                raise processes.BenchError(f"{report['errors']} errors: {report['first_error']}")
+    costs: collections.Counter[str] = collections.Counter()
+    with open(output, encoding="utf-8", errors="replace") as lines:
+        for name, cost in _costs(lines, os.path.basename(bench.paths.sluice)):
+            if re.fullmatch(r"[\w$.]+", name):  # others stand for code without a symbol
+                costs[name] += cost
+    os.remove(output)
+    return costs
 
 
 def _costs(lines: Iterator[str], program: str) -> Iterator[tuple[str, int]]:
@@ -62,30 +75,32 @@ def _costs(lines: Iterator[str], program: str) -> Iterator[tuple[str, int]]:
 
 
 def measure(bench: Bench) -> list[str]:
-    """The symbols of all hot functions: those of most loads first, and of them the hottest."""
+    """The symbols of all hot functions: those of most loads first, and of them the hottest.
+
+    After them come the functions that run only at the start and at the end.
+    """
     loads: collections.Counter[str] = collections.Counter()
     parts: collections.Counter[str] = collections.Counter()
     for label, load in against.LOADS.items():
         if "fanout" in load:
             continue  # too many connections for a program under Callgrind
         bench.say(f"  {label}")
-        profile = os.path.join(bench.paths.scratch, "callgrind.out")
-        _callgrind(bench, load, profile)
-        costs: collections.Counter[str] = collections.Counter()
-        with open(profile, encoding="utf-8", errors="replace") as lines:
-            for name, cost in _costs(lines, os.path.basename(bench.paths.sluice)):
-                costs[name] += cost
+        costs = _callgrind(bench, load)
         total = costs.total()
         for name, cost in costs.items():
-            if cost > HOT * total and re.fullmatch(r"_?\w+", name):
+            if cost > HOT * total:
                 loads[name] += 1
                 parts[name] += cost / total
-        os.remove(profile)
-    return sorted(loads, key=lambda name: (-loads[name], -parts[name], name))
+    hot = sorted(loads, key=lambda name: (-loads[name], -parts[name], name))
+    bench.say("  start")
+    return hot + sorted(_callgrind(bench, None).keys() - loads.keys())
 
 
 def write(bench: Bench, path: str) -> None:
     names = measure(bench)
     with open(path, "w", encoding="utf-8") as target:
-        target.write("# Functions that run under load, for the linker: scripts/bench --order-functions\n")
+        target.write(
+            "# Functions that run under load, then those of the start, for the linker:"
+            " scripts/bench --order-functions\n"
+        )
         target.writelines(f"{name}\n" for name in names)
