@@ -11,10 +11,13 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <poll.h>
+#include <span>
 #include <unistd.h>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/log_limit.hpp"
@@ -32,11 +35,12 @@ struct LevelName {
   std::string_view name;
   std::string_view colour;
 };
-constexpr std::array<LevelName, 5> kLevels = {{{"trace", "\x1b[2m"},
+constexpr std::array<LevelName, 6> kLevels = {{{"trace", "\x1b[2m"},
                                                {"debug", "\x1b[2m"},
                                                {"info", "\x1b[32m"},
                                                {"warning", "\x1b[33m"},
-                                               {"error", "\x1b[31m"}}};
+                                               {"error", "\x1b[31m"},
+                                               {"off", ""}}};
 
 /// UTC, RFC 3339, milliseconds.
 void append_time(std::string& out) {
@@ -117,8 +121,18 @@ void append_value(std::string& out, const LogField& field, bool as_json) {
   }
 }
 
+void append_event(std::string& line, std::string_view message, std::span<const LogField> fields) {
+  append_text(line, message);
+  for (const LogField& field : fields) {
+    line.push_back(' ');
+    line.append(field.key);
+    line.push_back('=');
+    append_value(line, field, false);
+  }
+}
+
 std::string format_line(LogLevel level, std::string_view message,
-                        std::initializer_list<LogField> fields) {
+                        std::span<const LogField> fields) {
   const LevelName& name = kLevels[static_cast<std::size_t>(level)];
   std::string line;
   line.reserve(160);
@@ -143,13 +157,7 @@ std::string format_line(LogLevel level, std::string_view message,
   line.append(name.name);
   if (colour) line.append("\x1b[0m");
   line.push_back(' ');
-  append_text(line, message);
-  for (const LogField& field : fields) {
-    line.push_back(' ');
-    line.append(field.key);
-    line.push_back('=');
-    append_value(line, field, false);
-  }
+  append_event(line, message, fields);
   line.push_back('\n');
   return line;
 }
@@ -170,8 +178,9 @@ class Output {
   }
   void write(std::string_view line) {
     const std::lock_guard lock(mutex_);
+    const LogField lines{"lines", left_out_};
     if (left_out_ > 0 && try_to_write(format_line(LogLevel::warning, "log lines were left out",
-                                                  {{"lines", left_out_}}))) {
+                                                  std::span(&lines, 1)))) {
       left_out_ = 0;
     }
     if (left_out_ > 0 || !try_to_write(line)) ++left_out_;
@@ -200,10 +209,71 @@ Output& output() {
   return log;
 }
 
+/// The program's own sink.
+class Sink {
+ public:
+  void set(LogSink sink) {
+    auto made = sink ? std::make_shared<const LogSink>(std::move(sink)) : nullptr;
+    // The sink before is destroyed after the lock, as it may be code of the user.
+    const std::lock_guard lock(mutex_);
+    sink_.swap(made);
+    is_set_.store(sink_ != nullptr, std::memory_order_relaxed);
+  }
+
+  /// Returns false if there is no sink.
+  bool take(const LogEvent& event) {
+    if (!is_set_.load(std::memory_order_relaxed)) return false;
+    std::shared_ptr<const LogSink> sink;
+    {
+      const std::lock_guard lock(mutex_);
+      sink = sink_;
+    }
+    if (sink == nullptr) return false;
+    thread_local bool is_inside = false;
+    if (is_inside) return true;
+    is_inside = true;
+    try {
+      (*sink)(event);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): there is no other log
+    }
+    is_inside = false;
+    return true;
+  }
+
+ private:
+  std::atomic<bool> is_set_ = false;
+  std::mutex mutex_;
+  std::shared_ptr<const LogSink> sink_;
+};
+
+/// Never destroyed, as threads may log until the process has ended.
+Sink& program_sink() {
+  static Sink* const sink = new Sink;
+  return *sink;
+}
+
 }  // namespace
 
+void set_log_level(LogLevel level) {
+  threshold_level.store(level, std::memory_order_relaxed);
+}
+
+std::string_view to_string(LogLevel level) {
+  return kLevels[static_cast<std::size_t>(level)].name;
+}
+
+std::string LogEvent::text() const {
+  std::string line;
+  append_event(line, message, fields);
+  return line;
+}
+
+void set_log_sink(LogSink sink) {
+  program_sink().set(std::move(sink));
+}
+
 void set_logging(LogLevel threshold, LogFormat format, bool colour) {
-  threshold_level.store(threshold, std::memory_order_relaxed);
+  set_log_level(threshold);
   line_format.store(format, std::memory_order_relaxed);
   use_colour.store(colour, std::memory_order_relaxed);
 }
@@ -217,7 +287,10 @@ bool log_enabled(LogLevel level) {
 }
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  if (log_enabled(level)) output().write(format_line(level, message, fields));
+  if (!log_enabled(level)) return;
+  const std::span<const LogField> values(fields.begin(), fields.size());
+  if (program_sink().take({.level = level, .message = message, .fields = values})) return;
+  output().write(format_line(level, message, values));
 }
 
 void log_exception(LogLimit& limit, std::string_view message,

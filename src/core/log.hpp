@@ -5,23 +5,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "core/error.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice {
 
 class LogLimit;
 
-/// trace is for what libraries say about themselves.
-enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, off };
 enum class LogFormat : std::uint8_t { text, json };
-
-/// One named value of a log line. Never pass secrets here.
-struct LogField {
-  std::string_view key;
-  std::variant<std::string_view, std::int64_t, double, bool> value;
-};
 
 /// Sets what is logged and how, for the whole process. Thread-safe.
 void set_logging(LogLevel threshold, LogFormat format, bool colour);
@@ -32,8 +24,9 @@ void set_logging(LogLevel threshold, LogFormat format, bool colour);
 Result<void> log_to_file(const std::string& path);
 bool log_enabled(LogLevel level);
 
-/// Writes one line to the log with time, level, message and fields, as text or as one JSON
-/// object. Control characters and invalid UTF-8 in the message and the values are escaped, and
+/// Gives the event to the program's sink (sluice/log.hpp). Without one, writes one line to the log
+/// with time, level, message and fields, as text or as one JSON object. Never pass secrets in
+/// `fields`. Control characters and invalid UTF-8 in the message and the values are escaped, and
 /// values that could be taken for several are quoted, so that a peer can forge neither lines nor
 /// fields. The message and each value are cut off after 1 KiB. Thread-safe. A line is one write(2)
 /// that does not wait for a reader. While nobody reads standard error, or the disk is full, lines
