@@ -164,6 +164,9 @@ class MessageConnection final : public Caller,
   void go_on(UnhandledPtr handled);
   UnhandledPtr handle(const std::expected<Message, MessageError>& message, std::string& response);
   Outcome dispatch_batched(const Message& message, Caller& caller, std::string& out);
+  void cancel_request(const Message& message);
+
+  // Pushed streams (pushed_streams.cpp).
   [[nodiscard]] bool pushes(const Message& message) const;
   bool handle_notification(const Message& message);
   [[nodiscard]] Result<MemoryHold> memory_for_subscription(std::size_t more) const;
@@ -171,7 +174,9 @@ class MessageConnection final : public Caller,
   void subscribe(const Message& message, Caller& asker, std::string& out);
   void unsubscribe(const Message& message, std::string& out);
   bool acknowledge(const Message& message, Caller& asker, std::string& out);
-  void cancel_request(const Message& message);
+  bool push(std::string_view messages);
+  bool push(const Bytes& messages);
+  void unsubscribe_later(const StreamId& stream_id, std::uint64_t number);
 
   // For channels and sinks.
   void forget(const RequestId& id);
@@ -184,10 +189,11 @@ class MessageConnection final : public Caller,
   void send_kept();
   void serve_waiting();
   bool may_send_more();
-  bool send_framed(const auto& messages);
-  bool push(std::string_view messages);
-  bool push(const Bytes& messages);
-  void unsubscribe_later(const StreamId& stream_id, std::uint64_t number);
+  bool send_framed(const auto& messages) {
+    if (output_ == nullptr) return true;
+    if (!output_->send_framed(messages)) blocked_ = true;
+    return may_send_more();
+  }
   [[nodiscard]] bool is_idle() const {
     return pending_.empty() && subscriptions_.empty() && !has_kept() &&
            (rare_ == nullptr || rare_->later == nullptr || rare_->later->empty());
