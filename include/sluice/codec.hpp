@@ -74,7 +74,8 @@ bool decode_literal(const json::value& value, std::string_view text, Decoder& de
 
 /// Converts between `T` and JSON. Specialise it for a type of your own that is not an aggregate.
 /// schema() returns the JSON Schema; decode() reads into `out` and returns true, or returns
-/// decoder.fail(...); encode() returns the JSON. Several threads may call them at the same time.
+/// decoder.fail(...); encode() returns the JSON. Several threads may call them at the same time,
+/// also threads of the library other than its event loops.
 template <class T>
 struct Codec {
   static_assert(
@@ -228,7 +229,10 @@ json::value codec_schema(const Type&, SchemaBuilder& builder) {
 }
 template <class T>
 bool codec_decode(const Type&, const json::value& value, void* out, Decoder& decoder) {
-  return Codec<T>::decode(value, *static_cast<T*>(out), decoder);
+  // A copy constructed of JSON uses the same memory as the original. That of a message ends before
+  // its call, and the codec may keep a copy.
+  const json::value owned(value, json::storage_ptr());
+  return Codec<T>::decode(owned, *static_cast<T*>(out), decoder);
 }
 template <class T>
 json::value codec_encode(const Type&, const void* value, Encoder& encoder) {

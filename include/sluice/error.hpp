@@ -1,12 +1,25 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include <boost/json/fwd.hpp>
+
 namespace sluice {
+namespace detail {
+
+/// Only these types themselves: a text is JSON text, and no JSON string.
+template <class T>
+concept JsonData = std::same_as<T, boost::json::value> || std::same_as<T, boost::json::object> ||
+                   std::same_as<T, boost::json::array>;
+
+std::string json_text(const boost::json::value& value);
+
+}  // namespace detail
 
 /// An error that the caller must handle. A handler throws it, and never returns it, to answer with
 /// a JSON-RPC error.
@@ -14,6 +27,11 @@ struct Error : std::exception {
   Error() = default;
   Error(int error_code, std::string text, std::string json = {})
       : code(error_code), message(std::move(text)), data(std::move(json)) {}
+  /// With `data` from JSON values (sluice/json.hpp):
+  /// `throw Error{429, "Wait", json::object{{"seconds", 5}}}`.
+  template <detail::JsonData Json>
+  Error(int error_code, std::string text, const Json& json)
+      : Error(error_code, std::move(text), detail::json_text(json)) {}
 
   /// Returns `message`.
   const char* what() const noexcept override { return message.c_str(); }

@@ -54,7 +54,8 @@ struct ToolAdapter {
     } else if (In* const decoded = arguments.decoded<In>()) {
       return std::move(*decoded);
     } else if constexpr (std::same_as<In, json::object>) {
-      return arguments;
+      // A plain copy would use the memory of the message, which ends before the call.
+      return json::object(arguments, json::storage_ptr());
     } else {
       In in{};
       decode_arguments(*readable_type_of<In>(), arguments, std::addressof(in));

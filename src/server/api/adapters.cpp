@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "json/json.hpp"
 #include "rpc/error_codes.hpp"
 #include "sluice/error.hpp"
 
@@ -19,6 +20,10 @@ namespace {
 }
 
 }  // namespace
+
+std::string json_text(const json::value& value) {
+  return to_json(value);
+}
 
 void decode_arguments(const Type& type, const json::object& arguments, void* out) {
   DecodeError error;
