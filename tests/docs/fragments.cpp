@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <syslog.h>
 #include <utility>
 
 #include "sluice/authenticator.hpp"
 #include "sluice/concurrency.hpp"
+#include "sluice/log.hpp"
 #include "sluice/server.hpp"
 #include "sluice/testing.hpp"
 
@@ -67,6 +69,12 @@ void add(sluice::Server& server) {
 #include "server-7.inc"
 }
 }  // namespace visible
+
+namespace syslogging {
+void to_syslog() {
+#include "server-8.inc"
+}
+}  // namespace syslogging
 
 namespace task {
 struct Document {

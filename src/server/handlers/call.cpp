@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <expected>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -56,8 +57,18 @@ json::object as_json(const UrlElicitation& page) {
           {"elicitationId", page.elicitation_id}};
 }
 
-bool contains(const std::vector<std::string>& keys, const std::string& key) {
-  return std::ranges::find(keys, key) != keys.end();
+/// Adds `more` to `keys`, which are sorted, and sorts `more`. Throws std::logic_error, and adds
+/// nothing, if there is a key twice.
+void add_keys(std::vector<std::string>& keys, std::vector<std::string>& more) {
+  std::ranges::sort(more);
+  std::vector<std::string> all;
+  all.reserve(keys.size() + more.size());
+  std::ranges::merge(keys, more, std::back_inserter(all));
+  if (const auto twice = std::ranges::adjacent_find(all); twice != all.end()) {
+    throw std::logic_error("two questions of a handler have the key " + *twice +
+                           ", but their answers come by their keys");
+  }
+  keys = std::move(all);
 }
 
 /// Throws if no peer could read the question.
@@ -166,13 +177,9 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
     if (question.key.empty()) question.key = "input-" + std::to_string(asked_);
     // The answer comes by the key as it was sent.
     question.key = valid_utf8(question.key);
-    if (contains(keys_, question.key) || contains(keys, question.key)) {
-      throw std::logic_error("two questions of a handler have the key " + question.key +
-                             ", but their answers come by their keys");
-    }
     keys.push_back(question.key);
   }
-  keys_.insert(keys_.end(), keys.begin(), keys.end());
+  add_keys(keys_, keys);
   const auto arrival = std::make_shared<Awaiting<Answers>::Arrival>(backend_->loop());
   detail::Job withdraw =
       backend_->ask(std::move(questions), [arrival](std::expected<Answers, Error> answers) {
@@ -186,7 +193,8 @@ Awaiting<std::vector<json::value>> Call::ask(std::vector<Question> questions) {
                          withdraw = std::move(withdraw)]() mutable {
     const auto loop = weak.lock();
     if (loop == nullptr) return;
-    for (const std::string& key : keys) std::erase(keys_, key);
+    std::erase_if(keys_,
+                  [&keys](const auto& key) { return std::ranges::binary_search(keys, key); });
     if (withdraw) withdraw();
   });
   return Awaiting<Answers>(arrival);
