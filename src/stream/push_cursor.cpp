@@ -63,10 +63,13 @@ void PushCursor::on_chunks() {
         shared = source.encoded(*encoder_, position(), kBlockBytes, reached);
       }
       if (!shared.empty()) {
+        // Never writes the same chunks for ever, whatever the block holds.
+        if (reached <= position()) return;
         more = sink_->write(shared);
       } else {
         std::string& block = source.block_scratch();
         reached = source.encode(block, *encoder_, position(), limit, kBlockBytes);
+        if (reached <= position()) return;
         more = sink_->write(std::string_view(block));
       }
       if (writing.destroyed) return;

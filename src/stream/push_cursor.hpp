@@ -17,7 +17,8 @@ class BlockSink {
  public:
   virtual ~BlockSink() = default;
   /// Takes a block of encoded chunks. Returns false if it accepts no more blocks until
-  /// PushCursor::resume(); this block has been taken either way.
+  /// PushCursor::resume(), which never comes if its connection is over; this block has been taken
+  /// either way.
   virtual bool write(std::string_view block) = 0;
   /// Does the same with a block that several readers share.
   virtual bool write(const Bytes& block) = 0;

@@ -265,6 +265,42 @@ TEST_F(PushCursorTest, SharesNothingForWhichThereIsNoMemory) {
   bench.policy.budget.release(free);
 }
 
+TEST_F(PushCursorTest, ABlockForWhichThereIsNoMemoryLeavesTheOneBeforeAsItWas) {
+  for (int i = 0; i < 100; ++i) stream->append(ChunkKind::text, std::string(1000, 'x'));
+  bench.executor.run();
+  const auto read_from = [this](const std::shared_ptr<Written>& to, Seq from) {
+    auto cursor = attach(to, {.from = from});
+    cursor->resume();
+    return cursor;
+  };
+  const auto first_at = [](const Written& reader, Seq seq) {
+    return reader.text.find("[" + std::to_string(seq) + "]");
+  };
+  const auto other = attach(std::make_shared<Written>());  // so that there are several
+  written->credit = 1;
+  const auto ahead = read_from(written, 60);
+  ASSERT_FALSE(written->shared.empty());
+  // Now there is no memory for a block, but the one before is still there.
+  const std::size_t free = bench.policy.budget.limit() - bench.policy.budget.used();
+  ASSERT_TRUE(bench.policy.budget.try_acquire(free));
+  const auto behind_written = std::make_shared<Written>();
+  behind_written->credit = 1;
+  const auto behind = read_from(behind_written, 20);
+  ASSERT_TRUE(behind_written->shared.empty());
+  const auto same_written = std::make_shared<Written>();
+  same_written->credit = 10;
+  const auto same = read_from(same_written, 60);
+  EXPECT_EQ(same_written->shared, written->shared);
+  EXPECT_EQ(same->position(), 100U);
+  for (Seq seq = 60; seq < 100; ++seq) {
+    const std::size_t at = first_at(*same_written, seq);
+    EXPECT_NE(at, std::string::npos) << seq;
+    EXPECT_EQ(same_written->text.find("[" + std::to_string(seq) + "]", at + 1), std::string::npos)
+        << seq << " came twice";
+  }
+  bench.policy.budget.release(free);
+}
+
 TEST_F(PushCursorTest, SharesNothingIfItMayNot) {
   PushCursor::Options options;
   options.shareable = false;

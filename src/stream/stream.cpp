@@ -202,13 +202,12 @@ Bytes ChunkStream::encoded(const ChunkEncoder& encoder, Seq from, std::size_t ma
   SharedBlock& shared = crowd_->block;
   if (shared.encoder != &encoder || shared.from != from || shared.bytes.empty()) {
     std::string text;
-    shared.next = encode(text, encoder, from, next(), max_bytes);
+    const Seq reached = encode(text, encoder, from, next(), max_bytes);
     encoder.seal(text);
     auto hold = std::make_shared<MemoryHold>(log_.share_handle());
     if (!hold->add(text.capacity())) return {};
-    shared.bytes = Bytes(std::move(text), std::move(hold));
-    shared.encoder = &encoder;
-    shared.from = from;
+    // Assigned together, because the block before stays if there is no memory for this one.
+    shared = {&encoder, from, reached, Bytes(std::move(text), std::move(hold))};
   }
   // Outside a round of notifications nothing else would release the shared block.
   if (!telling_) queue();

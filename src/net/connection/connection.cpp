@@ -345,7 +345,7 @@ bool Connection::send_some() {
 }
 
 bool Connection::send_now(std::string_view bytes) {
-  if (!may_send()) return true;
+  if (!may_send()) return !is_over();
   // Bytes that TLS could not send must be offered to it again at the same address.
   if (!is_open() || writing_ || !output_.empty() || is_tls_) {
     output().append(bytes);

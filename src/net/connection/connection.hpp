@@ -57,7 +57,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   /// Ends a message as added() does, then calls flush().
   void send_added();
   /// Sends what is queued, then `bytes`, which are copied only if the peer does not accept them
-  /// now. Returns what added() returns.
+  /// now. Returns what added() returns, and false if the connection is over.
   bool send_now(std::string_view bytes);
   [[nodiscard]] std::size_t queued_bytes() const { return output_.size(); }
   [[nodiscard]] bool is_output_full() const { return output_.is_full(); }

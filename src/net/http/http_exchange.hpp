@@ -79,7 +79,7 @@ class WebSocketSession : public RefCounted {
   /// message is queued, but the caller should wait for on_drain().
   virtual bool send_text(std::string_view text) = 0;
   /// Queues bytes that already are whole frames (append_websocket_frame()). They are shared, not
-  /// copied.
+  /// copied. Also returns false if the connection is over and on_close() has not been called yet.
   virtual bool send_frames(const Bytes& frames) = 0;
   /// The same, copied.
   virtual bool send_frames(std::string_view frames) = 0;
@@ -156,7 +156,8 @@ class HttpExchange : public RefCounted {
   virtual void start(int status, std::string_view content_type, HeaderFields extra = {}) = 0;
   /// Appends to the streaming body. Writes of one turn are sent together at its end. Returns false
   /// if the output queue is above its high-water mark: the bytes are queued, but the caller should
-  /// wait for on_drain().
+  /// wait for on_drain(). Also returns false if the connection is over and on_close() has not been
+  /// called yet.
   virtual bool write(std::string_view body) = 0;
   /// The same with bytes that are shared, not copied.
   virtual bool write(const ChunkBlock& block) = 0;

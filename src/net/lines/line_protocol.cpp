@@ -20,7 +20,7 @@ void LineProtocol::charge_to(std::shared_ptr<MemoryShare> client) {
 }
 
 bool LineProtocol::send(std::string_view lines) {
-  if (!is_open() || !connection_->may_send()) return true;
+  if (!is_open() || !connection_->may_send()) return !connection_ || !connection_->is_over();
   connection_->output().append(lines);
   return connection_->added();
 }
@@ -33,7 +33,7 @@ bool LineProtocol::take(std::string lines) {
 }
 
 bool LineProtocol::send(const Bytes& lines) {
-  if (!is_open() || !connection_->may_send()) return true;
+  if (!is_open() || !connection_->may_send()) return !connection_ || !connection_->is_over();
   connection_->queue(lines, 0, lines.size());
   return connection_->added();
 }

@@ -59,7 +59,8 @@ class LineProtocol final : public RefCounted, private ConnectionProtocol {
   /// As Connection::charge_to().
   void charge_to(std::shared_ptr<MemoryShare> client);
   /// Queues lines, which include their ends. Returns false if the output queue is above its
-  /// high-water mark: they are queued, but the caller should wait for on_drain().
+  /// high-water mark: they are queued, but the caller should wait for on_drain(). Also returns
+  /// false if the connection is over and the handler has not been told yet.
   bool send(std::string_view lines);
   /// The same; long text is not copied.
   bool take(std::string lines);

@@ -197,7 +197,7 @@ void ServerExchange::start(int status, std::string_view content_type, HeaderFiel
 
 bool ServerExchange::write(std::string_view body) {
   if (state_ != State::streaming || body.empty() || is_head_) return true;
-  if (!connection_->may_send()) return true;
+  if (!connection_->may_send()) return !connection_->is_over();
   std::string& out = connection_->output();
   if (minor_version_ == 0) {
     out.append(body);
@@ -209,7 +209,8 @@ bool ServerExchange::write(std::string_view body) {
 }
 
 bool ServerExchange::write(const ChunkBlock& block) {
-  if (state_ != State::streaming || is_head_ || !connection_->may_send()) return true;
+  if (state_ != State::streaming || is_head_) return true;
+  if (!connection_->may_send()) return !connection_->is_over();
   if (minor_version_ == 0) {
     connection_->queue(block.framed(), block.body_offset(), block.body().size());
   } else {

@@ -203,6 +203,19 @@ TEST_F(ServerHttpTest, APeerThatSendsNoMoreStillGetsItsEvents) {
   EXPECT_THAT(peer->take(), AllOf(HasSubstr("data: 1\n\n"), EndsWith("0\r\n\r\n")));
 }
 
+TEST_F(ServerHttpTest, AReplyWhoseConnectionIsOverAcceptsNoMore) {
+  holds = true;
+  const Peer peer = connect();
+  peer->write(get("/events"));
+  held.at(0)->start(200, "text/event-stream");
+  const ChunkBlock block = ChunkBlock::from_framed(Bytes(std::string("2\r\nxx\r\n")));
+  EXPECT_TRUE(held[0]->write(std::string_view("x")));
+  EXPECT_TRUE(held[0]->write(block));
+  peer->give_up();
+  EXPECT_FALSE(held[0]->write(std::string_view("x")));
+  EXPECT_FALSE(held[0]->write(block));
+}
+
 TEST_F(ServerHttpTest, APeerThatHasGoneIsNoticedThoughNothingIsToBeSaid) {
   holds = true;
   bool is_lost = false;

@@ -157,13 +157,15 @@ bool ServerWebSocket::send_text(std::string_view text) {
 }
 
 bool ServerWebSocket::send_frames(const Bytes& frames) {
-  if (!is_open() || !connection_->may_send()) return true;
+  if (!is_open()) return true;
+  if (!connection_->may_send()) return !connection_->is_over();
   connection_->queue(frames, 0, frames.size());
   return connection_->added();
 }
 
 bool ServerWebSocket::send_frames(std::string_view frames) {
-  if (!is_open() || !connection_->may_send()) return true;
+  if (!is_open()) return true;
+  if (!connection_->may_send()) return !connection_->is_over();
   connection_->output().append(frames);
   return connection_->added();
 }

@@ -23,7 +23,7 @@ class MessageOutput {
   /// Queues one message, which is not framed yet. As send_framed().
   virtual bool send(std::string message) = 0;
   /// Queues messages that are framed already. Returns false if they are queued but the caller
-  /// should wait for on_drain().
+  /// should wait for on_drain(), or for the end of its connection.
   virtual bool send_framed(std::string_view messages) = 0;
   /// The same, shared, not copied.
   virtual bool send_framed(const Bytes& messages) = 0;
