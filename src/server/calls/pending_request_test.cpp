@@ -131,6 +131,26 @@ TEST_F(PendingRequestTest, ACallOutlivesEachOfItsConnectionsForTheWholeResumeWin
   EXPECT_TRUE(call().over());
 }
 
+TEST_F(PendingRequestTest, ACallThatIsCancelledWhileItsConnectionBreaksIsCancelled) {
+  for (const bool is_first : {true, false}) {
+    caller.agreed = std::make_shared<Session>("s", "alice", *find_revision("2025-11-25"),
+                                              ClientDescription(), std::chrono::seconds(10));
+    bench.request("tools/call", R"("name":"later")", caller);
+    const std::string id(call().id());
+    // As the channel of HTTP does: while its connection is there, it cancels the call.
+    channel().entry = Session::add_call(caller.agreed, id, bench.executors[0], [this] {
+                        channel().close(DisconnectReason::cancelled);
+                      }).value();
+    if (is_first) caller.agreed->cancel_call(id);
+    channel().close();
+    if (!is_first) caller.agreed->cancel_call(id);
+    EXPECT_FALSE(call().over());
+    bench.run_all();
+    EXPECT_TRUE(call().over()) << is_first;
+    EXPECT_TRUE(caller.agreed->idle_since());
+  }
+}
+
 TEST_F(PendingRequestTest, ASessionsClientIsAskedWhileTheCallWaits) {
   call_in_session(kAsksAll);
   ask_for_name_and_roots();

@@ -88,6 +88,7 @@ void ResumableOutlet::disconnect(std::chrono::milliseconds retry) {
   channel->on_close({});
   if (retry.count() > 0) channel->write(retry_event(retry));
   cursor_ = nullptr;
+  take_entry();
   channel->finish();
   detach();
 }
@@ -144,21 +145,24 @@ void ResumableOutlet::on_disconnect(DisconnectReason reason) {
 }
 
 void ResumableOutlet::detach() {
+  const bool goes_on = channel_ != nullptr && !call_.expired();
+  take_entry();
   channel_ = nullptr;
   cursor_ = nullptr;
   reader_ = nullptr;
-  if (call_.expired() || entry_ != nullptr) return;
-  Result<std::unique_ptr<Session::Call>> entry =
-      Session::add_call(session_, request_->id, *executor_, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->close_outlet(DisconnectReason::cancelled);
-      });
-  if (!entry) {
-    close_outlet(DisconnectReason::gone);
-    return;
-  }
-  entry_ = std::move(*entry);
+  if (!goes_on) return;
   left_at_ = executor_->clock().now();
   await_reader(left_at_ + session_->resume_window());
+}
+
+void ResumableOutlet::take_entry() {
+  if (entry_ != nullptr || channel_ == nullptr || call_.expired()) return;
+  // The entry never leaves the session: the client may cancel at any moment, on any loop.
+  entry_ = channel_->give_entry();
+  if (entry_ == nullptr) return;
+  entry_->hand_over(*executor_, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->close_outlet(DisconnectReason::cancelled);
+  });
 }
 
 void ResumableOutlet::await_reader(TimePoint until) {

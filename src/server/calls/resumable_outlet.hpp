@@ -55,6 +55,8 @@ class ResumableOutlet final : public CallOutlet,
   void on_disconnect(DisconnectReason reason);
   /// The connection has gone. The stream waits for another one.
   void detach();
+  /// From now on it is the outlet, not the channel, that hears when the client cancels the call.
+  void take_entry();
   /// Closes the outlet at `until`, or later: once nobody has read the stream for the whole resume
   /// window.
   void await_reader(TimePoint until);

@@ -57,6 +57,9 @@ class ReplyChannel : public BlockSink {
   /// Sets the task that runs each time the channel accepts blocks again after write() returned
   /// false.
   virtual void on_drain(Executor::Task task) = 0;
+  /// Gives up the entry that the request has in its session, so that the client can still cancel
+  /// the request when this channel has gone. Null if there is none.
+  virtual std::unique_ptr<Session::Call> give_entry() { return nullptr; }
 };
 
 class Caller;

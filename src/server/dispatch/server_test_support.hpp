@@ -57,6 +57,7 @@ class RecordingChannel final : public ReplyChannel {
     if (gone_) close();
   }
   void on_drain(Executor::Task task) override { drain_task_ = std::move(task); }
+  std::unique_ptr<Session::Call> give_entry() override { return std::move(entry); }
 
   /// The caller goes away.
   void close(DisconnectReason reason = DisconnectReason::gone) {
@@ -80,6 +81,7 @@ class RecordingChannel final : public ReplyChannel {
   std::optional<Error> dropped;
   bool writable = true;
   bool streams = true;
+  std::unique_ptr<Session::Call> entry;  // of its request in the session, or null
 
  private:
   void done() { const CloseTask released = std::exchange(close_task_, {}); }

@@ -100,7 +100,7 @@ Result<std::unique_ptr<Session::Call>> Session::add_call(const std::shared_ptr<S
   if (session->ended_) return over();
   if (session->calls_.size() >= kMaxCalls) return too_many(kMaxCalls, "unanswered requests");
   const bool added =
-      session->calls_.try_emplace(request_id, PostedTask{&loop, std::move(cancel)}).second;
+      session->calls_.try_emplace(request_id, CallEntry{{&loop, std::move(cancel)}}).second;
   if (!added) {
     return fail(kInvalidRequest, "Invalid Request: a request with this id is still unanswered");
   }
@@ -110,7 +110,17 @@ Result<std::unique_ptr<Session::Call>> Session::add_call(const std::shared_ptr<S
 void Session::cancel_call(const RequestId& request_id) {
   const std::lock_guard lock(mutex_);
   const auto found = calls_.find(request_id);
-  if (found != calls_.end()) found->second.post();
+  if (found == calls_.end()) return;
+  found->second.is_cancelled = true;
+  found->second.cancel.post();
+}
+
+void Session::hand_over_call(const RequestId& request_id, Executor& loop,
+                             std::function<void()> cancel) {
+  const std::lock_guard lock(mutex_);
+  CallEntry& call = calls_.at(request_id);
+  call.cancel = {&loop, std::move(cancel)};
+  if (call.is_cancelled || ended_) call.cancel.post();
 }
 
 void Session::forget_call(const RequestId& request_id) {
@@ -272,7 +282,7 @@ void Session::end() {
   std::unique_ptr<Asked> asked;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   ended_ = true;
-  for (const auto& [id, cancel] : calls_) cancel.post();
+  for (const auto& [id, call] : calls_) call.cancel.post();
   for (const auto& [number, close] : readers_) close.post();
   if (streams_ != nullptr) {
     for (const Kept& each : streams_->kept) each.discard();

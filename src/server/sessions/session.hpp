@@ -87,6 +87,12 @@ class Session {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
+    /// Another one carries the request from now on: `cancel` takes the place of the task before.
+    /// If that task is due already, `cancel` runs too, because the one before may be gone by then.
+    void hand_over(Executor& loop, std::function<void()> cancel) {
+      session_->hand_over_call(request_id_, loop, std::move(cancel));
+    }
+
    private:
     std::shared_ptr<Session> session_;
     RequestId request_id_;
@@ -189,6 +195,10 @@ class Session {
     std::function<void()> run;
     void post() const { loop->post(run); }
   };
+  struct CallEntry {
+    PostedTask cancel;
+    bool is_cancelled = false;
+  };
   struct Expected {
     Executor* loop;
     Answer answer;
@@ -225,6 +235,7 @@ class Session {
     if (asked_ == nullptr) asked_ = std::make_unique<Asked>();
     return *asked_;
   }
+  void hand_over_call(const RequestId& request_id, Executor& loop, std::function<void()> cancel);
   void forget_call(const RequestId& request_id);
   void forget_reader(std::uint64_t number);
   Streams& streams_locked();
@@ -247,7 +258,7 @@ class Session {
   std::unique_ptr<SessionStorage> storage_;       // null before the first use
   std::unique_ptr<Streams> streams_;              // null before the first
   std::unique_ptr<Connected> connected_;          // null: there is no outlet
-  std::unordered_map<RequestId, PostedTask> calls_;
+  std::unordered_map<RequestId, CallEntry> calls_;
   std::map<std::uint64_t, PostedTask> readers_;  // most sessions have at most one
 };
 

@@ -61,6 +61,39 @@ TEST_F(SessionTest, RefusesASecondCallOfAnIdWhileTheFirstIsUnderWay) {
   EXPECT_TRUE(Session::add_call(session, "1", loop, [] {}));
 }
 
+TEST_F(SessionTest, ACallMayBeHandedOver) {
+  int before = 0;
+  int after = 0;
+  const auto call = Session::add_call(session, "1", loop, [&] { ++before; });
+  ASSERT_TRUE(call);
+  ManualExecutor other;
+  (*call)->hand_over(other, [&] { ++after; });
+  other.run();
+  EXPECT_EQ(after, 0);
+  session->cancel_call("1");
+  loop.run();
+  other.run();
+  EXPECT_EQ(before, 0);
+  EXPECT_EQ(after, 1);
+}
+
+TEST_F(SessionTest, ACallThatIsHandedOverWhileItIsCancelledIsCancelled) {
+  for (const bool all : {false, true}) {
+    int after = 0;
+    const auto call = Session::add_call(session, "1", loop, [] {});
+    ASSERT_TRUE(call);
+    if (all) {
+      session->end();
+    } else {
+      session->cancel_call("1");
+    }
+    (*call)->hand_over(loop, [&] { ++after; });
+    EXPECT_EQ(after, 0) << "not under the feet of who hands it over";
+    loop.run();
+    EXPECT_EQ(after, 1) << all;
+  }
+}
+
 TEST_F(SessionTest, HoldsNoMoreCallsThanItsLimit) {
   std::vector<std::unique_ptr<Session::Call>> calls;
   for (std::size_t i = 0; i < Session::kMaxCalls; ++i) {

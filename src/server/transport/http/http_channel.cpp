@@ -96,9 +96,9 @@ void HttpChannel::on_close(CloseTask task) {
   }
   // The exchange keeps this channel, and with it whoever waits for the caller to go.
   exchange_->on_close([self = shared_from_this()] {
-    // The call may go on without this channel, and is then registered again under the same id.
-    self->leave_session();
+    // The call may go on without this channel, and then takes the entry.
     if (CloseTask closed = std::exchange(self->close_task_, {})) closed(DisconnectReason::gone);
+    self->leave_session();
   });
 }
 

@@ -39,6 +39,9 @@ class HttpChannel final : public ReplyChannel, public std::enable_shared_from_th
   void may_take_long() override;
   void on_close(CloseTask task) override;
   void on_drain(Executor::Task task) override;
+  std::unique_ptr<Session::Call> give_entry() override {
+    return in_session_ == nullptr ? nullptr : std::move(in_session_->cancellable);
+  }
 
  private:
   struct InSession {
