@@ -98,6 +98,7 @@ void Connection::end_step() {
 
 /// Reads what there is.
 void Connection::read_now() {
+  if (awaits_client_ && output_.empty()) memory_ = nullptr;
   int round = 0;
   for (; round < kReadsInARow && is_readable_ && may_read(); ++round) {
     if (!may_work()) {

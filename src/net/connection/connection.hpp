@@ -67,6 +67,9 @@ class Connection : public RefCounted, private Executor::TurnHook {
 
   /// Continues with the input at the end of the turn, if there is any.
   void resume_later();
+  /// Continues with the input when it is the turn of its client. Within a turn, the protocol
+  /// returns from on_input() then.
+  void wait_for_turn();
   /// Counts the cost of handling input, apart from its bytes, which are counted when they are read
   /// (WorkLimits).
   void worked(std::size_t cost);
@@ -81,7 +84,15 @@ class Connection : public RefCounted, private Executor::TurnHook {
   void move_to(std::uint16_t worker);
 
   /// Charges the memory of this connection to that client from now on. Null: to no client.
-  void charge_to(std::shared_ptr<MemoryShare> client) { memory_ = std::move(client); }
+  void charge_to(std::shared_ptr<MemoryShare> client) {
+    memory_ = std::move(client);
+    awaits_client_ = false;
+  }
+  /// Says that several clients use this connection, and that it is not known whose input is next.
+  /// Until the next charge_to() it waits for turns as a client of its own. What it still has to
+  /// send is charged as before.
+  void await_client() { awaits_client_ = true; }
+  [[nodiscard]] bool awaits_client() const { return awaits_client_; }
   [[nodiscard]] bool is_charged() const { return memory_ != nullptr; }
   /// The share that the memory of this connection is counted in: its client's, or that of all
   /// connections that are not charged to a client. Null: there is no limit.
@@ -166,7 +177,6 @@ class Connection : public RefCounted, private Executor::TurnHook {
   [[nodiscard]] bool has_input() const;
   void process();
   void take_input();
-  void wait_for_turn();
   void settle_input();
   void lose_input();
   void end_input(bool has_failed);
@@ -207,6 +217,7 @@ class Connection : public RefCounted, private Executor::TurnHook {
   bool input_first_ = true;  // input, not the senders, went first when the output last drained
   bool resume_ = false;      // continue with the input at the end of the turn
   bool waiting_ = false;     // for its turn to continue with the input
+  bool awaits_client_ = false;
   bool input_ended_ = false;
   bool output_lost_ = false;
   bool counted_parked_ = false;  // holds no input memory

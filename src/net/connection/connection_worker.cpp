@@ -126,8 +126,10 @@ void ConnectionWorker::worked(std::size_t cost) {
 void ConnectionWorker::wait_for_turn(Connection& connection) {
   Turns& turns = connection.is_established() ? waiting_ : newcomers_;
   Client client;
-  if (connection.is_charged()) {
-    client.share = connection.memory().get();
+  if (connection.awaits_client() && connection.queued_bytes() == 0) {
+    client.of = &connection;
+  } else if (connection.is_charged()) {
+    client.of = connection.memory().get();
   } else {
     client.network = connection.peer().network();
   }

@@ -96,9 +96,12 @@ class ConnectionWorker : private Executor::TurnHook {
   /// Counts work that has been done.
   void worked(std::size_t cost);
   /// Lets `connection` continue in a later turn. Clients take turns: those that connections are
-  /// charged to, or else addresses. Connections in a TLS handshake come after all others, because a
-  /// handshake can take as long as hundreds of requests.
+  /// charged to, or else addresses. A connection that awaits its client stands for itself, unless
+  /// it still has something to send. Connections in a TLS handshake come after all others, because
+  /// a handshake can take as long as hundreds of requests.
   void wait_for_turn(Connection& connection);
+  /// Whether connections wait for their turns, other than for TLS handshakes.
+  [[nodiscard]] bool has_waiting() const { return !waiting_.waiting.empty(); }
   [[nodiscard]] const WorkLimits& work() const { return work_; }
   [[nodiscard]] TimePoint now() const { return clock_->now(); }
   /// The time of the last tick: precise enough for timeouts, and free.
@@ -128,9 +131,9 @@ class ConnectionWorker : private Executor::TurnHook {
   std::shared_ptr<MemoryShare> nobodys_memory;
 
  private:
-  /// Either the share that its connections are charged to, or its address.
+  /// The share that its connections are charged to, or its only connection, or its address.
   struct Client {
-    const MemoryShare* share = nullptr;
+    const void* of = nullptr;
     std::array<std::uint8_t, 16> network{};
     auto operator<=>(const Client&) const = default;
   };

@@ -248,7 +248,9 @@ class HttpHandler {
   /// Decides from the head whether the body of this request is worth its cost. Called once, before
   /// the server waits for the rest of a body, decodes one, or has one prepared. If it is not,
   /// on_request() gets the request with `body_follows` set and must refuse it; the connection ends
-  /// with the reply, and the body is discarded. Null: it is, and there is nothing to remember.
+  /// with the reply, and the body is discarded. Null: it is, and there is nothing to remember. Also
+  /// called before a request of a connection that several clients share waits for the turn of its
+  /// client.
   virtual std::unique_ptr<HeadVerdict> judge(const HttpRequest& /*head*/) { return nullptr; }
   /// Header lines, each with its CRLF, for a refusal of this request by the server itself. The head
   /// is complete, but may be invalid.

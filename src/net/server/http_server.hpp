@@ -32,8 +32,8 @@ struct HttpServerOptions {
   std::size_t max_connections = 100'000;      // over all loops; beyond: 503 and close
   /// Of one address, which never has more than are free; beyond: 503 and close. 0: a quarter.
   std::size_t max_connections_per_client = 0;
-  /// Whether an address stands for many clients, as a proxy's does, and so has no limit of its own.
-  /// Called on the first loop.
+  /// Whether an address stands for many clients, as a proxy's does. Then it has no limit of its
+  /// own, and each request of a connection may be of another client. Called on every loop.
   std::function<bool(const PeerAddress&)> stands_for_many = {};
   /// Whether a loopback address has a limit of its own. It may be a proxy's.
   bool counts_loopback = false;

@@ -17,12 +17,20 @@ constexpr std::size_t kPipelineBytes = std::size_t{64} << 10U;
 constexpr std::size_t kCollectedInInput = BufferPool::kScratchSize;
 /// The limit of a chunk in a body that is not kept: any size that can be counted.
 constexpr std::size_t kAnyChunk = std::size_t{1} << 48U;
+/// What judging a request before its turn costs, in units of work.
+constexpr std::size_t kJudgingCost = kMessageCost / 2;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
 ServerHttp::ServerHttp(Connection& connection, HttpWorker& worker)
-    : connection_(connection), worker_(&worker), since_(worker.coarse_now()) {}
+    : connection_(connection),
+      worker_(&worker),
+      since_(worker.coarse_now()),
+      is_shared_(worker.options.stands_for_many &&
+                 worker.options.stands_for_many(connection.peer())) {
+  if (is_shared_) connection_.await_client();
+}
 
 void ServerHttp::begin(Connection& connection, HttpWorker& worker) {
   connection.start(ConnectionProtocolPtr(new ServerHttp(connection, worker)));
@@ -105,6 +113,17 @@ bool ServerHttp::take_request(InputBuffer& input) {
   std::string all;
   const std::string_view coding = head.request.list(KnownHeader::content_encoding, all);
   const bool is_new = !collected() && !preparation() && input_needed_ == 0;
+  // Others wait, perhaps also for the same client, and must not be overtaken. So the request begins
+  // when it is the turn of its client.
+  if (is_new && connection_.awaits_client() && worker_->has_waiting()) {
+    judge(head.request);
+    connection_.worked(kJudgingCost);
+    if (!connection_.awaits_client()) {
+      request_begun_ = false;
+      connection_.wait_for_turn();
+      return true;
+    }
+  }
   if (is_new && head.framing != BodyFraming::none) {
     if (!collects_body(head, input)) {
       begin_body_stream(head, input);
@@ -242,6 +261,13 @@ bool ServerHttp::prepare(const HttpRequestHead& head, InputBuffer& input, std::s
   return true;
 }
 
+void ServerHttp::judge(const HttpRequest& head) {
+  unhandled().head_lines = worker_->handler.head_lines(head);
+  std::unique_ptr<HeadVerdict> verdict = worker_->handler.judge(head);
+  if (verdict != nullptr && verdict->client() != nullptr) connection_.charge_to(verdict->client());
+  unhandled().verdict = std::move(verdict);
+}
+
 /// Whether the handler gets the request with its whole body. Otherwise it gets only the head, to
 /// read the body while it arrives or to refuse the request.
 bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& input) {
@@ -251,14 +277,9 @@ bool ServerHttp::collects_body(const HttpRequestHead& head, const InputBuffer& i
                           input.size() >= head.size + head.content_length &&
                           !handler.prepares_body(head.request, head.content_length);
   if (!is_at_hand) {
-    unhandled().head_lines = handler.head_lines(head.request);
-    std::unique_ptr<HeadVerdict> verdict = handler.judge(head.request);
-    const bool is_refused = verdict != nullptr && !verdict->admits_body();
-    if (verdict != nullptr && verdict->client() != nullptr) {
-      connection_.charge_to(verdict->client());
-    }
-    unhandled().verdict = std::move(verdict);
-    if (is_refused) return false;
+    if (unhandled().verdict == nullptr) judge(head.request);
+    const HeadVerdict* const verdict = unhandled().verdict.get();
+    if (verdict != nullptr && !verdict->admits_body()) return false;
   }
   return is_coded || !handler.streams_body(head.request);
 }
@@ -453,6 +474,7 @@ void ServerHttp::request_finished(bool keep_alive) {
     return;
   }
   since_ = worker_->coarse_now();
+  if (is_shared_) connection_.await_client();
   if (!keep_alive || draining_ || !worker_->keeps_connections) {
     connection_.close_after_flush();
   } else {

@@ -130,6 +130,8 @@ class ServerHttp final : private ConnectionProtocol {
   bool send_some();
   bool take_request(InputBuffer& input);
   [[nodiscard]] bool is_head_there(const InputBuffer& input);
+  /// Has the handler judge the request by its head, and charges the connection to its client.
+  void judge(const HttpRequest& head);
   [[nodiscard]] bool collects_body(const HttpRequestHead& head, const InputBuffer& input);
   bool take_body(const HttpRequestHead& head, InputBuffer& input, std::string_view& body,
                  std::size_t& total);
@@ -155,6 +157,7 @@ class ServerHttp final : private ConnectionProtocol {
   std::uint32_t head_scanned_ = 0;  // bytes that have no end of a head
   TimePoint since_;                 // the request being read began, or the last one was
                                     // finished, or the body resumed
+  const bool is_shared_;            // its requests are of several clients
   bool request_begun_ = false;
   bool is_head_ = false;  // whether the request that has begun is HEAD, as far as known
   bool continued_ = false;

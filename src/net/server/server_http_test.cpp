@@ -4,6 +4,7 @@
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -46,6 +47,7 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
   void on_request(const HttpRequest& request, HttpExchangePtr exchange) override {
     asked.emplace_back(request.path);
     judged_as = request.verdict;
+    if (const auto client = client_of(request)) exchange->charge_to(client);
     if (fails) throw std::runtime_error("in a handler");
     if (holds) {
       held.push_back(std::move(exchange));
@@ -68,6 +70,7 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
     return prepares && size > 0;
   }
   std::unique_ptr<HeadVerdict> judge(const HttpRequest& head) override {
+    if (const auto client = client_of(head)) return std::make_unique<HeadVerdict>(true, client);
     return prepares ? std::make_unique<HeadVerdict>(head.path != "/refused") : nullptr;
   }
   std::unique_ptr<PreparedBody> prepare(const HttpRequest& head, std::string body,
@@ -76,6 +79,10 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
     auto made = std::make_unique<Prepared>(std::move(body), std::move(ready));
     prepared = made.get();
     return made;
+  }
+  [[nodiscard]] std::shared_ptr<MemoryShare> client_of(const HttpRequest& head) const {
+    const auto found = clients.find(std::string(head.path));
+    return found == clients.end() ? nullptr : found->second;
   }
   static std::string get(std::string_view path, std::string_view version = "1.1") {
     return "GET " + std::string(path) + " HTTP/" + std::string(version) + "\r\nHost: test\r\n\r\n";
@@ -94,7 +101,8 @@ class ServerHttpTest : public ::testing::Test, protected HttpHandler {
   bool holds = false;
   bool fails = false;
   bool prepares = false;
-  Prepared* prepared = nullptr;  // the last
+  std::map<std::string, std::shared_ptr<MemoryShare>> clients;  // who asks for a path, if known
+  Prepared* prepared = nullptr;                                 // the last
   const HeadVerdict* prepared_with = nullptr;
   const HeadVerdict* judged_as = nullptr;  // the last that was asked
 };
@@ -680,6 +688,35 @@ TEST_F(BusyServerHttpTest, ManyRequestsOfOnePeerDoNotKeepAnother) {
   EXPECT_EQ(asked.size(), 1001U);
   EXPECT_LT(place_of("/quiet"), 10U);
   EXPECT_THAT(quiet->take(), EndsWith("/quiet=0"));
+}
+
+TEST_F(BusyServerHttpTest, ManyRequestsOfOneClientOfAProxyDoNotKeepAnother) {
+  MemoryBudget budget(1'000'000);
+  for (const char* path : {"/loud", "/quiet"}) {
+    clients[path] = std::make_shared<MemoryShare>(budget);
+  }
+  options.stands_for_many = [](const PeerAddress& /*peer*/) { return true; };
+  HttpWorker busy(executor, nullptr, *this, options);
+  const auto join = [&] {
+    Peer peer(new MemoryConnection(busy, options.output));
+    ServerHttp::begin(*peer, busy);
+    return peer;
+  };
+  std::vector<Peer> loud;
+  for (int i = 0; i < 100; ++i) loud.push_back(join());
+  for (const char* before : {"", "/loud", "/quiet"}) {
+    const Peer quiet = join();
+    if (*before != '\0') quiet->write(get(before));
+    executor.run();
+    asked.clear();
+    for (const Peer& each : loud) each->write(get("/loud") + post("/loud", "body") + get("/loud"));
+    quiet->write(post("/quiet", "body"));
+    executor.run();
+    EXPECT_EQ(asked.size(), 301U);
+    EXPECT_LT(place_of("/quiet"), 20U) << "after " << before;
+    EXPECT_THAT(quiet->take(), EndsWith("/quiet=4"));
+    for (const Peer& each : loud) each->take();
+  }
 }
 
 TEST_F(BusyServerHttpTest, EachHasItsTurnWhenThereAreMoreThanOneTurnHasRoomFor) {
