@@ -1,7 +1,6 @@
 #include "stream/stream.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "json/json.hpp"
@@ -85,9 +84,13 @@ bool ChunkStream::keep(ChunkKind kind, std::string_view text) {
 
 void ChunkStream::flush() {
   if (!dirty_ || telling_) return;
-  // Readers that a round has told already are told again.
-  if (crowd_ != nullptr) crowd_->untold = nullptr;
-  notify_cursors(std::numeric_limits<std::size_t>::max(), 0);
+  if (crowd_ == nullptr) {
+    notify_cursors(0, 0);
+  } else if (const TurnWork& work = manager_->work();
+             crowd_->untold == nullptr && work.has_left() && work.is_idle()) {
+    // What is left of this round, or of one before, has its turn already.
+    manager_->tell(*this);
+  }
 }
 
 void ChunkStream::finish(std::string trailer) {

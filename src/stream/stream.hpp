@@ -113,7 +113,8 @@ class ChunkStream : public std::enable_shared_from_this<ChunkStream> {
   /// ended, is paused, or has no memory for it.
   bool offer(ChunkKind kind, std::string_view text);
   /// Passes everything appended so far to the readers now. Otherwise this happens at the end of the
-  /// loop's turn.
+  /// loop's turn. If readers are so many that some must wait for a later turn, those hear of it
+  /// then.
   void flush();
   /// Ends the stream. `trailer` is empty or holds JSON members (without braces) that are added to
   /// those of the last chunk.

@@ -196,11 +196,7 @@ void StreamManager::flush() {
 
 void StreamManager::flush(ChunkStream& stream) {
   try {
-    if (stream.has_news()) {
-      if (const std::size_t cost = stream.notify_cursors(work_.left(), kReaderCost)) {
-        work_.worked(cost);
-      }
-    }
+    if (stream.has_news()) tell(stream);
   } catch (...) {
     static LogLimit limit;
     log_exception(limit, "A reader of a stream failed");
@@ -212,6 +208,10 @@ void StreamManager::flush(ChunkStream& stream) {
   stream.queued_ = false;
   stream.settle();
   if (stream.has_news()) stream.queue();
+}
+
+void StreamManager::tell(ChunkStream& stream) {
+  if (const std::size_t cost = stream.notify_cursors(work_.left(), kReaderCost)) work_.worked(cost);
 }
 
 std::string& StreamManager::emptied(std::string& text) {

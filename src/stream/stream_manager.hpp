@@ -154,6 +154,8 @@ class StreamManager {
   /// of it in a later turn, and clients take turns.
   void flush();
   void flush(ChunkStream& stream);
+  /// Tells as many readers of the stream as there is work left for.
+  void tell(ChunkStream& stream);
   void sweep();
   void schedule_sweep();
   void retry_paused();

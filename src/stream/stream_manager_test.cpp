@@ -1,6 +1,7 @@
 #include "stream/stream_manager.hpp"
 
 #include <ctime>
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 #include <set>
@@ -86,6 +87,31 @@ TEST(StreamManager, AStreamWithManyReadersDelaysNoOther) {
   EXPECT_LE(told_before, 6'000);
   EXPECT_EQ(told(), 19'999);
   for (const auto& each : readers) ASSERT_EQ(each->text, "xy");
+}
+
+TEST(StreamManager, AFlushForManyReadersDelaysNoOther) {
+  StreamBench bench;
+  const auto stream = bench.start();
+  std::vector<std::unique_ptr<ReadingCursor>> readers;
+  std::size_t told = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    readers.push_back(std::make_unique<ReadingCursor>(stream, 0));
+    readers.back()->when_told = [&] { ++told; };
+  }
+  // Something new and a flush in each of many turns.
+  std::string text;
+  std::function<void()> go_on = [&] {
+    text.push_back('x');
+    told = 0;
+    stream->append(ChunkKind::text, "x");
+    stream->flush();
+    EXPECT_LE(told, 2'000U);
+    if (text.size() < 50) bench.executor.post([&] { bench.executor.post(go_on); });
+  };
+  go_on();
+  EXPECT_GE(told, 100U);
+  bench.executor.run();
+  for (const auto& each : readers) ASSERT_EQ(each->text, text);
 }
 
 TEST(StreamManager, ReadersThatCannotWaitForALaterTurnAreToldNow) {
