@@ -35,6 +35,8 @@ class ClientMemory::Entry final : public MemoryShare {
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
+  [[nodiscard]] const std::string& client() const { return at_->first; }
+
  private:
   std::shared_ptr<Table> table_;
   Table::Shares::iterator at_;
@@ -53,6 +55,10 @@ std::shared_ptr<MemoryShare> ClientMemory::of(const std::string& principal) {
     at->second.share = share;
   }
   return share;
+}
+
+const std::string& ClientMemory::client(const MemoryShare& share) {
+  return static_cast<const Entry&>(share).client();
 }
 
 }  // namespace sluice

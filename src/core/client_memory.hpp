@@ -154,6 +154,8 @@ class ClientMemory {
   /// The share of the client that `principal` counts as (client_of()). It is removed with its last
   /// handle.
   std::shared_ptr<MemoryShare> of(const std::string& principal);
+  /// The client that has `share`, which of() has returned.
+  static const std::string& client(const MemoryShare& share);
 
  private:
   struct Table;

@@ -4,7 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "core/client.hpp"
 #include "core/crypto/random.hpp"
 #include "core/log.hpp"
 #include "core/log_limit.hpp"
@@ -183,7 +182,7 @@ void StreamManager::flush() {
       continue;
     }
     try {
-      work_.wait(client_of(stream->principal()), [this, stream] { flush(*stream); });
+      work_.wait(ClientMemory::client(stream->log_.share()), [this, stream] { flush(*stream); });
     } catch (const std::bad_alloc&) {
       flush(*stream);
     }

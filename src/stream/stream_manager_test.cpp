@@ -114,6 +114,30 @@ TEST(StreamManager, AFlushForManyReadersDelaysNoOther) {
   for (const auto& each : readers) ASSERT_EQ(each->text, text);
 }
 
+TEST(StreamManager, PrivateStreamsOfOneClientHaveOneTurn) {
+  StreamBench bench;
+  std::vector<std::shared_ptr<ChunkStream>> streams;
+  std::vector<std::unique_ptr<ReadingCursor>> readers;
+  std::size_t told = 0;
+  std::size_t told_before = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::string session = "session:" + std::to_string(i);
+    streams.push_back(bench.streams->start_private(session, "tools/call", "mallory"));
+    for (int n = 0; n < 200; ++n) {
+      readers.push_back(std::make_unique<ReadingCursor>(streams.back(), 0));
+      readers.back()->when_told = [&] { ++told; };
+    }
+  }
+  streams.push_back(bench.streams->start_private("session:last", "tools/call", "zoe"));
+  ReadingCursor reader(streams.back(), 0);
+  reader.when_told = [&] { told_before = told; };
+  for (const auto& stream : streams) stream->append(ChunkKind::text, "x");
+  bench.executor.run();
+  EXPECT_EQ(reader.text, "x");
+  EXPECT_LE(told_before, 6'000U);
+  EXPECT_EQ(told, 20'000U);
+}
+
 TEST(StreamManager, ReadersThatCannotWaitForALaterTurnAreToldNow) {
   for (std::size_t failing = 1; failing < 8; ++failing) {
     StreamBench bench;
