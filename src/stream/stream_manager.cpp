@@ -196,17 +196,16 @@ void StreamManager::flush() {
 void StreamManager::flush(ChunkStream& stream) {
   try {
     if (stream.has_news()) tell(stream);
+    // Cleared only now: what readers do during their round needs no further turn.
+    stream.queued_ = false;
+    stream.settle();
+    if (stream.has_news()) stream.queue();
   } catch (...) {
     static LogLimit limit;
-    log_exception(limit, "A reader of a stream failed");
+    log_exception(limit, "A reader or the producer of a stream failed");
     // Other streams go on, and the readers of this one are told when it changes again.
     stream.queued_ = false;
-    return;
   }
-  // Cleared only now: what readers do during their round needs no further turn.
-  stream.queued_ = false;
-  stream.settle();
-  if (stream.has_news()) stream.queue();
 }
 
 void StreamManager::tell(ChunkStream& stream) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,26 @@ TEST(StreamManager, PrivateStreamsOfOneClientHaveOneTurn) {
   EXPECT_EQ(reader.text, "x");
   EXPECT_LE(told_before, 6'000U);
   EXPECT_EQ(told, 20'000U);
+}
+
+TEST(StreamManager, AProducerThatThrowsDelaysNoOtherStream) {
+  StreamBench bench({.limits = {.max_chunks = 8, .retained_bytes = 0}});
+  CountingProducer producer;
+  producer.when_writable = [] { throw std::runtime_error("in a producer"); };
+  const auto failing = bench.start({.principal = "alice", .priority = 1});
+  producer.drive(failing);
+  ReadingCursor drained(failing, 0);
+  const auto other = bench.start({.principal = "alice"});
+  ReadingCursor reader(other, 0);
+  while (failing->append(ChunkKind::text, "x")) {
+  }
+  other->append(ChunkKind::text, "x");
+  bench.executor.run();
+  EXPECT_EQ(producer.writable_calls, 1);
+  EXPECT_EQ(reader.text, "x");
+  failing->append(ChunkKind::text, "y");
+  bench.executor.run();
+  EXPECT_EQ(drained.text, "xxxxxxxxy");
 }
 
 TEST(StreamManager, ReadersThatCannotWaitForALaterTurnAreToldNow) {
