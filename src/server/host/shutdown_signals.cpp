@@ -21,11 +21,30 @@ constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 
 /// Where a thread that does not block the signals writes those that it receives; -1: nowhere.
 std::atomic<int> receiver = -1;
+/// The process that they are for.
+std::atomic<pid_t> receiving_process = -1;
+/// What handled each of kSignals before.
+std::array<struct sigaction, kSignals.size()> handlers_before{};
+
+/// Lets a signal do what it did before. To be called by its handler: the signal comes again when
+/// that returns.
+void handle_as_before(int signal) {
+  const auto* const which = std::ranges::find(kSignals, signal);
+  ::sigaction(signal, &handlers_before[static_cast<std::size_t>(which - kSignals.begin())],
+              nullptr);
+  ::raise(signal);
+}
 
 void hand_over(int signal) {
   const int error = errno;
-  const auto number = static_cast<unsigned char>(signal);
-  [[maybe_unused]] const ssize_t written = ::write(receiver, &number, 1);
+  if (::getpid() != receiving_process) {
+    // A forked process has this handler and the pipe too, but what is sent to it is not for its
+    // parent.
+    handle_as_before(signal);
+  } else {
+    const auto number = static_cast<unsigned char>(signal);
+    [[maybe_unused]] const ssize_t written = ::write(receiver, &number, 1);
+  }
   errno = error;
 }
 
@@ -57,12 +76,13 @@ ShutdownSignals::ShutdownSignals(Hangup hangup)
   if (!receiver.compare_exchange_strong(nobody, writes.get())) return;
   handed_over_ = std::move(reads);
   hands_over_ = std::move(writes);
+  receiving_process = ::getpid();
   struct sigaction action{};
   action.sa_handler = hand_over;
   action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     if (sigismember(&signals_, kSignals[i]) == 1) {
-      ::sigaction(kSignals[i], &action, &handlers_before_[i]);
+      ::sigaction(kSignals[i], &action, &handlers_before[i]);
     }
   }
 }
@@ -73,7 +93,7 @@ ShutdownSignals::~ShutdownSignals() {
   if (hands_over_) {
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       if (sigismember(&signals_, kSignals[i]) == 1) {
-        ::sigaction(kSignals[i], &handlers_before_[i], nullptr);
+        ::sigaction(kSignals[i], &handlers_before[i], nullptr);
       }
     }
     receiver = -1;

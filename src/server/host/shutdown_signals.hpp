@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <csignal>
 #include <cstdint>
 
@@ -22,7 +21,8 @@ enum class Hangup : std::uint8_t {
 /// Waits for what ends a server: SIGINT, SIGTERM, SIGHUP, or the end of standard input. While this
 /// object exists, the signals are blocked in the thread that created it and in the threads that
 /// this one starts; other threads of the program hand them over to it. If several of these objects
-/// exist, only the first gets what other threads receive. The destructor drops what is pending, and
+/// exist, only the first gets what other threads receive. A process that such a thread forks
+/// handles the signals as they were handled before. The destructor drops what is pending, and
 /// restores the signal mask and the handlers. A SIGHUP that would end the server is left alone if
 /// it was ignored before, as under nohup.
 class ShutdownSignals {
@@ -55,7 +55,6 @@ class ShutdownSignals {
   Descriptor signal_;
   Descriptor handed_over_;  // the end to read; -1: another object gets them
   Descriptor hands_over_;   // the end to write
-  std::array<struct sigaction, 3> handlers_before_{};
   Descriptor input_ended_;
 };
 

@@ -86,6 +86,27 @@ TEST(ShutdownSignals, GetWhatAThreadReceivesThatWasThereBefore) {
   for (const int end : ends) ::close(end);
 }
 
+TEST(ShutdownSignals, OfAForkedProcessAreItsOwn) {
+  std::thread([] {
+    const ShutdownSignals signals;
+    pid_t child = -1;
+    std::thread([&child] {
+      sigset_t none{};
+      pthread_sigmask(SIG_SETMASK, &none, nullptr);
+      child = ::fork();
+      if (child != 0) return;
+      ::alarm(10);
+      ::pause();
+      ::_exit(1);
+    }).join();
+    ::kill(child, SIGTERM);
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+    EXPECT_EQ(signals.take(), SignalRequest::none);
+  }).join();
+}
+
 TEST(ShutdownSignals, DropWhatNobodyTook) {
   std::thread([] {
     {
