@@ -279,10 +279,11 @@ class Server {
   /// Adds what `other` has now: its tools and prompts, with the prefix and '_' before their names,
   /// and its resources, templates and skills, with their URIs as they are. An empty prefix adds
   /// nothing to the names. Handlers keep the timeout and the worker threads of `other`; later
-  /// changes of `other` do not matter. What `other` announces with resource_updated() and
-  /// elicitation_completed() is announced here, too. Throws std::invalid_argument, and changes
-  /// nothing, if a name or URI is taken, if `other` has middleware, which would not run here, or if
-  /// its handlers may read a header field that ServerOptions::request_headers does not name here.
+  /// changes of `other` do not matter. What `other`, or a server that it has mounted, announces
+  /// with resource_updated() and elicitation_completed() is announced here, too. Throws
+  /// std::invalid_argument, and changes nothing, if a name or URI is taken, if `other` has
+  /// middleware, which would not run here, or if its handlers may read a header field that
+  /// ServerOptions::request_headers does not name here.
   Server& mount(const Server& other, std::string_view prefix = {});
 
   // Each of these returns false if there is no such entry. Calls under way go on.

@@ -122,6 +122,21 @@ TEST(Mount, WhatTheOtherAnnouncesIsAnnouncedHere) {
   EXPECT_TRUE(client.take_notifications("notifications/tools/list_changed").empty());
 }
 
+TEST(Mount, AnAnnouncementNeedsNoServerBetweenAndComesOnce) {
+  Server other = weather_server();
+  Server server("all", "1");
+  {
+    Server between("between", "1");
+    between.mount(other, "w");
+    server.mount(between, "b");
+  }
+  testing::Client client(server, {.revision = "2025-11-25"});
+  client.request("resources/subscribe", {{"uri", "weather://now"}});
+  other.resource_updated("weather://now");
+  client.run();
+  EXPECT_EQ(client.take_notifications("notifications/resources/updated").size(), 1U);
+}
+
 TEST(Mount, WhatItReplacesMayUseTheServerWhenItIsDestroyed) {
   struct Announcing {
     explicit Announcing(const Server& of) : server(&of) {}

@@ -285,7 +285,7 @@ Server& Server::mount(const Server& other, std::string_view prefix) {
     std::swap(definition, next);
     return true;
   });
-  if (other.state_ != state_) other.state_->announce_to(state_);
+  ServerState::connect(other.state_, state_);
   return *this;
 }
 

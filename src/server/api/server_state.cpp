@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -44,30 +43,45 @@ bool ServerState::change(const std::vector<Change::Kind>& kinds,
 }
 
 void ServerState::publish(const Change& change) {
-  std::set<const ServerState*> told;
-  publish(change, told);
-}
-
-void ServerState::publish(const Change& change, std::set<const ServerState*>& told) {
-  // Servers may have mounted each other.
-  if (!told.insert(this).second) return;
-  std::vector<std::weak_ptr<ServerState>> mounting;
-  {
-    const std::lock_guard lock(hosts_mutex_);
-    for (DefinitionHost* const host : hosts_) host->publish(change);
-    mounting = mounting_;
-  }
+  publish_here(change);
   // Lists of a server that has mounted this one do not change with the lists here.
   if (change.kind != Change::Kind::resource && change.kind != Change::Kind::elicitation) return;
-  for (const auto& weak : mounting) {
-    if (const auto state = weak.lock()) state->publish(change, told);
+  for (const auto& weak : copy_of(&ServerState::mounting_)) {
+    if (const auto state = weak.lock()) state->publish_here(change);
   }
 }
 
-void ServerState::announce_to(std::weak_ptr<ServerState> mounting) {
+void ServerState::publish_here(const Change& change) {
   const std::lock_guard lock(hosts_mutex_);
-  std::erase_if(mounting_, [](const auto& each) { return each.expired(); });
-  mounting_.push_back(std::move(mounting));
+  for (DefinitionHost* const host : hosts_) host->publish(change);
+}
+
+void ServerState::connect(const std::shared_ptr<ServerState>& mounted,
+                          const std::shared_ptr<ServerState>& mounting) {
+  States sources = mounted->copy_of(&ServerState::mounted_);
+  sources.emplace_back(mounted);
+  for (const auto& weak : sources) {
+    const std::shared_ptr<ServerState> source = weak.lock();
+    // Servers may have mounted each other.
+    if (source == nullptr || source == mounting) continue;
+    mounting->add(&ServerState::mounted_, source);
+    source->add(&ServerState::mounting_, mounting);
+  }
+}
+
+void ServerState::add(States ServerState::* list, const std::shared_ptr<ServerState>& state) {
+  const std::lock_guard lock(hosts_mutex_);
+  States& known = this->*list;
+  std::erase_if(known, [](const auto& each) { return each.expired(); });
+  const auto is_it = [&](const auto& each) {
+    return !each.owner_before(state) && !state.owner_before(each);
+  };
+  if (std::ranges::none_of(known, is_it)) known.emplace_back(state);
+}
+
+ServerState::States ServerState::copy_of(States ServerState::* list) const {
+  const std::lock_guard lock(hosts_mutex_);
+  return this->*list;
 }
 
 }  // namespace sluice::detail

@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -46,19 +45,27 @@ class ServerState {
               const std::function<bool(ServerDefinition& definition)>& change);
   /// Tells clients where the definition is being served. Never waits for a change().
   void publish(const Change& change);
-  /// Passes on to `mounting` what handlers announce of resources and elicitations: it has mounted
-  /// this server.
-  void announce_to(std::weak_ptr<ServerState> mounting);
+  /// From now on, what handlers of `mounted` announce of resources and elicitations is announced
+  /// where `mounting` is served, too. That includes the handlers that `mounted` has from others,
+  /// whether or not `mounted` still exists.
+  static void connect(const std::shared_ptr<ServerState>& mounted,
+                      const std::shared_ptr<ServerState>& mounting);
 
  private:
-  void publish(const Change& change, std::set<const ServerState*>& told);
+  using States = std::vector<std::weak_ptr<ServerState>>;
+
+  void publish_here(const Change& change);
+  /// Adds `state` to one of the lists below, unless that has it.
+  void add(States ServerState::* list, const std::shared_ptr<ServerState>& state);
+  [[nodiscard]] States copy_of(States ServerState::* list) const;
 
   mutable std::mutex mutex_;  // held during a change; taken before hosts_mutex_
   ServerDefinition definition_;
   const HandlerRun::Options runs_;
   mutable std::mutex hosts_mutex_;
   std::vector<DefinitionHost*> hosts_;
-  std::vector<std::weak_ptr<ServerState>> mounting_;
+  States mounted_;   // whose handlers this server has
+  States mounting_;  // which have handlers of this server; told one by one, so none needs another
 };
 
 }  // namespace sluice::detail
